@@ -1,0 +1,103 @@
+"""Learn atoms from a halftone picture and from handwritten digits with the paper's methods; tell and draw them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import bitatoms as ba
+from bitatoms import datasets, plots
+
+BLOCK = (16, 16)
+CROP = np.s_[64:176, 288:512]  # the roof against the sky, drawn at about twice its size
+SHOWN = 64  # atoms in a mosaic; they come with the most useful first
+
+
+class Run(NamedTuple):
+    """One method on one table."""
+
+    method: str
+    result: ba.Factorization
+    seconds: float
+
+
+def runs(X: np.ndarray, n_components: int, start: int) -> list[Run]:
+    """The methods on one table: three with a given number of atoms, then the number chosen by codelength."""
+    chosen = {"n_components": "mdl", "start_components": start, "patience": 10}
+    methods = {
+        "MOB, BMP": {"n_components": n_components, "update": "mob", "coder": "bmp"},
+        "MOB, greedy": {"n_components": n_components, "update": "mob", "coder": "greedy"},
+        "K-PROX, greedy": {"n_components": n_components, "update": "k-prox", "coder": "greedy"},
+        f"MOB, greedy, forward from {start}": {**chosen, "update": "mob", "coder": "greedy"},
+    }
+    found = []
+    for method, how in methods.items():
+        begin = perf_counter()
+        result = ba.factorize(X, init="samples", search="paper", random_state=0, **how)
+        found.append(Run(method, result, perf_counter() - begin))
+    return found
+
+
+def report(title: str, X: np.ndarray, found: list[Run]) -> None:
+    """Print a table of the runs, and what the one with the shortest codelength means."""
+    n_samples, n_features = X.shape
+    nothing = ba.codelength(X, np.zeros((0, n_features)), np.zeros((n_samples, 0))).total / n_samples
+    print(f"\n{title}: {n_samples} samples of {n_features} bits; {nothing:.1f} bits a sample without a model")
+    print(f"  {'method':<28}{'atoms':>6}{'used':>6}{'wrong bits':>12}{'share':>8}{'bits a sample':>15}{'seconds':>9}")
+    for method, result, seconds in found:
+        atoms = len(result.atoms)
+        print(
+            f"  {method:<28}{atoms:>6}{atoms - result.n_unused:>6}{result.wrong_bits:>12}"
+            f"{result.wrong_bits / X.size:>8.1%}{result.codelength.total / n_samples:>15.1f}{seconds:>9.3f}"
+        )
+    best = min((run.result for run in found), key=lambda result: result.codelength.total)
+    total, codes, errors, atoms = (
+        getattr(best.codelength, part) / n_samples for part in ("total", "codes", "errors", "atoms")
+    )
+    print(
+        f"  In words: with {len(best.atoms)} atoms a sample takes {total:.1f} bits instead of {nothing:.1f} "
+        f"({total / nothing - 1:+.0%}): {codes:.1f} say which atoms it uses,\n"
+        f"  {errors:.1f} which of its bits are wrong, and {atoms:.1f} are its part of the atoms themselves."
+    )
+
+
+def draw(picture: np.ndarray, halftone: ba.Factorization, digits: ba.Factorization, path: Path) -> None:
+    """Draw the picture and its reconstruction beside the atoms of both sets."""
+    figure = Figure(figsize=(12, 4.3), layout="constrained")
+    panels = figure.subplot_mosaic([["picture", "halftone", "digits"], ["product", "halftone", "digits"]])
+    product = datasets.stitch_blocks(halftone.reconstruct(), picture.shape, BLOCK)
+    for name, title, image in (("picture", "part of the halftone", picture), ("product", "codes × atoms", product)):
+        panels[name].imshow(image[CROP], cmap="gray_r", interpolation="nearest")
+        panels[name].set_title(title)
+        panels[name].set_axis_off()
+    for name, atoms, shape in (("halftone", halftone.atoms, BLOCK), ("digits", digits.atoms, (8, 8))):
+        shown = min(SHOWN, len(atoms))
+        plots.mosaic(atoms[:shown], shape, ax=panels[name]).set_title(f"{name}: {shown} of {len(atoms)} atoms")
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--picture", type=Path, default=Path("demo-atoms.png"), help="where to write the mosaics")
+    path = parser.parse_args().picture
+    begin = perf_counter()
+    runs(datasets.planted(64, 65, 4, random_state=0).X, 4, 4)
+    print(f"Getting ready took {perf_counter() - begin:.1f} s (the first time, numba compiles the loops).")
+    picture = datasets.halftone()
+    blocks = datasets.cut_blocks(picture, BLOCK)
+    halftone = runs(blocks, 36, 16)
+    report("A halftone picture in blocks of 16 × 16", blocks, halftone)
+    X, _ = datasets.digits()
+    digits = runs(X, 64, 64)
+    report("Handwritten digits of 8 × 8", X, digits)
+    draw(picture, halftone[-1].result, digits[-1].result, path)
+    print(f"\nThe atoms are drawn in {path}.")
+
+
+if __name__ == "__main__":
+    main()

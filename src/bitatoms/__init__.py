@@ -1,0 +1,60 @@
+"""bitatoms: the few binary patterns that explain a large yes/no table.
+
+The public names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "BinaryDictionaryLearning": "estimators",
+    "BitMatrix": "bits",
+    "Codelength": "mdl",
+    "Factorization": "algorithms.model",
+    "Interrupted": "algorithms.model",
+    "codelength": "factorization",
+    "factorize": "factorization",
+    "proximus": "factorization",
+}
+_MODULES = ("datasets", "plots")
+
+__all__ = [
+    "BinaryDictionaryLearning",
+    "BitMatrix",
+    "Codelength",
+    "Factorization",
+    "Interrupted",
+    "codelength",
+    "datasets",
+    "factorize",
+    "plots",
+    "proximus",
+]
+
+if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import plots as plots
+    from .algorithms.model import Factorization, Interrupted
+    from .bits import BitMatrix
+    from .estimators import BinaryDictionaryLearning
+    from .factorization import codelength, factorize, proximus
+    from .mdl import Codelength
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

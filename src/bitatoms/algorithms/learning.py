@@ -1,0 +1,110 @@
+"""One step, the loop and its stopping rule: code the rows, update the atoms, until nothing changes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..bits import BitMatrix
+from ..kernels.tables import Rule
+from ..mdl import Codelength
+from .atoms import UPDATES
+from .block import Block, Change
+from .coding import CODERS
+from .model import Round
+
+logger = logging.getLogger("bitatoms")
+
+
+@dataclass(frozen=True)
+class Method:
+    """How to learn: a coder, an update of the atoms, and when to give up."""
+
+    coder: str
+    update: str
+    rule: Rule
+    max_iter: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state worth keeping."""
+
+    atoms: BitMatrix
+    codes: BitMatrix
+    codelength: Codelength
+    wrong_bits: int
+
+
+@dataclass
+class Watch:
+    """What is seen of a search while it runs: its history, its best state, and whether it should stop."""
+
+    by_codelength: bool
+    deadline: float = float("inf")
+    callbacks: Sequence[Callable[[Round], object]] = ()
+    history: list[Round] = field(default_factory=list)
+    best: Snapshot | None = None
+    stopped: bool = False
+    started: float = field(default_factory=time.perf_counter)
+
+    def record(self, block: Block, change: Change, iterations: int) -> bool:
+        """Add a round to the history; returns whether it is the best so far."""
+        length = block.codelength()
+        wrong_bits = block.wrong_bits()
+        row = Round(
+            round=len(self.history) + 1,
+            atoms=block.n_atoms,
+            bits_errors=length.errors,
+            bits_codes=length.codes,
+            bits_atoms=length.atoms,
+            wrong_bits=wrong_bits,
+            codes_changed=change.codes,
+            atoms_changed=change.atoms,
+            errors_changed=change.errors,
+            iterations=iterations,
+            seconds=time.perf_counter() - self.started,
+        )
+        self.history.append(row)
+        better = self.best is None or (
+            length.total < self.best.codelength.total if self.by_codelength else wrong_bits <= self.best.wrong_bits
+        )
+        if better:
+            self.best = Snapshot(*block.factors(), length, wrong_bits)
+        logger.info("round %d: %d atoms, %d bits, %d wrong", row.round, row.atoms, length.total, wrong_bits)
+        for callback in self.callbacks:
+            self.stopped |= callback(row) is True
+        return better
+
+    def out_of_time(self) -> bool:
+        """Whether the search should stop before it is done."""
+        self.stopped |= time.perf_counter() > self.deadline
+        return self.stopped
+
+
+def step(block: Block, method: Method) -> Change:
+    """Code the rows, then update the atoms; the errors cannot rise in either."""
+    return CODERS[method.coder](block, method.rule) + UPDATES[method.update](block, method.rule)
+
+
+def learn(block: Block, method: Method, watch: Watch, each_step: bool = True) -> bool:
+    """Take steps until one changes nothing; returns whether it came to that.
+
+    Convergence is exact. Each change lowers the number of wrong bits, or leaves it and takes ones from atoms and
+    codes (a tie gives 0), so that no state comes back. A round is recorded after each step, or once at the end.
+    """
+    total = Change()
+    iterations = 0
+    converged = False
+    while not converged and iterations < method.max_iter and not watch.out_of_time():
+        change = step(block, method)
+        iterations += 1
+        converged = not change
+        if each_step:
+            watch.record(block, change, 1)
+        total += change
+    if not each_step:
+        watch.record(block, total, iterations)
+    return converged

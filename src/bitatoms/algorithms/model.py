@@ -1,0 +1,114 @@
+"""What is learned, as plain data: a factorisation, the rounds that led to it, and an interrupted one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..kernels.cpu import words
+from ..mdl import Codelength
+
+
+class Round(NamedTuple):
+    """One row of the history: a step of learning, or, in forward selection, all steps with one number of atoms."""
+
+    round: int
+    atoms: int
+    bits_errors: int
+    bits_codes: int
+    bits_atoms: int
+    wrong_bits: int
+    codes_changed: int
+    atoms_changed: int
+    errors_changed: int
+    iterations: int
+    seconds: float
+
+    @property
+    def bits(self) -> int:
+        """The whole codelength."""
+        return self.bits_errors + self.bits_codes + self.bits_atoms
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """Atoms, codes and what they cost: data = bias + codes * atoms + errors, in the algebra.
+
+    Attributes
+    ----------
+    atoms : BitMatrix of shape (n_atoms, n_features)
+        The patterns, the one that saves most bits first.
+    codes : BitMatrix of shape (n_samples, n_atoms)
+        The atoms that each sample uses.
+    bias : ndarray of shape (n_features,), uint8
+        Added to every sample; all zeros under ``search="paper"``.
+    algebra : {"xor", "or"}
+        How the atoms of a sample are put together.
+    codelength : Codelength
+        Bits that describe the data, in three parts.
+    history : tuple of Round
+        One row a round.
+    wrong : ndarray of shape (n_features,), int64
+        In how many samples each feature is wrong.
+    converged : bool
+        False if ``max_iter``, ``max_time`` or a callback ended the search.
+    """
+
+    atoms: BitMatrix
+    codes: BitMatrix
+    bias: NDArray[np.uint8]
+    algebra: str
+    codelength: Codelength
+    history: tuple[Round, ...] = field(repr=False)
+    wrong: NDArray[np.int64] = field(repr=False)
+    converged: bool = True
+
+    @property
+    def wrong_bits(self) -> int:
+        """Bits of the data that the product gets wrong."""
+        return int(self.wrong.sum())
+
+    @property
+    def n_iter(self) -> int:
+        """Steps of learning that were taken, at least one."""
+        return max(1, sum(row.iterations for row in self.history))
+
+    @property
+    def n_unused(self) -> int:
+        """Atoms that no sample uses."""
+        return int((self.codes.column_weights() == 0).sum())
+
+    @property
+    def n_duplicate(self) -> int:
+        """Atoms, all zeros aside, that repeat an earlier one."""
+        patterns = [row.tobytes() for row in self.atoms.words if row.any()]
+        return len(patterns) - len(set(patterns))
+
+    @property
+    def n_zero(self) -> int:
+        """Atoms without a single one."""
+        return int((~self.atoms.words.any(axis=1)).sum())
+
+    def reconstruct(self) -> BitMatrix:
+        """The product of codes and atoms, with the bias."""
+        return reconstruct(self.codes, self.atoms, self.bias, self.algebra)
+
+
+def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], algebra: str) -> BitMatrix:
+    """Bias plus the product of codes and atoms, in the algebra."""
+    product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
+    # Copies, for numba compiles a kernel anew for arrays that are read-only.
+    words.add_product(codes.words.copy(), atoms.words.copy(), algebra == "or", 0, codes.n_rows, product)
+    return BitMatrix.trusted(product, atoms.n_cols)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a search; ``result`` is the best factorisation so far, or None when there is none yet."""
+
+    def __init__(self, result: Factorization | None) -> None:
+        super().__init__("the search was interrupted; the best factorisation so far is in .result")
+        self.result = result

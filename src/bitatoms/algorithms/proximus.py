@@ -1,0 +1,74 @@
+"""Proximus: the rank-one step (Algorithm 4), and the recursive method built on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..kernels.tables import Rule
+from ..parallel import Workers
+from .block import Block
+from .coding import coding_rule
+
+
+def append_rank_one(block: Block, rule: Rule, random: np.random.Generator) -> bool:
+    """Add an atom and its rows, fitted to the errors by Proximus from one row drawn at random.
+
+    Rows and bits of the atom are chosen in turn, each by majority given the other, until neither changes: no single
+    flip in either lowers the error then (Proposition 1). Under OR bits that atoms cover already do not count.
+    Returns False, and adds nothing, when no row has a wrong bit that a new atom could mend.
+    """
+    candidates = block.mendable_rows(rule)
+    if len(candidates) == 0:
+        return False
+    block.append(block.mendable_bits(int(candidates[random.integers(len(candidates))])))
+    newest = block.n_atoms - 1
+    block.refit(newest, rule)
+    block.fit(rule, first=newest)
+    return True
+
+
+def rank_one(data: BitMatrix, workers: Workers, random: np.random.Generator) -> tuple[BitMatrix, np.ndarray]:
+    """A pattern and the rows that have it: a local optimum of |data - rows * pattern|.
+
+    Returns the pattern, a BitMatrix of one row (or none, where the data is all zeros), and a mask of the rows.
+    """
+    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, False, workers)
+    append_rank_one(block, coding_rule("greedy", "xor"), random)
+    atoms, codes = block.factors()
+    rows = codes.words[:, 0].astype(bool) if atoms.n_rows else np.zeros(data.n_rows, bool)
+    return atoms, rows
+
+
+def partition(
+    data: BitMatrix, radius: int, workers: Workers, random: np.random.Generator
+) -> tuple[BitMatrix, np.ndarray]:
+    """The recursive Proximus method: patterns, and for each row the one it belongs to (-1 for a row of zeros).
+
+    A rank-one fit splits the rows into those that have its pattern and those that have not. The former are done when
+    each of them differs from the pattern in at most ``radius`` bits; both parts are split again otherwise. Where a
+    pattern takes in all rows but some lie outside the radius, those outside are parted from those inside, or, with
+    none inside, the rows equal to the first from the rest.
+    """
+    patterns: list[np.ndarray] = []
+    owner = np.full(data.n_rows, -1, np.int64)
+    open_parts = [np.flatnonzero(data.words.any(axis=1))]
+    while open_parts:
+        part = open_parts.pop()
+        if len(part) == 0:
+            continue
+        rows = data[part]
+        atoms, has = rank_one(rows, workers, random)
+        distance = np.bitwise_count(rows.words ^ atoms.words).sum(axis=1)
+        near = distance <= radius
+        if near[has].all():
+            owner[part[has]] = len(patterns)
+            patterns.append(atoms.words[0])
+            open_parts.append(part[~has])
+        elif not has.all():
+            open_parts += [part[~has], part[has]]
+        else:
+            inside = near if near.any() else (rows.words == rows.words[0]).all(axis=1)
+            open_parts += [part[~inside], part[inside]]
+    words = np.array(patterns, np.uint64).reshape(len(patterns), data.words.shape[1])
+    return BitMatrix.trusted(words, data.n_cols), owner

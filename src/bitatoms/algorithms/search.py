@@ -1,0 +1,168 @@
+"""A search from its settings to a factorisation: starts, restarts, both algebras, the best of all."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..mdl import string_bits
+from ..parallel import Workers
+from . import initial
+from .block import Block
+from .coding import coding_rule
+from .learning import Method, Snapshot, Watch, learn
+from .model import Factorization, Interrupted
+from .selection import Growth, forward_selection
+from .settings import Settings, check_exact
+
+_ATOMS_AT_A_TIME = 64
+
+
+def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator) -> Factorization:
+    """The best factorisation over the algebras asked for and the restarts."""
+    deadline = float("inf") if settings.max_time is None else time.perf_counter() + settings.max_time
+    starts = [random.spawn(settings.n_init) for _ in settings.algebras]
+    best: Factorization | None = None
+    for algebra, generators in zip(settings.algebras, starts, strict=True):
+        winner: Factorization | None = None
+        for generator in generators:
+            watch = Watch(settings.by_codelength, deadline, settings.callbacks)
+            try:
+                converged = _one_start(data, algebra, settings, watch, workers, generator)
+            except KeyboardInterrupt:
+                result = _finish(data, algebra, watch, False, workers)
+                raise Interrupted(_better(best, _better(winner, result, settings.by_codelength), True)) from None
+            result = _finish(data, algebra, watch, converged, workers)
+            winner = _better(winner, result, settings.by_codelength)
+            if watch.stopped:
+                break
+        best = _better(best, winner, True)
+    assert best is not None  # every start records a round
+    return best
+
+
+def _better(first: Factorization | None, second: Factorization | None, by_codelength: bool) -> Factorization | None:
+    """The one with the shorter codelength or the fewer wrong bits; the first on a tie."""
+    if first is None or second is None:
+        return first if second is None else second
+    if by_codelength:
+        return second if second.codelength.total < first.codelength.total else first
+    return second if second.wrong_bits < first.wrong_bits else first
+
+
+def _one_start(
+    data: BitMatrix,
+    algebra: str,
+    settings: Settings,
+    watch: Watch,
+    workers: Workers,
+    random: np.random.Generator,
+) -> bool:
+    """Start, and learn with a fixed number of atoms or select that number; returns whether it converged."""
+    rule = coding_rule(settings.coder, algebra, settings.max_atoms_per_sample, settings.residual_limit)
+    method = Method(settings.coder, settings.update, rule, settings.max_iter)
+    atoms, codes = _start(data, settings, workers, random)
+    block = Block(data, atoms, codes, rule.covers, workers)
+    if settings.n_components == "mdl":
+        growth = Growth(settings.patience, settings.max_components)
+        return forward_selection(block, method, growth, watch, random)
+    return learn(block, method, watch) and not watch.stopped
+
+
+def _start(
+    data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator
+) -> tuple[BitMatrix, BitMatrix | None]:
+    """The atoms, and maybe codes, that a search starts from."""
+    by_mdl = settings.n_components == "mdl"
+    wanted = settings.start_components if settings.n_components == "mdl" else settings.n_components
+    if not isinstance(settings.init, str):
+        atoms, codes = _given(data, settings, None if by_mdl else wanted)
+    else:
+        codes = None
+        if settings.init == "bernoulli":
+            atoms = initial.bernoulli(wanted, data.n_cols, settings.init_density, random)
+        elif settings.init == "samples":
+            atoms = initial.samples(data, wanted, random)
+        else:
+            atoms = initial.spread(data, wanted, random, workers)
+        if atoms.n_rows < wanted and not by_mdl:
+            warnings.warn(
+                f"X has only {atoms.n_rows} distinct rows that are not all zeros to start from: "
+                f'{atoms.n_rows} atoms are learned instead of {wanted} (init="bernoulli" starts from any number)',
+                UserWarning,
+                stacklevel=2,
+            )
+    check_exact(settings.coder, atoms.n_rows)
+    return atoms, codes
+
+
+def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
+    """Atoms, or atoms and codes, that the user gave."""
+    given = settings.init
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise ValueError(f"init must be a pair (atoms, codes), not {len(given)} things")
+        atoms = BitMatrix.from_any(given[0], name="the atoms in init")
+        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="the codes in init")
+    else:
+        atoms, codes = BitMatrix.from_any(given, name="the atoms in init"), None
+    if atoms.n_cols != data.n_cols:
+        raise ValueError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
+    if wanted is not None and atoms.n_rows != wanted:
+        raise ValueError(f"init holds {atoms.n_rows} atoms, but n_components={wanted}; make them agree")
+    if settings.max_components is not None and atoms.n_rows > settings.max_components:
+        raise ValueError(f"init holds {atoms.n_rows} atoms, more than max_components={settings.max_components}")
+    if codes is None:
+        return atoms, None
+    if codes.shape != (data.n_rows, atoms.n_rows):
+        raise ValueError(
+            f"the codes in init have shape {codes.shape}; {data.n_rows} samples and {atoms.n_rows} atoms need "
+            f"{(data.n_rows, atoms.n_rows)}"
+        )
+    limit = settings.max_atoms_per_sample
+    uses = codes.row_weights()
+    if limit is not None and (uses > limit).any():
+        row = int(np.argmax(uses > limit))
+        raise ValueError(f"the codes in init use {uses[row]} atoms in row {row}, above max_atoms_per_sample={limit}")
+    return atoms, codes
+
+
+def _finish(data: BitMatrix, algebra: str, watch: Watch, converged: bool, workers: Workers) -> Factorization | None:
+    """The best state of a search, its atoms in order of the bits they save."""
+    if watch.best is None:
+        return None
+    block = Block(data, watch.best.atoms, watch.best.codes, algebra == "or", workers)
+    atoms, codes = _in_order(watch.best, np.argsort(-saved_bits(block), kind="stable"))
+    return Factorization(
+        atoms=atoms,
+        codes=codes,
+        bias=np.zeros(data.n_cols, np.uint8),
+        algebra=algebra,
+        codelength=watch.best.codelength,
+        history=tuple(watch.history),
+        wrong=block.wrong(),
+        converged=converged,
+    )
+
+
+def _in_order(snapshot: Snapshot, order: np.ndarray) -> tuple[BitMatrix, BitMatrix]:
+    """Atoms and codes with the atoms in another order."""
+    return snapshot.atoms[order], snapshot.codes.T[order].T
+
+
+def saved_bits(block: Block) -> np.ndarray:
+    """How much longer the description would be without each atom, its rows left as they are."""
+    wrong, uses = block.wrong(), block.uses()
+    n, m = block.n_rows, block.n_features
+    now = string_bits(n, wrong)
+    saved = np.empty(block.n_atoms, np.int64)
+    for first in range(0, block.n_atoms, _ATOMS_AT_A_TIME):
+        some = slice(first, min(first + _ATOMS_AT_A_TIME, block.n_atoms))
+        free, bad = block.votes(some.start, some.stop)
+        ones = BitMatrix.trusted(block.atoms.words[some].copy(), m).to_dense(bool)
+        without = wrong + np.where(ones, free - 2 * bad, 0)
+        saved[some] = (string_bits(n, without) - now).sum(axis=1) - string_bits(m, ones.sum(axis=1))
+    return saved - string_bits(n, uses)

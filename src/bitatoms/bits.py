@@ -1,0 +1,533 @@
+"""BitMatrix: rows of bits, 64 to a word, and the one door through which tables of 0 and 1 come in and go out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from . import door
+from .kernels.cpu import packing
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+_CHUNK = 1 << 18  # values looked at together: what is made of them on the way stays in the cache
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BitMatrix:
+    """Rows of bits, 64 to a word; every bit past ``n_cols`` is zero.
+
+    Bit ``j`` of a row is bit ``j % 64``, counted from the lowest, of its word ``j // 64``. A BitMatrix does not change
+    once it is made: its words are read-only, and equal ones have equal hashes.
+
+    Parameters
+    ----------
+    words : ndarray of shape (n_rows, ceil(n_cols / 64)), uint64, C-contiguous
+        The packed rows. They are kept, not copied, and become read-only.
+    n_cols : int
+        Number of bits in a row.
+
+    See Also
+    --------
+    BitMatrix.from_any : from whatever a user has: an array, a frame, lists, a sparse matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bitatoms import BitMatrix
+    >>> bits = BitMatrix.from_dense([[1, 0, 1], [0, 0, 1]])
+    >>> bits
+    BitMatrix(2 x 3, density 0.5)
+    >>> bits.column_weights()
+    array([1, 0, 2])
+    >>> bits.T.to_dense()
+    array([[1, 0],
+           [0, 0],
+           [1, 1]], dtype=uint8)
+    """
+
+    words: NDArray[np.uint64]
+    n_cols: int
+
+    def __post_init__(self) -> None:
+        words = self.words
+        if not isinstance(words, np.ndarray) or words.dtype != np.uint64 or words.ndim != 2:
+            raise TypeError("words must be a 2-D array of uint64; BitMatrix.from_any packs any table of 0 and 1")
+        object.__setattr__(self, "n_cols", _size(self.n_cols, "n_cols"))
+        if words.shape[1] != _words_for(self.n_cols):
+            raise ValueError(f"{self.n_cols} columns take {_words_for(self.n_cols)} words a row, not {words.shape[1]}")
+        if not words.flags.c_contiguous:
+            raise ValueError("words must be C-contiguous")
+        if self.n_cols % 64 and (words[:, -1] >> np.uint64(self.n_cols % 64)).any():
+            raise ValueError(f"words hold ones past column {self.n_cols}")
+        words.flags.writeable = False
+
+    @classmethod
+    def trusted(cls, words: NDArray[np.uint64], n_cols: int) -> BitMatrix:
+        """Wrap words that are known to fit, without a look at them: for code that has just made them.
+
+        Parameters
+        ----------
+        words : ndarray of shape (n_rows, ceil(n_cols / 64)), uint64, C-contiguous
+            The packed rows, with zeros past ``n_cols``. They are kept, not copied, and become read-only.
+        n_cols : int
+            Number of bits in a row.
+
+        Returns
+        -------
+        BitMatrix
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.trusted(np.array([[5]], np.uint64), 3).to_dense()
+        array([[1, 0, 1]], dtype=uint8)
+        """
+        bits = object.__new__(cls)
+        words.flags.writeable = False
+        object.__setattr__(bits, "words", words)
+        object.__setattr__(bits, "n_cols", n_cols)
+        return bits
+
+    @classmethod
+    def zeros(cls, n_rows: int, n_cols: int) -> BitMatrix:
+        """A matrix without a one.
+
+        Parameters
+        ----------
+        n_rows, n_cols : int
+            Its shape.
+
+        Returns
+        -------
+        BitMatrix of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.zeros(2, 100)
+        BitMatrix(2 x 100, density 0)
+        """
+        n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
+        return cls.trusted(_filled(n_rows, n_cols, one=False), n_cols)
+
+    @classmethod
+    def from_any(cls, X: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
+        """Pack whatever table of 0 and 1 comes: a BitMatrix (kept as it is), a sparse matrix, an array, a frame, lists.
+
+        Parameters
+        ----------
+        X : BitMatrix, SciPy sparse matrix or array, or array-like of shape (n_rows, n_cols)
+            The table. Missing values are refused.
+        binarize : float or None, default=None
+            None: X must hold 0 and 1 only. A number: a bit is one where X is greater than it.
+        name : str, default="X"
+            What messages call the table.
+
+        Returns
+        -------
+        BitMatrix of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_any([[0.2, 0.9], [0.7, 0.1]], binarize=0.5).to_dense()
+        array([[0, 1],
+               [1, 0]], dtype=uint8)
+        """
+        if isinstance(X, BitMatrix):
+            threshold = door.checked_threshold(binarize)
+            if threshold is None or 0 <= threshold < 1:
+                return X
+            return cls.trusted(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols)
+        if door.is_sparse(X):
+            return cls.from_sparse(X, binarize, name)
+        return cls.from_dense(X, binarize, name)
+
+    @classmethod
+    def from_dense(cls, X: ArrayLike, binarize: float | None = None, name: str = "X") -> BitMatrix:
+        """Pack a dense table; it is read in chunks of rows, so nothing of its size is made on the way.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_cols)
+            Booleans, integers or floats; objects and frames that hold such. Missing values are refused.
+        binarize : float or None, default=None
+            None: X must hold 0 and 1 only. A number: a bit is one where X is greater than it.
+        name : str, default="X"
+            What messages call the table.
+
+        Returns
+        -------
+        BitMatrix of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
+        array([1, 2])
+        """
+        threshold = door.checked_threshold(binarize)
+        dense = door.dense_table(X, name)
+        n_rows, n_cols = dense.shape
+        if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # as frames are: read along its columns
+            words = _packed(dense.T, threshold)
+            bits = None if words is None else cls.trusted(words, n_rows).transpose()
+        else:
+            words = _packed(dense, threshold)
+            bits = None if words is None else cls.trusted(words, n_cols)
+        if bits is None:
+            door.refuse(map(np.ravel, _chunks(dense)), lambda place: divmod(place, n_cols), threshold, name)
+        return bits
+
+    @classmethod
+    def from_sparse(cls, S: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
+        """Pack a SciPy sparse matrix or array of any format, without making it dense.
+
+        Parameters
+        ----------
+        S : SciPy sparse matrix or array of shape (n_rows, n_cols)
+            Entries given several times are summed, as SciPy means them. It is not changed.
+        binarize : float or None, default=None
+            None: S must hold 0 and 1 only. A number: a bit is one where S is greater than it (what is not stored is
+            zero, which is greater than a negative number).
+        name : str, default="X"
+            What messages call the table.
+
+        Returns
+        -------
+        BitMatrix of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from scipy.sparse import coo_array
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_sparse(coo_array(([1, 1], ([0, 1], [2, 0])), shape=(2, 3))).to_dense()
+        array([[0, 0, 1],
+               [1, 0, 0]], dtype=uint8)
+        """
+        threshold = door.checked_threshold(binarize)
+        values, indices, indptr = door.sparse_table(S, name)
+        n_rows, n_cols = S.shape
+        ones = door.ones(values, threshold)
+        if ones is None:
+            rows = np.repeat(np.arange(n_rows), np.diff(indptr))
+            door.refuse([values], lambda place: (int(rows[place]), int(indices[place])), threshold, name)
+        background = threshold is not None and threshold < 0  # all that is not stored is zero, and above the threshold
+        words = _filled(n_rows, n_cols, one=background)
+        differs = ones != background
+        if not differs.all():
+            indptr = np.concatenate(([0], np.cumsum(differs)))[indptr]
+            indices = indices[differs]
+        packing.flip_sparse(indptr, indices, words)
+        return cls.trusted(words, n_cols)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview, n_rows: int, n_cols: int) -> BitMatrix:
+        """Read rows as `to_bytes` writes them.
+
+        Parameters
+        ----------
+        data : bytes-like
+            ceil(n_cols / 8) bytes a row; bit ``j`` is bit ``j % 8``, counted from the lowest, of byte ``j // 8``.
+        n_rows, n_cols : int
+            The shape.
+
+        Returns
+        -------
+        BitMatrix of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_bytes(bytes([5, 2]), 2, 3).to_dense()
+        array([[1, 0, 1],
+               [0, 1, 0]], dtype=uint8)
+        """
+        n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
+        raw = np.frombuffer(data, np.uint8)
+        width = _bytes_for(n_cols)
+        if raw.size != n_rows * width:
+            raise ValueError(
+                f"{n_rows} rows of {n_cols} bits take {n_rows} x {width} = {n_rows * width} bytes, got {raw.size}"
+            )
+        rows = raw.reshape(n_rows, width)
+        if n_cols % 8:
+            stray = np.flatnonzero(rows[:, -1] >> (n_cols % 8))
+            if stray.size:
+                raise ValueError(
+                    f"the bits past column {n_cols} must be zero; row {stray[0]} has others ({stray.size} rows in all)"
+                )
+        words = _words(rows, n_cols)
+        return cls.trusted(words.copy() if np.shares_memory(words, raw) else words, n_cols)
+
+    def to_bytes(self) -> bytes:
+        """The rows as bytes, ceil(n_cols / 8) a row, the first column in the lowest bit.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> list(BitMatrix.from_dense([[1, 0, 1], [0, 1, 0]]).to_bytes())
+        [5, 2]
+        """
+        return self._bytes().tobytes()
+
+    def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+        """The rows as an array of 0 and 1.
+
+        Parameters
+        ----------
+        dtype : data type, default=numpy.uint8
+            Type of the array's values.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1]]).to_dense(bool)
+        array([[ True, False,  True]])
+        """
+        dense = np.unpackbits(self._bytes(), axis=1, count=self.n_cols, bitorder="little")
+        return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
+
+    def to_sparse(self) -> csr_array:
+        """The rows as a SciPy array in CSR format, with ones as uint8.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (n_rows, n_cols)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1], [0, 1, 0]]).to_sparse().indices
+        array([0, 2, 1], dtype=int32)
+        """
+        from scipy.sparse import csr_array
+
+        indptr = np.concatenate(([0], np.cumsum(self.row_weights())))
+        count = int(indptr[-1])
+        kind = np.int32 if max(count, self.n_cols) <= np.iinfo(np.int32).max else np.int64
+        indices = np.empty(count, kind)
+        packing.list_columns(self.words, indices)
+        return csr_array((np.ones(count, np.uint8), indices, indptr.astype(kind)), shape=self.shape)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.words.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.words.shape[0], self.n_cols
+
+    @property
+    def T(self) -> BitMatrix:
+        """The transposed matrix."""
+        return self.transpose()
+
+    def transpose(self) -> BitMatrix:
+        """The matrix with rows and columns exchanged, packed anew.
+
+        Returns
+        -------
+        BitMatrix of shape (n_cols, n_rows)
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1]]).transpose().shape
+        (3, 1)
+        """
+        out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
+        packing.transpose(self.words, self.n_rows, self.n_cols, out)
+        return BitMatrix.trusted(out, self.n_rows)
+
+    def row_weights(self) -> NDArray[np.int64]:
+        """Number of ones in each row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), int64
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1], [0, 1, 0]]).row_weights()
+        array([2, 1])
+        """
+        out = np.empty(self.n_rows, np.int64)
+        packing.row_weights(self.words, out)
+        return out
+
+    def column_weights(self) -> NDArray[np.int64]:
+        """Number of ones in each column.
+
+        Returns
+        -------
+        ndarray of shape (n_cols,), int64
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1], [0, 0, 1]]).column_weights()
+        array([1, 0, 2])
+        """
+        out = np.empty(self.n_cols, np.int64)
+        packing.column_weights(self.words, self.n_cols, out)
+        return out
+
+    def count(self) -> int:
+        """Number of ones in all.
+
+        Returns
+        -------
+        int
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1], [0, 0, 1]]).count()
+        3
+        """
+        return int(self.row_weights().sum())
+
+    @property
+    def density(self) -> float:
+        """Share of ones; 0 where there are no bits at all."""
+        return self.count() / max(self.n_rows * self.n_cols, 1)
+
+    def __len__(self) -> int:
+        return self.words.shape[0]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows by slice, integers or booleans as a BitMatrix; one row by its number as a dense array, as NumPy does."""
+        if isinstance(rows, tuple):
+            if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
+                raise IndexError("a BitMatrix is indexed by rows only; .to_dense() or .T gives the columns")
+            rows = rows[0]
+        if isinstance(rows, slice):
+            return BitMatrix.trusted(np.ascontiguousarray(self.words[rows]), self.n_cols)
+        if not hasattr(rows, "__len__") and not isinstance(rows, np.ndarray):
+            place = index(rows)
+            if not -self.n_rows <= place < self.n_rows:
+                raise IndexError(f"row {place} is out of range for a BitMatrix of {self.n_rows} rows")
+            return self[place % self.n_rows : place % self.n_rows + 1].to_dense()[0]
+        chosen = np.asarray(rows)
+        if chosen.size == 0 and chosen.dtype.kind != "b":
+            chosen = chosen.astype(np.intp)
+        if chosen.ndim != 1:
+            raise IndexError(f"rows are chosen by a 1-D list of numbers or booleans, not a {chosen.ndim}-D one")
+        return BitMatrix.trusted(self.words[chosen], self.n_cols)
+
+    def __xor__(self, other: object) -> BitMatrix:
+        if not isinstance(other, BitMatrix):
+            return NotImplemented
+        if self.shape != other.shape:
+            raise ValueError(f"shapes {self.shape} and {other.shape} differ")
+        return BitMatrix.trusted(self.words ^ other.words, self.n_cols)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BitMatrix):
+            return NotImplemented
+        return self.n_cols == other.n_cols and np.array_equal(self.words, other.words)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.words.tobytes()))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("a BitMatrix is packed: an array of its bits cannot be made without a copy")
+        return self.to_dense(np.uint8 if dtype is None else dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BitMatrix, (
+            self.words,
+            self.n_cols,
+        )  # through the door, so that what is read back is checked and read-only
+
+    def __repr__(self) -> str:
+        return f"BitMatrix({self.n_rows} x {self.n_cols}, density {self.density:.3g})"
+
+    def _bytes(self) -> NDArray[np.uint8]:
+        """The rows as bytes, the first column in the lowest bit on machines of either byte order."""
+        little = self.words.astype("<u8", copy=False)
+        if not little.size:
+            return np.zeros((self.n_rows, 0), np.uint8)
+        return little.view(np.uint8)[:, : _bytes_for(self.n_cols)]
+
+
+def _words_for(n_cols: int) -> int:
+    """Words that a row of so many bits takes."""
+    return (n_cols + 63) // 64
+
+
+def _bytes_for(n_cols: int) -> int:
+    """Bytes that a row of so many bits takes."""
+    return (n_cols + 7) // 8
+
+
+def _size(value: int, name: str) -> int:
+    """A number of rows or columns as a plain int."""
+    if index(value) < 0:
+        raise ValueError(f"{name} must not be negative, got {value}")
+    return index(value)
+
+
+def _words(packed: NDArray[np.uint8], n_cols: int) -> NDArray[np.uint64]:
+    """Rows of bytes as rows of words, padded with zeros; a view where the bytes fill their words."""
+    width = 8 * _words_for(n_cols)
+    if not packed.size:
+        return np.zeros((len(packed), width // 8), np.uint64)
+    if packed.shape[1] != width:
+        padded = np.zeros((len(packed), width), np.uint8)
+        padded[:, : packed.shape[1]] = packed
+        packed = padded
+    return packed.view("<u8").astype(np.uint64, copy=False)
+
+
+def _chunks(dense: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The table in a few rows at a time."""
+    step = max(1, _CHUNK // max(dense.shape[1], 1))
+    for start in range(0, len(dense), step):
+        yield dense[start : start + step]
+
+
+def _packed(dense: NDArray[Any], threshold: float | None) -> NDArray[np.uint64] | None:
+    """The words of a table; None when the door refuses a value."""
+    n_rows, n_cols = dense.shape
+    if threshold is None and dense.dtype.itemsize == 1:  # packed as it lies: nothing is made that should stay small
+        ones = door.ones(dense, threshold)
+        return None if ones is None else _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
+    words = np.empty((n_rows, _words_for(n_cols)), np.uint64)
+    start = 0
+    for chunk in _chunks(dense):
+        ones = door.ones(chunk, threshold)
+        if ones is None:
+            return None
+        words[start : start + len(chunk)] = _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
+        start += len(chunk)
+    return words
+
+
+def _filled(n_rows: int, n_cols: int, one: bool) -> NDArray[np.uint64]:
+    """The words of a matrix of zeros or of ones."""
+    words = np.full((n_rows, _words_for(n_cols)), ~np.uint64(0) if one else np.uint64(0))
+    if one and n_cols % 64:
+        words[:, -1] >>= np.uint64(64 - n_cols % 64)
+    return words

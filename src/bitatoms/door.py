@@ -1,0 +1,163 @@
+"""The door: tables as users hand them in, looked at, and what is wrong with them said in the users' words."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+_COMPLEX = "Complex data not supported: {name} holds complex numbers; take their real part or magnitude"
+
+
+def checked_threshold(binarize: float | None) -> float | None:
+    """The threshold that a user gave, as a float, or None."""
+    if binarize is None:
+        return None
+    if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
+        raise ValueError(f"binarize must be None or a finite number, got {binarize!r}")
+    return float(binarize)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy's; as long as that is not loaded, nothing can be."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def dense_table(X: Any, name: str) -> NDArray[Any]:
+    """X as a 2-D array of numbers or objects."""
+    if is_sparse(X):
+        raise TypeError(f"{name} is sparse; BitMatrix.from_sparse or BitMatrix.from_any takes it")
+    try:
+        table = np.asarray(X)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} is not a table: {error}") from error
+    if table.dtype.kind == "c":
+        raise ValueError(_COMPLEX.format(name=name))
+    if table.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} must hold numbers, but its values are of dtype {table.dtype}; turn them into 0 and 1 first"
+        )
+    if table.ndim == 0:
+        raise ValueError(f"Expected 2D array, got scalar array instead: {name} is of type {type(X).__name__}")
+    if table.ndim == 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {name} has shape {table.shape}. Reshape your data "
+            "either using array.reshape(-1, 1) if your data has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample."
+        )
+    if table.ndim > 2:
+        raise ValueError(f"Expected 2D array, got {table.ndim}D array instead: {name} has shape {table.shape}")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        row, column = np.argwhere(np.ma.getmaskarray(X))[0]
+        raise ValueError(
+            f"{name} holds a missing value (masked) at row {row}, column {column} ({np.ma.count_masked(X)} in all); "
+            "fill or drop such values first"
+        )
+    return table
+
+
+def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], NDArray[np.integer]]:
+    """Values, columns and row starts of S in CSR format, every place once; S itself stays as it is."""
+    if not is_sparse(S):
+        raise TypeError(f"{name} must be a sparse matrix or array of SciPy's, got {type(S).__name__}")
+    if S.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {S.ndim}D array instead: {name} has shape {S.shape}")
+    if S.dtype.kind == "c":
+        raise ValueError(_COMPLEX.format(name=name))
+    csr = S.tocsr()
+    # SciPy does not look at these unless asked, and a kernel would write beyond its array.
+    starts = csr.indptr
+    stored = min(len(csr.indices), len(csr.data))
+    if len(starts) != S.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > stored:
+        raise ValueError(f"{name} is not a valid sparse matrix: its row pointers do not fit its shape or its values")
+    columns = csr.indices[: starts[-1]]
+    if columns.size and (columns.min() < 0 or columns.max() >= S.shape[1]):
+        raise ValueError(f"{name} is not a valid sparse matrix: it has a column index outside 0..{S.shape[1] - 1}")
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    count = int(csr.indptr[-1])
+    return csr.data[:count], csr.indices[:count], csr.indptr
+
+
+def ones(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
+    """Where the values are one, or above the threshold; None when `refuse` has something to say about them."""
+    kind = values.dtype.kind
+    if kind == "O":
+        numbers = _numbers(values)
+        return None if numbers is None else ones(numbers, threshold)
+    if kind == "f":
+        if threshold is not None:
+            with np.errstate(over="ignore"):  # a threshold too large for float32 is above all of it
+                return values > threshold if np.isfinite(values).all() else None
+        is_one = values == 1
+        return is_one if (is_one | (values == 0)).all() else None
+    if kind == "b":
+        return values if threshold is None else ones(values.view(np.uint8), threshold)
+    if threshold is not None:
+        return values > math.floor(threshold)  # the same for integers, and exact for large ones
+    unsigned = values.view(f"{values.dtype.byteorder}u{values.dtype.itemsize}")  # negative numbers become large ones
+    if unsigned.size and unsigned.max() > 1:
+        return None
+    return unsigned if unsigned.itemsize == 1 else unsigned == 1
+
+
+def refuse(
+    parts: Iterable[NDArray[Any]], locate: Callable[[int], tuple[int, int]], threshold: float | None, name: str
+) -> NoReturn:
+    """Say which value is in the way, where it is (``locate`` turns its place into row and column), and what to do."""
+    lost = other = ""
+    n_lost = done = 0
+    for part in parts:
+        numbers = part
+        if part.dtype.kind == "O":
+            numbers = np.array([_number(value, done + place, locate, name) for place, value in enumerate(part)])
+        finite = np.isfinite(numbers)
+        n_lost += int(np.count_nonzero(~finite))
+        if not lost and not finite.all():
+            place = int(np.argmin(finite))
+            row, column = locate(done + place)
+            shown = str(part[place]).replace("nan", "NaN").replace("<NA>", "NA")
+            kind = "an infinite" if np.isinf(numbers[place]) else "a missing"
+            lost = f"{kind} value ({shown}) at row {row}, column {column}"
+        strange = (numbers != 0) & (numbers != 1) & finite
+        if not other and strange.any():
+            place = int(np.argmax(strange))
+            row, column = locate(done + place)
+            other = f"{str(numbers[place]).removesuffix('.0')} at row {row}, column {column}"
+        done += part.size
+    if lost:
+        raise ValueError(f"{name} holds {lost} ({n_lost} in all); fill or drop such values first")
+    raise ValueError(f"{name} holds values other than 0 and 1 (first: {other}); pass binarize=0.5 to threshold it")
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Objects as floats; None where one of them is text or no number at all."""
+    kinds = set(map(type, values.ravel().tolist()))
+    if any(issubclass(kind, (str, bytes, np.complexfloating)) for kind in kinds):  # these would turn into floats
+        return None
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _number(value: Any, place: int, locate: Callable[[int], tuple[int, int]], name: str) -> float:
+    """One object as a float, NaN where it stands for a missing value."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return math.nan
+    row, column = locate(place)
+    if isinstance(value, (complex, np.complexfloating)):
+        raise ValueError(_COMPLEX.format(name=name))
+    if isinstance(value, (str, bytes)):
+        raise ValueError(f"{name} holds text ({value!r}) at row {row}, column {column}; turn it into numbers first")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{name} holds no number at row {row}, column {column}: {error}") from error

@@ -1,0 +1,263 @@
+"""The functions under the estimator: factorize a table, price a factorisation, Proximus."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .algorithms.block import Block
+from .algorithms.learning import logger
+from .algorithms.model import Factorization
+from .algorithms.proximus import partition
+from .algorithms.search import search as run_search
+from .algorithms.settings import generator, settle
+from .bits import BitMatrix
+from .mdl import Codelength, codelength_from_counts
+from .parallel import Workers, count_threads
+
+
+def factorize(
+    X: Any,
+    n_components: int | str = "mdl",
+    *,
+    algebra: str = "xor",
+    search: str = "paper",
+    objective: str = "auto",
+    update: str = "mob",
+    coder: str = "auto",
+    init: Any = "auto",
+    init_density: float = 0.5,
+    n_init: int | str = "auto",
+    start_components: int | str = "auto",
+    max_components: int | None = None,
+    patience: int | str | None = "auto",
+    max_atoms_per_sample: int | None = None,
+    residual_limit: int = 0,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    callbacks: Any = None,
+    binarize: float | None = None,
+    device: str = "cpu",
+    random_state: Any = None,
+) -> Factorization:
+    """Find the binary patterns (atoms) that explain a table, and the atoms each row uses (its code).
+
+    Parameters
+    ----------
+    X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
+        A table of 0 and 1, a sample a row.
+    n_components : int or "mdl", default="mdl"
+        How many atoms; "mdl" chooses the number with the shortest codelength by forward selection (Algorithm 5).
+    algebra : {"xor", "or", "auto"}, default="xor"
+        How the atoms of a sample are put together; "auto" tries both and keeps the shorter codelength.
+    search : {"paper"}, default="paper"
+        "paper": the methods as published, mistakes mended.
+    objective : {"auto", "codelength", "errors"}, default="auto"
+        What is made small: the codelength with ``n_components="mdl"``, the wrong bits with a number.
+    update : {"mob", "k-prox"}, default="mob"
+        How atoms are learned: the Method of Binary Directions, each atom the majority of its samples (Section
+        III-B), or K-PROX, each atom and its samples together by Proximus (Section III-C). With ``coder="exact"``,
+        "mob" becomes the exact step: each feature takes the best of all columns of the atoms.
+    coder : {"auto", "bmp", "greedy", "exact"}, default="auto"
+        How codes are found: "bmp", Binary Matching Pursuit with the paper's association accuracy (the default);
+        "greedy", by plain gain, which is better almost everywhere; "exact", the best of all codes, for up to 16 atoms.
+    init : {"auto", "samples", "bernoulli", "spread"}, array of atoms, or pair (atoms, codes), default="auto"
+        Where the atoms start: rows drawn at random, distinct and not zero ("samples", the default); random bits;
+        rows far from each other; or as given.
+    init_density : float, default=0.5
+        Share of ones with ``init="bernoulli"``.
+    n_init : int or "auto", default="auto"
+        Number of starts, of which the best is kept; "auto" is 1.
+    start_components : int or "auto", default="auto"
+        Where "mdl" starts; "auto" is 16, or 1 with ``coder="exact"``.
+    max_components : int, optional
+        Where "mdl" must stop.
+    patience : int, None or "auto", default="auto"
+        "mdl" stops after so many rounds in a row without a shorter codelength. "auto" is 1, as in the paper; None
+        goes on to ``max_components``.
+    max_atoms_per_sample : int, optional
+        A sample that uses so many atoms may only drop atoms (the limit h_max of Algorithm 3).
+    residual_limit : int, default=0
+        A sample with so few wrong bits is not coded further (w_max of Algorithm 3).
+    max_iter : int, default=1000
+        Most steps of learning with one number of atoms; learning converges exactly, mostly in 5 to 40.
+    max_time : float, optional
+        Seconds after which the search ends with the best it has. The result then depends on the machine.
+    n_jobs : int, optional
+        Threads: None is 1, -1 all processors. The result is the same for any number.
+    verbose : int, default=0
+        Above 0, tell each round on the standard error.
+    callbacks : callable or list of callables, optional
+        Called with each new row of the history; one that returns True ends the search.
+    binarize : float, optional
+        Take ``X > binarize`` instead of X.
+    device : {"cpu"}, default="cpu"
+        Where the work is done.
+    random_state : int, Generator, RandomState or None, default=None
+        The same seed gives the same bits, for any number of threads.
+
+    Returns
+    -------
+    Factorization
+        Atoms, codes, codelength and history; the atom that saves most bits comes first.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C; it is a KeyboardInterrupt, and its ``result`` is the best factorisation so far.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(200, 50, 4, noise=0.02, random_state=0).X
+    >>> result = ba.factorize(X, 4, coder="exact", n_init=5, random_state=2)
+    >>> result.atoms
+    BitMatrix(4 x 50, density 0.17)
+    >>> result.codelength.total < ba.codelength(X, result.atoms[:0], result.codes.T[:0].T).total
+    True
+    """
+    settings = settle(
+        n_components=n_components,
+        algebra=algebra,
+        search=search,
+        objective=objective,
+        update=update,
+        coder=coder,
+        init=init,
+        init_density=init_density,
+        n_init=n_init,
+        start_components=start_components,
+        max_components=max_components,
+        patience=patience,
+        max_atoms_per_sample=max_atoms_per_sample,
+        residual_limit=residual_limit,
+        max_iter=max_iter,
+        max_time=max_time,
+        callbacks=callbacks,
+        device=device,
+    )
+    workers = Workers(count_threads(n_jobs))
+    random = generator(random_state)
+    with _telling(verbose):
+        return run_search(BitMatrix.from_any(X, binarize), settings, workers, random)
+
+
+def codelength(X: Any, atoms: Any, codes: Any, bias: Any = None, algebra: str = "xor") -> Codelength:
+    """The bits that describe a table by atoms and codes, as the paper counts them (Equations 8 and 9).
+
+    Each feature's errors, each atom's uses and each atom are a string of n bits with r ones, which takes
+    ceil(log2 n) + ceil(log2 (n choose r)) bits. (The exact cost of r would be ceil(log2 (n + 1)); the paper's is kept,
+    so that figures compare.) A bias that is not zero adds its own string to the atoms and ceil(log2 n) to the codes.
+
+    Parameters
+    ----------
+    X : BitMatrix, array-like or sparse matrix of shape (n_samples, n_features)
+    atoms : the same of shape (n_atoms, n_features)
+    codes : the same of shape (n_samples, n_atoms)
+    bias : array-like of shape (n_features,), optional
+        Added to every sample.
+    algebra : {"xor", "or"}, default="xor"
+
+    Returns
+    -------
+    Codelength
+        With ``errors``, ``codes``, ``atoms`` and their sum ``total``.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> ba.codelength([[1, 1, 0], [1, 1, 0], [0, 0, 0]], atoms=[[1, 1, 0]], codes=[[1], [1], [0]])
+    Codelength(errors=6, codes=4, atoms=4)
+    """
+    if algebra not in ("xor", "or"):
+        raise ValueError(f"algebra={algebra!r} is not available; choose from 'xor', 'or'")
+    data, patterns, uses = (
+        BitMatrix.from_any(X),
+        BitMatrix.from_any(atoms, name="atoms"),
+        BitMatrix.from_any(codes, name="codes"),
+    )
+    if patterns.n_cols != data.n_cols:
+        raise ValueError(f"atoms have {patterns.n_cols} features, but X has {data.n_cols}")
+    needed = (data.n_rows, patterns.n_rows)
+    if uses.shape != needed:
+        raise ValueError(f"codes have shape {uses.shape}, but {needed[0]} samples and {needed[1]} atoms need {needed}")
+    shift = BitMatrix.from_any(
+        np.zeros((1, data.n_cols), np.uint8) if bias is None else np.atleast_2d(bias), name="bias"
+    )
+    if shift.shape != (1, data.n_cols):
+        raise ValueError(f"bias must hold {data.n_cols} values, one a feature")
+    shifted = BitMatrix.trusted(data.words ^ shift.words, data.n_cols)
+    block = Block(shifted, patterns, uses, algebra == "or", Workers())
+    return codelength_from_counts(
+        data.n_rows, data.n_cols, block.wrong(), block.uses(), patterns.row_weights(), shift.count()
+    )
+
+
+def proximus(
+    X: Any, radius: int = 0, *, n_jobs: int | None = None, binarize: float | None = None, random_state: Any = None
+) -> Factorization:
+    """The recursive Proximus method: one pattern a sample, by splitting the samples again and again.
+
+    A rank-one fit (Algorithm 4) parts the samples that have its pattern from the rest; samples are settled when they
+    differ from their pattern in at most ``radius`` bits.
+
+    Parameters
+    ----------
+    X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
+    radius : int, default=0
+        How many bits a sample may differ from its pattern.
+    n_jobs, binarize, random_state
+        As in :func:`factorize`.
+
+    Returns
+    -------
+    Factorization
+        Each sample uses one atom, or none where it is all zeros. The history is empty.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> result = ba.proximus([[1, 1, 0], [1, 1, 0], [0, 1, 1]], random_state=0)
+    >>> result.codes.to_dense().sum(axis=1)
+    array([1, 1, 1], dtype=uint64)
+    """
+    if isinstance(radius, bool) or not hasattr(radius, "__index__") or radius < 0:
+        raise ValueError(f"radius must be a whole number that is not negative, not {radius!r}")
+    data = BitMatrix.from_any(X, binarize)
+    workers = Workers(count_threads(n_jobs))
+    atoms, owner = partition(data, int(radius), workers, generator(random_state))
+    users = owner == np.arange(atoms.n_rows)[:, np.newaxis]
+    codes = BitMatrix.from_dense(users.reshape(atoms.n_rows, data.n_rows)).T
+    block = Block(data, atoms, codes, False, workers)
+    return Factorization(
+        atoms=atoms,
+        codes=codes,
+        bias=np.zeros(data.n_cols, np.uint8),
+        algebra="xor",
+        codelength=block.codelength(),
+        history=(),
+        wrong=block.wrong(),
+    )
+
+
+@contextmanager
+def _telling(verbose: int) -> Iterator[None]:
+    """While a search runs, show what it logs, if that is asked for."""
+    if not verbose:
+        yield
+        return
+    handler, level = logging.StreamHandler(), logger.level
+    handler.setFormatter(logging.Formatter("[bitatoms] %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

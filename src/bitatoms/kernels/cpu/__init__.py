@@ -1,0 +1,1 @@
+"""The kernels for the processor at hand, in numba."""

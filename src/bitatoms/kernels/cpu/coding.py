@@ -1,0 +1,264 @@
+"""Greedy coding of rows: toggle the atom that serves best while one does (Algorithm 3, mended).
+
+The gain of an atom is the number of wrong bits that toggling it takes away. Only *free* bits count: under XOR all
+of them, under OR the bits that no used atom covers (to add an atom) or that it alone covers (to drop it). Toggling
+changes some bits z of the row; with e the errors after it, every other gain changes by
+
+    c * (|d & z & e| - |d & z & ~e|)        c = 2 under XOR, 1 under OR
+
+and where z is the whole atom the second term is a table look-up less the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..jit import kernel, lowest_bit, piece, popcount
+from .simd import set_overlaps
+from .words import NONE, ONE, copy_row, cover, differing, mark, weight
+
+_USED = 1 << 30  # under OR, taken off the gain of a used atom: adding it again is not on offer
+
+
+class _Scratch(NamedTuple):
+    """Room for the coding of one row."""
+
+    gains: Any  # (lanes,): what toggling each atom would gain
+    bits: Any  # (2, words): the bits that a toggle changed, and some of them
+    listed: Any  # (bytes,): the bytes of a row that are not zero
+
+
+@kernel
+def _new_scratch(atoms):
+    """Room for coding with these atoms."""
+    return _Scratch(
+        np.empty(atoms.slices.shape[1], atoms.overlaps.dtype),
+        np.empty((2, atoms.words.shape[1]), np.uint64),
+        np.empty(atoms.slices.shape[0] + 1, np.int64),
+    )
+
+
+@piece
+def _add(words, j, factor, atoms, base, scratch):
+    """gains[l] = base[l] + factor * (ones that row j of the words and atom l share)."""
+    set_overlaps(words, j, factor, atoms.slices, scratch.listed, base, scratch.gains)
+
+
+@piece
+def _first_gains(rows, j, atoms, covers, scratch):
+    """gains[l] = what adding (XOR: toggling) atom l gains in row j."""
+    if not covers:
+        _add(rows.errors, j, 2, atoms, atoms.losses, scratch)
+        return
+    _add(rows.covered, j, 1, atoms, atoms.losses, scratch)
+    for w in range(scratch.bits.shape[1]):
+        scratch.bits[0, w] = rows.errors[j, w] & ~rows.covered[j, w]
+    _add(scratch.bits, 0, 2, atoms, scratch.gains, scratch)
+
+
+@piece
+def _next_gains(rows, j, atoms, k, whole, covers, scratch):
+    """Bring the gains up to date after toggling atom k changed bits[0] of row j."""
+    gains, bits = scratch.gains, scratch.bits
+    factor = 1 if covers else 2
+    for w in range(bits.shape[1]):
+        bits[1, w] = bits[0, w] & rows.errors[j, w]
+    if whole:
+        for i in range(gains.shape[0]):
+            gains[i] -= atoms.overlaps[k, i]
+        _add(bits, 1, 2 * factor, atoms, gains, scratch)
+        return
+    _add(bits, 1, factor, atoms, gains, scratch)
+    for w in range(bits.shape[1]):
+        bits[1, w] = bits[0, w] & ~rows.errors[j, w]
+    _add(bits, 1, -factor, atoms, gains, scratch)
+
+
+@piece
+def _drop_gain(rows, j, atoms, k):
+    """What row j gains under OR by no longer using atom k."""
+    gain = 0
+    for w in range(atoms.words.shape[1]):
+        alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
+        gain += 2 * np.intp(popcount(alone & rows.errors[j, w])) - np.intp(popcount(alone))
+    return gain
+
+
+@piece
+def _largest(gains):
+    """The largest positive gain, or zero."""
+    best = gains.dtype.type(0)
+    for k in range(gains.shape[0]):
+        if gains[k] > best:
+            best = gains[k]
+    return np.intp(best)
+
+
+@piece
+def _first_with(gains, gain):
+    """The lowest atom with this gain."""
+    k = 0
+    while gains[k] != gain:
+        k += 1
+    return k
+
+
+@piece
+def _best_ratio(gains, weights):
+    """The lowest atom with the largest gain a bit; there is one with a positive gain."""
+    best = -1
+    for k in range(gains.shape[0]):
+        if gains[k] > 0:
+            ahead = best < 0 or np.int64(gains[k]) * weights[best] > np.int64(gains[best]) * weights[k]
+            if ahead:
+                best = k
+    return best
+
+
+@piece
+def _best_addition(gains, weights, by_ratio):
+    """The atom to add (XOR: to toggle) and its gain; -1 and 0 when none gains."""
+    gain = _largest(gains)
+    if gain == 0:
+        return -1, gain
+    best = _best_ratio(gains, weights) if by_ratio else _first_with(gains, gain)
+    return best, np.intp(gains[best])
+
+
+@piece
+def _or_better_drop(rows, j, atoms, rule, gains, best, gain):
+    """The given toggle, or, where that is better, one of an atom in use."""
+    for c in range(rows.codes.shape[1]):
+        word = rows.codes[j, c]
+        while word != NONE:
+            k = 64 * c + lowest_bit(word)
+            word &= word - ONE
+            mine = _drop_gain(rows, j, atoms, k) if rule.covers else np.intp(gains[k])
+            if mine <= 0:
+                continue
+            if best < 0:
+                ahead = 1
+            elif rule.by_ratio:
+                ahead = mine * np.intp(atoms.weights[best]) - gain * np.intp(atoms.weights[k])
+            else:
+                ahead = mine - gain
+            if ahead > 0 or (ahead == 0 and k < best):
+                best = k
+                gain = mine
+    return best, gain
+
+
+@piece
+def _toggle(rows, j, atoms, k, covers, bits):
+    """Toggle atom k in row j; bits[0] receives the bits of the row that this changed.
+
+    Returns whether those are the whole atom, and whether the row now uses it.
+    """
+    place = k >> 6
+    bit = ONE << np.uint64(k & 63)
+    rows.codes[j, place] ^= bit
+    rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
+    adds = rows.codes[j, place] & bit != NONE
+    whole = True
+    for w in range(bits.shape[1]):
+        atom = atoms.words[k, w]
+        change = atom
+        if covers:
+            covered = rows.covered[j, w]
+            if adds:
+                change &= ~covered
+                rows.twice[j, w] |= covered & atom
+                rows.covered[j, w] = covered | atom
+            else:
+                change &= covered & ~rows.twice[j, w]
+            whole &= change == atom
+        bits[0, w] = change
+        rows.errors[j, w] ^= change
+    if covers and not adds:
+        cover(rows, j, atoms.words)
+    return whole, adds
+
+
+@piece
+def _mark_used(gains, codes, j):
+    """Take the atoms that row j uses out of the offer."""
+    for c in range(codes.shape[1]):
+        word = codes[j, c]
+        while word != NONE:
+            gains[64 * c + lowest_bit(word)] -= _USED
+            word &= word - ONE
+
+
+@piece
+def _code_row(rows, j, atoms, rule, wrong, scratch, before):
+    """Toggle atoms in row j, with so many wrong bits, while one gains; returns whether any was.
+
+    ``before`` receives the code and the errors that the row had.
+    """
+    gains = scratch.gains
+    used = weight(rows.codes, j)
+    _first_gains(rows, j, atoms, rule.covers, scratch)
+    if rule.covers:
+        _mark_used(gains, rows.codes, j)
+    toggled = False
+    while wrong > rule.residual_limit:
+        k, gain = -1, 0
+        if used < rule.max_atoms:
+            k, gain = _best_addition(gains, atoms.weights, rule.by_ratio)
+        if rule.covers or used >= rule.max_atoms:
+            k, gain = _or_better_drop(rows, j, atoms, rule, gains, k, gain)
+        if k < 0:
+            break
+        if not toggled:
+            toggled = True
+            copy_row(rows.codes, j, before[0])
+            copy_row(rows.errors, j, before[1])
+        whole, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
+        if rule.covers:
+            gains[k] += -_USED if adds else _USED
+        _next_gains(rows, j, atoms, k, whole, rule.covers, scratch)
+        wrong -= gain
+        used += 1 if adds else -1
+    return toggled
+
+
+@kernel
+def code_rows(rows, atoms, rule, start, stop):
+    """Code the stale rows among start..stop, from the codes they have; returns the bits of codes and errors changed.
+
+    The atoms of the rows whose code changed become stale. ``start`` is a multiple of 64, so that no two blocks of
+    rows share a word of ``users``.
+    """
+    scratch = _new_scratch(atoms)
+    before = (np.empty(rows.codes.shape[1], np.uint64), np.empty(rows.errors.shape[1], np.uint64))
+    touched = np.zeros(rows.codes.shape[1], np.uint64)
+    codes_changed = 0
+    errors_changed = 0
+    for j in range(start, stop):
+        if rows.stale[j] == 0:
+            continue
+        rows.stale[j] = 0
+        wrong = weight(rows.errors, j)
+        if wrong > rule.residual_limit and _code_row(rows, j, atoms, rule, wrong, scratch, before):
+            codes_changed += differing(rows.codes, j, before[0])
+            errors_changed += differing(rows.errors, j, before[1])
+            for c in range(touched.shape[0]):
+                touched[c] |= before[0][c] | rows.codes[j, c]
+    mark(touched, atoms.stale)
+    return codes_changed, errors_changed
+
+
+@kernel
+def recheck_rows(rows, changed, covers, start, stop):
+    """Make stale each row among start..stop that could use one of these changed atoms.
+
+    A row that is not stale uses none of them (its errors would have changed with them), and no other atom serves
+    it: if none of the changed atoms does now, coding it again would change nothing.
+    """
+    scratch = _new_scratch(changed)
+    for j in range(start, stop):
+        if rows.stale[j] == 0:
+            _first_gains(rows, j, changed, covers, scratch)
+            rows.stale[j] = _largest(scratch.gains) > 0

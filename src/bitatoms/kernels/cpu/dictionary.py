@@ -1,0 +1,33 @@
+"""What coding derives from the atoms: weights, byte slices, overlaps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import kernel, popcount
+
+
+@kernel
+def slice_atoms(atoms, weights, losses, slices):
+    """weights[l] = ones of atom l, losses[l] = -weights[l], slices[b, l] = byte b of atom l."""
+    for k in range(atoms.shape[0]):
+        ones = 0
+        for w in range(atoms.shape[1]):
+            ones += np.intp(popcount(atoms[k, w]))
+        weights[k] = ones
+        losses[k] = -ones
+        for b in range(slices.shape[0]):
+            slices[b, k] = np.uint8(atoms[k, b >> 3] >> np.uint64((b & 7) << 3))
+
+
+@kernel
+def overlap_atoms(atoms, changed, factor, overlaps):
+    """overlaps[k, l] = factor * (ones that atoms k and l share), where k or l is marked as changed."""
+    for k in range(atoms.shape[0]):
+        for i in range(k + 1):
+            if changed[k] or changed[i]:
+                shared = 0
+                for w in range(atoms.shape[1]):
+                    shared += np.intp(popcount(atoms[k, w] & atoms[i, w]))
+                overlaps[k, i] = factor * shared
+                overlaps[i, k] = factor * shared

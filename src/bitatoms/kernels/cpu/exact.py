@@ -1,0 +1,170 @@
+"""Exhaustive half-steps for few atoms: the best of all codes of a row, the best of all columns of the atoms.
+
+A code of p atoms is a number below 2**p, atom 0 its lowest bit; so is a column of the atoms. The product of a code
+is put together from two short tables, of its low and of its high bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import kernel, lowest_bit, piece, popcount
+from .words import NONE, ONE, cover, weight
+
+
+@kernel
+def list_products(atoms, covers, products):
+    """products[c] = what code c of these atoms makes."""
+    for w in range(products.shape[1]):
+        products[0, w] = NONE
+    for code in range(1, products.shape[0]):
+        atom = atoms[lowest_bit(np.uint64(code))]
+        rest = products[code & (code - 1)]
+        for w in range(products.shape[1]):
+            products[code, w] = (rest[w] | atom[w]) if covers else (rest[w] ^ atom[w])
+
+
+@piece
+def _distances(row, high, low, covers, out):
+    """out[c] = wrong bits in a row coded by ``high`` together with code c of the low atoms (low: words x codes)."""
+    out[:] = 0
+    for w in range(row.shape[0]):
+        base = row[w]
+        fixed = high[w]
+        if covers:
+            for c in range(out.shape[0]):
+                out[c] += np.int32(popcount(base ^ (fixed | low[w, c])))
+        else:
+            base ^= fixed
+            for c in range(out.shape[0]):
+                out[c] += np.int32(popcount(base ^ low[w, c]))
+
+
+@piece
+def _smallest(values):
+    best = values[0]
+    for i in range(1, values.shape[0]):
+        if values[i] < best:
+            best = values[i]
+    return best
+
+
+@piece
+def _best_code(row, code, wrong, low, high, rule, distances):
+    """The code with the fewest wrong bits: the given one unless another is strictly better, then the lowest."""
+    low_bits = lowest_bit(np.uint64(distances.shape[0]))
+    for h in range(high.shape[0]):
+        _distances(row, high[h], low, rule.covers, distances)
+        if _smallest(distances) >= wrong:
+            continue
+        for c in range(distances.shape[0]):
+            if distances[c] < wrong:
+                candidate = np.uint64((h << low_bits) | c)
+                if np.intp(popcount(candidate)) <= rule.max_atoms:
+                    code = candidate
+                    wrong = np.intp(distances[c])
+    return code
+
+
+@kernel
+def code_rows_exactly(rows, atoms, low, high, rule, start, stop):
+    """Give each stale row among start..stop the best of all codes; returns the bits of codes and errors changed.
+
+    ``low`` (words, codes) and ``high`` (codes, words) hold the products of the low and the high atoms. Atoms of
+    rows that changed become stale.
+    """
+    words = rows.errors.shape[1]
+    row = np.empty(words, np.uint64)
+    before = np.empty(words, np.uint64)
+    distances = np.empty(low.shape[1], np.int32)
+    low_bits = lowest_bit(np.uint64(low.shape[1]))
+    codes_changed = 0
+    errors_changed = 0
+    touched = NONE
+    for j in range(start, stop):
+        if rows.stale[j] == 0:
+            continue
+        rows.stale[j] = 0
+        wrong = weight(rows.errors, j)
+        if wrong <= rule.residual_limit:
+            continue
+        old = rows.codes[j, 0]
+        o_low, o_high = np.intp(old) & (low.shape[1] - 1), np.intp(old) >> low_bits
+        for w in range(words):
+            before[w] = rows.errors[j, w]
+            row[w] = before[w] ^ (
+                (low[w, o_low] | high[o_high, w]) if rule.covers else (low[w, o_low] ^ high[o_high, w])
+            )
+        new = _best_code(row, old, wrong, low, high, rule, distances)
+        if new == old:
+            continue
+        n_low, n_high = np.intp(new) & (low.shape[1] - 1), np.intp(new) >> low_bits
+        for w in range(words):
+            made = (low[w, n_low] | high[n_high, w]) if rule.covers else (low[w, n_low] ^ high[n_high, w])
+            rows.errors[j, w] = row[w] ^ made
+            errors_changed += np.intp(popcount(before[w] ^ rows.errors[j, w]))
+        rows.codes[j, 0] = new
+        if rule.covers:
+            cover(rows, j, atoms.words)
+        toggled = old ^ new
+        touched |= old | new
+        codes_changed += np.intp(popcount(toggled))
+        while toggled != NONE:
+            rows.users[lowest_bit(toggled), j >> 6] ^= ONE << np.uint64(j & 63)
+            toggled &= toggled - ONE
+    while touched != NONE:
+        atoms.stale[lowest_bit(touched)] = 1
+        touched &= touched - ONE
+    return codes_changed, errors_changed
+
+
+@piece
+def _transform(scores, covers):
+    """In place: XOR, the Walsh-Hadamard transform; OR, the sum over all subsets of a code."""
+    half = 1
+    while half < scores.shape[0]:
+        for first in range(0, scores.shape[0], 2 * half):
+            for c in range(first, first + half):
+                a, b = scores[c], scores[c + half]
+                if covers:
+                    scores[c + half] = a + b
+                else:
+                    scores[c] = a + b
+                    scores[c + half] = a - b
+        half *= 2
+
+
+@kernel
+def best_columns(columns, codes, atoms, covers, start, stop):
+    """Give each feature among start..stop the best of all columns of the atoms; returns the bits changed.
+
+    ``columns`` holds the data transposed. Over the rows with code c, scores[c] sums +1 where the bit is 0 and -1
+    where it is 1; the transform turns that into (XOR) agreements less disagreements of every column, or (OR) the
+    same over the codes that a column leaves uncovered, its complement being the index.
+    """
+    n_atoms = atoms.shape[0]
+    scores = np.empty(1 << n_atoms, np.int32)
+    full = (1 << n_atoms) - 1
+    changed = 0
+    for i in range(start, stop):
+        scores[:] = 0
+        for j in range(codes.shape[0]):
+            one = (columns[i, j >> 6] >> np.uint64(j & 63)) & ONE
+            scores[np.intp(codes[j, 0])] += 1 - 2 * np.int32(one)
+        _transform(scores, covers)
+        place, shift = i >> 6, np.uint64(i & 63)
+        old = 0
+        for k in range(n_atoms):
+            old |= np.intp((atoms[k, place] >> shift) & ONE) << k
+        turn = full if covers else 0
+        new = old
+        best = scores[old ^ turn]
+        for column in range(scores.shape[0]):
+            if scores[column ^ turn] > best:
+                best = scores[column ^ turn]
+                new = column
+        for k in range(n_atoms):
+            if ((old ^ new) >> k) & 1:
+                atoms[k, place] ^= ONE << shift
+                changed += 1
+    return changed

@@ -1,0 +1,114 @@
+"""Small pieces on rows of words that the other kernels are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import kernel, lowest_bit, piece, popcount
+
+ONE = np.uint64(1)
+NONE = np.uint64(0)
+
+
+@piece
+def weight(words, j):
+    """Number of ones in row j."""
+    total = 0
+    for w in range(words.shape[1]):
+        total += np.intp(popcount(words[j, w]))
+    return total
+
+
+@piece
+def list_ones(words, j, first, last, places):
+    """Write the positions of the ones in words first..last of row j; returns how many there are."""
+    count = 0
+    for w in range(first, last):
+        word = words[j, w]
+        while word != NONE:
+            places[count] = 64 * w + lowest_bit(word)
+            count += 1
+            word &= word - ONE
+    return count
+
+
+@piece
+def copy_row(words, j, out):
+    """out = row j."""
+    for w in range(words.shape[1]):
+        out[w] = words[j, w]
+
+
+@piece
+def differing(words, j, other):
+    """Number of bits in which row j differs from another row."""
+    total = 0
+    for w in range(words.shape[1]):
+        total += np.intp(popcount(words[j, w] ^ other[w]))
+    return total
+
+
+@piece
+def cover(rows, j, atoms):
+    """Set the bits of row j that some used atom has, and those that two or more have."""
+    covered, twice = rows.covered, rows.twice
+    for w in range(covered.shape[1]):
+        covered[j, w] = NONE
+        twice[j, w] = NONE
+    for c in range(rows.codes.shape[1]):
+        word = rows.codes[j, c]
+        while word != NONE:
+            k = 64 * c + lowest_bit(word)
+            word &= word - ONE
+            for w in range(covered.shape[1]):
+                twice[j, w] |= covered[j, w] & atoms[k, w]
+                covered[j, w] |= atoms[k, w]
+
+
+@kernel
+def cover_rows(rows, atoms, start, stop):
+    """Set ``covered`` and ``twice`` of the rows among start..stop from their codes."""
+    for j in range(start, stop):
+        cover(rows, j, atoms)
+
+
+@kernel
+def add_product(codes, atoms, covers, start, stop, out):
+    """out[i] ^= the product of row i of the codes and the atoms, in the algebra, for i among start..stop."""
+    product = np.zeros(out.shape[1], np.uint64)
+    for i in range(start, stop):
+        for w in range(out.shape[1]):
+            product[w] = NONE
+        for c in range(codes.shape[1]):
+            word = codes[i, c]
+            while word != NONE:
+                k = 64 * c + lowest_bit(word)
+                word &= word - ONE
+                if covers:
+                    for w in range(out.shape[1]):
+                        product[w] |= atoms[k, w]
+                else:
+                    for w in range(out.shape[1]):
+                        product[w] ^= atoms[k, w]
+        for w in range(out.shape[1]):
+            out[i, w] ^= product[w]
+
+
+@piece
+def mark(words, flags):
+    """flags[i] = 1 where bit i is one."""
+    for c in range(words.shape[0]):
+        word = words[c]
+        while word != NONE:
+            flags[64 * c + lowest_bit(word)] = 1
+            word &= word - ONE
+
+
+@kernel
+def hamming(rows, j, out):
+    """out[i] = number of bits in which row i differs from row j."""
+    for i in range(rows.shape[0]):
+        total = 0
+        for w in range(rows.shape[1]):
+            total += np.intp(popcount(rows[i, w] ^ rows[j, w]))
+        out[i] = total

@@ -1,0 +1,123 @@
+"""Row blocks, and the one thread pool that runs kernels over them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+_WORTH_THREADS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
+_WORTH_BALANCE = 20e6  # nanoseconds of work above which several blocks a thread even out slow rows
+_BLOCKS_A_THREAD = 4
+
+_lock = threading.Lock()
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+
+
+def _forget_pool() -> None:
+    """A forked child has none of its parent's threads: it makes its own pool when it needs one."""
+    global _lock, _pool, _pool_size
+    _lock, _pool, _pool_size = threading.Lock(), None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _shared_pool(size: int) -> ThreadPoolExecutor:
+    """The pool, made or enlarged when first needed."""
+    global _pool, _pool_size
+    with _lock:
+        if _pool is None or _pool_size < size:
+            if _pool is not None:
+                _pool.shutdown(wait=False)
+            _pool, _pool_size = ThreadPoolExecutor(size, thread_name_prefix="bitatoms"), size
+        return _pool
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Threads that ``n_jobs`` asks for: None is 1, -1 all processors, -2 all but one, as in scikit-learn.
+
+    Examples
+    --------
+    >>> count_threads(None), count_threads(3)
+    (1, 3)
+    """
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__"):
+        raise TypeError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
+    jobs = n_jobs.__index__()
+    if jobs == 0:
+        raise ValueError("n_jobs must not be 0; 1 is one thread, -1 is all processors")
+    if jobs > 0:
+        return jobs
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, available + 1 + jobs)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """How many threads work, and, to test that it makes no difference, on how many rows at a time."""
+
+    n_threads: int = 1
+    block_rows: int | None = None
+
+    def over_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
+        """Run ``task(start, stop)`` over blocks of rows and return the results in the order of the rows.
+
+        Every start is a multiple of 64, so that no two blocks share a word of transposed bits. A job of less than
+        about a millisecond, by ``row_cost`` in nanoseconds, is one block.
+        """
+        edges = self._edges(n_rows, n_rows * row_cost)
+        if len(edges) == 1 or self.n_threads == 1:
+            return [task(start, stop) for start, stop in edges]
+        return self._share_out(task, edges)
+
+    def is_one_block(self, n_rows: int, row_cost: float) -> bool:
+        """Whether a job of this size is not shared out."""
+        return len(self._edges(n_rows, n_rows * row_cost)) == 1
+
+    def _edges(self, n_rows: int, cost: float) -> list[tuple[int, int]]:
+        """Where the blocks begin and end; at least one block, maybe empty."""
+        if self.block_rows is not None:
+            size = self.block_rows
+        elif self.n_threads == 1 or cost < _WORTH_THREADS:
+            size = n_rows
+        else:
+            n_blocks = self.n_threads * (_BLOCKS_A_THREAD if cost > _WORTH_BALANCE else 1)
+            size = -(-n_rows // n_blocks)
+        size = max(64, -(-size // 64) * 64)
+        return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
+
+    def _share_out(self, task: Callable[[int, int], Result], edges: list[tuple[int, int]]) -> list[Result]:
+        """The caller and the pool's threads each take the next block until none is left."""
+        results: dict[int, Result] = {}
+        blocks = iter(range(len(edges)))  # next() on it is atomic
+        stopped = threading.Event()
+
+        def work() -> None:
+            for block in blocks:
+                if stopped.is_set():
+                    return
+                results[block] = task(*edges[block])
+
+        helpers = min(self.n_threads, len(edges)) - 1
+        pool = _shared_pool(helpers)
+        pending: list[Future[None]] = [pool.submit(work) for _ in range(helpers)]
+        try:
+            work()
+        except BaseException:
+            stopped.set()
+            raise
+        finally:
+            wait(pending)
+        for future in pending:
+            future.result()
+        return [results[block] for block in range(len(edges))]

@@ -1,0 +1,49 @@
+"""Awkward 0/1 matrices and factorisations for hypothesis to try."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+settings.register_profile("kernels", deadline=None)  # the first call of a kernel compiles it
+settings.load_profile("kernels")
+
+ROWS = st.sampled_from((0, 1, 2, 3, 5, 17, 63, 64, 65, 130))
+COLUMNS = st.sampled_from((1, 2, 7, 8, 9, 31, 63, 64, 65, 128, 130))
+ATOMS = st.integers(0, 6)
+DENSITIES = st.sampled_from((0.0, 0.02, 0.2, 0.5, 0.8, 1.0))
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_bits(seed, n_rows, n_cols, density):
+    """A 0/1 matrix of about the given density."""
+    return (np.random.default_rng(seed).random((n_rows, n_cols)) < density).astype(np.uint8)
+
+
+@st.composite
+def matrices(draw, n_rows=ROWS, n_cols=COLUMNS):
+    """Matrices of awkward sizes: without rows, all zeros, all ones, with duplicate rows, or just random."""
+    bits = random_bits(draw(SEEDS), draw(n_rows), draw(n_cols), draw(DENSITIES))
+    if len(bits) > 1 and draw(st.booleans()):
+        distinct = draw(st.integers(1, len(bits)))
+        bits = bits[np.arange(len(bits)) % distinct]
+    return bits
+
+
+@st.composite
+def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS):
+    """Triples (X, atoms, codes): planted and then spoilt, or unrelated; atoms may be zero, equal, or unused."""
+    n, m, p = draw(n_rows), draw(n_cols), draw(n_atoms)
+    seed = draw(SEEDS)
+    atoms = random_bits(seed, p, m, draw(DENSITIES))
+    codes = random_bits(seed + 1, n, p, draw(DENSITIES))
+    if p > 1 and draw(st.booleans()):
+        atoms[draw(st.integers(0, p - 1))] = atoms[draw(st.integers(0, p - 1))]
+    if p and draw(st.booleans()):
+        codes[:, draw(st.integers(0, p - 1))] = 0
+    X = (codes.astype(np.int64) @ atoms % 2).astype(np.uint8)
+    X ^= random_bits(seed + 2, n, m, draw(DENSITIES))
+    if draw(st.booleans()):
+        codes ^= random_bits(seed + 3, n, p, 0.3)
+    return X, atoms, codes

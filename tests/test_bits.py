@@ -1,0 +1,609 @@
+"""BitMatrix: what goes in comes out, at awkward widths; what must not go in is refused in the user's words."""
+
+import copy
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitatoms import BitMatrix
+from bitatoms.kernels.cpu import packing
+from strategies import matrices, random_bits
+
+WIDTHS = (0, 1, 7, 8, 9, 63, 64, 65, 130, 257)
+DTYPES = (
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "int32",
+    "uint32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+)
+OTHER_DTYPES = ("longdouble", "object", ">i4", ">u8", ">f8", "<i2")
+FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+SOME = np.array([[0, 1, 0], [1, 1, 0]], np.uint8)
+
+
+def same(bits, dense):
+    """Whether a BitMatrix keeps its promises and holds the dense bits."""
+    dense = np.asarray(dense)
+    assert isinstance(bits, BitMatrix)
+    assert bits.shape == dense.shape
+    assert bits.words.dtype == np.uint64
+    assert bits.words.shape == (dense.shape[0], -(-dense.shape[1] // 64))
+    assert bits.words.flags.c_contiguous
+    assert not bits.words.flags.writeable
+    for i, row in enumerate(dense):
+        for w, word in enumerate(bits.words[i]):
+            assert int(word) == sum(int(bit) << place for place, bit in enumerate(row[64 * w : 64 * w + 64]))
+    return True
+
+
+# --- dense in and out
+
+
+@given(matrices())
+def test_bits_lie_where_the_invariant_says(dense):
+    assert same(BitMatrix.from_dense(dense), dense)
+
+
+@given(matrices())
+def test_dense_and_back(dense):
+    back = BitMatrix.from_dense(dense).to_dense()
+    assert back.dtype == np.uint8
+    assert back.flags.writeable
+    np.testing.assert_array_equal(back, dense)
+
+
+@pytest.mark.parametrize("n_cols", WIDTHS)
+@pytest.mark.parametrize("dtype", DTYPES + OTHER_DTYPES)
+def test_every_dtype_of_zeros_and_ones_packs_to_the_same_bits(dtype, n_cols):
+    dense = random_bits(n_cols, 70, n_cols, 0.4)
+    typed = dense.astype(dtype)
+    expected = BitMatrix.from_dense(dense)
+    assert BitMatrix.from_dense(typed) == expected
+    assert BitMatrix.from_dense(np.asfortranarray(typed)) == expected
+    assert BitMatrix.from_dense(np.repeat(typed, 2, axis=1)[:, ::2]) == expected
+    assert BitMatrix.from_dense(typed[::-1])[::-1] == expected
+    assert BitMatrix.from_dense(typed, binarize=0.5) == expected
+    assert BitMatrix.from_dense(typed.tolist()) == expected or n_cols == 0
+
+
+def test_tables_of_many_chunks_are_packed_like_small_ones():
+    dense = random_bits(1, 9000, 131, 0.3)
+    expected = BitMatrix.from_dense(dense)
+    assert BitMatrix.from_dense(dense.astype(np.float32)) == expected
+    assert BitMatrix.from_dense(dense.astype(np.int64)) == expected
+    assert BitMatrix.from_dense(np.asfortranarray(dense.astype(np.float64)), binarize=0) == expected
+    np.testing.assert_array_equal(expected.to_dense(), dense)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.float32, np.float64])
+def test_dense_in_the_dtype_asked_for(dtype):
+    dense = BitMatrix.from_dense(SOME).to_dense(dtype)
+    assert dense.dtype == dtype
+    np.testing.assert_array_equal(dense, SOME.astype(dtype))
+
+
+def test_numpy_sees_a_dense_array():
+    bits = BitMatrix.from_dense(SOME)
+    np.testing.assert_array_equal(np.asarray(bits), SOME)
+    assert np.asarray(bits).dtype == np.uint8
+    assert np.array(bits, dtype=float).dtype == float
+    assert np.array_equal(bits, SOME)
+    with pytest.raises(ValueError, match="cannot be made without a copy"):
+        np.array(bits, copy=False)
+
+
+def test_what_is_packed_does_not_follow_its_source():
+    for n_cols in (64, 100):
+        dense = np.zeros((3, n_cols), np.uint8)
+        bits = BitMatrix.from_dense(dense)
+        dense[:] = 1
+        assert bits.count() == 0
+        bits.to_dense()[:] = 1
+        assert bits.count() == 0
+
+
+# --- thresholds
+
+
+@given(
+    st.sampled_from(["int8", "uint8", "int64", "float32", "float64", "bool", "float16"]),
+    st.sampled_from([-1000.0, -1, -0.5, 0, 0.3, 0.5, 1, 2.5, 3, 1000.0, 1e300, -1e300, np.float32(0.1)]),
+    st.integers(0, 2**32 - 1),
+)
+def test_binarize_is_a_comparison(dtype, threshold, seed):
+    dense = np.random.default_rng(seed).integers(-3, 5, (5, 70)).clip(min=0 if dtype == "uint8" else None).astype(dtype)
+    with np.errstate(over="ignore"):
+        expected = dense > threshold
+    np.testing.assert_array_equal(BitMatrix.from_dense(dense, threshold).to_dense(), expected)
+    np.testing.assert_array_equal(BitMatrix.from_any(dense, threshold).to_dense(), expected)
+    if dtype != "float16":  # SciPy has no sparse float16
+        np.testing.assert_array_equal(BitMatrix.from_any(sp.csr_array(dense), threshold).to_dense(), expected)
+
+
+def test_large_integers_are_compared_exactly():
+    dense = np.array([[2**53, 2**53 + 1]])
+    np.testing.assert_array_equal(BitMatrix.from_dense(dense, float(2**53)).to_dense(), [[0, 1]])
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(-1, 1), (-0.5, 1), (0, SOME), (0.5, SOME), (1, 0), (7.5, 0)])
+def test_binarize_of_packed_bits(threshold, expected):
+    bits = BitMatrix.from_any(BitMatrix.from_dense(SOME), threshold)
+    assert same(bits, np.broadcast_to(np.asarray(expected, np.uint8), SOME.shape))
+
+
+@pytest.mark.parametrize("threshold", ["0.5", True, np.nan, np.inf, [0.5], 1j])
+def test_a_threshold_is_a_number(threshold):
+    for X in (SOME, sp.csr_array(SOME), BitMatrix.from_dense(SOME)):
+        with pytest.raises(ValueError, match="binarize must be None or a finite number, got"):
+            BitMatrix.from_any(X, threshold)
+
+
+# --- sparse in and out
+
+
+@pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
+@given(matrices(), st.sampled_from(FORMATS), st.booleans(), st.sampled_from(["uint8", "bool", "int64", "float64"]))
+def test_sparse_of_any_format(dense, form, as_matrix, dtype):
+    make = sp.coo_matrix if as_matrix else sp.coo_array
+    bits = BitMatrix.from_sparse(make(dense.astype(dtype)).asformat(form))
+    assert same(bits, dense)
+
+
+@given(matrices())
+def test_sparse_and_back(dense):
+    bits = BitMatrix.from_dense(dense)
+    sparse = bits.to_sparse()
+    assert sparse.format == "csr"
+    assert sparse.has_canonical_format
+    assert sparse.indices.dtype == sparse.indptr.dtype == np.int32
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+    assert BitMatrix.from_sparse(sparse) == bits
+
+
+@given(matrices(), st.sampled_from([-1.0, -0.5]))
+def test_what_is_not_stored_is_above_a_negative_threshold(dense, threshold):
+    spread = np.where(dense, -2.0, 0.0)
+    assert same(BitMatrix.from_sparse(sp.csr_array(spread), binarize=threshold), 1 - dense)
+
+
+def test_wide_sparse_matrices_are_never_made_dense():
+    rows, columns = np.array([0, 5, 10**6 - 1]), np.array([3 * 10**5, 0, 10**6 - 1])
+    bits = BitMatrix.from_sparse(sp.coo_array((np.ones(3), (rows, columns)), shape=(10**6, 10**6))[rows])
+    assert bits.shape == (3, 10**6)
+    np.testing.assert_array_equal(bits.to_sparse().indices, columns)
+
+
+def test_explicit_zeros_and_repeated_entries_mean_what_scipy_means():
+    parts = ([1, -1, 1, 0, 2, -1], ([0, 0, 0, 1, 2, 2], [1, 1, 2, 0, 3, 3]))
+    for S in (sp.coo_array(parts, shape=(3, 4)), sp.coo_matrix(parts, shape=(3, 4))):
+        assert same(BitMatrix.from_sparse(S), S.toarray())
+    repeated = sp.csr_array((np.array([0.5, 0.5, 0.0, 1.0]), np.array([2, 2, 1, 0]), np.array([0, 3, 4])), shape=(2, 3))
+    assert same(BitMatrix.from_sparse(repeated), [[0, 0, 1], [1, 0, 0]])
+    assert repeated.nnz == 4  # the user's matrix is as it was
+    assert BitMatrix.from_sparse(repeated, binarize=0.7).count() == 2
+
+
+def test_unsorted_rows_and_spare_room():
+    S = sp.csr_array((np.ones(3), np.array([2, 0, 1]), np.array([0, 2, 3])), shape=(2, 3))
+    S.data, S.indices = np.append(S.data, 9), np.append(S.indices, 99)
+    assert same(BitMatrix.from_sparse(S), [[1, 0, 1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_either_index_type_read_only_or_not(index_type):
+    S = sp.csr_array(SOME)
+    S.indices, S.indptr = S.indices.astype(index_type), S.indptr.astype(index_type)
+    for array in (S.indices, S.indptr, S.data):
+        array.flags.writeable = False
+    assert same(BitMatrix.from_sparse(S), SOME)
+
+
+def test_broken_sparse_matrices_are_refused():
+    for attribute, values, message in [
+        ("indices", [0, 7, 1], r"a column index outside 0\.\.2"),
+        ("indices", [0, -1, 1], r"a column index outside 0\.\.2"),
+        ("indptr", [0, 2, 1], "row pointers"),
+        ("indptr", [0, 2, 5], "row pointers"),
+        ("indptr", [1, 2, 3], "row pointers"),
+        ("indptr", [0, 3], "row pointers"),
+    ]:
+        S = sp.csr_array(SOME)
+        setattr(S, attribute, np.array(values, np.int32))
+        with pytest.raises(ValueError, match=f"X is not a valid sparse matrix: .*{message}"):
+            BitMatrix.from_sparse(S)
+
+
+# --- bytes in and out
+
+
+@given(matrices())
+def test_bytes_and_back(dense):
+    bits = BitMatrix.from_dense(dense)
+    data = bits.to_bytes()
+    assert data == np.packbits(dense, axis=1, bitorder="little").tobytes()
+    for source in (data, bytearray(data), memoryview(data)):
+        assert same(BitMatrix.from_bytes(source, *dense.shape), dense)
+
+
+def test_bytes_without_rows_or_columns():
+    assert BitMatrix.from_bytes(b"", 0, 5).shape == (0, 5)
+    assert BitMatrix.from_bytes(b"", 5, 0).shape == (5, 0)
+    assert BitMatrix.zeros(5, 0).to_bytes() == b""
+
+
+def test_a_buffer_that_changes_later_does_not_change_the_bits():
+    buffer = bytearray(16)
+    bits = BitMatrix.from_bytes(buffer, 2, 64)
+    buffer[:] = b"\xff" * 16
+    assert bits.count() == 0
+
+
+def test_bytes_of_the_wrong_length_or_with_stray_bits_are_refused():
+    with pytest.raises(ValueError, match=r"2 rows of 9 bits take 2 x 2 = 4 bytes, got 3"):
+        BitMatrix.from_bytes(b"\0\0\0", 2, 9)
+    with pytest.raises(ValueError, match=r"the bits past column 9 must be zero; row 1 has others \(1 rows in all\)"):
+        BitMatrix.from_bytes(b"\0\1\0\2", 2, 9)
+    with pytest.raises(ValueError, match="n_rows must not be negative, got -1"):
+        BitMatrix.from_bytes(b"", -1, 9)
+
+
+# --- frames and other tables
+
+
+def test_pandas_frames():
+    frames = [
+        pd.DataFrame(SOME),
+        pd.DataFrame(SOME.astype(bool)),
+        pd.DataFrame({"a": [False, True], "b": [1, 1], "c": [0.0, 0.0]}),
+        pd.DataFrame({"a": pd.array([0, 1], "Int64"), "b": pd.array([True, True], "boolean"), "c": [False, False]}),
+        pd.DataFrame(SOME).astype("Sparse[int]"),
+        pd.DataFrame(SOME).astype("category"),
+        pd.DataFrame(SOME, index=["x", "y"]),
+    ]
+    for frame in frames:
+        assert same(BitMatrix.from_any(frame), SOME)
+
+
+def test_polars_frames():
+    for frame in (pl.DataFrame(SOME), pl.DataFrame({"a": [False, True], "b": [1, 1], "c": [0.0, 0.0]})):
+        assert same(BitMatrix.from_any(frame), SOME)
+
+
+@pytest.mark.parametrize(
+    ("frame", "what", "row", "column"),
+    [
+        (pd.DataFrame({"a": [0, 1], "b": [1.0, np.nan]}), "NaN", 1, 1),
+        (pd.DataFrame({"a": [True, None], "b": [1, 0]}), "None", 1, 0),
+        (pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": [True, False]}), "NA", 1, 0),
+        (pd.DataFrame({"a": pd.array([None, True], "boolean")}), "NA", 0, 0),
+        (pl.DataFrame({"a": [0, 1], "b": [None, True]}), "None", 0, 1),
+        (pl.DataFrame({"a": [0, 1], "b": [None, 1]}), "NaN", 0, 1),
+    ],
+)
+@pytest.mark.parametrize("binarize", [None, 0.5])
+def test_missing_values_in_frames_are_refused(frame, what, row, column, binarize):
+    message = (
+        rf"X holds a missing value \({what}\) at row {row}, column {column} \(1 in all\); fill or drop such values"
+    )
+    with pytest.raises(ValueError, match=message):
+        BitMatrix.from_any(frame, binarize)
+
+
+def test_objects_that_are_numbers():
+    mixed = [[0, True, 1.0], [Fraction(0), Decimal(1), np.float32(0)], [np.bool_(True), np.int8(1), np.uint64(0)]]
+    assert same(BitMatrix.from_any(np.array(mixed, object)), [[0, 1, 1], [0, 1, 0], [1, 1, 0]])
+
+
+def test_lists_and_masked_arrays_with_nothing_masked():
+    assert same(BitMatrix.from_any(SOME.tolist()), SOME)
+    assert same(BitMatrix.from_any(tuple(map(tuple, SOME.astype(bool)))), SOME)
+    assert same(BitMatrix.from_any(np.ma.masked_array(SOME)), SOME)
+
+
+def test_packed_bits_go_through_as_they_are():
+    bits = BitMatrix.from_dense(SOME)
+    assert BitMatrix.from_any(bits) is bits
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(2, "2"), (-1, "-1"), (0.5, "0.5"), (1.0000001, "1.0000001"), (255, "255"), (-3.25, "-3.25")]
+)
+def test_other_values_are_named_with_their_place(value, shown):
+    table = np.zeros((20, 70), np.asarray(value).dtype)
+    table[14, 3] = table[15, 0] = value
+    message = (
+        f"X holds values other than 0 and 1 (first: {shown} at row 14, column 3); pass binarize=0.5 to threshold it"
+    )
+    for X in (
+        table,
+        np.asfortranarray(table),
+        table.tolist(),
+        table.astype(object),
+        sp.csr_array(table),
+        sp.csc_array(table),
+    ):
+        with pytest.raises(ValueError) as caught:
+            BitMatrix.from_any(X)
+        assert str(caught.value) == message
+
+
+def test_messages_call_the_table_by_its_name():
+    for X in ([[2]], sp.csr_array([[2]])):
+        with pytest.raises(ValueError, match=r"^atoms holds values other than 0 and 1"):
+            BitMatrix.from_any(X, name="atoms")
+
+
+def test_the_first_strange_value_is_found_beyond_the_first_chunk():
+    table = np.zeros((9000, 131))
+    table[8000, 130], table[8500, 2] = 3, 4
+    with pytest.raises(ValueError, match=r"first: 3 at row 8000, column 130"):
+        BitMatrix.from_dense(table)
+
+
+@pytest.mark.parametrize("binarize", [None, 0.5, -2])
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (np.nan, r"a missing value \(NaN\)"),
+        (np.inf, r"an infinite value \(inf\)"),
+        (-np.inf, r"an infinite value \(-inf\)"),
+    ],
+)
+def test_missing_and_infinite_values_are_refused_even_with_a_threshold(value, what, binarize):
+    table = np.zeros((5000, 70))
+    table[0, 0] = 7  # what is missing is said first: no threshold helps
+    table[4000, 69] = table[4001, 2] = value
+    for X in (table, table.astype(np.float32), sp.csr_array(table), table[3999:].astype(object)):
+        row = 4000 if X.shape[0] == 5000 else 1
+        with pytest.raises(
+            ValueError, match=rf"X holds {what} at row {row}, column \d+ \(2 in all\); fill or drop such"
+        ):
+            BitMatrix.from_any(X, binarize)
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.masked_array(SOME, mask=SOME == 1)
+    with pytest.raises(ValueError, match=r"X holds a missing value \(masked\) at row 0, column 1 \(3 in all\)"):
+        BitMatrix.from_any(masked)
+
+
+def test_shapes_other_than_tables_are_refused():
+    with pytest.raises(
+        ValueError, match=r"Expected 2D array, got 1D array instead: X has shape \(3,\)\. Reshape your data"
+    ):
+        BitMatrix.from_any([0, 1, 1])
+    with pytest.raises(ValueError, match="Expected 2D array, got scalar array instead: X is of type int"):
+        BitMatrix.from_any(1)
+    with pytest.raises(ValueError, match="Expected 2D array, got scalar array instead: X is of type NoneType"):
+        BitMatrix.from_any(None)
+    with pytest.raises(ValueError, match=r"Expected 2D array, got 3D array instead: X has shape \(1, 2, 3\)"):
+        BitMatrix.from_any(np.zeros((1, 2, 3)))
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead"):
+        BitMatrix.from_any(sp.coo_array([0, 1]))
+    with pytest.raises(ValueError, match="X is not a table: "):
+        BitMatrix.from_any([[0, 1], [0]])
+
+
+@pytest.mark.parametrize("binarize", [None, 0.5])
+def test_values_other_than_numbers_are_refused(binarize):
+    for X in ([[1j, 0]], np.array([[0, 1j]], object), np.array([[np.complex64(1), 0]], object), sp.csr_array([[1j]])):
+        with pytest.raises(ValueError, match="Complex data not supported: X holds complex numbers"):
+            BitMatrix.from_any(X, binarize)
+    for X in ([["0", "1"]], [[b"0", b"1"]], np.array([["2020-01-01"]], "datetime64[D]")):
+        with pytest.raises(ValueError, match="X must hold numbers, but its values are of dtype"):
+            BitMatrix.from_any(X, binarize)
+    with pytest.raises(ValueError, match=r"X holds text \('1'\) at row 1, column 0; turn it into numbers first"):
+        BitMatrix.from_any(np.array([[0, 1], ["1", 0]], object), binarize)
+    with pytest.raises(TypeError, match=r"X holds no number at row 0, column 1: .*argument must be .* string.* number"):
+        BitMatrix.from_any(np.array([[0, {}], [1, 0]], object), binarize)
+
+
+def test_dense_and_sparse_doors_say_which_is_which():
+    with pytest.raises(TypeError, match=r"X is sparse; BitMatrix\.from_sparse or BitMatrix\.from_any takes it"):
+        BitMatrix.from_dense(sp.csr_array(SOME))
+    with pytest.raises(TypeError, match="X must be a sparse matrix or array of SciPy's, got ndarray"):
+        BitMatrix.from_sparse(SOME)
+
+
+# --- empty tables
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (0, 64), (64, 0)])
+def test_tables_without_rows_or_columns(shape):
+    for bits in (BitMatrix.from_any(np.zeros(shape)), BitMatrix.from_any(sp.csr_array(shape)), BitMatrix.zeros(*shape)):
+        assert same(bits, np.zeros(shape))
+        assert bits.to_dense().shape == bits.to_sparse().shape == shape
+        assert bits.T.shape == shape[::-1]
+        assert bits.row_weights().tolist() == [0] * shape[0]
+        assert bits.column_weights().tolist() == [0] * shape[1]
+        assert (bits.count(), bits.density) == (0, 0.0)
+        assert bits == BitMatrix.zeros(*shape)
+        assert pickle.loads(pickle.dumps(bits)) == bits
+    assert len(bits) == shape[0]
+
+
+# --- rows by index
+
+
+@given(matrices(), st.data())
+def test_rows_by_slice(dense, data):
+    rows = data.draw(st.slices(len(dense)))
+    assert same(BitMatrix.from_dense(dense)[rows], dense[rows])
+
+
+@given(matrices(n_rows=st.integers(1, 9)), st.data())
+def test_rows_by_numbers_and_by_mask(dense, data):
+    bits = BitMatrix.from_dense(dense)
+    chosen = data.draw(st.lists(st.integers(-len(dense), len(dense) - 1)))
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(dense), max_size=len(dense))))
+    expected = dense[np.array(chosen, int)]
+    assert same(bits[chosen], expected)
+    assert same(bits[np.array(chosen, np.int32)], expected)
+    assert same(bits[mask], dense[mask])
+    assert same(bits[mask.tolist(), ...], dense[mask])
+    assert same(bits[chosen, :], expected)
+
+
+def test_one_row_is_a_dense_array_as_in_numpy():
+    bits = BitMatrix.from_dense(SOME)
+    for place in (1, -1, np.int64(1)):
+        row = bits[place]
+        assert row.dtype == np.uint8
+        np.testing.assert_array_equal(row, SOME[1])
+    np.testing.assert_array_equal(list(bits), SOME)
+
+
+def test_rows_out_of_range_are_refused():
+    bits = BitMatrix.from_dense(SOME)
+    for place in (2, -3):
+        with pytest.raises(IndexError, match=f"row {place} is out of range for a BitMatrix of 2 rows"):
+            bits[place]
+    for rows in ([0, 2], [-3], [True], [True] * 3, [0.5]):
+        with pytest.raises(IndexError):
+            bits[rows]
+    for rows in ((0, 1), (0, 1, 2), (slice(None), slice(0, 1))):
+        with pytest.raises(IndexError, match="a BitMatrix is indexed by rows only"):
+            bits[rows]
+    with pytest.raises(IndexError, match="not a 2-D one"):
+        bits[[[0, 1]]]
+
+
+# --- weights, transpose, exclusive or
+
+
+@given(matrices())
+def test_weights_count_the_ones(dense):
+    bits = BitMatrix.from_dense(dense)
+    assert bits.row_weights().dtype == bits.column_weights().dtype == np.int64
+    np.testing.assert_array_equal(bits.row_weights(), dense.sum(1, dtype=int))
+    np.testing.assert_array_equal(bits.column_weights(), dense.sum(0, dtype=int))
+    assert bits.count() == dense.sum(dtype=int)
+    assert bits.density == pytest.approx(dense.mean() if dense.size else 0)
+
+
+@pytest.mark.parametrize("n_rows", [15, 16, 17, 255, 256, 4095, 4097])
+def test_column_weights_of_full_counters(n_rows):
+    assert BitMatrix.from_dense(np.ones((n_rows, 65), bool)).column_weights().tolist() == [n_rows] * 65
+
+
+def test_column_weights_beyond_what_the_counters_hold():
+    n_rows = packing._ROWS_A_FLUSH + 1003
+    words = np.ones((n_rows, 1), np.uint64)
+    words[::2] = 2
+    assert BitMatrix(words, 3).column_weights().tolist() == [n_rows // 2, n_rows - n_rows // 2, 0]
+
+
+@given(matrices(), st.sampled_from([1, 8, 9]))
+def test_transpose_exchanges_rows_and_columns(dense, copies):
+    dense = np.tile(dense, (copies, 1))
+    bits = BitMatrix.from_dense(dense)
+    assert same(bits.T, dense.T)
+    assert bits.transpose().transpose() == bits
+
+
+@given(matrices(), st.integers(0, 2**32 - 1))
+def test_exclusive_or(dense, seed):
+    other = random_bits(seed, *dense.shape, 0.5)
+    assert same(BitMatrix.from_dense(dense) ^ BitMatrix.from_dense(other), dense ^ other)
+
+
+def test_exclusive_or_wants_equal_shapes():
+    with pytest.raises(ValueError, match=r"shapes \(2, 3\) and \(3, 2\) differ"):
+        BitMatrix.from_dense(SOME) ^ BitMatrix.from_dense(SOME.T)
+    with pytest.raises(TypeError):
+        BitMatrix.from_dense(SOME) ^ 1
+
+
+# --- equality, hashing, pickling, printing
+
+
+@given(matrices())
+def test_equal_contents_are_equal_and_hash_alike(dense):
+    one, two = BitMatrix.from_dense(dense), BitMatrix.from_sparse(sp.csr_array(dense))
+    assert one == two
+    assert hash(one) == hash(two)
+    if dense.size:
+        changed = dense.copy()
+        changed[-1, -1] ^= 1
+        assert one != BitMatrix.from_dense(changed)
+        assert hash(one) != hash(BitMatrix.from_dense(changed))
+
+
+def test_equality_looks_at_the_shape_and_the_type():
+    assert BitMatrix.zeros(2, 3) != BitMatrix.zeros(2, 4)
+    assert BitMatrix.zeros(0, 3) != BitMatrix.zeros(0, 4)
+    assert hash(BitMatrix.zeros(2, 3)) != hash(BitMatrix.zeros(2, 4))
+    assert BitMatrix.zeros(2, 3) != "zeros"
+
+
+@given(matrices(), st.sampled_from(range(pickle.HIGHEST_PROTOCOL + 1)))
+def test_pickles_and_copies_stay_read_only(dense, protocol):
+    bits = BitMatrix.from_dense(dense)
+    assert same(pickle.loads(pickle.dumps(bits, protocol)), dense)
+    assert same(copy.copy(bits), dense)
+    assert same(copy.deepcopy(bits), dense)
+
+
+def test_it_tells_its_shape_and_density():
+    assert repr(BitMatrix.from_dense(SOME)) == "BitMatrix(2 x 3, density 0.5)"
+    assert repr(BitMatrix.zeros(4088, 256)) == "BitMatrix(4088 x 256, density 0)"
+    thirds = np.zeros((3, 100), bool)
+    thirds[0] = True
+    assert str(BitMatrix.from_dense(thirds)) == "BitMatrix(3 x 100, density 0.333)"
+
+
+def test_nothing_about_it_changes():
+    bits = BitMatrix.from_dense(SOME)
+    with pytest.raises(AttributeError):
+        bits.n_cols = 4
+    with pytest.raises(ValueError, match="read-only"):
+        bits.words[0, 0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        bits[:1].words[0, 0] = 1
+
+
+# --- the constructor
+
+
+def test_words_are_kept_not_copied():
+    words = np.array([[5], [2]], np.uint64)
+    assert BitMatrix(words, 3).words is words
+    words = np.array([[5], [2]], np.uint64)
+    assert BitMatrix.trusted(words, 3).words is words
+    assert not words.flags.writeable
+
+
+def test_words_that_do_not_fit_are_refused():
+    words = np.zeros((2, 2), np.uint64)
+    for wrong in ([[0]], words.astype(np.int64), words[0]):
+        with pytest.raises(TypeError, match=r"words must be a 2-D array of uint64; BitMatrix\.from_any packs"):
+            BitMatrix(wrong, 1)
+    with pytest.raises(ValueError, match="64 columns take 1 words a row, not 2"):
+        BitMatrix(words, 64)
+    with pytest.raises(ValueError, match="words must be C-contiguous"):
+        BitMatrix(np.asfortranarray(words), 70)
+    with pytest.raises(ValueError, match="words hold ones past column 70"):
+        BitMatrix(np.array([[0, 1 << 6]], np.uint64), 70)
+    with pytest.raises(ValueError, match="n_cols must not be negative, got -1"):
+        BitMatrix(words, -1)
+    with pytest.raises(ValueError, match="n_rows must not be negative, got -2"):
+        BitMatrix.zeros(-2, 3)

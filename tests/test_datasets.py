@@ -1,0 +1,193 @@
+"""Planted factors, digits, and pictures cut in blocks and stitched back."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from bitatoms import BitMatrix
+from bitatoms.datasets import cut_blocks, digits, dither, halftone, planted, stitch_blocks
+
+sides = st.integers(0, 40)
+block_sides = st.integers(1, 20)
+
+
+def is_bits(array):
+    return array.dtype == np.uint8 and set(np.unique(array)) <= {0, 1}
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize(("n_samples", "n_features", "n_components"), [(0, 5, 2), (7, 0, 3), (4, 3, 0), (50, 65, 9)])
+def test_clean_is_the_product_of_the_planted_factors(algebra, n_samples, n_features, n_components):
+    data = planted(n_samples, n_features, n_components, algebra=algebra, code_density=0.4, random_state=3)
+    clean = np.zeros((n_samples, n_features), dtype=bool)
+    for row in range(n_samples):
+        for atom in np.flatnonzero(data.codes[row]):
+            bits = data.atoms[atom].astype(bool)
+            clean[row] = clean[row] ^ bits if algebra == "xor" else clean[row] | bits
+    assert np.array_equal(data.clean, clean)
+    assert data.atoms.shape == (n_components, n_features)
+    assert data.codes.shape == (n_samples, n_components)
+    assert all(is_bits(part) for part in (data.X, data.atoms, data.codes, data.clean))
+
+
+def test_planted_densities_and_noise_are_as_asked():
+    data = planted(2000, 300, 40, atom_density=0.3, code_density=0.1, noise=0.02, random_state=0)
+    assert data.atoms.mean() == pytest.approx(0.3, abs=0.02)
+    assert data.codes.mean() == pytest.approx(0.1, abs=0.01)
+    assert (data.X != data.clean).mean() == pytest.approx(0.02, abs=0.002)
+
+
+@pytest.mark.parametrize(("noise", "wrong"), [(0, 0.0), (1, 1.0)])
+def test_noise_of_0_flips_nothing_and_of_1_everything(noise, wrong):
+    data = planted(30, 70, 3, noise=noise, random_state=0)
+    assert (data.X != data.clean).mean() == wrong
+
+
+def test_the_same_seed_gives_the_same_data():
+    first, second = planted(20, 65, 3, random_state=7), planted(20, 65, 3, random_state=np.random.default_rng(7))
+    assert np.array_equal(first.X, second.X)
+    assert not np.array_equal(first.X, planted(20, 65, 3, random_state=8).X)
+    legacy = [planted(20, 65, 3, random_state=np.random.RandomState(7)).X for _ in range(2)]
+    assert np.array_equal(*legacy)
+    assert planted(20, 65, 3).X.shape == (20, 65)
+
+
+def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
+    whole = planted(100, 33, 4, random_state=1)
+    monkeypatch.setattr("bitatoms.datasets._slabs", lambda rows, width: [slice(i, i + 7) for i in range(0, rows, 7)])
+    slabs = planted(100, 33, 4, random_state=1)
+    assert np.array_equal(whole.X, slabs.X)
+    assert np.array_equal(whole.clean, slabs.clean)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"algebra": "and"}, ValueError, 'algebra is \'and\'; pass "xor" or "or"'),
+        ({"n_samples": -1}, ValueError, "n_samples is -1; pass a number ≥ 0"),
+        ({"n_features": 2.5}, TypeError, "n_features is 2.5; pass a whole number"),
+        ({"noise": 1.5}, ValueError, "noise is 1.5; pass a number from 0 to 1"),
+        ({"atom_density": float("nan")}, ValueError, "atom_density is nan"),
+        ({"code_density": -0.1}, ValueError, "code_density is -0.1"),
+        ({"random_state": -1}, ValueError, "random_state is -1; pass None, an int ≥ 0"),
+        ({"random_state": "seed"}, TypeError, "random_state is 'seed'; pass None"),
+    ],
+)
+def test_planted_refuses_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        planted(**{"n_samples": 4, "n_features": 5, "n_components": 2, **arguments})
+
+
+def test_digits_are_the_thresholded_ones():
+    X, y = digits()
+    assert X.shape == (1797, 64)
+    assert is_bits(X)
+    assert X.sum() == 37151
+    assert set(y) == set(range(10))
+
+
+def test_dither_blackens_in_proportion_to_the_gray():
+    for black in range(19):
+        tile = dither(np.full((6, 6), 1 - black / 18))
+        assert tile.sum() == 2 * black
+        assert is_bits(tile)
+
+
+def test_dither_takes_bytes_and_floats_alike():
+    gray = np.arange(256, dtype=np.uint8).reshape(8, 32)
+    assert np.array_equal(dither(gray), dither(gray / 255.0))
+    assert not dither(np.full((9, 17), 255)).any()
+    assert dither(np.zeros((9, 17), dtype=np.uint8)).all()
+    assert dither(np.zeros((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("gray", "error", "message"),
+    [
+        (
+            np.zeros((4, 4, 3)),
+            ValueError,
+            r"gray has 3 dimensions; pass a 2-D array \(turn a color picture gray first\)",
+        ),
+        ([[0, 300]], ValueError, r"outside 0 to 255 \(first: 300 at row 0, column 1\)"),
+        ([[0.5], [np.nan]], ValueError, r"outside 0 to 1 \(first: nan at row 1, column 0\)"),
+        ([[0.5, -0.1]], ValueError, r"outside 0 to 1 \(first: -0.1 at row 0, column 1\)"),
+        ([[True, False]], TypeError, "gray holds bool; pass integers"),
+    ],
+)
+def test_dither_refuses_what_is_not_gray(gray, error, message):
+    with pytest.raises(error, match=message):
+        dither(gray)
+
+
+def test_halftone_repeats_its_blocks():
+    picture = halftone()
+    assert picture.shape == (854, 1280)
+    assert is_bits(picture)
+    blocks = cut_blocks(picture)
+    assert blocks.shape == (4320, 256)
+    assert len(np.unique(blocks, axis=0)) < 3500
+    assert np.array_equal(stitch_blocks(blocks, picture.shape), picture)
+    assert halftone(enlarge=1).shape == (427, 640)
+    with pytest.raises(ValueError, match="enlarge is 0; pass a number ≥ 1"):
+        halftone(enlarge=0)
+
+
+def test_halftone_without_pillow_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):
+        halftone()
+
+
+@given(st.data(), sides, sides, block_sides, block_sides)
+def test_blocks_stitch_back_to_the_picture(data, height, width, tall, wide):
+    picture = data.draw(arrays(np.uint8, (height, width), elements=st.integers(0, 1)))
+    blocks = cut_blocks(picture, (tall, wide))
+    assert blocks.shape == (-(-height // tall) * -(-width // wide), tall * wide)
+    assert blocks.sum() == picture.sum()
+    assert np.array_equal(stitch_blocks(blocks, picture.shape, (tall, wide)), picture)
+
+
+def test_a_row_is_one_block():
+    picture = np.zeros((6, 10), dtype=bool)
+    picture[2:4, 5:10] = True
+    assert np.array_equal(cut_blocks(picture, (2, 5)).sum(axis=1), [0, 0, 0, 10, 0, 0])
+
+
+def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
+    picture = dither(np.linspace(0, 1, 30 * 50).reshape(30, 50))
+    blocks = cut_blocks(picture)
+    stitched = stitch_blocks(BitMatrix.from_dense(blocks), picture.shape)
+    assert np.array_equal(stitched, picture)
+    stitch_blocks(blocks, picture.shape)[:] = 0
+    assert np.array_equal(cut_blocks(picture), blocks)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cut_blocks(np.zeros(4)), ValueError, "image has 1 dimensions; pass a 2-D array"),
+        (
+            lambda: cut_blocks([[0, 1], [2, 0]]),
+            ValueError,
+            r"image holds .* \(first: 2 at row 1, column 0\); threshold",
+        ),
+        (lambda: cut_blocks([[0, 1]], 4), ValueError, r"block is 4; pass a pair \(height, width\)"),
+        (lambda: cut_blocks([[0, 1]], (0, 4)), ValueError, "block height is 0; pass a number ≥ 1"),
+        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width is 1.5; pass a whole number"),
+        (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X holds values other than 0 and 1"),
+        (
+            lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),
+            ValueError,
+            "X is 3 × 4, but a picture of 4 × 4 in blocks of 2 × 2 takes 4 × 4; pass the shape and block",
+        ),
+        (lambda: stitch_blocks(np.zeros((1, 4)), (2, -2), (2, 2)), ValueError, "shape width is -2"),
+    ],
+)
+def test_cutting_and_stitching_refuse_bad_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,162 @@
+"""Codelength: the paper's formula, to the bit."""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix, Codelength
+from bitatoms.mdl import _log2_binomial, codelength_from_counts, string_bits
+from strategies import factorisations
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
+
+
+def ln_factorial(k):
+    """ln k! to some 40 digits, by Stirling's series far out."""
+    shift = max(k, 1000)
+    inverse = 1 / Decimal(shift)
+    series = inverse / 12 - inverse**3 / 360 + inverse**5 / 1260 - inverse**7 / 1680 + inverse**9 / 1188
+    series -= inverse**11 * 691 / 360360
+    value = (shift + Decimal("0.5")) * Decimal(shift).ln() - shift + (2 * PI).ln() / 2 + series
+    return value - sum(Decimal(j).ln() for j in range(k + 1, shift + 1))
+
+
+def exact_log2_binomial(n, r):
+    """log2 C(n, r) to far more digits than a float has."""
+    with localcontext() as context:
+        context.prec = 60
+        return (ln_factorial(n) - ln_factorial(r) - ln_factorial(n - r)) / Decimal(2).ln()
+
+
+def test_the_decimals_are_right():
+    for n, r in ((10, 3), (1500, 1), (3000, 1400)):
+        assert float(exact_log2_binomial(n, r)) == pytest.approx(math.log2(math.comb(n, r)), rel=1e-15)
+
+
+# --- one string
+
+
+@pytest.mark.parametrize("length", [*range(40), 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 1000, 1024])
+def test_every_short_string_is_exact(length):
+    expected = [naive.string_bits(length, ones) for ones in range(length + 1)]
+    bits = string_bits(length, np.arange(length + 1))
+    assert bits.dtype == np.int64
+    assert bits.tolist() == expected
+
+
+def test_the_shortest_strings_take_no_bits():
+    assert string_bits(0, [0]).tolist() == [0]
+    assert string_bits(1, [0, 1]).tolist() == [0, 0]
+    assert string_bits(2, [0, 1, 2]).tolist() == [1, 2, 1]
+
+
+@given(st.integers(0, 5000), st.data())
+def test_strings_are_exact_with_and_without_a_table(length, data):
+    ones = data.draw(st.integers(0, length))
+    assert string_bits(length, ones) == naive.string_bits(length, ones)
+
+
+@given(st.integers(2**16 + 1, 10**6), st.integers(0, 1200), st.booleans())
+def test_long_strings_are_exact(length, few, most):
+    ones = length - few if most else few
+    assert string_bits(length, ones) == naive.string_bits(length, ones)
+
+
+@pytest.mark.parametrize(("length", "ones"), [(65535, 32767), (65536, 32768), (65537, 20000), (100_000, 50_000)])
+def test_long_balanced_strings_are_exact(length, ones):
+    assert string_bits(length, ones) == naive.string_bits(length, ones)
+
+
+@pytest.mark.parametrize("power", [4, 10, 16, 17, 19, 25, 40])
+def test_powers_of_two_are_not_rounded_up(power):
+    length = 2**power
+    assert string_bits(length, [0, 1, length - 1, length]).tolist() == [power, 2 * power, 2 * power, power]
+    assert string_bits(length + 1, [1]).tolist() == [2 * power + 2]
+
+
+@pytest.mark.parametrize("length", [3 * 10**6, 10**9, 10**12, 10**14])
+def test_huge_strings_are_right_to_within_one_bit(length):
+    for ones in (1, 2, 15, 16, 17, 1000, length // 10**3, length // 7, length // 2 - 1, length // 2, length - 5):
+        exact = exact_log2_binomial(length, ones)
+        bits = int(string_bits(length, ones)) - (length - 1).bit_length()
+        assert abs(bits - math.ceil(exact)) <= 1
+        assert -0.51 < bits - exact < 1.51
+    assert string_bits(length, [0, length]).tolist() == [(length - 1).bit_length()] * 2
+
+
+@pytest.mark.parametrize("length", [1000, 10**6])
+def test_the_float_errs_far_less_than_the_distance_at_which_integers_decide(length):
+    for ones in (1, 2, 10, 15, 16, 17, 100, length // 2):
+        found = float(_log2_binomial(length, np.array([ones]))[0])
+        assert abs(Decimal(found) - exact_log2_binomial(length, ones)) < Decimal("1e-10")
+
+
+def test_strings_and_complements_cost_the_same():
+    for length in (99, 70_001):
+        ones = np.arange(length + 1)
+        np.testing.assert_array_equal(string_bits(length, ones), string_bits(length, ones[::-1]))
+
+
+def test_shapes_and_types_of_counts():
+    for length in (9, 70_000):
+        assert string_bits(length, 3).shape == ()
+        assert string_bits(length, []).shape == (0,)
+        assert string_bits(length, [[1, 2], [3, 4]]).shape == (2, 2)
+        expected = string_bits(length, [1, 9])
+        for dtype in (np.uint8, np.int32, np.uint64, np.int64):
+            np.testing.assert_array_equal(string_bits(length, np.array([1, 9], dtype)), expected)
+
+
+def test_the_table_cannot_be_spoilt_by_what_is_done_to_the_answer():
+    string_bits(9, np.arange(10))[:] = 0
+    assert string_bits(9, 4) == naive.string_bits(9, 4)
+
+
+# --- a factorisation
+
+
+@given(factorisations(), st.sampled_from(["xor", "or"]), st.data())
+def test_counts_give_the_codelength_of_the_definition(triple, algebra, data):
+    X, atoms, codes = triple
+    bias = data.draw(st.sampled_from([None, np.zeros(X.shape[1], np.uint8), np.arange(X.shape[1]) % 3 == 0]))
+    wrong = naive.errors(X, atoms, codes, algebra, bias)
+    found = codelength_from_counts(
+        *X.shape,
+        wrong=BitMatrix.from_dense(wrong).column_weights(),
+        uses=BitMatrix.from_dense(codes).column_weights(),
+        atom_weights=BitMatrix.from_dense(atoms).row_weights(),
+        bias_weight=0 if bias is None else int(np.sum(bias)),
+    )
+    expected = naive.codelength(X, atoms, codes, algebra, bias)
+    assert (found.errors, found.codes, found.atoms) == expected
+    assert found.total == sum(expected)
+    assert all(type(part) is int for part in (found.errors, found.codes, found.atoms, found.total))
+
+
+def test_no_model_pays_for_its_errors_only():
+    found = codelength_from_counts(8, 3, wrong=[0, 4, 8], uses=[], atom_weights=[])
+    assert found == Codelength(errors=3 + 10 + 3, codes=0, atoms=0)
+
+
+def test_a_bias_is_an_atom_that_all_rows_use():
+    plain = codelength_from_counts(100, 7, wrong=[1] * 7, uses=[5], atom_weights=[2])
+    biased = codelength_from_counts(100, 7, wrong=[1] * 7, uses=[5], atom_weights=[2], bias_weight=3)
+    assert biased.codes - plain.codes == 7  # ⌈log2 100⌉
+    assert biased.atoms - plain.atoms == string_bits(7, 3)
+    assert biased.errors == plain.errors
+    as_atom = codelength_from_counts(100, 7, wrong=[1] * 7, uses=[5, 100], atom_weights=[2, 3])
+    assert biased == as_atom
+
+
+def test_it_tells_its_parts():
+    bits = Codelength(errors=1200, codes=300, atoms=34)
+    assert bits.total == 1534
+    assert repr(bits) == "Codelength(errors=1200, codes=300, atoms=34)"
+    assert str(bits) == "1534 bits (errors 1200 + codes 300 + atoms 34)"
+    with pytest.raises(AttributeError):
+        bits.errors = 0

@@ -1,0 +1,59 @@
+"""The package as a whole: what importing it loads, which names it has, which version it says it is."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import bitatoms
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"numba", "sklearn", "scipy", "matplotlib", "dask", "pandas", "polars"}
+
+
+def modules_loaded_by(code):
+    report = f"{code}\nimport sys; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    run = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert not modules_loaded_by("import bitatoms; dir(bitatoms)") & HEAVY
+
+
+def test_packing_bits_loads_no_estimator_and_no_plots():
+    assert not modules_loaded_by("import bitatoms; bitatoms.BitMatrix") & {"sklearn", "matplotlib"}
+
+
+@pytest.mark.parametrize("name", bitatoms.__all__)
+def test_every_public_name_is_there_and_documented(name):
+    value = getattr(bitatoms, name)
+    assert name in dir(bitatoms)
+    assert value.__doc__
+    assert value is getattr(bitatoms, name)
+
+
+def test_no_module_takes_the_place_of_a_public_name_once_it_is_loaded():
+    import_module("bitatoms.estimators")  # the top room: it loads all below
+    modules = {name for name in bitatoms.__all__ if isinstance(getattr(bitatoms, name), ModuleType)}
+    assert modules == {"datasets", "plots"}
+
+
+def test_public_names_are_sorted_and_unknown_ones_refused():
+    assert list(bitatoms.__all__) == sorted(bitatoms.__all__)
+    with pytest.raises(AttributeError, match="module 'bitatoms' has no attribute 'factorise'"):
+        bitatoms.factorise  # noqa: B018
+
+
+def test_the_changelog_knows_the_version():
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert headings[0] in ("Unreleased", bitatoms.__version__)
+
+
+def test_the_citation_knows_the_version():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {bitatoms.__version__}\n" in citation
