@@ -240,7 +240,7 @@ def proximus(
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(),
+        codelength=block.codelength(block.wrong()),
         history=(),
         wrong=block.wrong(),
     )

@@ -89,7 +89,7 @@ class Workers:
         if self.block_rows is not None:
             size = self.block_rows
         elif self.n_threads == 1 or cost < _WORTH_THREADS:
-            size = n_rows
+            return [(0, n_rows)]
         else:
             n_blocks = self.n_threads * (_BLOCKS_A_THREAD if cost > _WORTH_BALANCE else 1)
             size = -(-n_rows // n_blocks)

@@ -125,10 +125,6 @@ class Block:
         packing.column_weights(self.rows.errors, self.n_features, counts)
         return counts
 
-    def wrong_bits(self) -> int:
-        """How many bits are wrong in all."""
-        return int(np.bitwise_count(self.rows.errors).sum())
-
     def mendable_bits(self, row: int) -> Words:
         """The wrong bits of a row that one more atom could mend: under OR those that no atom covers."""
         errors = self.rows.errors[row]
@@ -136,10 +132,8 @@ class Block:
 
     def mendable_rows(self, rule: Rule) -> NDArray[np.intp]:
         """Rows that have such a bit and may use one more atom."""
-        bits = self.rows.errors & ~self.rows.covered if self.covers else self.rows.errors
-        able = bits.any(axis=1)
-        if rule.max_atoms < self.n_atoms + 1:
-            able &= np.bitwise_count(self.rows.codes).sum(axis=1) < rule.max_atoms
+        able = np.empty(self.n_rows, np.bool_)
+        words.mendable(self.rows, rule.covers, rule.max_atoms, able)
         return np.flatnonzero(able)
 
     def factors(self) -> tuple[BitMatrix, BitMatrix]:
@@ -147,11 +141,11 @@ class Block:
         atoms = BitMatrix.trusted(self.atoms.words.copy(), self.n_features)
         return atoms, BitMatrix.trusted(self.rows.codes.copy(), self.n_atoms)
 
-    def codelength(self) -> Codelength:
-        """Bits that describe the data by these atoms and codes."""
+    def codelength(self, wrong: NDArray[np.int64]) -> Codelength:
+        """Bits that describe the data by these atoms and codes, of which so many rows have each bit wrong."""
         weights = np.empty(self.n_atoms, np.int64)
         packing.row_weights(self.atoms.words, weights)
-        return codelength_from_counts(self.n_rows, self.n_features, self.wrong(), self.uses(), weights)
+        return codelength_from_counts(self.n_rows, self.n_features, wrong, self.uses(), weights)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For the atoms first..last and each bit, their users in whose row no other atom decides it, and those of
@@ -182,7 +176,7 @@ class Block:
         self.changed[:] = 0
         if len(changed) == self.n_atoms:
             self.rows.stale[:] = 1
-        elif not self.rows.stale.all():
+        else:
             some = self._tables(self.atoms.words[changed])
             dictionary.slice_atoms(some.words, some.weights, some.losses, some.slices)
             cost = self._code_cost() * len(changed) / self.n_atoms
@@ -252,22 +246,24 @@ class Block:
 
     def _fit_atom(self, k: int, rule: Rule) -> Change:
         """One atom and its rows in turn until neither changes, block by block."""
-        total = Change()
-        while True:
-            total += self._update_atom(k)
-            if not self.rows.users[k].any():
-                break
+        total = update = self._update_atom(k)
+        while self.rows.users[k].any():
             refit = self.refit(k, rule)
             total += refit
             if refit.codes == 0:
+                break
+            update = self._update_atom(k)
+            total += update
+            if update.atoms == 0:
                 break
         self.atoms.stale[k] = 0
         return total
 
     def refit(self, k: int, rule: Rule) -> Change:
-        """The rows of atom k anew: those in which more than half of its free bits want it."""
+        """The rows of atom k anew: those in which more than half of its free bits are wrong without it."""
+        settled = rule.residual_limit == 0 and self.changed[k] == 0
         parts = self._each_block(
-            lambda i, j: votes.refit_users(self.rows, self.atoms, k, rule, i, j),
+            lambda i, j: votes.refit_users(self.rows, self.atoms, k, rule, settled, i, j),
             _ROW_COST / 10 * self.rows.errors.shape[1],
         )
         return Change(codes=sum(part[0] for part in parts), errors=sum(part[1] for part in parts))

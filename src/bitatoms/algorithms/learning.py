@@ -52,8 +52,9 @@ class Watch:
 
     def record(self, block: Block, change: Change, iterations: int) -> bool:
         """Add a round to the history; returns whether it is the best so far."""
-        length = block.codelength()
-        wrong_bits = block.wrong_bits()
+        wrong = block.wrong()
+        length = block.codelength(wrong)
+        wrong_bits = int(wrong.sum())
         row = Round(
             round=len(self.history) + 1,
             atoms=block.n_atoms,

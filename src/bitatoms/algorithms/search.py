@@ -13,7 +13,7 @@ from ..parallel import Workers
 from . import initial
 from .block import Block
 from .coding import coding_rule
-from .learning import Method, Snapshot, Watch, learn
+from .learning import Method, Watch, learn
 from .model import Factorization, Interrupted
 from .selection import Growth, forward_selection
 from .settings import Settings, check_exact
@@ -31,11 +31,11 @@ def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.ran
         for generator in generators:
             watch = Watch(settings.by_codelength, deadline, settings.callbacks)
             try:
-                converged = _one_start(data, algebra, settings, watch, workers, generator)
+                block, converged = _one_start(data, algebra, settings, watch, workers, generator)
             except KeyboardInterrupt:
-                result = _finish(data, algebra, watch, False, workers)
+                result = _finish(data, None, algebra, watch, False, workers)
                 raise Interrupted(_better(best, _better(winner, result, settings.by_codelength), True)) from None
-            result = _finish(data, algebra, watch, converged, workers)
+            result = _finish(data, block, algebra, watch, converged, workers)
             winner = _better(winner, result, settings.by_codelength)
             if watch.stopped:
                 break
@@ -60,16 +60,16 @@ def _one_start(
     watch: Watch,
     workers: Workers,
     random: np.random.Generator,
-) -> bool:
-    """Start, and learn with a fixed number of atoms or select that number; returns whether it converged."""
+) -> tuple[Block, bool]:
+    """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
     rule = coding_rule(settings.coder, algebra, settings.max_atoms_per_sample, settings.residual_limit)
     method = Method(settings.coder, settings.update, rule, settings.max_iter)
     atoms, codes = _start(data, settings, workers, random)
     block = Block(data, atoms, codes, rule.covers, workers)
     if settings.n_components == "mdl":
         growth = Growth(settings.patience, settings.max_components)
-        return forward_selection(block, method, growth, watch, random)
-    return learn(block, method, watch) and not watch.stopped
+        return block, forward_selection(block, method, growth, watch, random)
+    return block, learn(block, method, watch) and not watch.stopped
 
 
 def _start(
@@ -130,27 +130,27 @@ def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[Bit
     return atoms, codes
 
 
-def _finish(data: BitMatrix, algebra: str, watch: Watch, converged: bool, workers: Workers) -> Factorization | None:
-    """The best state of a search, its atoms in order of the bits they save."""
+def _finish(
+    data: BitMatrix, block: Block | None, algebra: str, watch: Watch, converged: bool, workers: Workers
+) -> Factorization | None:
+    """The best state of a search, its atoms in order of the bits they save; ``block`` is the last state."""
     if watch.best is None:
         return None
-    block = Block(data, watch.best.atoms, watch.best.codes, algebra == "or", workers)
-    atoms, codes = _in_order(watch.best, np.argsort(-saved_bits(block), kind="stable"))
+    best = watch.best
+    if block is None or block.factors() != (best.atoms, best.codes):
+        block = Block(data, best.atoms, best.codes, algebra == "or", workers)
+    order = np.argsort(-saved_bits(block), kind="stable")
+    atoms, codes = best.atoms[order], best.codes.T[order].T
     return Factorization(
         atoms=atoms,
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra=algebra,
-        codelength=watch.best.codelength,
+        codelength=best.codelength,
         history=tuple(watch.history),
         wrong=block.wrong(),
         converged=converged,
     )
-
-
-def _in_order(snapshot: Snapshot, order: np.ndarray) -> tuple[BitMatrix, BitMatrix]:
-    """Atoms and codes with the atoms in another order."""
-    return snapshot.atoms[order], snapshot.codes.T[order].T
 
 
 def saved_bits(block: Block) -> np.ndarray:

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..jit import kernel, lowest_bit, piece, popcount
+from ..jit import kernel, lowest_bit, piece
 from .simd import set_overlaps
-from .words import NONE, ONE, copy_row, cover, differing, mark, weight
+from .words import NONE, ONE, copy_row, cover, differing, mark, toggle_gain, weight
 
+_FEW_ATOMS = 8  # so many atoms are looked at one by one, not side by side
 _USED = 1 << 30  # under OR, taken off the gain of a used atom: adding it again is not on offer
 
 
@@ -77,16 +78,6 @@ def _next_gains(rows, j, atoms, k, whole, covers, scratch):
 
 
 @piece
-def _drop_gain(rows, j, atoms, k):
-    """What row j gains under OR by no longer using atom k."""
-    gain = 0
-    for w in range(atoms.words.shape[1]):
-        alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
-        gain += 2 * np.intp(popcount(alone & rows.errors[j, w])) - np.intp(popcount(alone))
-    return gain
-
-
-@piece
 def _largest(gains):
     """The largest positive gain, or zero."""
     best = gains.dtype.type(0)
@@ -135,7 +126,7 @@ def _or_better_drop(rows, j, atoms, rule, gains, best, gain):
         while word != NONE:
             k = 64 * c + lowest_bit(word)
             word &= word - ONE
-            mine = _drop_gain(rows, j, atoms, k) if rule.covers else np.intp(gains[k])
+            mine = toggle_gain(rows, j, atoms, k, True, True, 0) if rule.covers else np.intp(gains[k])
             if mine <= 0:
                 continue
             if best < 0:
@@ -257,6 +248,13 @@ def recheck_rows(rows, changed, covers, start, stop):
     A row that is not stale uses none of them (its errors would have changed with them), and no other atom serves
     it: if none of the changed atoms does now, coding it again would change nothing.
     """
+    n_changed = changed.words.shape[0]
+    if n_changed <= _FEW_ATOMS:
+        for k in range(n_changed):
+            for j in range(start, stop):
+                if rows.stale[j] == 0:
+                    rows.stale[j] = toggle_gain(rows, j, changed, k, False, covers, changed.weights[k]) > 0
+        return
     scratch = _new_scratch(changed)
     for j in range(start, stop):
         if rows.stale[j] == 0:

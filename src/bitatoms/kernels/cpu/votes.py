@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit import kernel, piece, popcount
-from .words import NONE, ONE, copy_row, cover, differing, list_ones, mark, weight
+from .words import NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
 
 PLANES = 48  # enough to count any number of rows
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -26,6 +26,7 @@ class _Scratch(NamedTuple):
     who: Any  # (n,): the users
     group: Any  # (8, words): the errors of eight users
     open_group: Any  # (8, words): and the bits that they have free
+    eight: Any  # (8,): the rows of a group, 0 to 7
     before: Any  # (words,): what a row had
     touched: Any  # (code words,): the atoms of the rows that changed
 
@@ -41,6 +42,7 @@ def _new_scratch(rows, n_rows):
         np.empty(n_rows, np.intp),
         np.empty((8, words), np.uint64),
         np.empty((8, words), np.uint64),
+        np.arange(8),
         np.empty(words, np.uint64),
         np.empty(rows.codes.shape[1], np.uint64),
     )
@@ -54,23 +56,25 @@ def _add3(a, b, c):
 
 
 @piece
-def _add_eight(group, planes):
-    """Add eight rows of bits to the counters."""
-    for w in range(group.shape[1]):
-        ones, two_a = _add3(planes[0, w], group[0, w], group[1, w])
-        ones, two_b = _add3(ones, group[2, w], group[3, w])
+def _add_eight(words, who, i, planes):
+    """Add the eight rows listed from place i on to the counters."""
+    a, b, c, d = who[i], who[i + 1], who[i + 2], who[i + 3]
+    e, f, g, h = who[i + 4], who[i + 5], who[i + 6], who[i + 7]
+    for w in range(words.shape[1]):
+        ones, two_a = _add3(planes[0, w], words[a, w], words[b, w])
+        ones, two_b = _add3(ones, words[c, w], words[d, w])
         twos, four_a = _add3(planes[1, w], two_a, two_b)
-        ones, two_a = _add3(ones, group[4, w], group[5, w])
-        ones, two_b = _add3(ones, group[6, w], group[7, w])
+        ones, two_a = _add3(ones, words[e, w], words[f, w])
+        ones, two_b = _add3(ones, words[g, w], words[h, w])
         twos, four_b = _add3(twos, two_a, two_b)
         fours, carry = _add3(planes[2, w], four_a, four_b)
         planes[0, w] = ones
         planes[1, w] = twos
         planes[2, w] = fours
-        b = 3
+        plane = 3
         while carry != NONE:
-            planes[b, w], carry = planes[b, w] ^ carry, planes[b, w] & carry
-            b += 1
+            planes[plane, w], carry = planes[plane, w] ^ carry, planes[plane, w] & carry
+            plane += 1
 
 
 @kernel
@@ -111,26 +115,24 @@ def _vote(rows, atoms, k, n_users, covers, wrong, free, scratch):
     A bit is free in a row when no other used atom decides it: always under XOR, so that ``free`` stays untouched.
     """
     group, open_group = scratch.group, scratch.open_group
-    words = group.shape[1]
     for first in range(0, n_users, 8):
+        if not covers and first + 8 <= n_users:
+            _add_eight(rows.errors, scratch.who, first, wrong)
+            continue
         for i in range(8):
-            if first + i >= n_users:
-                for w in range(words):
-                    group[i, w] = NONE
-                    open_group[i, w] = NONE
-                continue
-            j = scratch.who[first + i]
-            for w in range(words):
-                group[i, w] = rows.errors[j, w]
-            if covers:
-                for w in range(words):
+            j = scratch.who[min(first + i, n_users - 1)]
+            mask = _ALL if first + i < n_users else NONE
+            for w in range(group.shape[1]):
+                open_bits = mask
+                if covers:
                     atom = atoms.words[k, w]
                     alone = rows.covered[j, w] & ~rows.twice[j, w]
-                    open_group[i, w] = (atom & alone) | ~(atom | rows.covered[j, w])
-                    group[i, w] &= open_group[i, w]
-        _add_eight(group, wrong)
+                    open_bits &= (atom & alone) | ~(atom | rows.covered[j, w])
+                open_group[i, w] = open_bits
+                group[i, w] = rows.errors[j, w] & open_bits
+        _add_eight(group, scratch.eight, 0, wrong)
         if covers:
-            _add_eight(open_group, free)
+            _add_eight(open_group, scratch.eight, 0, free)
 
 
 @piece
@@ -269,25 +271,8 @@ def update_atoms(rows, atoms, covers, changed):
 
 
 @piece
-def _wish(rows, j, atoms, k, uses, covers, size):
-    """Twice the free bits of atom k that are wrong in row j, less all its free bits; ``size`` is the atom's weight."""
-    shared = 0
-    if not covers:
-        for w in range(atoms.words.shape[1]):
-            shared += np.intp(popcount(atoms.words[k, w] & rows.errors[j, w]))
-        return 2 * shared - size
-    size = 0
-    for w in range(atoms.words.shape[1]):
-        free = rows.covered[j, w] & ~rows.twice[j, w] if uses else ~rows.covered[j, w]
-        free &= atoms.words[k, w]
-        size += np.intp(popcount(free))
-        shared += np.intp(popcount(free & rows.errors[j, w]))
-    return 2 * shared - size
-
-
-@piece
-def _refit(rows, atoms, k, rule, start, stop, scratch):
-    """See refit_users."""
+def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
+    """See refit_users; ``settled`` says that a row which is not stale and does not use the atom need not be asked."""
     place, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
     for c in range(touched.shape[0]):
@@ -297,8 +282,10 @@ def _refit(rows, atoms, k, rule, start, stop, scratch):
     errors_changed = 0
     for j in range(start, stop):
         uses = rows.codes[j, place] & bit != NONE
-        wish = _wish(rows, j, atoms, k, uses, rule.covers, size)
-        if wish < 0 or (not uses and (wish == 0 or weight(rows.codes, j) >= rule.max_atoms)):
+        if settled and not uses and rows.stale[j] == 0:
+            continue
+        gain = toggle_gain(rows, j, atoms, k, uses, rule.covers, size)
+        if gain < 0 or (not uses and (gain == 0 or weight(rows.codes, j) >= rule.max_atoms)):
             continue
         rows.codes[j, place] ^= bit
         rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
@@ -319,13 +306,13 @@ def _refit(rows, atoms, k, rule, start, stop, scratch):
 
 
 @kernel
-def refit_users(rows, atoms, k, rule, start, stop):
-    """The rows of atom k anew among start..stop: those in which more than half of its free bits want it.
+def refit_users(rows, atoms, k, rule, settled, start, stop):
+    """The rows of atom k anew among start..stop: those in which more than half of its free bits are wrong without it.
 
-    A row that uses it is in no two minds: it drops the atom where half of the bits want that. Returns the codes and
-    the errors changed. The rows changed become stale, and so do all atoms they use.
+    Returns the codes and the errors changed. The rows changed become stale, and so do all atoms they use. Where
+    ``settled``, the atom is as it was when the rows were coded: a row that has not changed since does not want it.
     """
-    return _refit(rows, atoms, k, rule, start, stop, _new_scratch(rows, 0))
+    return _refit(rows, atoms, k, rule, settled, start, stop, _new_scratch(rows, 0))
 
 
 @kernel
@@ -340,18 +327,20 @@ def fit_atoms(rows, atoms, rule, first, changed):
     codes_changed = 0
     errors_changed = 0
     for k in range(first, atoms.words.shape[0]):
-        moving = True
-        while moving:
-            flipped, errors, n_users = _update_atom(rows, atoms, k, rule.covers, scratch)
+        settled = rule.residual_limit == 0
+        flipped, errors, n_users = _update_atom(rows, atoms, k, rule.covers, scratch)
+        while n_users > 0:
             if flipped > 0:
                 changed[k] = 1
             atoms_changed += flipped
             errors_changed += errors
-            codes = 0
-            if n_users > 0:
-                codes, errors = _refit(rows, atoms, k, rule, 0, n_rows, scratch)
-                codes_changed += codes
-                errors_changed += errors
-            moving = codes > 0
+            codes, errors = _refit(rows, atoms, k, rule, settled and changed[k] == 0, 0, n_rows, scratch)
+            codes_changed += codes
+            errors_changed += errors
+            if codes == 0:
+                break
+            flipped, errors, n_users = _update_atom(rows, atoms, k, rule.covers, scratch)
+            if flipped == 0:
+                break
         atoms.stale[k] = 0
     return atoms_changed, codes_changed, errors_changed

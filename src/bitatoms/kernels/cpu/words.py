@@ -95,6 +95,23 @@ def add_product(codes, atoms, covers, start, stop, out):
 
 
 @piece
+def toggle_gain(rows, j, atoms, k, uses, covers, size):
+    """How many wrong bits toggling atom k takes away in row j, which uses it or not; ``size`` is the atom's weight."""
+    shared = 0
+    if not covers:
+        for w in range(atoms.words.shape[1]):
+            shared += np.intp(popcount(atoms.words[k, w] & rows.errors[j, w]))
+        return 2 * shared - size
+    size = 0
+    for w in range(atoms.words.shape[1]):
+        free = rows.covered[j, w] & ~rows.twice[j, w] if uses else ~rows.covered[j, w]
+        free &= atoms.words[k, w]
+        size += np.intp(popcount(free))
+        shared += np.intp(popcount(free & rows.errors[j, w]))
+    return 2 * shared - size
+
+
+@piece
 def mark(words, flags):
     """flags[i] = 1 where bit i is one."""
     for c in range(words.shape[0]):
@@ -102,6 +119,16 @@ def mark(words, flags):
         while word != NONE:
             flags[64 * c + lowest_bit(word)] = 1
             word &= word - ONE
+
+
+@kernel
+def mendable(rows, covers, max_atoms, out):
+    """out[j] = row j has a wrong bit that one more atom could mend, and may use one more atom."""
+    for j in range(rows.errors.shape[0]):
+        wrong = NONE
+        for w in range(rows.errors.shape[1]):
+            wrong |= rows.errors[j, w] & ~rows.covered[j, w] if covers else rows.errors[j, w]
+        out[j] = wrong != NONE and weight(rows.codes, j) < max_atoms
 
 
 @kernel
