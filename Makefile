@@ -26,7 +26,7 @@ check: .venv/.dev  ## lint, format, types, and the order of the modules
 	$(BIN)/lint-imports
 
 bench: .venv/.dev  ## time, memory and codelength; DATA=folder for the sets of the paper, BENCH=... for options
-	$(BIN)/python benchmarks/bench.py $(BENCH) $(DATA)
+	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
 
 clean:  ## remove all that the other targets made
 	rm -rf .venv build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

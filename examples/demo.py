@@ -85,9 +85,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--picture", type=Path, default=Path("demo-atoms.png"), help="where to write the mosaics")
     path = parser.parse_args().picture
+    print("Getting ready (the first time, numba compiles the loops, which can take a minute) ...", end=" ", flush=True)
     begin = perf_counter()
     runs(datasets.planted(64, 65, 4, random_state=0).X, 4, 4)
-    print(f"Getting ready took {perf_counter() - begin:.1f} s (the first time, numba compiles the loops).")
+    print(f"{perf_counter() - begin:.1f} s")
     picture = datasets.halftone()
     blocks = datasets.cut_blocks(picture, BLOCK)
     halftone = runs(blocks, 36, 16)

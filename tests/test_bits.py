@@ -505,8 +505,8 @@ def test_column_weights_of_full_counters(n_rows):
     assert BitMatrix.from_dense(np.ones((n_rows, 65), bool)).column_weights().tolist() == [n_rows] * 65
 
 
-def test_column_weights_beyond_what_the_counters_hold():
-    n_rows = packing._ROWS_A_FLUSH + 1003
+def test_column_weights_of_many_rows():
+    n_rows = 70_003
     words = np.ones((n_rows, 1), np.uint64)
     words[::2] = 2
     assert BitMatrix(words, 3).column_weights().tolist() == [n_rows // 2, n_rows - n_rows // 2, 0]

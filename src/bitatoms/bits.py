@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import door
 from .kernels.cpu import packing
+from .kernels.tables import PLANES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -355,7 +356,7 @@ class BitMatrix:
         (3, 1)
         """
         out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
-        packing.transpose(self.words, self.n_rows, self.n_cols, out)
+        packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
         return BitMatrix.trusted(out, self.n_rows)
 
     def row_weights(self) -> NDArray[np.int64]:
@@ -389,7 +390,7 @@ class BitMatrix:
         array([1, 0, 2])
         """
         out = np.empty(self.n_cols, np.int64)
-        packing.column_weights(self.words, self.n_cols, out)
+        packing.column_weights(self.words, np.empty((PLANES, self.words.shape[1]), np.uint64), out)
         return out
 
     def count(self) -> int:

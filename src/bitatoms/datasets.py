@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .algorithms.settings import generator
+
 __all__ = ["Planted", "cut_blocks", "digits", "dither", "halftone", "planted", "stitch_blocks"]
 
 # The order in which the pixels of a dot turn black, as read off the halftone picture of the paper. The second dot of a
@@ -81,7 +83,7 @@ def planted(
     n_samples = _count("n_samples", n_samples)
     n_features = _count("n_features", n_features)
     n_components = _count("n_components", n_components)
-    rng = _random(random_state)
+    rng = generator(random_state)
     atoms = _coins(rng, _share("atom_density", atom_density), n_components, n_features)
     codes = _coins(rng, _share("code_density", code_density), n_samples, n_components)
     clean = np.empty((n_samples, n_features), dtype=np.uint8)
@@ -277,24 +279,13 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     return whole[:height, :width].copy()
 
 
-def _random(random_state: Any) -> np.random.Generator | np.random.RandomState:
-    if isinstance(random_state, np.random.RandomState):
-        return random_state
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as bad:
-        raise type(bad)(
-            f"random_state is {random_state!r}; pass None, an int ≥ 0, a numpy Generator or a RandomState"
-        ) from bad
-
-
 def _slabs(rows: int, width: int) -> list[slice]:
     """Slices of rows that keep a float for each bit within some tens of megabytes."""
     step = max(1, (1 << 22) // max(1, width))
     return [slice(start, start + step) for start in range(0, rows, step)]
 
 
-def _coins(rng: np.random.Generator | np.random.RandomState, share: float, rows: int, columns: int) -> np.ndarray:
+def _coins(rng: np.random.Generator, share: float, rows: int, columns: int) -> np.ndarray:
     """Bits that are 1 with probability ``share``; drawn row by row, so that the slabs do not show in the result."""
     bits = np.empty((rows, columns), dtype=np.uint8)
     for slab in _slabs(rows, columns):

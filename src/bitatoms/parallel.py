@@ -30,15 +30,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
 
 
-def _shared_pool(size: int) -> ThreadPoolExecutor:
-    """The pool, made or enlarged when first needed."""
+def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
+    """Have so many threads of the pool work; it is made or enlarged when first needed."""
     global _pool, _pool_size
-    with _lock:
-        if _pool is None or _pool_size < size:
+    with _lock:  # held while submitting too, for another thread may be about to put a larger pool in its place
+        if _pool is None or _pool_size < times:
             if _pool is not None:
                 _pool.shutdown(wait=False)
-            _pool, _pool_size = ThreadPoolExecutor(size, thread_name_prefix="bitatoms"), size
-        return _pool
+            _pool, _pool_size = ThreadPoolExecutor(times, thread_name_prefix="bitatoms"), times
+        return [_pool.submit(work) for _ in range(times)]
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -108,9 +108,7 @@ class Workers:
                     return
                 results[block] = task(*edges[block])
 
-        helpers = min(self.n_threads, len(edges)) - 1
-        pool = _shared_pool(helpers)
-        pending: list[Future[None]] = [pool.submit(work) for _ in range(helpers)]
+        pending = _submit(work, min(self.n_threads, len(edges)) - 1)
         try:
             work()
         except BaseException:

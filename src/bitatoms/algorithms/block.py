@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import coding, dictionary, exact, packing, votes, words
-from ..kernels.tables import Atoms, Rows, Rule
+from ..kernels.tables import PLANES, Atoms, Rows, Rule, VoteScratch, coding_scratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 
@@ -71,7 +71,6 @@ class Block:
             stale=np.ones(n, np.uint8),
         )
         self.atoms = self._tables(atoms.words.copy())
-        self.changed = np.ones(atoms.n_rows, np.uint8)  # atoms changed since the rows were last coded
         self._add_product(self.rows.errors)
         self._cover()
 
@@ -87,13 +86,17 @@ class Block:
             slices=np.zeros((-(-self.n_features // 8), lanes), np.uint8),
             overlaps=np.zeros((p, lanes), gains),
             stale=np.ones(p, np.uint8),
+            changed=np.ones(p, np.uint8),
         )
 
     def _add_product(self, out: Words) -> None:
         """Add the product of codes and atoms, which turns data into errors and errors into data."""
-        self._each_block(
-            lambda i, j: words.add_product(self.rows.codes, self.atoms.words, self.covers, i, j, out), _ROW_COST
-        )
+
+        def add(start: int, stop: int) -> None:
+            row = np.empty(out.shape[1], np.uint64)
+            words.add_product(self.rows.codes, self.atoms.words, self.covers, start, stop, row, out)
+
+        self._each_block(add, _ROW_COST)
 
     def _cover(self) -> None:
         """Which bits are covered once and twice, from codes and atoms."""
@@ -121,8 +124,8 @@ class Block:
 
     def wrong(self) -> NDArray[np.int64]:
         """In how many rows each bit is wrong."""
-        counts = np.zeros(self.n_features, np.int64)
-        packing.column_weights(self.rows.errors, self.n_features, counts)
+        counts = np.empty(self.n_features, np.int64)
+        packing.column_weights(self.rows.errors, np.empty((PLANES, self.rows.errors.shape[1]), np.uint64), counts)
         return counts
 
     def mendable_bits(self, row: int) -> Words:
@@ -150,11 +153,15 @@ class Block:
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """For the atoms first..last and each bit, their users in whose row no other atom decides it, and those of
         them in which it is wrong."""
-        parts = self._each_block(
-            lambda i, j: votes.tally_atoms(self.rows, self.atoms, first, last, self.covers, self.n_features, i, j),
-            self._vote_cost(self.n_rows),
-        )
-        return np.sum([part[0] for part in parts], axis=0), np.sum([part[1] for part in parts], axis=0)
+
+        def tally(start: int, stop: int) -> NDArray[np.int64]:
+            counts = np.empty((2, last - first, self.n_features), np.int64)
+            scratch = vote_scratch(self.rows, stop - start)
+            votes.tally_atoms(self.rows, self.atoms, first, self.covers, start, stop, counts[0], counts[1], scratch)
+            return counts
+
+        free, wrong = sum(self._each_block(tally, self._vote_cost(self.n_rows)))
+        return free, wrong
 
     # What the algorithms do to the rows and the atoms.
 
@@ -163,24 +170,32 @@ class Block:
         if self.n_atoms == 0:
             return Change()
         self._refresh_tables()
-        parts = self._each_block(lambda i, j: coding.code_rows(self.rows, self.atoms, rule, i, j), self._code_cost())
-        return Change(codes=sum(part[0] for part in parts), errors=sum(part[1] for part in parts))
+
+        def code(start: int, stop: int) -> tuple[int, int]:
+            scratch = coding_scratch(self.rows, self.atoms)
+            return coding.code_rows(self.rows, self.atoms, rule, start, stop, scratch)
+
+        return _coded(self._each_block(code, self._code_cost()))
 
     def _refresh_tables(self) -> None:
         """Bring the tables up to date with the atoms changed, and find the rows that could use those."""
-        changed = np.flatnonzero(self.changed)
+        changed = np.flatnonzero(self.atoms.changed)
         if len(changed) == 0:
             return
         dictionary.slice_atoms(self.atoms.words, self.atoms.weights, self.atoms.losses, self.atoms.slices)
-        dictionary.overlap_atoms(self.atoms.words, self.changed, 1 if self.covers else 2, self.atoms.overlaps)
-        self.changed[:] = 0
+        dictionary.overlap_atoms(self.atoms.words, self.atoms.changed, 1 if self.covers else 2, self.atoms.overlaps)
+        self.atoms.changed[:] = 0
         if len(changed) == self.n_atoms:
             self.rows.stale[:] = 1
         else:
             some = self._tables(self.atoms.words[changed])
             dictionary.slice_atoms(some.words, some.weights, some.losses, some.slices)
             cost = self._code_cost() * len(changed) / self.n_atoms
-            self._each_block(lambda i, j: coding.recheck_rows(self.rows, some, self.covers, i, j), cost)
+
+            def recheck(start: int, stop: int) -> None:
+                coding.recheck_rows(self.rows, some, self.covers, start, stop, coding_scratch(self.rows, some))
+
+            self._each_block(recheck, cost)
 
     def _code_cost(self) -> float:
         """About how many nanoseconds it takes to code a row."""
@@ -188,9 +203,9 @@ class Block:
 
     def code_exactly(self, rule: Rule) -> Change:
         """Give every row the best of all codes; for few atoms."""
-        if self.n_atoms == 0 or not self.changed.any():
+        if self.n_atoms == 0 or not self.atoms.changed.any():
             return Change()
-        self.changed[:] = 0
+        self.atoms.changed[:] = 0
         self.rows.stale[:] = 1
         half = (self.n_atoms + 1) // 2
         low = np.empty((1 << half, self.rows.errors.shape[1]), np.uint64)
@@ -198,17 +213,17 @@ class Block:
         exact.list_products(self.atoms.words[:half], self.covers, low)
         exact.list_products(self.atoms.words[half:], self.covers, high)
         low = np.ascontiguousarray(low.T)
-        parts = self._each_block(
-            lambda i, j: exact.code_rows_exactly(self.rows, self.atoms, low, high, rule, i, j),
-            _ROW_COST + low.size * len(high),
-        )
-        return Change(codes=sum(part[0] for part in parts), errors=sum(part[1] for part in parts))
+
+        def code(start: int, stop: int) -> tuple[int, int]:
+            distances, scratch = np.empty(low.shape[1], np.int32), coding_scratch(self.rows, self.atoms)
+            return exact.code_rows_exactly(self.rows, self.atoms, low, high, rule, start, stop, distances, scratch)
+
+        return _coded(self._each_block(code, _ROW_COST + low.size * len(high)))
 
     def update(self) -> Change:
         """MOB: stale atoms by vote of their users, one at a time in index order, errors refreshed."""
         if self._small_votes():
-            atoms, errors = votes.update_atoms(self.rows, self.atoms, self.covers, self.changed)
-            return Change(atoms=atoms, errors=errors)
+            return self._sweep(votes.VOTE, Rule(self.covers, False, 0, 0))
         total = Change()
         for k in range(self.n_atoms):
             if self.atoms.stale[k]:
@@ -222,33 +237,45 @@ class Block:
         before = self.rows.errors.copy()
         self._add_product(self.rows.errors)
         columns = np.zeros((self.n_features, -(-self.n_rows // 64)), np.uint64)
-        packing.transpose(self.rows.errors, self.n_rows, self.n_features, columns)
+        packing.transpose(self.rows.errors, self.n_rows, self.n_features, np.empty(64, np.uint64), columns)
         old = self.atoms.words.copy()
-        flipped = self.workers.over_rows(
-            lambda i, j: exact.best_columns(columns, self.rows.codes, self.atoms.words, self.covers, i, j),
-            self.n_features,
-            self.n_rows + self.n_atoms * 2.0**self.n_atoms,
-        )
+
+        def choose(start: int, stop: int) -> int:
+            scores = np.empty(1 << self.n_atoms, np.int32)
+            return exact.best_columns(columns, self.rows.codes, self.atoms.words, self.covers, start, stop, scores)
+
+        flipped = self.workers.over_rows(choose, self.n_features, self.n_rows + self.n_atoms * 2.0**self.n_atoms)
         self._add_product(self.rows.errors)
         self._cover()
-        self.changed |= (old != self.atoms.words).any(axis=1)
+        self.atoms.changed[:] |= (old != self.atoms.words).any(axis=1)
         return Change(atoms=sum(flipped), errors=int(np.bitwise_count(before ^ self.rows.errors).sum()))
 
-    def fit(self, rule: Rule, first: int = 0) -> Change:
-        """K-PROX: each atom together with its rows, over all rows, in index order from atom ``first``."""
+    def fit(self, rule: Rule) -> Change:
+        """K-PROX: each atom together with its rows, over all rows, in index order."""
         if self._small_votes():
-            atoms, codes, errors = votes.fit_atoms(self.rows, self.atoms, rule, first, self.changed)
-            return Change(codes, atoms, errors)
+            return self._sweep(votes.FIT, rule)
         total = Change()
-        for k in range(first, self.n_atoms):
+        for k in range(self.n_atoms):
             total += self._fit_atom(k, rule)
         return total
 
+    def grow(self, atom: Words, rule: Rule) -> Change:
+        """Proximus: one more atom, fitted together with its rows from the one given."""
+        self.append(atom)
+        if self._small_votes():
+            return self._sweep(votes.GROW, rule, self.n_atoms - 1)
+        return self._refit(self.n_atoms - 1, rule) + self._fit_atom(self.n_atoms - 1, rule)
+
+    def _sweep(self, work: int, rule: Rule, first: int = 0) -> Change:
+        """Better atoms from ``first`` on, in one call."""
+        scratch = vote_scratch(self.rows, self.n_rows)
+        return Change(*votes.sweep_atoms(self.rows, self.atoms, rule, work, first, scratch))
+
     def _fit_atom(self, k: int, rule: Rule) -> Change:
         """One atom and its rows in turn until neither changes, block by block."""
-        total = update = self._update_atom(k)
+        total = self._update_atom(k)
         while self.rows.users[k].any():
-            refit = self.refit(k, rule)
+            refit = self._refit(k, rule)
             total += refit
             if refit.codes == 0:
                 break
@@ -259,14 +286,15 @@ class Block:
         self.atoms.stale[k] = 0
         return total
 
-    def refit(self, k: int, rule: Rule) -> Change:
+    def _refit(self, k: int, rule: Rule) -> Change:
         """The rows of atom k anew: those in which more than half of its free bits are wrong without it."""
-        settled = rule.residual_limit == 0 and self.changed[k] == 0
-        parts = self._each_block(
-            lambda i, j: votes.refit_users(self.rows, self.atoms, k, rule, settled, i, j),
-            _ROW_COST / 10 * self.rows.errors.shape[1],
-        )
-        return Change(codes=sum(part[0] for part in parts), errors=sum(part[1] for part in parts))
+        settled = rule.residual_limit == 0 and bool(self.atoms.changed[k] == 0)
+
+        def refit(start: int, stop: int) -> tuple[int, int]:
+            scratch = vote_scratch(self.rows, 0)
+            return votes.refit_users(self.rows, self.atoms, k, rule, settled, start, stop, scratch)
+
+        return _coded(self._each_block(refit, 5.0 * self.rows.errors.shape[1]))
 
     def append(self, atom: Words) -> None:
         """One more atom, used by no row."""
@@ -282,7 +310,7 @@ class Block:
         self.atoms = self._tables(np.vstack([old.words, atom]))
         self.atoms.overlaps[: len(old.words), : old.overlaps.shape[1]] = old.overlaps
         self.atoms.stale[:-1] = old.stale
-        self.changed = np.append(self.changed, np.uint8(1))
+        self.atoms.changed[:-1] = old.changed
 
     def _small_votes(self) -> bool:
         """Whether votes are too small to share out."""
@@ -291,36 +319,35 @@ class Block:
     def _update_atom(self, k: int) -> Change:
         """One atom by vote, block by block."""
         self.atoms.stale[k] = 0
-        wrong, free, n_users = self._tally(k)
+        n_users = int(np.bitwise_count(self.rows.users[k]).sum())
         if n_users == 0:
             return Change()
-        flips = np.empty(wrong.shape[1], np.uint64)
-        flipped = votes.majority_flips(wrong, free, n_users, self.covers, self.atoms.words, k, flips)
+        cost = self._vote_cost(n_users)
+
+        def tally(start: int, stop: int) -> VoteScratch:
+            scratch = vote_scratch(self.rows, stop - start)
+            votes.tally_users(self.rows, self.atoms, k, self.covers, start, stop, scratch)
+            return scratch
+
+        total, *others = self._each_block(tally, cost)
+        for other in others:
+            votes.add_tallies(total, other)
+        flipped = votes.flip_atom(self.atoms, k, n_users, self.covers, total)
         if flipped == 0:
             return Change()
-        self.atoms.words[k] ^= flips
-        self.changed[k] = 1
-        errors = self._each_block(
-            lambda i, j: votes.flip_users(self.rows, self.atoms, k, flips, self.covers, i, j), self._vote_cost(n_users)
-        )
-        return Change(atoms=flipped, errors=sum(errors))
+        self.atoms.changed[k] = 1
 
-    def _tally(self, k: int) -> tuple[Words, Words, int]:
-        """The votes of the users of atom k: bit-sliced counts of wrong and of free bits, and how many users."""
+        def follow(start: int, stop: int) -> int:
+            scratch = vote_scratch(self.rows, stop - start)
+            return votes.flip_users(self.rows, self.atoms, k, total.flips, self.covers, start, stop, scratch)
 
-        def count(start: int, stop: int) -> Words:
-            planes = np.zeros((2, votes.PLANES, self.rows.errors.shape[1]), np.uint64)
-            votes.tally_users(self.rows, self.atoms, k, self.covers, start, stop, planes[0], planes[1])
-            return planes
-
-        n_users = int(np.bitwise_count(self.rows.users[k]).sum())
-        parts = self._each_block(count, self._vote_cost(n_users))
-        wrong, free = parts[0]
-        for more_wrong, more_free in parts[1:]:
-            votes.add_planes(wrong, more_wrong)
-            votes.add_planes(free, more_free)
-        return wrong, free, n_users
+        return Change(atoms=flipped, errors=sum(self._each_block(follow, cost)))
 
     def _vote_cost(self, n_users: int) -> float:
         """About how many nanoseconds a vote of so many users takes, spread over all rows."""
         return (5.0 + 2.0 * self.rows.errors.shape[1]) * n_users / max(1, self.n_rows)
+
+
+def _coded(parts: list[tuple[int, int]]) -> Change:
+    """What coding changed, from the codes and errors changed in each block."""
+    return Change(codes=sum(codes for codes, _ in parts), errors=sum(errors for _, errors in parts))

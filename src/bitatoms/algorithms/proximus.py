@@ -21,10 +21,7 @@ def append_rank_one(block: Block, rule: Rule, random: np.random.Generator) -> bo
     candidates = block.mendable_rows(rule)
     if len(candidates) == 0:
         return False
-    block.append(block.mendable_bits(int(candidates[random.integers(len(candidates))])))
-    newest = block.n_atoms - 1
-    block.refit(newest, rule)
-    block.fit(rule, first=newest)
+    block.grow(block.mendable_bits(int(candidates[random.integers(len(candidates))])), rule)
     return True
 
 

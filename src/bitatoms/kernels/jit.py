@@ -9,22 +9,22 @@ import numba
 from numba.core import types
 from numba.extending import intrinsic
 
+# Neither kernels nor pieces count references to arrays (``_nrt=False``): counting costs more than most of them do, and
+# the caller holds the arrays. So they cannot allocate.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a loop over packed words; the caller allocates, and the kernel neither checks nor has options."""
     try:
-        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+        return numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no folder it may write its cache to: compile anew in each process
-        return numba.njit(nogil=True, error_model="numpy")(function)
+        return numba.njit(**_OPTIONS)(function)
 
 
 def piece(function: Callable[..., Any]) -> Any:
-    """A part of kernels, put into them where it is called.
-
-    A piece counts no references to the arrays it is given (``_nrt=False``; their owner is its caller), for that
-    costs more than most pieces do; so it cannot allocate.
-    """
-    return numba.njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)
+    """A part of kernels, put into them where it is called."""
+    return numba.njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
 
 
 @intrinsic

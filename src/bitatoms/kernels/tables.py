@@ -1,8 +1,16 @@
-"""What the kernels read and write: plain named tuples of arrays, the same on every device."""
+"""What the kernels read and write: plain named tuples of arrays, the same on every device.
+
+The caller allocates; a scratch is room that a kernel needs for itself, one for each call.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+import numpy as np
+
+PLANES = 48  # bits of a bit-sliced counter: enough to count any number of rows
+_GROUP = 8  # rows that are counted together
 
 
 class Rows(NamedTuple):
@@ -27,8 +35,9 @@ class Atoms(NamedTuple):
     weights: Any  # (lanes,) int32: number of ones of each atom
     losses: Any  # (lanes,): the same, negative, in the type that gains are computed in
     slices: Any  # (bytes, lanes) uint8: byte b of every atom side by side
-    overlaps: Any  # (p, lanes): ones shared by two atoms, in the type that gains are computed in, doubled under XOR
+    overlaps: Any  # (p, lanes): ones shared by two atoms, in the type of the gains, doubled under XOR
     stale: Any  # (p,) uint8: 1 for an atom whose users must be asked again
+    changed: Any  # (p,) uint8: 1 for an atom that changed since the rows were last coded
 
 
 class Rule(NamedTuple):
@@ -38,3 +47,57 @@ class Rule(NamedTuple):
     by_ratio: bool  # BMP's association accuracy instead of the plain gain
     max_atoms: int  # a row that uses so many atoms may only drop atoms
     residual_limit: int  # a row with so few wrong bits is left alone
+
+
+class CodingScratch(NamedTuple):
+    """Room for the coding of one row."""
+
+    gains: Any  # (lanes,): what toggling each atom would gain
+    bits: Any  # (2, words): the bits that a toggle changed, and some of them
+    listed: Any  # (bytes,): the bytes of a row that are not zero
+    code: Any  # (code words,): the code a row had
+    errors: Any  # (words,): the errors it had
+    touched: Any  # (code words,): the atoms of the rows that changed
+
+
+class VoteScratch(NamedTuple):
+    """Room for the vote on one atom."""
+
+    wrong: Any  # (planes, words): counters of the users that have each bit wrong
+    free: Any  # (planes, words): counters of those that have it free; used under OR
+    flips: Any  # (words,): the bits that the vote flips
+    who: Any  # (n,): the users
+    group: Any  # (8, words): the errors of eight users
+    open_group: Any  # (8, words): and the bits that they have free
+    eight: Any  # (8,): the rows of a group, 0 to 7
+    before: Any  # (words,): what a row had
+    touched: Any  # (code words,): the atoms of the rows that changed
+
+
+def coding_scratch(rows: Rows, atoms: Atoms) -> CodingScratch:
+    """Room for coding these rows with these atoms."""
+    words, code_words = rows.errors.shape[1], rows.codes.shape[1]
+    return CodingScratch(
+        gains=np.empty_like(atoms.losses),
+        bits=np.empty((2, words), np.uint64),
+        listed=np.empty(8 * words + 1, np.int64),
+        code=np.empty(code_words, np.uint64),
+        errors=np.empty(words, np.uint64),
+        touched=np.zeros(code_words, np.uint64),
+    )
+
+
+def vote_scratch(rows: Rows, n_rows: int) -> VoteScratch:
+    """Room for votes of up to so many rows."""
+    words, code_words = rows.errors.shape[1], rows.codes.shape[1]
+    return VoteScratch(
+        wrong=np.zeros((PLANES, words), np.uint64),
+        free=np.zeros((PLANES, words), np.uint64),
+        flips=np.empty(words, np.uint64),
+        who=np.empty(n_rows, np.int64),
+        group=np.empty((_GROUP, words), np.uint64),
+        open_group=np.empty((_GROUP, words), np.uint64),
+        eight=np.arange(_GROUP),
+        before=np.empty(words, np.uint64),
+        touched=np.empty(code_words, np.uint64),
+    )

@@ -11,8 +11,6 @@ and where z is the whole atom the second term is a table look-up less the first.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from ..jit import kernel, lowest_bit, piece
@@ -21,24 +19,6 @@ from .words import NONE, ONE, copy_row, cover, differing, mark, toggle_gain, wei
 
 _FEW_ATOMS = 8  # so many atoms are looked at one by one, not side by side
 _USED = 1 << 30  # under OR, taken off the gain of a used atom: adding it again is not on offer
-
-
-class _Scratch(NamedTuple):
-    """Room for the coding of one row."""
-
-    gains: Any  # (lanes,): what toggling each atom would gain
-    bits: Any  # (2, words): the bits that a toggle changed, and some of them
-    listed: Any  # (bytes,): the bytes of a row that are not zero
-
-
-@kernel
-def _new_scratch(atoms):
-    """Room for coding with these atoms."""
-    return _Scratch(
-        np.empty(atoms.slices.shape[1], atoms.overlaps.dtype),
-        np.empty((2, atoms.words.shape[1]), np.uint64),
-        np.empty(atoms.slices.shape[0] + 1, np.int64),
-    )
 
 
 @piece
@@ -183,10 +163,10 @@ def _mark_used(gains, codes, j):
 
 
 @piece
-def _code_row(rows, j, atoms, rule, wrong, scratch, before):
+def _code_row(rows, j, atoms, rule, wrong, scratch):
     """Toggle atoms in row j, with so many wrong bits, while one gains; returns whether any was.
 
-    ``before`` receives the code and the errors that the row had.
+    ``scratch`` then holds the code and the errors that the row had.
     """
     gains = scratch.gains
     used = weight(rows.codes, j)
@@ -204,8 +184,8 @@ def _code_row(rows, j, atoms, rule, wrong, scratch, before):
             break
         if not toggled:
             toggled = True
-            copy_row(rows.codes, j, before[0])
-            copy_row(rows.errors, j, before[1])
+            copy_row(rows.codes, j, scratch.code)
+            copy_row(rows.errors, j, scratch.errors)
         whole, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
         if rule.covers:
             gains[k] += -_USED if adds else _USED
@@ -216,15 +196,12 @@ def _code_row(rows, j, atoms, rule, wrong, scratch, before):
 
 
 @kernel
-def code_rows(rows, atoms, rule, start, stop):
+def code_rows(rows, atoms, rule, start, stop, scratch):
     """Code the stale rows among start..stop, from the codes they have; returns the bits of codes and errors changed.
 
     The atoms of the rows whose code changed become stale. ``start`` is a multiple of 64, so that no two blocks of
     rows share a word of ``users``.
     """
-    scratch = _new_scratch(atoms)
-    before = (np.empty(rows.codes.shape[1], np.uint64), np.empty(rows.errors.shape[1], np.uint64))
-    touched = np.zeros(rows.codes.shape[1], np.uint64)
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
@@ -232,17 +209,17 @@ def code_rows(rows, atoms, rule, start, stop):
             continue
         rows.stale[j] = 0
         wrong = weight(rows.errors, j)
-        if wrong > rule.residual_limit and _code_row(rows, j, atoms, rule, wrong, scratch, before):
-            codes_changed += differing(rows.codes, j, before[0])
-            errors_changed += differing(rows.errors, j, before[1])
-            for c in range(touched.shape[0]):
-                touched[c] |= before[0][c] | rows.codes[j, c]
-    mark(touched, atoms.stale)
+        if wrong > rule.residual_limit and _code_row(rows, j, atoms, rule, wrong, scratch):
+            codes_changed += differing(rows.codes, j, scratch.code)
+            errors_changed += differing(rows.errors, j, scratch.errors)
+            for c in range(scratch.touched.shape[0]):
+                scratch.touched[c] |= scratch.code[c] | rows.codes[j, c]
+    mark(scratch.touched, atoms.stale)
     return codes_changed, errors_changed
 
 
 @kernel
-def recheck_rows(rows, changed, covers, start, stop):
+def recheck_rows(rows, changed, covers, start, stop, scratch):
     """Make stale each row among start..stop that could use one of these changed atoms.
 
     A row that is not stale uses none of them (its errors would have changed with them), and no other atom serves
@@ -255,7 +232,6 @@ def recheck_rows(rows, changed, covers, start, stop):
                 if rows.stale[j] == 0:
                     rows.stale[j] = toggle_gain(rows, j, changed, k, False, covers, changed.weights[k]) > 0
         return
-    scratch = _new_scratch(changed)
     for j in range(start, stop):
         if rows.stale[j] == 0:
             _first_gains(rows, j, changed, covers, scratch)

@@ -67,16 +67,14 @@ def _best_code(row, code, wrong, low, high, rule, distances):
 
 
 @kernel
-def code_rows_exactly(rows, atoms, low, high, rule, start, stop):
+def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scratch):
     """Give each stale row among start..stop the best of all codes; returns the bits of codes and errors changed.
 
-    ``low`` (words, codes) and ``high`` (codes, words) hold the products of the low and the high atoms. Atoms of
-    rows that changed become stale.
+    ``low`` (words, codes) and ``high`` (codes, words) hold the products of the low and the high atoms, ``distances``
+    is room for as many codes as there are low ones. Atoms of rows that changed become stale.
     """
     words = rows.errors.shape[1]
-    row = np.empty(words, np.uint64)
-    before = np.empty(words, np.uint64)
-    distances = np.empty(low.shape[1], np.int32)
+    row, before = scratch.bits[0], scratch.errors
     low_bits = lowest_bit(np.uint64(low.shape[1]))
     codes_changed = 0
     errors_changed = 0
@@ -135,7 +133,7 @@ def _transform(scores, covers):
 
 
 @kernel
-def best_columns(columns, codes, atoms, covers, start, stop):
+def best_columns(columns, codes, atoms, covers, start, stop, scores):
     """Give each feature among start..stop the best of all columns of the atoms; returns the bits changed.
 
     ``columns`` holds the data transposed. Over the rows with code c, scores[c] sums +1 where the bit is 0 and -1
@@ -143,7 +141,6 @@ def best_columns(columns, codes, atoms, covers, start, stop):
     same over the codes that a column leaves uncovered, its complement being the index.
     """
     n_atoms = atoms.shape[0]
-    scores = np.empty(1 << n_atoms, np.int32)
     full = (1 << n_atoms) - 1
     changed = 0
     for i in range(start, stop):

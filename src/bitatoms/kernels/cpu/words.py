@@ -73,9 +73,11 @@ def cover_rows(rows, atoms, start, stop):
 
 
 @kernel
-def add_product(codes, atoms, covers, start, stop, out):
-    """out[i] ^= the product of row i of the codes and the atoms, in the algebra, for i among start..stop."""
-    product = np.zeros(out.shape[1], np.uint64)
+def add_product(codes, atoms, covers, start, stop, product, out):
+    """out[i] ^= the product of row i of the codes and the atoms, in the algebra, for i among start..stop.
+
+    ``product`` is room for one row.
+    """
     for i in range(start, stop):
         for w in range(out.shape[1]):
             product[w] = NONE

@@ -1,0 +1,66 @@
+"""Bit-sliced counters: counter i of a word is spread over bit i of several *planes*, plane b worth 2**b.
+
+Rows of bits are added for 64 columns at a time, eight rows at once by carry-save adders.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..jit import piece
+from .words import NONE, ONE
+
+
+@piece
+def add3(a, b, c):
+    """Sum and carry of three bits, 64 times."""
+    half = a ^ b
+    return half ^ c, (a & b) | (half & c)
+
+
+@piece
+def add_bits(planes, plane, w, carry):
+    """Add one to the counters of word w where the carry has a one, from a plane upwards."""
+    while carry != NONE:
+        held = planes[plane, w]
+        planes[plane, w] = held ^ carry
+        carry &= held
+        plane += 1
+
+
+@piece
+def add_eight(words, a, b, c, d, e, f, g, h, planes):
+    """Add these eight rows to the counters."""
+    for w in range(words.shape[1]):
+        ones, two_a = add3(planes[0, w], words[a, w], words[b, w])
+        ones, two_b = add3(ones, words[c, w], words[d, w])
+        twos, four_a = add3(planes[1, w], two_a, two_b)
+        ones, two_a = add3(ones, words[e, w], words[f, w])
+        ones, two_b = add3(ones, words[g, w], words[h, w])
+        twos, four_b = add3(twos, two_a, two_b)
+        fours, carry = add3(planes[2, w], four_a, four_b)
+        planes[0, w] = ones
+        planes[1, w] = twos
+        planes[2, w] = fours
+        add_bits(planes, 3, w, carry)
+
+
+@piece
+def clear(planes, count):
+    """Empty as many planes as counts up to ``count`` fill, and one more; returns how many those are."""
+    n_planes = 3
+    while count >> (n_planes - 1):
+        n_planes += 1
+    for b in range(n_planes):
+        for w in range(planes.shape[1]):
+            planes[b, w] = NONE
+    return n_planes
+
+
+@piece
+def read(planes, n_planes, i):
+    """What counter i holds."""
+    total = 0
+    for b in range(n_planes):
+        total |= np.int64((planes[b, i >> 6] >> np.uint64(i & 63)) & ONE) << b
+    return total
