@@ -136,7 +136,7 @@ def test_k_prox_matches_the_oracle(problem, algebra, workers, max_atoms):
     assert_consistent(block, X, algebra)
 
 
-@given(factorisations(), ALGEBRAS, WORKERS)
+@given(factorisations(n_atoms=st.integers(0, 4)), ALGEBRAS, WORKERS)
 def test_exact_atoms_match_the_oracle(problem, algebra, workers):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)

@@ -134,7 +134,8 @@ def refuse(
         done += part.size
     if lost:
         raise ValueError(f"{name} holds {lost} ({n_lost} in all); fill or drop such values first")
-    raise ValueError(f"{name} holds values other than 0 and 1 (first: {other}); pass binarize=0.5 to threshold it")
+    remedy = "pass binarize=0.5 to threshold it" if name == "X" else "turn them into 0 and 1 first"
+    raise ValueError(f"{name} holds values other than 0 and 1 (first: {other}); {remedy}")
 
 
 def _numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:

@@ -53,8 +53,8 @@ binarize, device, random_state
     Examples
     --------
     >>> import bitatoms as ba
-    >>> X = ba.datasets.planted(200, 50, 4, noise=0.02, random_state=0).X
-    >>> model = ba.BinaryDictionaryLearning(4, coder="exact", n_init=5, random_state=2).fit(X)
+    >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
+    >>> model = ba.BinaryDictionaryLearning(4, coder="exact", n_init=10, random_state=0).fit(X)
     >>> codes = model.transform(X)
     >>> bool((model.inverse_transform(codes) != X).mean() < 0.03)
     True
@@ -114,18 +114,23 @@ binarize, device, random_state
 
         Ctrl-C raises KeyboardInterrupt and leaves the best model so far on the estimator.
         """
+        for name in [name for name in vars(self) if name.endswith("_")]:  # a fit that fails leaves no half of a model
+            delattr(self, name)
         parameters = {**self.get_params(deep=False), "binarize": None}
         data = self._table(X, reset=True)
         try:
-            self._keep(factorize(data, **parameters))
+            result = factorize(data, **parameters)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._keep(interrupted.result)
             raise
+        self._keep(result)
+        if not result.converged:
+            warnings.warn("stopped before convergence; raise max_iter or max_time", ConvergenceWarning, stacklevel=2)
         return self
 
     def _keep(self, result: Factorization) -> None:
-        """Take over what was learned."""
+        """Take over what was learned, and how samples are coded."""
         self.components_ = result.atoms.to_dense()
         self.bias_ = result.bias
         self.codelength_ = result.codelength
@@ -137,8 +142,8 @@ binarize, device, random_state
         n_samples = result.codes.n_rows
         self._wrong_share = (result.wrong + 0.5) / (n_samples + 1)
         self._use_share = (result.codes.column_weights() + 0.5) / (n_samples + 1)
-        if not result.converged:
-            warnings.warn("stopped before convergence; raise max_iter or max_time", ConvergenceWarning, stacklevel=3)
+        self._coder = "bmp" if self.coder == "auto" else self.coder
+        self._rule = coding_rule(self._coder, self.algebra_, self.max_atoms_per_sample, self.residual_limit)
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """The atoms that each sample uses: codes of shape (n_samples, n_components_), uint8.
@@ -149,7 +154,7 @@ binarize, device, random_state
 
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
         """The samples that these codes, of shape (n_samples, n_components_), stand for."""
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         codes = BitMatrix.from_any(X, name="the codes")
         if codes.n_cols != self.n_components_:
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
@@ -172,21 +177,23 @@ binarize, device, random_state
 
     def _code(self, X: Any) -> Block:
         """The samples coded afresh."""
-        check_is_fitted(self)
+        check_is_fitted(self, "components_")
         data = self._table(X, reset=False)
         shifted = BitMatrix.trusted(data.words ^ BitMatrix.from_dense(self.bias_[np.newaxis]).words, data.n_cols)
-        coder = "bmp" if self.coder == "auto" else self.coder
-        rule = coding_rule(coder, self.algebra_, self.max_atoms_per_sample, self.residual_limit)
         atoms = BitMatrix.from_dense(self.components_)
-        block = Block(shifted, atoms, None, rule.covers, Workers(count_threads(self.n_jobs)))
-        CODERS[coder](block, rule)
+        block = Block(shifted, atoms, None, self._rule.covers, Workers(count_threads(self.n_jobs)))
+        CODERS[self._coder](block, self._rule)
         return block
 
     def _table(self, X: Any, reset: bool) -> BitMatrix:
         """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
         packed = isinstance(X, BitMatrix)
-        checked = validate_data(self, X, reset=reset, skip_check_array=packed, accept_sparse=True, dtype=None)
-        return BitMatrix.from_any(checked, None if packed else self.binarize)
+        if packed and 0 in X.shape:
+            what = "sample" if X.n_rows == 0 else "feature"
+            raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
+        formats = ("csr", "csc", "coo")
+        checked = validate_data(self, X, reset=reset, skip_check_array=packed, accept_sparse=formats, dtype=None)
+        return BitMatrix.from_any(checked, self.binarize)
 
     @property
     def _n_features_out(self) -> int:

@@ -115,11 +115,11 @@ def factorize(
     Examples
     --------
     >>> import bitatoms as ba
-    >>> X = ba.datasets.planted(200, 50, 4, noise=0.02, random_state=0).X
-    >>> result = ba.factorize(X, 4, coder="exact", n_init=5, random_state=2)
-    >>> result.atoms
-    BitMatrix(4 x 50, density 0.17)
-    >>> result.codelength.total < ba.codelength(X, result.atoms[:0], result.codes.T[:0].T).total
+    >>> data = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0)
+    >>> result = ba.factorize(data.X, 4, coder="exact", n_init=10, random_state=0)
+    >>> result.atoms.shape, result.codes.shape
+    ((4, 40), (300, 4))
+    >>> bool((result.reconstruct().to_dense() == data.clean).all())
     True
     """
     settings = settle(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -124,9 +125,14 @@ class Block:
 
     def wrong(self) -> NDArray[np.int64]:
         """In how many rows each bit is wrong."""
-        counts = np.empty(self.n_features, np.int64)
-        packing.column_weights(self.rows.errors, np.empty((PLANES, self.rows.errors.shape[1]), np.uint64), counts)
-        return counts
+        n_words = self.rows.errors.shape[1]
+
+        def count(start: int, stop: int) -> NDArray[np.int64]:
+            counts = np.empty(self.n_features, np.int64)
+            packing.column_weights(self.rows.errors[start:stop], np.empty((PLANES, n_words), np.uint64), counts)
+            return counts
+
+        return reduce(np.add, self._each_block(count, 2.0 * n_words))
 
     def mendable_bits(self, row: int) -> Words:
         """The wrong bits of a row that one more atom could mend: under OR those that no atom covers."""
@@ -160,7 +166,7 @@ class Block:
             votes.tally_atoms(self.rows, self.atoms, first, self.covers, start, stop, counts[0], counts[1], scratch)
             return counts
 
-        free, wrong = sum(self._each_block(tally, self._vote_cost(self.n_rows)))
+        free, wrong = reduce(np.add, self._each_block(tally, self._vote_cost(self.n_rows)))
         return free, wrong
 
     # What the algorithms do to the rows and the atoms.

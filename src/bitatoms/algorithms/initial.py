@@ -23,10 +23,12 @@ def bernoulli(n_atoms: int, n_features: int, density: float, random: np.random.G
 def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMatrix:
     """Rows of the data drawn at random, distinct and not all zeros; fewer where the data has fewer (Section III-D)."""
     chosen: dict[bytes, int] = {bytes(data.words.shape[1] * 8): -1}
-    for j in random.permutation(data.n_rows):
-        if len(chosen) > n_atoms:
-            break
-        chosen.setdefault(data.words[j].tobytes(), int(j))
+    n_tries = min(data.n_rows, 2 * n_atoms)
+    while len(chosen) <= n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
+        for j in random.choice(data.n_rows, n_tries, replace=False):
+            if len(chosen) <= n_atoms:
+                chosen.setdefault(data.words[j].tobytes(), int(j))
+        n_tries = 0 if n_tries == data.n_rows else min(data.n_rows, 8 * n_tries)
     return data[np.array([j for j in chosen.values() if j >= 0], np.intp)]
 
 

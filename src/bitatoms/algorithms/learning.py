@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..bits import BitMatrix
 from ..kernels.tables import Rule
 from ..mdl import Codelength
@@ -76,7 +78,8 @@ class Watch:
             self.best = Snapshot(*block.factors(), length, wrong_bits)
         logger.info("round %d: %d atoms, %d bits, %d wrong", row.round, row.atoms, length.total, wrong_bits)
         for callback in self.callbacks:
-            self.stopped |= callback(row) is True
+            answer = callback(row)
+            self.stopped |= isinstance(answer, (bool, np.bool_)) and bool(answer)
         return better
 
     def out_of_time(self) -> bool:
@@ -99,7 +102,7 @@ def learn(block: Block, method: Method, watch: Watch, each_step: bool = True) ->
     total = Change()
     iterations = 0
     converged = False
-    while not converged and iterations < method.max_iter and not watch.out_of_time():
+    while not converged and iterations < method.max_iter and not (iterations and watch.out_of_time()):
         change = step(block, method)
         iterations += 1
         converged = not change

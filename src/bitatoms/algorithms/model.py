@@ -34,7 +34,7 @@ class Round(NamedTuple):
         return self.bits_errors + self.bits_codes + self.bits_atoms
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factorization:
     """Atoms, codes and what they cost: data = bias + codes * atoms + errors, in the algebra.
 

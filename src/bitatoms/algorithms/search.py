@@ -24,22 +24,24 @@ _ATOMS_AT_A_TIME = 64
 def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator) -> Factorization:
     """The best factorisation over the algebras asked for and the restarts."""
     deadline = float("inf") if settings.max_time is None else time.perf_counter() + settings.max_time
-    starts = [random.spawn(settings.n_init) for _ in settings.algebras]
     best: Factorization | None = None
-    for algebra, generators in zip(settings.algebras, starts, strict=True):
+    for algebra in settings.algebras:
         winner: Factorization | None = None
-        for generator in generators:
+        for _ in range(settings.n_init):
             watch = Watch(settings.by_codelength, deadline, settings.callbacks)
+            own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             try:
-                block, converged = _one_start(data, algebra, settings, watch, workers, generator)
+                block, converged = _one_start(data, algebra, settings, watch, workers, own_random)
+                result = _finish(data, block, algebra, watch, converged, workers)
             except KeyboardInterrupt:
                 result = _finish(data, None, algebra, watch, False, workers)
                 raise Interrupted(_better(best, _better(winner, result, settings.by_codelength), True)) from None
-            result = _finish(data, block, algebra, watch, converged, workers)
             winner = _better(winner, result, settings.by_codelength)
             if watch.stopped:
                 break
         best = _better(best, winner, True)
+        if watch.stopped:
+            break
     assert best is not None  # every start records a round
     return best
 
@@ -93,7 +95,7 @@ def _start(
                 f"X has only {atoms.n_rows} distinct rows that are not all zeros to start from: "
                 f'{atoms.n_rows} atoms are learned instead of {wanted} (init="bernoulli" starts from any number)',
                 UserWarning,
-                stacklevel=2,
+                stacklevel=5,
             )
     check_exact(settings.coder, atoms.n_rows)
     return atoms, codes
@@ -105,10 +107,10 @@ def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[Bit
     if isinstance(given, tuple):
         if len(given) != 2:
             raise ValueError(f"init must be a pair (atoms, codes), not {len(given)} things")
-        atoms = BitMatrix.from_any(given[0], name="the atoms in init")
-        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="the codes in init")
+        atoms = BitMatrix.from_any(given[0], name="init")
+        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init, in its codes,")
     else:
-        atoms, codes = BitMatrix.from_any(given, name="the atoms in init"), None
+        atoms, codes = BitMatrix.from_any(given, name="init"), None
     if atoms.n_cols != data.n_cols:
         raise ValueError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
     if wanted is not None and atoms.n_rows != wanted:

@@ -95,7 +95,7 @@ def settle(
         raise ValueError("patience=None goes on to max_components: give max_components a number")
     exact = coder == "exact"
     if exact and by_mdl:
-        max_components = min(MOST_EXACT_ATOMS, max_components or MOST_EXACT_ATOMS)
+        max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
     start = (1 if exact else _START) if _is_auto(start_components) else _whole("start_components", start_components, 0)
     if max_components is not None and start > max_components:
         if not _is_auto(start_components):
@@ -187,8 +187,8 @@ def _callables(callbacks: Any) -> tuple[Callable[[Round], object], ...]:
     """No callback, one, or several."""
     if callbacks is None:
         return ()
-    listed = (callbacks,) if callable(callbacks) else tuple(callbacks)
+    listed = tuple(callbacks) if isinstance(callbacks, (list, tuple)) else (callbacks,)
     for callback in listed:
         if not callable(callback):
-            raise TypeError(f"callbacks must be callable, not {callback!r}")
+            raise TypeError(f"callbacks must be callable, or a list of callables, not {callback!r}")
     return listed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -17,9 +19,21 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a loop over packed words; the caller allocates, and the kernel neither checks nor has options."""
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)
+        compiled = numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no folder it may write its cache to: compile anew in each process
         return numba.njit(**_OPTIONS)(function)
+    # Numba keeps a kernel until its own file changes; ours are made of pieces from other files too.
+    kept = getattr(compiled._cache, "_cache_file", None)
+    if kept is not None:
+        kept._source_stamp = _sources()
+    return compiled
+
+
+@cache
+def _sources() -> tuple[tuple[str, int, int], ...]:
+    """Names, times and sizes of the files that kernels are made of."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
 def piece(function: Callable[..., Any]) -> Any:
