@@ -162,7 +162,7 @@ class Block:
 
         def tally(start: int, stop: int) -> NDArray[np.int64]:
             counts = np.empty((2, last - first, self.n_features), np.int64)
-            scratch = vote_scratch(self.rows, stop - start)
+            scratch = vote_scratch(self.rows)
             votes.tally_atoms(self.rows, self.atoms, first, self.covers, start, stop, counts[0], counts[1], scratch)
             return counts
 
@@ -274,7 +274,7 @@ class Block:
 
     def _sweep(self, work: int, rule: Rule, first: int = 0) -> Change:
         """Better atoms from ``first`` on, in one call."""
-        scratch = vote_scratch(self.rows, self.n_rows)
+        scratch = vote_scratch(self.rows)
         return Change(*votes.sweep_atoms(self.rows, self.atoms, rule, work, first, scratch))
 
     def _fit_atom(self, k: int, rule: Rule) -> Change:
@@ -297,7 +297,7 @@ class Block:
         settled = rule.residual_limit == 0 and bool(self.atoms.changed[k] == 0)
 
         def refit(start: int, stop: int) -> tuple[int, int]:
-            scratch = vote_scratch(self.rows, 0)
+            scratch = vote_scratch(self.rows)
             return votes.refit_users(self.rows, self.atoms, k, rule, settled, start, stop, scratch)
 
         return _coded(self._each_block(refit, 5.0 * self.rows.errors.shape[1]))
@@ -331,7 +331,7 @@ class Block:
         cost = self._vote_cost(n_users)
 
         def tally(start: int, stop: int) -> VoteScratch:
-            scratch = vote_scratch(self.rows, stop - start)
+            scratch = vote_scratch(self.rows)
             votes.tally_users(self.rows, self.atoms, k, self.covers, start, stop, scratch)
             return scratch
 
@@ -344,8 +344,8 @@ class Block:
         self.atoms.changed[k] = 1
 
         def follow(start: int, stop: int) -> int:
-            scratch = vote_scratch(self.rows, stop - start)
-            return votes.flip_users(self.rows, self.atoms, k, total.flips, self.covers, start, stop, scratch)
+            scratch = vote_scratch(self.rows)
+            return votes.flip_users(self.rows, self.atoms, k, self.covers, start, stop, total.flips, scratch)
 
         return Change(atoms=flipped, errors=sum(self._each_block(follow, cost)))
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PLANES = 48  # bits of a bit-sliced counter: enough to count any number of rows
+CHUNK = 64  # words of rows whose users are listed together
 _GROUP = 8  # rows that are counted together
 
 
@@ -66,7 +67,7 @@ class VoteScratch(NamedTuple):
     wrong: Any  # (planes, words): counters of the users that have each bit wrong
     free: Any  # (planes, words): counters of those that have it free; used under OR
     flips: Any  # (words,): the bits that the vote flips
-    who: Any  # (n,): the users
+    who: Any  # (a chunk of rows,): some of the users
     group: Any  # (8, words): the errors of eight users
     open_group: Any  # (8, words): and the bits that they have free
     eight: Any  # (8,): the rows of a group, 0 to 7
@@ -87,14 +88,14 @@ def coding_scratch(rows: Rows, atoms: Atoms) -> CodingScratch:
     )
 
 
-def vote_scratch(rows: Rows, n_rows: int) -> VoteScratch:
-    """Room for votes of up to so many rows."""
+def vote_scratch(rows: Rows) -> VoteScratch:
+    """Room for votes of these rows; its counters are empty."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return VoteScratch(
         wrong=np.zeros((PLANES, words), np.uint64),
         free=np.zeros((PLANES, words), np.uint64),
         flips=np.empty(words, np.uint64),
-        who=np.empty(n_rows, np.int64),
+        who=np.empty(64 * CHUNK, np.int64),
         group=np.empty((_GROUP, words), np.uint64),
         open_group=np.empty((_GROUP, words), np.uint64),
         eight=np.arange(_GROUP),

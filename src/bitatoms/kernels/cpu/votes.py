@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel, piece, popcount
+from ..tables import CHUNK
 from .counters import add3, add_eight, clear, read
 from .words import NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
 
@@ -23,11 +24,8 @@ def _add_users(words, who, i, planes):
 
 
 @piece
-def _vote(rows, atoms, k, n_users, covers, scratch):
-    """Count, for each bit, the listed users that have it free and those of them that have it wrong.
-
-    A bit is free in a row when no other used atom decides it: always under XOR, so that ``free`` stays untouched.
-    """
+def _vote_listed(rows, atoms, k, n_users, covers, scratch):
+    """Add the votes of the listed users to the counters."""
     group, open_group, wrong, free = scratch.group, scratch.open_group, scratch.wrong, scratch.free
     for first in range(0, n_users, 8):
         if not covers and first + 8 <= n_users:
@@ -47,6 +45,22 @@ def _vote(rows, atoms, k, n_users, covers, scratch):
         _add_users(group, scratch.eight, 0, wrong)
         if covers:
             _add_users(open_group, scratch.eight, 0, free)
+
+
+@piece
+def _vote(rows, atoms, k, covers, start, stop, scratch):
+    """Count, for each bit, the users among start..stop that have it free and those of them that have it wrong.
+
+    A bit is free in a row when no other used atom decides it: always under XOR, so that ``free`` stays untouched.
+    Returns how many users there are.
+    """
+    n_users = 0
+    last = (stop + 63) >> 6
+    for chunk in range(start >> 6, last, CHUNK):
+        listed = list_ones(rows.users, k, chunk, min(chunk + CHUNK, last), scratch.who)
+        _vote_listed(rows, atoms, k, listed, covers, scratch)
+        n_users += listed
+    return n_users
 
 
 @piece
@@ -80,29 +94,31 @@ def _follow_atoms(rows, j, atoms, scratch):
 
 
 @piece
-def _flip(rows, atoms, k, flips, n_users, covers, scratch):
-    """Bring the listed users of atom k up to date after its bits were flipped; returns the errors changed.
+def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
+    """Bring the users of atom k among start..stop up to date after its bits were flipped; returns the errors changed.
 
     The rows become stale, and so do the other atoms that they use.
     """
-    touched = scratch.touched
+    touched, who = scratch.touched, scratch.who
     size = 0
     for w in range(flips.shape[0]):
         size += np.intp(popcount(flips[w]))
     for c in range(touched.shape[0]):
         touched[c] = NONE
     changed = 0
-    for i in range(n_users):
-        j = scratch.who[i]
-        rows.stale[j] = 1
-        for c in range(touched.shape[0]):
-            touched[c] |= rows.codes[j, c]
-        if covers:
-            changed += _follow_atoms(rows, j, atoms, scratch)
-        else:
-            for w in range(flips.shape[0]):
-                rows.errors[j, w] ^= flips[w]
-            changed += size
+    last = (stop + 63) >> 6
+    for chunk in range(start >> 6, last, CHUNK):
+        for i in range(list_ones(rows.users, k, chunk, min(chunk + CHUNK, last), who)):
+            j = who[i]
+            rows.stale[j] = 1
+            for c in range(touched.shape[0]):
+                touched[c] |= rows.codes[j, c]
+            if covers:
+                changed += _follow_atoms(rows, j, atoms, scratch)
+            else:
+                for w in range(flips.shape[0]):
+                    rows.errors[j, w] ^= flips[w]
+                changed += size
     touched[k >> 6] &= ~(ONE << np.uint64(k & 63))
     mark(touched, atoms.stale)
     return changed
@@ -110,9 +126,8 @@ def _flip(rows, atoms, k, flips, n_users, covers, scratch):
 
 @kernel
 def tally_users(rows, atoms, k, covers, start, stop, scratch):
-    """Count the votes of the users of atom k among start..stop, in the counters of the scratch, which are empty."""
-    n_users = list_ones(rows.users, k, start >> 6, (stop + 63) >> 6, scratch.who)
-    _vote(rows, atoms, k, n_users, covers, scratch)
+    """Count the votes of the users of atom k among start..stop in the counters of the scratch, which are empty."""
+    return _vote(rows, atoms, k, covers, start, stop, scratch)
 
 
 @kernel
@@ -136,20 +151,18 @@ def flip_atom(atoms, k, n_users, covers, scratch):
 
 
 @kernel
-def flip_users(rows, atoms, k, flips, covers, start, stop, scratch):
+def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
     """After these bits of atom k were flipped, bring its users among start..stop up to date."""
-    n_users = list_ones(rows.users, k, start >> 6, (stop + 63) >> 6, scratch.who)
-    return _flip(rows, atoms, k, flips, n_users, covers, scratch)
+    return _flip(rows, atoms, k, covers, start, stop, flips, scratch)
 
 
 @kernel
 def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
     """free[i, b], wrong[i, b] = the votes on bit b of atom first + i by its users among start..stop; see _vote."""
     for i in range(free.shape[0]):
-        n_users = list_ones(rows.users, first + i, start >> 6, (stop + 63) >> 6, scratch.who)
-        clear(scratch.free, n_users)
-        n_planes = clear(scratch.wrong, n_users)
-        _vote(rows, atoms, first + i, n_users, covers, scratch)
+        clear(scratch.free, stop - start)
+        n_planes = clear(scratch.wrong, stop - start)
+        n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
         for b in range(free.shape[1]):
             wrong[i, b] = read(scratch.wrong, n_planes, b)
             free[i, b] = read(scratch.free, n_planes, b) if covers else n_users
@@ -158,19 +171,19 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
 @piece
 def _update_atom(rows, atoms, k, covers, scratch):
     """Atom k by vote of its users; returns its bits flipped, the errors changed and its users."""
-    n_users = list_ones(rows.users, k, 0, rows.users.shape[1], scratch.who)
+    n_rows = rows.errors.shape[0]
+    clear(scratch.free, n_rows)
+    n_planes = clear(scratch.wrong, n_rows)
+    n_users = _vote(rows, atoms, k, covers, 0, n_rows, scratch)
     if n_users == 0:
         return 0, 0, 0
-    clear(scratch.free, n_users)
-    n_planes = clear(scratch.wrong, n_users)
-    _vote(rows, atoms, k, n_users, covers, scratch)
     flips = scratch.flips
     flipped = _majority(scratch.wrong, scratch.free, n_planes, n_users, covers, atoms.words, k, flips)
     if flipped == 0:
         return 0, 0, n_users
     for w in range(flips.shape[0]):
         atoms.words[k, w] ^= flips[w]
-    return flipped, _flip(rows, atoms, k, flips, n_users, covers, scratch), n_users
+    return flipped, _flip(rows, atoms, k, covers, 0, n_rows, flips, scratch), n_users
 
 
 @piece
