@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import types
+from llvmlite import ir
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 # Neither kernels nor pieces count references to arrays (``_nrt=False``): counting costs more than most of them do, and
@@ -60,9 +61,24 @@ def lowest_bit(typingctx: Any, word: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
         place = builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
         return context.cast(builder, place, word, types.intp)
 
     return types.intp(word), codegen
+
+
+@intrinsic
+def fetch_ahead(typingctx: Any, words: Any, i: Any) -> Any:
+    """Have row i of a table brought into the cache, for it is wanted soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        table = context.make_array(signature.args[0])(context, builder, arguments[0])
+        stride = builder.extract_value(table.strides, 0)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        start = builder.gep(builder.bitcast(table.data, byte), [builder.mul(stride, arguments[1])])
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(prefetch, [start, number(0), number(3), number(1)])  # to read, to keep, data
+        return context.get_dummy_value()
+
+    return types.void(words, types.intp), codegen

@@ -14,47 +14,50 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel, lowest_bit, piece
-from .simd import set_overlaps
-from .words import NONE, ONE, copy_row, cover, differing, mark, toggle_gain, weight
+from .simd import add_overlaps
+from .words import ALL, NONE, ONE, copy_row, cover, differing, mark, toggle_gain, weight
 
 _FEW_ATOMS = 8  # so many atoms are looked at one by one, not side by side
 _USED = 1 << 30  # under OR, taken off the gain of a used atom: adding it again is not on offer
 
 
 @piece
-def _add(words, j, factor, atoms, base, scratch):
-    """gains[l] = base[l] + factor * (ones that row j of the words and atom l share)."""
-    set_overlaps(words, j, factor, atoms.slices, scratch.listed, base, scratch.gains)
+def _add(factor, atoms, scratch):
+    """gains[l] += factor * (ones that bits[1] and atom l share)."""
+    add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, scratch.gains)
 
 
 @piece
 def _first_gains(rows, j, atoms, covers, scratch):
-    """gains[l] = what adding (XOR: toggling) atom l gains in row j."""
-    if not covers:
-        _add(rows.errors, j, 2, atoms, atoms.losses, scratch)
-        return
-    _add(rows.covered, j, 1, atoms, atoms.losses, scratch)
-    for w in range(scratch.bits.shape[1]):
-        scratch.bits[0, w] = rows.errors[j, w] & ~rows.covered[j, w]
-    _add(scratch.bits, 0, 2, atoms, scratch.gains, scratch)
+    """gains[l] = what adding (XOR: toggling) atom l gains in row j.
+
+    All ones of an atom are lost in a row of zeros; each that is wrong and free counts for two, and under OR each that
+    is covered for one: it is not lost.
+    """
+    gains, bits = scratch.gains, scratch.bits
+    for k in range(gains.shape[0]):
+        gains[k] = atoms.losses[k]
+    for step in range(2 if covers else 1):
+        for w in range(bits.shape[1]):
+            covered = rows.covered[j, w] if covers else NONE
+            bits[1, w] = covered if step == 1 else rows.errors[j, w] & ~covered
+        _add(2 - step, atoms, scratch)
 
 
 @piece
 def _next_gains(rows, j, atoms, k, whole, covers, scratch):
-    """Bring the gains up to date after toggling atom k changed bits[0] of row j."""
+    """Bring the gains up to date after toggling atom k changed bits[0] of row j: first for the bits now wrong, then,
+    where the atom's overlaps do not tell, for those now right."""
     gains, bits = scratch.gains, scratch.bits
     factor = 1 if covers else 2
-    for w in range(bits.shape[1]):
-        bits[1, w] = bits[0, w] & rows.errors[j, w]
     if whole:
         for i in range(gains.shape[0]):
             gains[i] -= atoms.overlaps[k, i]
-        _add(bits, 1, 2 * factor, atoms, gains, scratch)
-        return
-    _add(bits, 1, factor, atoms, gains, scratch)
-    for w in range(bits.shape[1]):
-        bits[1, w] = bits[0, w] & ~rows.errors[j, w]
-    _add(bits, 1, -factor, atoms, gains, scratch)
+    for step in range(1 if whole else 2):
+        turn = NONE if step == 0 else ALL
+        for w in range(bits.shape[1]):
+            bits[1, w] = bits[0, w] & (rows.errors[j, w] ^ turn)
+        _add(2 * factor if whole else factor * (1 - 2 * step), atoms, scratch)
 
 
 @piece

@@ -35,15 +35,15 @@ def _bit_counter(module: Any, vector: Any) -> Any:
 
 
 def _tile_adder(width: int) -> Any:
-    """The intrinsic that sets ``width`` gains, from ``lane`` on, to base + factor * (ones the listed bytes share)."""
+    """The intrinsic that adds factor * (ones the listed bytes share) to ``width`` gains from ``lane`` on."""
 
     @intrinsic
     def add_tile(
-        typing: Any, slices: Any, lane: Any, listed: Any, start: Any, stop: Any, factor: Any, base: Any, gains: Any
+        typing: Any, slices: Any, lane: Any, listed: Any, start: Any, stop: Any, factor: Any, gains: Any
     ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            table, entries, sums, totals = (
-                context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2, 6, 7)
+            table, entries, totals = (
+                context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2, 6)
             )
             lane, start, stop, factor = (arguments[i] for i in (1, 3, 4, 5))
             counters = ir.VectorType(_BYTE, width)
@@ -76,17 +76,16 @@ def _tile_adder(width: int) -> Any:
             count = builder.phi(counters)
             count.add_incoming(zeros, entry)
             count.add_incoming(counted, loop)
-            number = context.get_value_type(signature.args[7].dtype)
+            number = context.get_value_type(signature.args[6].dtype)
             wide = ir.VectorType(number, width)
-            source = builder.bitcast(builder.gep(sums.data, [lane]), wide.as_pointer())
             target = builder.bitcast(builder.gep(totals.data, [lane]), wide.as_pointer())
             scale = builder.trunc(factor, number) if number.width < factor.type.width else factor
             added = builder.mul(builder.zext(count, wide), _splat(builder, scale, width))
-            builder.store(builder.add(builder.load(source, align=1), added), target, align=1)
+            builder.store(builder.add(builder.load(target, align=1), added), target, align=1)
             return context.get_dummy_value()
 
         index = types.intp
-        return types.void(slices, index, listed, index, index, types.int32, base, gains), codegen
+        return types.void(slices, index, listed, index, index, types.int32, gains), codegen
 
     return add_tile
 
@@ -95,8 +94,8 @@ _add_128, _add_64, _add_32, _add_16 = (_tile_adder(width) for width in (128, 64,
 
 
 @piece
-def set_overlaps(words, j, factor, slices, listed, base, gains):
-    """gains[l] = base[l] + factor * (number of ones that row j of the words and atom l share).
+def add_overlaps(words, j, factor, slices, listed, gains):
+    """gains[l] += factor * (number of ones that row j of the words and atom l share).
 
     ``listed`` is room for the bytes of the row that are not zero: the place of each, and in its low 8 bits its value.
     """
@@ -105,23 +104,18 @@ def set_overlaps(words, j, factor, slices, listed, base, gains):
         value = np.int64((words[j, b >> 3] >> np.uint64((b & 7) << 3)) & np.uint64(255))
         listed[count] = (b << 8) | value
         count += np.intp(value != 0)
-    start = 0
-    stop = min(count, _MOST_BYTES)
-    lane = 0
-    while lane + 128 <= gains.shape[0]:
-        _add_128(slices, lane, listed, start, stop, factor, base, gains)
-        lane += 128
-    left = gains.shape[0] - lane
-    if left & 64:
-        _add_64(slices, lane, listed, start, stop, factor, base, gains)
-        lane += 64
-    if left & 32:
-        _add_32(slices, lane, listed, start, stop, factor, base, gains)
-        lane += 32
-    if left & 16:
-        _add_16(slices, lane, listed, start, stop, factor, base, gains)
-    while stop < count:
-        start = stop
+    for start in range(0, count, _MOST_BYTES):
         stop = min(count, start + _MOST_BYTES)
-        for lane in range(0, gains.shape[0], 16):
-            _add_16(slices, lane, listed, start, stop, factor, gains, gains)
+        lane = 0
+        while lane + 128 <= gains.shape[0]:
+            _add_128(slices, lane, listed, start, stop, factor, gains)
+            lane += 128
+        left = gains.shape[0] - lane
+        if left & 64:
+            _add_64(slices, lane, listed, start, stop, factor, gains)
+            lane += 64
+        if left & 32:
+            _add_32(slices, lane, listed, start, stop, factor, gains)
+            lane += 32
+        if left & 16:
+            _add_16(slices, lane, listed, start, stop, factor, gains)

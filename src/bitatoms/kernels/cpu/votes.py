@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel, piece, popcount
+from ..jit import fetch_ahead, kernel, piece, popcount
 from ..tables import CHUNK
 from .counters import add3, add_eight, clear, read
-from .words import NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
+from .words import ALL, NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
 
 # What a sweep over atoms does to each.
 VOTE = 0  # MOB: its bits by vote
 FIT = 1  # K-PROX: its bits by vote, then its rows, in turn
 GROW = 2  # Proximus: its rows, then its bits, in turn
 
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_AHEAD = 32  # users whose rows are on their way into the cache while one is counted
 
 
 @piece
@@ -29,11 +29,13 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
     group, open_group, wrong, free = scratch.group, scratch.open_group, scratch.wrong, scratch.free
     for first in range(0, n_users, 8):
         if not covers and first + 8 <= n_users:
+            for i in range(first + _AHEAD, min(first + _AHEAD + 8, n_users)):
+                fetch_ahead(rows.errors, scratch.who[i])
             _add_users(rows.errors, scratch.who, first, wrong)
             continue
         for i in range(8):
             j = scratch.who[min(first + i, n_users - 1)]
-            mask = _ALL if first + i < n_users else NONE
+            mask = ALL if first + i < n_users else NONE
             for w in range(group.shape[1]):
                 open_bits = mask
                 if covers:
@@ -68,12 +70,12 @@ def _majority(wrong, free, planes, n_users, covers, atoms, k, flips):
     """Bits to flip: wrong in more than half of the users that have them free, or in just half and now one."""
     flipped = 0
     for w in range(flips.shape[0]):
-        more, equal, some = NONE, _ALL, NONE
+        more, equal, some = NONE, ALL, NONE
         for b in range(planes - 1, -1, -1):  # compare twice the wrong with the free, highest bit first
             if covers:
                 half = free[b, w]
             else:
-                half = _ALL if (n_users >> b) & 1 else NONE
+                half = ALL if (n_users >> b) & 1 else NONE
             some |= half
             twice = wrong[b - 1, w] if b > 0 else NONE
             more |= equal & twice & ~half
@@ -108,7 +110,11 @@ def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
     changed = 0
     last = (stop + 63) >> 6
     for chunk in range(start >> 6, last, CHUNK):
-        for i in range(list_ones(rows.users, k, chunk, min(chunk + CHUNK, last), who)):
+        n_users = list_ones(rows.users, k, chunk, min(chunk + CHUNK, last), who)
+        for i in range(n_users):
+            if i + _AHEAD < n_users:
+                fetch_ahead(rows.errors, who[i + _AHEAD])
+                fetch_ahead(rows.codes, who[i + _AHEAD])
             j = who[i]
             rows.stale[j] = 1
             for c in range(touched.shape[0]):

@@ -8,6 +8,7 @@ from ..jit import kernel, lowest_bit, piece, popcount
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @piece

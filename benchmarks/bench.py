@@ -1,0 +1,406 @@
+"""Time, memory and codelength of bitatoms, beside the paper's C++ program and beside NumPy.
+
+With a folder of data sets (NAME.npz with ``X``, rows from ``np.packbits``, and ``shape``) models are learned on the
+sets of the paper and on planted ones; without one, on what scikit-learn bundles and on data made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from llvmlite.binding import get_host_cpu_name
+from threadpoolctl import threadpool_limits
+
+import bitatoms as ba
+from bitatoms.algorithms import initial
+from bitatoms.algorithms.block import Block
+from bitatoms.algorithms.coding import coding_rule
+from bitatoms.parallel import Workers
+
+EINSTEIN, MNIST = "einstein_16x16_4088_zero", "mnist10k_17x17"
+FORCED = {EINSTEIN: 104, MNIST: 126, "halftone": 104, "digits": 64}  # atoms at which forced selection ends
+PLANTED = {"planted_bool": "or", "planted_gf2": "xor", "planted_gf2dense": "xor"}
+GREEDY, BMP = coding_rule("greedy", "xor"), coding_rule("bmp", "xor")
+STEEP = 2.2  # a doubling that costs more is flagged
+# The methods, and for each the p, CPU seconds, wrong bits and L of the paper's own C++ program on Einstein and MNIST,
+# its mistakes mended: on a 2-core Neoverse-N1, one thread, one seed, the whole process with files read and written.
+# "greedy" is what it calls its exact coder. Its forward selection stops by a codelength of its own, hence at another p.
+# On MNIST the coder of that was not noted, nor with K-PROX: of a greedy run to 126 the time is known (without files),
+# and the run that ended at 99 is taken to be BMP's.
+NOT_RUN = (None, None, None, None)
+METHODS = {
+    "MOB, BMP, samples, 36": ((36, 0.07, 108429, 531782), (36, 0.17, 242267, 989844)),
+    "MOB, BMP, bernoulli, 36": ((36, 0.07, 99620, 507814), (36, 0.03, 377054, 1085919)),
+    "MOB, BMP, forward": ((120, 4.36, 22629, 268580), (99, 17.1, 204657, 1042769)),
+    "MOB, greedy, samples, 36": ((36, 0.045, 78913, 436748), NOT_RUN),
+    "MOB, greedy, samples, 79": ((79, 0.05, 40599, 297617), (79, 0.27, 217459, 968644)),
+    "MOB, greedy, forward": ((104, 3.31, 23810, 261544), NOT_RUN),
+    "MOB, greedy, forced": ((104, 3.31, 23810, 261544), (126, 16.0, None, None)),
+    "K-PROX, BMP, samples, 36": ((36, 1.06, 101689, 516503), NOT_RUN),
+    "K-PROX, BMP, samples, 79": ((79, 1.47, 75813, 443460), (79, 2.66, 220098, 988087)),
+    "K-PROX, BMP, bernoulli, 36": (NOT_RUN, (36, 0.31, 377054, 1085919)),
+    "K-PROX, greedy, samples, 36": (NOT_RUN, NOT_RUN),
+    "K-PROX, greedy, samples, 79": (NOT_RUN, NOT_RUN),
+    "K-PROX, greedy, forward": ((120, 16.4, 22165, 276489), (125, 57.5, 194625, 1034808)),
+}
+# Share of wrong cells: the noise planted, MOB in the same C++ program, and the best of the other systems tried (an
+# alternating search with exact codes and restarts) with its seconds.
+OTHERS = {
+    "planted_bool": (0.04985, ".091-.209", 0.04985, 1.0),
+    "planted_gf2": (0.05017, ".086-.203", 0.05017, 2.8),
+    "planted_gf2dense": (0.05019, ".37", 0.05019, 2.9),
+}
+
+Row = dict[str, Any]
+
+
+class Table(NamedTuple):
+    """A title, rows with the same columns, and what the reader should know."""
+
+    title: str
+    rows: list[Row]
+    note: str
+
+
+def best_of(repeats: int, task: Callable[..., Any], prepare: Callable[[], tuple] = tuple) -> float:
+    """The least CPU seconds of ``task(*prepare())``, preparing not counted."""
+    least = math.inf
+    for _ in range(repeats):
+        given = prepare()
+        begin = time.process_time()
+        task(*given)
+        least = min(least, time.process_time() - begin)
+    return least
+
+
+def peak_megabytes(task: Callable[[], Any]) -> float:
+    """The most memory a call holds at a time, beyond what was there before."""
+    tracemalloc.start()
+    task()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def load(folder: Path, name: str) -> np.ndarray:
+    """A data set of the folder, as 0/1 bytes."""
+    with np.load(folder / f"{name}.npz") as stored:
+        return np.unpackbits(stored["X"], axis=1, count=int(stored["shape"][1]))
+
+
+def main_sets(folder: Path | None) -> dict[str, np.ndarray]:
+    """The sets on which all methods run."""
+    if folder is not None:
+        return {name: load(folder, name) for name in (EINSTEIN, MNIST)}
+    sets = {"digits": ba.datasets.digits()[0]}
+    try:
+        return {"halftone": ba.datasets.cut_blocks(ba.datasets.halftone()), **sets}
+    except ImportError as missing:  # Pillow is not a dependency
+        print(f"No halftone: {missing}", file=sys.stderr)
+        return sets
+
+
+def planted_set(folder: Path | None, name: str) -> np.ndarray:
+    """500 x 200 from eight planted atoms, with 5 % noise."""
+    if folder is not None:
+        return load(folder, f"{name}_500x200_k8")
+    density = 0.5 if name.endswith("dense") else 0.15
+    how = {"algebra": PLANTED[name], "atom_density": density, "code_density": density}
+    return ba.datasets.planted(500, 200, 8, **how, random_state=0).X
+
+
+def asked(method: str, most: int) -> Row:
+    """What ``factorize`` is asked for by the name of a method; ``most`` is where forced selection ends."""
+    update, coder, start, *p = method.lower().split(", ")
+    if p:
+        return {"update": update, "coder": coder, "init": start, "n_components": int(p[0])}
+    until = {"patience": 10} if start == "forward" else {"patience": None, "max_components": most}
+    return {"update": update, "coder": coder, "init": "samples", "n_components": "mdl", "start_components": 16, **until}
+
+
+def over_seeds(X: np.ndarray, seeds: int, how: Row) -> tuple[list[ba.Factorization], Row]:
+    """The results of the seeds; the median of their CPU seconds, the best of three where fast; the peak memory."""
+    results, seconds = [], []
+    for seed in range(seeds):
+        again = {**how, "random_state": seed}
+        begin = time.process_time()
+        results.append(ba.factorize(X, **again))  # a warm-up: the first call loads the kernels
+        fast = time.process_time() - begin < 1
+        seconds.append(best_of(3 if fast else 1, lambda again=again: ba.factorize(X, **again)))
+    memory = peak_megabytes(lambda: ba.factorize(X, **how, random_state=0))
+    return results, {"CPU s": median(seconds), "peak MB": memory}
+
+
+def model_row(name: str, method: str, X: np.ndarray, seeds: int) -> Row:
+    """One method on one set, beside the C++ program where it was run on that."""
+    results, cost = over_seeds(X, seeds, asked(method, FORCED[name]))
+    ends = [(len(result.atoms), result.wrong_bits, result.codelength.total) for result in results]
+    if method.endswith("forced"):
+        ends = [(last.atoms, last.wrong_bits, last.bits) for last in (result.history[-1] for result in results)]
+    p, wrong, bits = (int(median(values)) for values in zip(*ends, strict=True))
+    row = {"data": name, "method": method, "p": p, **cost, "wrong bits": wrong, "L": bits, "bits/sample": bits / len(X)}
+    if name in (EINSTEIN, MNIST):
+        cpp_p, cpp_s, cpp_wrong, cpp_bits = METHODS[method][name == MNIST]
+        row |= {"C++ p": cpp_p, "C++ s": cpp_s, "C++ wrong": cpp_wrong, "C++ L": cpp_bits}
+        row |= {"x faster": cpp_s / cost["CPU s"] if cpp_p == p else None, "L / C++": cpp_bits and bits / cpp_bits}
+    return row
+
+
+def exact_row(name: str, X: np.ndarray, seeds: int, known: bool) -> Row:
+    """Exact steps on planted factors, beside what others reach where that is known."""
+    how = {"n_components": 8, "algebra": PLANTED[name], "coder": "exact", "n_init": 10}
+    results, cost = over_seeds(X, seeds, how)
+    shares = [result.wrong_bits / X.size for result in results]
+    row = {"data": name, "algebra": PLANTED[name], **cost, "wrong share": median(shares), "worst seed": max(shares)}
+    return row | (dict(zip(("noise", "C++ MOB", "best other", "its s"), OTHERS[name], strict=True)) if known else {})
+
+
+def models(options: argparse.Namespace) -> list[Table]:
+    """CPU seconds, memory, wrong bits and codelength of the methods."""
+    sets = main_sets(options.folder)
+    rows = [model_row(name, method, X, options.seeds) for name, X in sets.items() for method in METHODS]
+    folder = options.folder
+    exact = [exact_row(name, planted_set(folder, name), options.seeds, folder is not None) for name in PLANTED]
+    note = "forward: from 16, patience 10. forced: from 16 on to that p, paying or not. x faster: where p is the same."
+    return [
+        Table(f"Models, n_jobs=1, median of {options.seeds} seeds (C++: one seed, files too)", rows, note),
+        Table("Planted factors, p = 8, exact steps, n_init=10", exact, "Shares are of all cells, noise included."),
+    ]
+
+
+def fresh(data: ba.BitMatrix, atoms: ba.BitMatrix) -> tuple[Block]:
+    """Rows without codes, and the tables of the atoms filled in, as they are within a loop."""
+    block = Block(data, atoms, None, False, Workers())
+    block.code(coding_rule("greedy", "xor", residual_limit=data.n_cols))  # no row has more wrong bits: none is coded
+    block.rows.stale[:] = 1
+    return (block,)
+
+
+def count_by_words(rows: np.ndarray, atoms: np.ndarray, out: np.ndarray) -> None:
+    """out[i, k] = number of ones that row i and atom k share, by NumPy in chunks that stay in the cache."""
+    step = max(1, (1 << 15) // atoms.size)
+    for i in range(0, len(rows), step):
+        np.bitwise_count(rows[i : i + step, np.newaxis] & atoms).sum(axis=2, dtype=np.float32, out=out[i : i + step])
+
+
+def coding_row(name: str, X: np.ndarray, p: int) -> Row:
+    """Thousand rows a second of whole greedy coding, and of NumPy's ways to count the overlaps it begins with."""
+    data = ba.BitMatrix.from_dense(X)
+    atoms = initial.samples(data, p, np.random.default_rng(0))
+    floats, patterns = X.astype(np.float32), atoms.to_dense(np.float32).T
+    by_blas, by_words = np.empty((2, len(X), len(atoms)), np.float32)
+    seconds = {
+        "coding": best_of(7, lambda block: block.code(GREEDY), lambda: fresh(data, atoms)),
+        "BLAS counts": best_of(7, lambda: np.matmul(floats, patterns, out=by_blas)),
+        "bitwise_count": best_of(3, lambda: count_by_words(data.words, atoms.words, by_words)),
+    }
+    if (by_blas != by_words).any():
+        raise AssertionError("the counts differ")
+    rates = {task: len(X) / taken / 1e3 for task, taken in seconds.items()}
+    return {
+        "data": name,
+        "m": data.n_cols,
+        "p": len(atoms),
+        **rates,
+        "coding / BLAS": seconds["BLAS counts"] / seconds["coding"],
+    }
+
+
+def word_rows(n: int) -> list[Row]:
+    """Gigabytes a second of the loops over n packed rows, beside NumPy on bytes for the same result."""
+    made = ba.datasets.planted(n, 256, 128, code_density=4 / 128, random_state=0)
+    X, floats, users = made.X, made.X.astype(np.float32), made.codes.T.astype(bool)
+    data, atoms, codes = (ba.BitMatrix.from_dense(bits) for bits in (X, made.atoms, made.codes))
+    block = Block(data, atoms, codes, False, Workers())
+    pack, packed = ba.BitMatrix.from_dense, data.words.nbytes
+
+    def all_vote() -> tuple[()]:
+        block.atoms.stale[:] = 1
+        return ()
+
+    tasks = {
+        "votes": (codes.count() * packed // n, block.update, lambda: [X[rows].sum(axis=0) for rows in users]),
+        "transpose": (packed, data.transpose, lambda: np.packbits(X.T, axis=1)),
+        "column weights": (packed, data.column_weights, lambda: X.sum(axis=0)),
+        "packing uint8": (X.nbytes, lambda: pack(X), lambda: np.packbits(X, axis=1)),
+        "packing float32": (floats.nbytes, lambda: pack(floats, 0.5), lambda: np.packbits(floats > 0.5, axis=1)),
+    }
+    rows = []
+    for task, (size, ours, numpys) in tasks.items():
+        taken, numpy_taken = best_of(7, ours, all_vote), best_of(3, numpys)
+        rates = {"GB/s": size / taken / 1e9, "NumPy GB/s": size / numpy_taken / 1e9}
+        rows.append({"task": task, "rows": n, "ms": 1e3 * taken, **rates, "x faster": numpy_taken / taken})
+    return rows
+
+
+def kernels(options: argparse.Namespace) -> list[Table]:
+    """Rates of the kernels beside what a NumPy user has."""
+    with threadpool_limits(1):  # for BLAS
+        sets = main_sets(options.folder)
+        rows = [coding_row(name, X, p) for name, X in sets.items() for p in (32, 128, 512)]
+        words = word_rows(10_000) + word_rows(200_000)
+    note = "coding: complete, from zero codes. NumPy only counts |atom & row| of all atoms and rows, BLAS in float32."
+    size = "Bytes: of the packed rows read (NumPy has them unpacked); in packing, of the table (which ours checks too)."
+    return [
+        Table("Coding, one thread, thousand rows a second", rows, note),
+        Table("Loops over words, one thread, planted, 256 columns, 128 atoms, four a row", words, size),
+    ]
+
+
+def step_seconds(n: int, m: int, p: int) -> dict[str, float]:
+    """CPU seconds of the halves of a step, on rows that use four atoms whatever the size."""
+    made = ba.datasets.planted(n, m, p, code_density=4 / p, random_state=0)
+    flips = np.random.default_rng(1).random(made.atoms.shape) < 0.05  # so that there is something to learn
+    data, atoms = ba.BitMatrix.from_dense(made.X), ba.BitMatrix.from_dense(made.atoms ^ flips)
+
+    def start(coded: bool) -> tuple[Block]:
+        block = Block(data, atoms, None, False, Workers())
+        if coded:
+            block.code(GREEDY)
+        return (block,)
+
+    return {
+        "coding, greedy": best_of(5, lambda block: block.code(GREEDY), lambda: start(False)),
+        "coding, BMP": best_of(5, lambda block: block.code(BMP), lambda: start(False)),
+        "update, MOB": best_of(5, lambda block: block.update(), lambda: start(True)),
+        "update, K-PROX": best_of(5, lambda block: block.fit(GREEDY), lambda: start(True)),
+    }
+
+
+def scaling(options: argparse.Namespace) -> list[Table]:
+    """What doubling the rows, the features or the atoms costs."""
+    sizes = {"n": (20_000, 40_000, 80_000, 160_000), "m": (128, 256, 512, 1024), "p": (32, 64, 128, 256)}
+    rows = []
+    for axis, values in sizes.items():
+        runs = [step_seconds(**{"n": 20_000, "m": 256, "p": 64, axis: value}) for value in values]
+        for task in runs[0]:
+            seconds = [run[task] for run in runs]
+            ratios = [after / before for before, after in itertools.pairwise(seconds)]
+            exponent = float(np.polyfit(np.log(values), np.log(seconds), 1)[0])
+            row = {"task": task, "grows": axis, "from": values[0], "to": values[-1], "exponent": exponent}
+            row |= {"for each doubling": ratios, "ms": [1e3 * taken for taken in seconds]}
+            rows.append(row | {"flag": f"above {STEEP}" if max(ratios) > STEEP else ""})
+    note = "Else n = 20000, m = 256, p = 64. Planted, four atoms a row. Coding fills in the tables of the atoms too."
+    return [Table("Scaling of one coding pass and of one update, CPU time", rows, note)]
+
+
+def threads(options: argparse.Namespace) -> list[Table]:
+    """Wall time on many rows with one thread and with two, and whether both find the same."""
+    data = ba.BitMatrix.from_dense(ba.datasets.planted(options.rows, 256, 64, code_density=4 / 64, random_state=0).X)
+    how = {"n_components": 64, "coder": "greedy", "init": "samples", "random_state": 0}
+    first = ba.factorize(data, **how, max_iter=14)
+    best: dict[int, Row] = {}
+    for jobs in (1, 2) * 2:
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = ba.factorize(data, **how, max_iter=14, n_jobs=jobs)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        row = {"n_jobs": jobs, "wall s": wall, "CPU s": cpu, "cores": cpu / wall, "iterations": found.n_iter}
+        row |= {"wrong bits": found.wrong_bits, "same bits": found.atoms == first.atoms and found.codes == first.codes}
+        best[jobs] = min(best.get(jobs, row), row, key=lambda row: row["wall s"])
+    rows = [row | {"of one": row["wall s"] / best[1]["wall s"]} for row in best.values()]
+    note = "The better of two; packing is not counted. cores: CPU over wall; well below n_jobs, the machine was busy."
+    return [Table(f"Threads, planted {options.rows} x 256, p = 64, MOB, greedy, samples", rows, note)]
+
+
+def process_seconds(code: str, cache: str) -> tuple[float, float]:
+    """Wall and CPU seconds of a new Python that runs this code with this folder as numba's cache."""
+    path = os.pathsep.join([str(Path(ba.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    wall, before = time.perf_counter(), os.times()
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    wall, after = time.perf_counter() - wall, os.times()
+    return wall, sum(after[2:4]) - sum(before[2:4])
+
+
+def startup(options: argparse.Namespace) -> list[Table]:
+    """A small default fit in a new process, with numba's cache empty and with it full."""
+    data = "import numpy, bitatoms; X = numpy.random.default_rng(0).random((200, 50)) < 0.3; "
+    jobs = {
+        "import bitatoms": "import bitatoms",
+        "import numpy, numba": "import numpy, numba",
+        "import and factorize": data + "bitatoms.factorize(X, random_state=0)",
+        "import and estimator": data + "bitatoms.BinaryDictionaryLearning(random_state=0).fit(X)",
+    }
+    rows = []
+    for job, code in jobs.items():
+        with tempfile.TemporaryDirectory() as cache:
+            cold, *warm = (process_seconds(code, cache) for _ in range(4))
+        row = {"job": job, "cold wall s": cold[0], "cold CPU s": cold[1]}
+        rows.append({**row, "warm wall s": min(warm)[0], "warm CPU s": min(warm)[1]})
+    return [Table("Startup of a new process", rows, "cold: numba's cache is empty. warm: full, the best of three.")]
+
+
+def as_text(column: list[Any]) -> list[str]:
+    """The values of a column, floats with as many digits as give their median four."""
+    middle = median([abs(value) for value in column if isinstance(value, float)] or [1])
+    digits = min(5, max(0, 3 - math.floor(math.log10(middle or 1))))
+    texts = []
+    for value in column:
+        if isinstance(value, list):
+            texts.append(" ".join(f"{part:.2f}" for part in value))
+        else:
+            texts.append(f"{value:.{digits}f}" if isinstance(value, float) else "" if value is None else str(value))
+    return texts
+
+
+def show(table: Table) -> None:
+    """Print a table: words to the left, numbers to the right."""
+    print(f"\n{table.title}")
+    columns = []
+    for name in table.rows[0]:
+        texts = [name, *as_text([row[name] for row in table.rows])]
+        side = "<" if isinstance(table.rows[0][name], str | list) else ">"
+        columns.append([f"{text:{side}{max(map(len, texts))}}" for text in texts])
+    for line in zip(*columns, strict=True):
+        print("  " + "  ".join(line).rstrip())
+    print(f"  {table.note}", flush=True)
+
+
+PARTS = {"models": models, "kernels": kernels, "scaling": scaling, "threads": threads, "startup": startup}
+
+
+def main() -> None:
+    """Run the parts, print their tables, keep the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz; bundled data without it")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts to run, with commas (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=5, help="starts of each model (default: %(default)s)")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="rows for the threads (default: %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the same figures there as well")
+    options = parser.parse_args()
+    parts = options.only.split(",")
+    if unknown := [part for part in parts if part not in PARTS]:
+        parser.error(f"--only: there is no part {unknown[0]!r}; choose from {', '.join(PARTS)}")
+    versions = {"Python": platform.python_version(), "NumPy": np.__version__, "numba": numba.__version__}
+    host = {"platform": platform.platform(), "processor": get_host_cpu_name(), "processors": os.cpu_count()}
+    figures: Row = {"machine": {**host, **versions, "bitatoms": ba.__version__}}
+    print(", ".join(f"{name} {value}" for name, value in figures["machine"].items()), flush=True)
+    for part in parts:
+        tables = PARTS[part](options)
+        figures[part] = {table.title: table.rows for table in tables}
+        for table in tables:
+            show(table)
+    if options.json is not None:  # written beside and renamed: a run cut short leaves no half of a file
+        beside = options.json.with_name(options.json.name + ".part")
+        beside.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        beside.replace(options.json)
+
+
+if __name__ == "__main__":
+    main()
