@@ -203,11 +203,14 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
-        uses = rows.codes[j, place] & bit != NONE
-        if settled and not uses and rows.stale[j] == 0:
+        if settled and rows.stale[j] == 0 and rows.codes[j, place] & bit == NONE:
             continue
+        uses = rule.covers and rows.codes[j, place] & bit != NONE  # under XOR the gain is the same either way
         gain = toggle_gain(rows, j, atoms, k, uses, rule.covers, size)
-        if gain < 0 or (not uses and (gain == 0 or weight(rows.codes, j) >= rule.max_atoms)):
+        if gain < 0:
+            continue
+        uses = rows.codes[j, place] & bit != NONE
+        if not uses and (gain == 0 or weight(rows.codes, j) >= rule.max_atoms):
             continue
         rows.codes[j, place] ^= bit
         rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
