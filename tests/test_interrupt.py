@@ -1,0 +1,39 @@
+"""A real Ctrl-C, sent to a process in the middle of a long fit."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+LONG_FIT = """
+import sys
+import numpy as np
+import bitatoms as ba
+
+X = ba.datasets.planted(60_000, 200, 40, random_state=0).X
+model = ba.BinaryDictionaryLearning(
+    coder="greedy", patience=None, max_components=2000, n_jobs=int(sys.argv[1]), random_state=0,
+    callbacks=lambda row: print(row.atoms, flush=True),
+)
+try:
+    model.fit(X)
+except KeyboardInterrupt:
+    assert model.components_.shape == (model.n_components_, 200)
+    assert model.codelength_.total == min(row.bits for row in model.history_)
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send to one process")
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_ctrl_c_stops_a_fit_soon_and_leaves_the_best_model(n_jobs):
+    command = [sys.executable, "-c", LONG_FIT, n_jobs]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(3):
+            assert process.stdout.readline().strip().isdigit()
+        process.send_signal(signal.SIGINT)
+        told, complaints = process.communicate(timeout=60)
+    assert process.returncode == 0, complaints
+    assert told.splitlines()[-1] == "interrupted"
+    assert len(told.splitlines()) < 30
