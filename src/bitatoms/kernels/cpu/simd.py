@@ -34,6 +34,21 @@ def _bit_counter(module: Any, vector: Any) -> Any:
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(vector, [vector]), name)
 
 
+@intrinsic
+def _byte_of(typing: Any, words: Any, j: Any, b: Any) -> Any:
+    """Byte b of row j, loaded as such: shifting it out of its word takes longer."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        table = context.make_array(signature.args[0])(context, builder, arguments[0])
+        stride = builder.extract_value(table.strides, 0)
+        place = builder.xor(arguments[2], ir.Constant(_INDEX, _LOW_BYTE))
+        at = builder.add(builder.mul(arguments[1], stride), place)
+        byte = builder.load(builder.gep(builder.bitcast(table.data, _BYTE.as_pointer()), [at]))
+        return builder.zext(byte, _INDEX)
+
+    return types.int64(words, types.intp, types.intp), codegen
+
+
 def _tile_adder(width: int) -> Any:
     """The intrinsic that adds factor * (ones the listed bytes share) to ``width`` gains from ``lane`` on."""
 
@@ -49,7 +64,6 @@ def _tile_adder(width: int) -> Any:
             counters = ir.VectorType(_BYTE, width)
             zeros = ir.Constant(counters, [0] * width)
             count_bits = _bit_counter(builder.module, counters)
-            stride = builder.extract_value(table.strides, 0)
             first = builder.gep(table.data, [lane])
             entry = builder.basic_block
             loop, done = builder.append_basic_block("bytes"), builder.append_basic_block("added")
@@ -58,11 +72,11 @@ def _tile_adder(width: int) -> Any:
             builder.position_at_end(loop)
             i, so_far = builder.phi(_INDEX), builder.phi(counters)
             listed_at = builder.gep(entries.data, [i])
-            place = builder.lshr(builder.load(listed_at), ir.Constant(_INDEX, 8))
+            offset = builder.lshr(builder.load(listed_at), ir.Constant(_INDEX, 8))
             # Loaded on its own, a byte is spread over a vector in one instruction.
             low_byte = builder.gep(builder.bitcast(listed_at, _BYTE.as_pointer()), [ir.Constant(_INDEX, _LOW_BYTE)])
             value = builder.load(low_byte)
-            row = builder.bitcast(builder.gep(first, [builder.mul(place, stride)]), counters.as_pointer())
+            row = builder.bitcast(builder.gep(first, [offset]), counters.as_pointer())
             shared = builder.and_(builder.load(row, align=1), _splat(builder, value, width))
             counted = builder.add(so_far, builder.call(count_bits, [shared]))
             following = builder.add(i, ir.Constant(_INDEX, 1))
@@ -97,12 +111,14 @@ _add_128, _add_64, _add_32, _add_16 = (_tile_adder(width) for width in (128, 64,
 def add_overlaps(words, j, factor, slices, listed, gains):
     """gains[l] += factor * (number of ones that row j of the words and atom l share).
 
-    ``listed`` is room for the bytes of the row that are not zero: the place of each, and in its low 8 bits its value.
+    ``listed`` is room for the bytes of the row that are not zero: where the slices of each begin, and in the low 8
+    bits its value.
     """
     count = 0
+    lanes = slices.shape[1]
     for b in range(slices.shape[0]):
-        value = np.int64((words[j, b >> 3] >> np.uint64((b & 7) << 3)) & np.uint64(255))
-        listed[count] = (b << 8) | value
+        value = _byte_of(words, j, b)
+        listed[count] = (b * lanes << 8) | value  # kept only where it is not zero
         count += np.intp(value != 0)
     for start in range(0, count, _MOST_BYTES):
         stop = min(count, start + _MOST_BYTES)
