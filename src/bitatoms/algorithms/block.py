@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import coding, dictionary, exact, packing, votes, words
-from ..kernels.tables import PLANES, Atoms, Rows, Rule, VoteScratch, coding_scratch, vote_scratch
+from ..kernels.tables import PLANES, Atoms, Covers, Rows, Rule, VoteScratch, coding_scratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 
@@ -48,17 +48,17 @@ class Block:
     atoms : BitMatrix of shape (p, m)
     codes : BitMatrix of shape (n, p), optional
         Where the rows start; without them no atom is used.
-    covers : bool
-        True for the OR algebra, False for XOR.
+    covers : bool or None
+        True for the OR algebra.
     workers : Workers
     """
 
     def __init__(
-        self, data: BitMatrix, atoms: BitMatrix, codes: BitMatrix | None, covers: bool, workers: Workers
+        self, data: BitMatrix, atoms: BitMatrix, codes: BitMatrix | None, covers: bool | None, workers: Workers
     ) -> None:
         n, n_words = data.words.shape
         self.n_features = data.n_cols
-        self.covers = covers
+        self.covers: Covers = True if covers else None
         self.workers = workers
         if codes is None:
             codes = BitMatrix.zeros(n, atoms.n_rows)

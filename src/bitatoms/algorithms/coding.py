@@ -26,7 +26,7 @@ CODERS: dict[str, Callable[[Block, Rule], Change]] = {
 def coding_rule(coder: str, algebra: str, max_atoms: int | None = None, residual_limit: int = 0) -> Rule:
     """What the coder of this name toggles, and the limits of Algorithm 3."""
     return Rule(
-        covers=algebra == "or",
+        covers=True if algebra == "or" else None,
         by_ratio=coder == "bmp",
         max_atoms=NO_LIMIT if max_atoms is None else max_atoms,
         residual_limit=residual_limit,

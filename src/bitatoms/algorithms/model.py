@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import words
+from ..kernels.tables import Covers
 from ..mdl import Codelength
 
 
@@ -102,8 +103,9 @@ def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], alg
     """Bias plus the product of codes and atoms, in the algebra."""
     product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
     # Copies, for numba compiles a kernel anew for arrays that are read-only.
+    covers: Covers = True if algebra == "or" else None
     row = np.empty(product.shape[1], np.uint64)
-    words.add_product(codes.words.copy(), atoms.words.copy(), algebra == "or", 0, codes.n_rows, row, product)
+    words.add_product(codes.words.copy(), atoms.words.copy(), covers, 0, codes.n_rows, row, product)
     return BitMatrix.trusted(product, atoms.n_cols)
 
 

@@ -5,10 +5,11 @@ The caller allocates; a scratch is room that a kernel needs for itself, one for 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+Covers = Literal[True] | None  # whether the algebra is OR; not False, for numba leaves out what is meant for None
 PLANES = 48  # bits of a bit-sliced counter: enough to count any number of rows
 CHUNK = 64  # words of rows whose users are listed together
 _GROUP = 8  # rows that are counted together
@@ -44,7 +45,7 @@ class Atoms(NamedTuple):
 class Rule(NamedTuple):
     """How a row is coded."""
 
-    covers: bool  # the algebra is OR
+    covers: Covers  # the algebra is OR
     by_ratio: bool  # BMP's association accuracy instead of the plain gain
     max_atoms: int  # a row that uses so many atoms may only drop atoms
     residual_limit: int  # a row with so few wrong bits is left alone

@@ -205,7 +205,9 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
     for j in range(start, stop):
         if settled and rows.stale[j] == 0 and rows.codes[j, place] & bit == NONE:
             continue
-        uses = rule.covers and rows.codes[j, place] & bit != NONE  # under XOR the gain is the same either way
+        uses = False  # under XOR the gain is the same either way
+        if rule.covers:
+            uses = rows.codes[j, place] & bit != NONE
         gain = toggle_gain(rows, j, atoms, k, uses, rule.covers, size)
         if gain < 0:
             continue
