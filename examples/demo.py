@@ -46,7 +46,7 @@ def runs(X: np.ndarray, n_components: int, start: int) -> list[Run]:
 def report(title: str, X: np.ndarray, found: list[Run]) -> None:
     """Print a table of the runs, and what the one with the shortest codelength means."""
     n_samples, n_features = X.shape
-    nothing = ba.codelength(X, np.zeros((0, n_features)), np.zeros((n_samples, 0))).total / n_samples
+    nothing = ba.codelength(X).total / n_samples
     print(f"\n{title}: {n_samples} samples of {n_features} bits; {nothing:.1f} bits a sample without a model")
     print(f"  {'method':<28}{'atoms':>6}{'used':>6}{'wrong bits':>12}{'share':>8}{'bits a sample':>15}{'seconds':>9}")
     for method, result, seconds in found:

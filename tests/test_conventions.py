@@ -37,7 +37,7 @@ def test_scikit_learn_checks_pass(estimator, check):
         BinaryDictionaryLearning(2, binarize=0.0, algebra="auto", coder="exact", init="spread", n_init=2, n_jobs=2),
     ]
 )
-@pytest.mark.filterwarnings("ignore:X has only:UserWarning")
+@pytest.mark.filterwarnings("ignore:X has fewer distinct rows:UserWarning")
 def test_scikit_learn_checks_pass_for_other_settings(estimator, check):
     check(estimator)
 
@@ -149,7 +149,7 @@ def test_no_atoms_are_a_model_too(tables):
 
 
 def test_learning_that_is_cut_short_warns_and_leaves_a_model(tables):
-    with pytest.warns(ConvergenceWarning, match="stopped before convergence; raise max_iter or max_time") as caught:
+    with pytest.warns(ConvergenceWarning, match="max_iter ended the search before it converged; raise it") as caught:
         estimator = BinaryDictionaryLearning(5, max_iter=1, random_state=0).fit(tables[0])
     assert caught[0].filename == __file__
     assert estimator.n_iter_ == 1
@@ -211,9 +211,9 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
     ("codes", "message"),
     [
         (np.zeros((3, 4)), "the codes have 4 columns, but the model has 5 atoms"),
-        (np.full((3, 5), 2), "the codes holds? values other than 0 and 1"),
+        (np.full((3, 5), 2), "the code matrix holds values other than 0 and 1"),
         (np.zeros(5), "Expected 2D array, got 1D array instead"),
-        (np.full((3, 5), np.nan), r"the codes holds? a missing value \(NaN\)"),
+        (np.full((3, 5), np.nan), r"the code matrix holds a missing value \(NaN\)"),
     ],
 )
 def test_codes_that_do_not_fit_are_refused(fitted, codes, message):
@@ -521,3 +521,24 @@ def test_ctrl_c_before_the_first_round_leaves_no_model(monkeypatch, tables):
         estimator.fit(tables[0])
     with pytest.raises(NotFittedError):
         estimator.transform(tables[1])
+
+
+def test_masked_values_are_refused_and_not_looked_past(tables):
+    table, _ = tables
+    masked = np.ma.masked_array(table, mask=np.arange(table.size).reshape(table.shape) == 5)
+    with pytest.raises(ValueError, match=r"X holds a missing value \(masked\) at row 0, column 5 \(1 in all\)"):
+        BinaryDictionaryLearning(3).fit(masked)
+    model = BinaryDictionaryLearning(3, random_state=0).fit(np.ma.masked_array(table))
+    with pytest.raises(ValueError, match="masked"):
+        model.transform(masked)
+
+
+def test_a_callback_that_ends_learning_is_no_failure(tables):
+    model = BinaryDictionaryLearning(3, callbacks=lambda row: True, random_state=0).fit(tables[0])
+    assert len(model.history_) == 1
+
+
+def test_each_parameter_is_described_where_scikit_learn_users_look():
+    described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
+    for name in BinaryDictionaryLearning().get_params():
+        assert f"    {name} : " in described

@@ -67,12 +67,12 @@ def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"algebra": "and"}, ValueError, 'algebra is \'and\'; pass "xor" or "or"'),
+        ({"algebra": "and"}, ValueError, "algebra='and' is not available; choose from 'xor', 'or'"),
         ({"n_samples": -1}, ValueError, "n_samples is -1; pass a number ≥ 0"),
         ({"n_features": 2.5}, TypeError, "n_features is 2.5; pass a whole number"),
-        ({"noise": 1.5}, ValueError, "noise is 1.5; pass a number from 0 to 1"),
-        ({"atom_density": float("nan")}, ValueError, "atom_density is nan"),
-        ({"code_density": -0.1}, ValueError, "code_density is -0.1"),
+        ({"noise": 1.5}, ValueError, "noise must lie between 0 and 1, not 1.5"),
+        ({"atom_density": float("nan")}, ValueError, "atom_density must lie between 0 and 1, not nan"),
+        ({"code_density": -0.1}, ValueError, "code_density must lie between 0 and 1, not -0.1"),
         ({"random_state": -1}, ValueError, "random_state must be None, a whole number .* not -1"),
         ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .* not 'seed'"),
     ],

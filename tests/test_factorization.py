@@ -65,7 +65,7 @@ def assert_same(first, second):
         ({"coder": "beam"}, "coder='beam' is not available; choose from 'auto', 'bmp', 'greedy', 'exact'$"),
         ({"coder": "mdl"}, "coder='mdl' is not available; choose from 'auto', 'bmp', 'greedy', 'exact'$"),
         ({"coder": ["bmp"]}, r"coder=\['bmp'\] is not available; choose from 'auto', 'bmp', 'greedy', 'exact'$"),
-        ({"init": "svd"}, "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread'$"),
+        ({"init": "svd"}, "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread' or atoms"),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'$"),
         ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or a whole number$"),
         ({"n_components": -1}, "n_components must be at least 0, not -1"),
@@ -550,11 +550,23 @@ def test_verbose_tells_each_round_and_leaves_the_logger_as_it_was(table, capsys)
     result = factorize(table, 4, verbose=1, random_state=0)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        f"[bitatoms] round {row.round}: 4 atoms, {row.bits} bits, {row.wrong_bits} wrong" for row in result.history
+        f"[bitatoms] xor, start 1, round {row.round}: 4 atoms, {row.bits} bits, {row.wrong_bits} bits wrong"
+        for row in result.history
     ]
     with pytest.raises(Interrupted):
         factorize(table, 4, verbose=1, callbacks=pressing_ctrl_c(1), random_state=0)
     assert (list(logger.handlers), logger.level) == before
+
+
+def test_verbose_tells_each_round_once_whatever_listens_too(table, capsys):
+    root = logging.getLogger()
+    also = logging.StreamHandler()
+    root.addHandler(also)
+    try:
+        result = factorize(table, 4, verbose=1, random_state=0)
+    finally:
+        root.removeHandler(also)
+    assert len(capsys.readouterr().err.splitlines()) == len(result.history)
 
 
 def test_without_verbose_nothing_is_told(table, capsys):
@@ -567,3 +579,44 @@ def test_rounds_are_logged_for_those_who_listen(table, caplog):
     with caplog.at_level(logging.INFO, logger="bitatoms"):
         result = factorize(table, 4, random_state=0)
     assert len(caplog.records) == len(result.history)
+
+
+def test_the_codelength_without_a_model_needs_no_atoms(table):
+    nothing = codelength(table)
+    assert nothing == codelength(table, np.zeros((0, table.shape[1])), np.zeros((len(table), 0)))
+    assert (nothing.codes, nothing.atoms) == (0, 0)
+    with pytest.raises(ValueError, match="give both atoms and codes, or neither"):
+        codelength(table, atoms=table[:2])
+
+
+def test_what_ended_a_search_is_told(table):
+    def third(row):
+        seen.append(row)
+        return len(seen) == 3
+
+    seen = []
+    assert factorize(table, 4, random_state=0).ended == "converged"
+    assert factorize(table, 4, random_state=0, max_iter=1).ended == "max_iter"
+    assert factorize(table, 4, random_state=0, n_init=50, max_time=1e-9).ended == "max_time"
+    result = factorize(table, 4, random_state=0, n_init=50, callbacks=third)
+    assert (result.ended, result.converged) == ("callback", False)
+
+
+def test_rounds_tell_their_start_and_algebra(table):
+    rows = []
+    factorize(table, 3, algebra="auto", n_init=2, callbacks=rows.append, random_state=0)
+    told = list(dict.fromkeys((row.algebra, row.start) for row in rows))
+    assert told == [("xor", 1), ("xor", 2), ("or", 1), ("or", 2)]
+
+
+def test_a_second_ctrl_c_loses_only_the_order_of_the_atoms(table, monkeypatch):
+    def impatient(block):
+        raise KeyboardInterrupt
+
+    expected = factorize(table, 4, random_state=0, max_iter=2)
+    monkeypatch.setattr("bitatoms.algorithms.search.saved_bits", impatient)
+    with pytest.raises(Interrupted) as caught:
+        factorize(table, 4, random_state=0, max_iter=2)
+    assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())
+    assert caught.value.result.codelength == expected.codelength
+    assert caught.value.result.ended == "interrupted"

@@ -102,11 +102,12 @@ def test_zeros_give_no_atoms_to_start_from(shape):
 @pytest.mark.parametrize("init", ["auto", "samples", "spread"])
 def test_a_warning_tells_that_there_are_fewer_rows_than_atoms_asked_for(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
-    expected = "X has only 3 distinct rows that are not all zeros to start from: 3 atoms are learned instead of 5"
-    with pytest.warns(UserWarning, match=expected):
+    expected = r"X has fewer distinct rows that are not all zeros \(3\) than atoms were asked for \(5\)"
+    with pytest.warns(UserWarning, match=expected) as told:
         result = factorize(X, 5, init=init, random_state=0)
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
+    assert [warning.filename for warning in told] == [__file__]
 
 
 def test_choosing_the_number_of_atoms_starts_from_as_many_rows_as_there_are():
@@ -189,11 +190,11 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
         ),
         ((ATOMS, CODES, CODES), {}, r"init must be a pair \(atoms, codes\), not 3 things"),
         ((ATOMS,), {}, r"init must be a pair \(atoms, codes\), not 1 things"),
-        (ATOMS * 2, {}, "init holds values other than 0 and 1"),
-        (ATOMS * 0.5, {"binarize": 0.4}, "init holds values other than 0 and 1"),
-        ((ATOMS, CODES * 3), {}, "init, in its codes, holds values other than 0 and 1"),
+        (ATOMS * 2, {}, "init \\(atoms\\) holds values other than 0 and 1"),
+        (ATOMS * 0.5, {"binarize": 0.4}, "init \\(atoms\\) holds values other than 0 and 1"),
+        ((ATOMS, CODES * 3), {}, "init \\(codes\\) holds values other than 0 and 1"),
         (ATOMS[0], {}, "Expected 2D array, got 1D array instead: init"),
-        (5, {}, "Expected 2D array, got scalar array instead: init"),
+        (5, {}, "init=5 is not available; choose from 'auto', 'samples', 'bernoulli', 'spread' or atoms"),
         ("random", {}, "init='random' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread'"),
         (
             np.zeros((17, 6)),

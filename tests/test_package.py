@@ -57,3 +57,12 @@ def test_the_changelog_knows_the_version():
 def test_the_citation_knows_the_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {bitatoms.__version__}\n" in citation
+
+
+def test_kernels_are_kept_until_any_kernel_file_changes():
+    """Numba looks at the kernel's own file alone; ours are made of pieces from several."""
+    from bitatoms.kernels.cpu import coding
+    from bitatoms.kernels.jit import _sources
+
+    assert "words.py" in {name for name, _, _ in _sources()}
+    assert coding.code_rows._cache._cache_file._source_stamp == _sources()

@@ -90,7 +90,7 @@ def test_without_rows_there_is_one_empty_block(workers):
 def test_small_jobs_and_jobs_of_one_thread_are_not_shared_out():
     assert Workers(4).is_one_block(1000, 1.0)
     assert not Workers(4).is_one_block(1000, 1e3)
-    assert Workers(1).is_one_block(10**6, HEAVY)
+    assert Workers(1).is_one_block(10**6, 100.0)
     assert Workers(4).is_one_block(64, HEAVY)  # a word of rows is never split
     assert not Workers(1, 64).is_one_block(65, 0.0)
 
@@ -98,7 +98,13 @@ def test_small_jobs_and_jobs_of_one_thread_are_not_shared_out():
 def test_large_jobs_are_cut_finer_than_the_threads():
     """So that a thread with slow rows does not keep the others waiting."""
     assert len(Workers(2).over_rows(span, 64 * 100, 1e3)) == 2
-    assert len(Workers(2).over_rows(span, 64 * 100, HEAVY)) == 8
+    assert len(Workers(2).over_rows(span, 64 * 100, 1e4)) == 8
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_very_large_jobs_are_cut_so_that_ctrl_c_can_stop_them(n_threads):
+    blocks = Workers(n_threads).over_rows(span, 64 * 100, HEAVY)
+    assert all((stop - start) * HEAVY <= 2 * parallel.BREATH for start, stop in blocks)
 
 
 def test_results_come_in_the_order_of_the_rows_when_the_last_block_is_done_first():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .algorithms.settings import generator
+from .algorithms.settings import generator, one_of, share
 
 __all__ = ["Planted", "cut_blocks", "digits", "dither", "halftone", "planted", "stitch_blocks"]
 
@@ -78,20 +78,19 @@ def planted(
     >>> bool(((data.codes @ data.atoms) % 2 == data.clean).all())
     True
     """
-    if algebra not in ("xor", "or"):
-        raise ValueError(f'algebra is {algebra!r}; pass "xor" or "or"')
+    one_of("algebra", algebra, ("xor", "or"))
     n_samples = _count("n_samples", n_samples)
     n_features = _count("n_features", n_features)
     n_components = _count("n_components", n_components)
     rng = generator(random_state)
-    atoms = _coins(rng, _share("atom_density", atom_density), n_components, n_features)
-    codes = _coins(rng, _share("code_density", code_density), n_samples, n_components)
+    atoms = _coins(rng, share("atom_density", atom_density), n_components, n_features)
+    codes = _coins(rng, share("code_density", code_density), n_samples, n_components)
     clean = np.empty((n_samples, n_features), dtype=np.uint8)
     for rows in _slabs(n_samples, n_features + n_components):
         # float32 goes to BLAS and counts exactly to 2**24 atoms
         uses = codes[rows].astype(np.float32) @ atoms.astype(np.float32)
         clean[rows] = uses % 2 if algebra == "xor" else uses > 0
-    X = clean ^ _coins(rng, _share("noise", noise), n_samples, n_features)
+    X = clean ^ _coins(rng, share("noise", noise), n_samples, n_features)
     return Planted(X=X, atoms=atoms, codes=codes, clean=clean)
 
 
@@ -301,12 +300,6 @@ def _count(name: str, value: Any, least: int = 0) -> int:
     if count < least:
         raise ValueError(f"{name} is {count}; pass a number ≥ {least}")
     return count
-
-
-def _share(name: str, value: float) -> float:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} is {value!r}; pass a number from 0 to 1")
-    return value
 
 
 def _pair(name: str, value: Any, least: int = 0) -> tuple[int, int]:

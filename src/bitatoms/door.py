@@ -53,13 +53,18 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
         )
     if table.ndim > 2:
         raise ValueError(f"Expected 2D array, got {table.ndim}D array instead: {name} has shape {table.shape}")
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+    refuse_masked(X, name)
+    return table
+
+
+def refuse_masked(X: Any, name: str) -> None:
+    """Say where a masked array has a masked value."""
+    if isinstance(X, np.ma.MaskedArray) and X.ndim == 2 and np.ma.is_masked(X):
         row, column = np.argwhere(np.ma.getmaskarray(X))[0]
         raise ValueError(
             f"{name} holds a missing value (masked) at row {row}, column {column} ({np.ma.count_masked(X)} in all); "
             "fill or drop such values first"
         )
-    return table
 
 
 def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], NDArray[np.integer]]:

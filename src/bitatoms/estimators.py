@@ -15,19 +15,32 @@ from .algorithms.block import Block
 from .algorithms.coding import CODERS, coding_rule
 from .algorithms.model import Factorization, Interrupted, reconstruct
 from .bits import BitMatrix
+from .door import refuse_masked
 from .factorization import factorize
 from .parallel import Workers, count_threads
 
 
+def _with_parameters_of(function: Any) -> Any:
+    """Put the description of the function's parameters where the class refers to it."""
+
+    def decorate(cls: type) -> type:
+        if cls.__doc__ and function.__doc__:
+            described = function.__doc__.split("    n_components :")[1].split("    Returns\n")[0].rstrip()
+            cls.__doc__ = cls.__doc__.replace(
+                "    (those of :func:`bitatoms.factorize`)", f"    n_components :{described}"
+            )
+        return cls
+
+    return decorate
+
+
+@_with_parameters_of(factorize)
 class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Binary matrix factorization by dictionary learning: the few binary patterns (atoms) that explain a table.
 
     Parameters
     ----------
-    n_components, algebra, search, objective, update, coder, init, init_density, n_init, start_components, \
-max_components, patience, max_atoms_per_sample, residual_limit, max_iter, max_time, n_jobs, verbose, callbacks, \
-binarize, device, random_state
-        As in :func:`bitatoms.factorize`.
+    (those of :func:`bitatoms.factorize`)
 
     Attributes
     ----------
@@ -125,8 +138,12 @@ binarize, device, random_state
                 self._keep(interrupted.result)
             raise
         self._keep(result)
-        if not result.converged:
-            warnings.warn("stopped before convergence; raise max_iter or max_time", ConvergenceWarning, stacklevel=2)
+        if result.ended in ("max_iter", "max_time"):
+            warnings.warn(
+                f"{result.ended} ended the search before it converged; raise it for a better model",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _keep(self, result: Factorization) -> None:
@@ -155,7 +172,7 @@ binarize, device, random_state
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
         """The samples that these codes, of shape (n_samples, n_components_), stand for."""
         check_is_fitted(self, "components_")
-        codes = BitMatrix.from_any(X, name="the codes")
+        codes = BitMatrix.from_any(X, name="the code matrix")
         if codes.n_cols != self.n_components_:
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
         return reconstruct(codes, BitMatrix.from_dense(self.components_), self.bias_, self.algebra_).to_dense()
@@ -191,6 +208,7 @@ binarize, device, random_state
         if packed and 0 in X.shape:
             what = "sample" if X.n_rows == 0 else "feature"
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
+        refuse_masked(X, "X")  # scikit-learn would look past the mask
         formats = ("csr", "csc", "coo")
         checked = validate_data(self, X, reset=reset, skip_check_array=packed, accept_sparse=formats, dtype=None)
         return BitMatrix.from_any(checked, self.binarize)

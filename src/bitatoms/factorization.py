@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from .algorithms.learning import logger
 from .algorithms.model import Factorization
 from .algorithms.proximus import partition
 from .algorithms.search import search as run_search
-from .algorithms.settings import generator, settle
+from .algorithms.settings import generator, one_of, settle
 from .bits import BitMatrix
 from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
@@ -75,7 +76,8 @@ def factorize(
     n_init : int or "auto", default="auto"
         Number of starts, of which the best is kept; "auto" is 1.
     start_components : int or "auto", default="auto"
-        Where "mdl" starts; "auto" is 16, or 1 with ``coder="exact"``.
+        Where "mdl" starts, and so the fewest atoms it ends with; "auto" is 16, as in the paper, or 1 with
+        ``coder="exact"``. For a table of few patterns start at 1.
     max_components : int, optional
         Where "mdl" must stop.
     patience : int, None or "auto", default="auto"
@@ -88,13 +90,14 @@ def factorize(
     max_iter : int, default=1000
         Most steps of learning with one number of atoms; learning converges exactly, mostly in 5 to 40.
     max_time : float, optional
-        Seconds after which the search ends with the best it has. The result then depends on the machine.
+        Seconds after which the search ends with the best it has, looked at after each step. The result then depends
+        on the machine.
     n_jobs : int, optional
         Threads: None is 1, -1 all processors. The result is the same for any number.
     verbose : int, default=0
-        Above 0, tell each round on the standard error.
+        Above 0, tell each round on the standard error (by the logger "bitatoms").
     callbacks : callable or list of callables, optional
-        Called with each new row of the history; one that returns True ends the search.
+        Called with each new row of the history, a Round; one that returns True ends the search.
     binarize : float, optional
         Take ``X > binarize`` instead of X.
     device : {"cpu"}, default="cpu"
@@ -148,8 +151,10 @@ def factorize(
         return run_search(BitMatrix.from_any(X, binarize), settings, workers, random)
 
 
-def codelength(X: Any, atoms: Any, codes: Any, bias: Any = None, algebra: str = "xor") -> Codelength:
+def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, algebra: str = "xor") -> Codelength:
     """The bits that describe a table by atoms and codes, as the paper counts them (Equations 8 and 9).
+
+    Without atoms and codes: the bits that it takes without a model, to compare with.
 
     Each feature's errors, each atom's uses and each atom are a string of n bits with r ones, which takes
     ceil(log2 n) + ceil(log2 (n choose r)) bits. (The exact cost of r would be ceil(log2 (n + 1)); the paper's is kept,
@@ -158,8 +163,8 @@ def codelength(X: Any, atoms: Any, codes: Any, bias: Any = None, algebra: str = 
     Parameters
     ----------
     X : BitMatrix, array-like or sparse matrix of shape (n_samples, n_features)
-    atoms : the same of shape (n_atoms, n_features)
-    codes : the same of shape (n_samples, n_atoms)
+    atoms : the same of shape (n_atoms, n_features), optional
+    codes : the same of shape (n_samples, n_atoms), optional
     bias : array-like of shape (n_features,), optional
         Added to every sample.
     algebra : {"xor", "or"}, default="xor"
@@ -174,14 +179,15 @@ def codelength(X: Any, atoms: Any, codes: Any, bias: Any = None, algebra: str = 
     >>> import bitatoms as ba
     >>> ba.codelength([[1, 1, 0], [1, 1, 0], [0, 0, 0]], atoms=[[1, 1, 0]], codes=[[1], [1], [0]])
     Codelength(errors=6, codes=4, atoms=4)
+    >>> ba.codelength([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    Codelength(errors=10, codes=0, atoms=0)
     """
-    if algebra not in ("xor", "or"):
-        raise ValueError(f"algebra={algebra!r} is not available; choose from 'xor', 'or'")
-    data, patterns, uses = (
-        BitMatrix.from_any(X),
-        BitMatrix.from_any(atoms, name="atoms"),
-        BitMatrix.from_any(codes, name="codes"),
-    )
+    one_of("algebra", algebra, ("xor", "or"))
+    if (atoms is None) != (codes is None):
+        raise ValueError("give both atoms and codes, or neither")
+    data = BitMatrix.from_any(X)
+    patterns = BitMatrix.zeros(0, data.n_cols) if atoms is None else BitMatrix.from_any(atoms, name="atoms")
+    uses = BitMatrix.zeros(data.n_rows, 0) if codes is None else BitMatrix.from_any(codes, name="codes")
     if patterns.n_cols != data.n_cols:
         raise ValueError(f"atoms have {patterns.n_cols} features, but X has {data.n_cols}")
     needed = (data.n_rows, patterns.n_rows)
@@ -232,8 +238,10 @@ def proximus(
     data = BitMatrix.from_any(X, binarize)
     workers = Workers(count_threads(n_jobs))
     atoms, owner = partition(data, int(radius), workers, generator(random_state))
-    users = owner == np.arange(atoms.n_rows)[:, np.newaxis]
-    codes = BitMatrix.from_dense(users.reshape(atoms.n_rows, data.n_rows)).T
+    words = np.zeros((data.n_rows, -(-atoms.n_rows // 64)), np.uint64)
+    owned = np.flatnonzero(owner >= 0)
+    words[owned, owner[owned] >> 6] = np.uint64(1) << (owner[owned] & 63).astype(np.uint64)
+    codes = BitMatrix.trusted(words, atoms.n_rows)
     block = Block(data, atoms, codes, False, workers)
     return Factorization(
         atoms=atoms,
@@ -246,18 +254,36 @@ def proximus(
     )
 
 
+_talk_lock = threading.Lock()
+_talkers = 0
+_talk: logging.Handler | None = None
+
+
 @contextmanager
 def _telling(verbose: int) -> Iterator[None]:
-    """While a search runs, show what it logs, if that is asked for."""
-    if not verbose:
-        yield
-        return
-    handler, level = logging.StreamHandler(), logger.level
-    handler.setFormatter(logging.Formatter("[bitatoms] %(message)s"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    """While searches run for which that is asked, show what they log, once."""
+    if verbose:
+        _count_talkers(1)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
+        if verbose:
+            _count_talkers(-1)
+
+
+def _count_talkers(change: int) -> None:
+    """Show what is logged from the first talker on, and no longer after the last."""
+    global _talkers, _talk
+    with _talk_lock:
+        _talkers += change
+        if _talkers and _talk is None:
+            _talk = logging.StreamHandler()
+            _talk.setFormatter(logging.Formatter("[bitatoms] %(message)s"))
+            logger.addHandler(_talk)
+            logger.setLevel(logging.INFO)
+            logger.propagate = False
+        elif not _talkers and _talk is not None:
+            logger.removeHandler(_talk)
+            logger.setLevel(logging.NOTSET)
+            logger.propagate = True
+            _talk = None

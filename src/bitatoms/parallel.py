@@ -14,6 +14,7 @@ Result = TypeVar("Result")
 _WORTH_THREADS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
 _WORTH_BALANCE = 20e6  # nanoseconds of work above which several blocks a thread even out slow rows
 _BLOCKS_A_THREAD = 4
+BREATH = 100e6  # nanoseconds of work after which Ctrl-C should be able to stop it
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -88,11 +89,11 @@ class Workers:
         """Where the blocks begin and end; at least one block, maybe empty."""
         if self.block_rows is not None:
             size = self.block_rows
-        elif self.n_threads == 1 or cost < _WORTH_THREADS:
+        elif cost < (2 * BREATH if self.n_threads == 1 else _WORTH_THREADS):
             return [(0, n_rows)]
         else:
             n_blocks = self.n_threads * (_BLOCKS_A_THREAD if cost > _WORTH_BALANCE else 1)
-            size = -(-n_rows // n_blocks)
+            size = -(-n_rows // max(n_blocks, int(cost / BREATH)))
         size = max(64, -(-size // 64) * 64)
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 

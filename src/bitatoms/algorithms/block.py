@@ -13,7 +13,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu import coding, dictionary, exact, packing, votes, words
 from ..kernels.tables import PLANES, Atoms, Covers, Rows, Rule, VoteScratch, coding_scratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts
-from ..parallel import Workers
+from ..parallel import BREATH, Workers
 
 Words = NDArray[np.uint64]
 _LANES = 16  # atoms are coded so many at a time
@@ -145,6 +145,12 @@ class Block:
         words.mendable(self.rows, rule.covers, rule.max_atoms, able)
         return np.flatnonzero(able)
 
+    def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
+        """The same data with other atoms and codes."""
+        data = self.rows.errors.copy()
+        self._add_product(data)
+        return Block(BitMatrix.trusted(data, self.n_features), atoms, codes, self.covers, self.workers)
+
     def factors(self) -> tuple[BitMatrix, BitMatrix]:
         """The atoms and the codes as they are now."""
         atoms = BitMatrix.trusted(self.atoms.words.copy(), self.n_features)
@@ -273,9 +279,15 @@ class Block:
         return self._refit(self.n_atoms - 1, rule) + self._fit_atom(self.n_atoms - 1, rule)
 
     def _sweep(self, work: int, rule: Rule, first: int = 0) -> Change:
-        """Better atoms from ``first`` on, in one call."""
+        """Better atoms from ``first`` on, as many in one call as leave Ctrl-C a chance."""
         scratch = vote_scratch(self.rows)
-        return Change(*votes.sweep_atoms(self.rows, self.atoms, rule, work, first, scratch))
+        cost = self.n_rows * (self._vote_cost(self.n_rows) + 10.0 * self.rows.errors.shape[1])
+        at_once = 1 + int(BREATH / max(1.0, cost))
+        total = Change()
+        for k in range(first, self.n_atoms, at_once):
+            last = min(k + at_once, self.n_atoms)
+            total += Change(*votes.sweep_atoms(self.rows, self.atoms, rule, work, k, last, scratch))
+        return total
 
     def _fit_atom(self, k: int, rule: Rule) -> Change:
         """One atom and its rows in turn until neither changes, block by block."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.tables import Rule
@@ -37,29 +38,36 @@ class Snapshot:
     atoms: BitMatrix
     codes: BitMatrix
     codelength: Codelength
-    wrong_bits: int
+    wrong: NDArray[np.int64]
+
+    @property
+    def wrong_bits(self) -> int:
+        return int(self.wrong.sum())
 
 
 @dataclass
 class Watch:
-    """What is seen of a search while it runs: its history, its best state, and whether it should stop."""
+    """What is seen of a search while it runs: its history, its best state, and what cut it short, if anything."""
 
     by_codelength: bool
     deadline: float = float("inf")
     callbacks: Sequence[Callable[[Round], object]] = ()
+    start: int = 1
+    algebra: str = "xor"
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = None
-    stopped: bool = False
+    cut_by: str | None = None
     started: float = field(default_factory=time.perf_counter)
 
-    def record(self, block: Block, change: Change, iterations: int) -> bool:
-        """Add a round to the history; returns whether it is the best so far."""
+    def record(self, block: Block, change: Change, iterations: int) -> None:
+        """Add a round to the history, and keep its state if it is the best so far."""
         wrong = block.wrong()
         length = block.codelength(wrong)
         wrong_bits = int(wrong.sum())
         row = Round(
             round=len(self.history) + 1,
             atoms=block.n_atoms,
+            bits=length.total,
             bits_errors=length.errors,
             bits_codes=length.codes,
             bits_atoms=length.atoms,
@@ -68,24 +76,28 @@ class Watch:
             atoms_changed=change.atoms,
             errors_changed=change.errors,
             iterations=iterations,
+            start=self.start,
+            algebra=self.algebra,
             seconds=time.perf_counter() - self.started,
         )
         self.history.append(row)
-        better = self.best is None or (
+        if self.best is None or (
             length.total < self.best.codelength.total if self.by_codelength else wrong_bits <= self.best.wrong_bits
+        ):
+            self.best = Snapshot(*block.factors(), length, wrong)
+        logger.info(
+            "%s, start %d, round %d: %d atoms, %d bits, %d bits wrong", self.algebra, self.start, *row[:3], wrong_bits
         )
-        if better:
-            self.best = Snapshot(*block.factors(), length, wrong_bits)
-        logger.info("round %d: %d atoms, %d bits, %d wrong", row.round, row.atoms, length.total, wrong_bits)
         for callback in self.callbacks:
             answer = callback(row)
-            self.stopped |= isinstance(answer, (bool, np.bool_)) and bool(answer)
-        return better
+            if isinstance(answer, (bool, np.bool_)) and answer:
+                self.cut_by = "callback"
 
-    def out_of_time(self) -> bool:
+    def is_cut(self) -> bool:
         """Whether the search should stop before it is done."""
-        self.stopped |= time.perf_counter() > self.deadline
-        return self.stopped
+        if self.cut_by is None and time.perf_counter() > self.deadline:
+            self.cut_by = "max_time"
+        return self.cut_by is not None
 
 
 def step(block: Block, method: Method) -> Change:
@@ -102,7 +114,7 @@ def learn(block: Block, method: Method, watch: Watch, each_step: bool = True) ->
     total = Change()
     iterations = 0
     converged = False
-    while not converged and iterations < method.max_iter and not (iterations and watch.out_of_time()):
+    while not converged and iterations < method.max_iter and not (iterations and watch.is_cut()):
         change = step(block, method)
         iterations += 1
         converged = not change

@@ -19,6 +19,7 @@ class Round(NamedTuple):
 
     round: int
     atoms: int
+    bits: int
     bits_errors: int
     bits_codes: int
     bits_atoms: int
@@ -27,12 +28,9 @@ class Round(NamedTuple):
     atoms_changed: int
     errors_changed: int
     iterations: int
+    start: int
+    algebra: str
     seconds: float
-
-    @property
-    def bits(self) -> int:
-        """The whole codelength."""
-        return self.bits_errors + self.bits_codes + self.bits_atoms
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +53,23 @@ class Factorization:
         One row a round.
     wrong : ndarray of shape (n_features,), int64
         In how many samples each feature is wrong.
-    converged : bool
-        False if ``max_iter``, ``max_time`` or a callback ended the search.
+    ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
+        What ended the search.
     """
 
     atoms: BitMatrix
     codes: BitMatrix
-    bias: NDArray[np.uint8]
+    bias: NDArray[np.uint8] = field(repr=False)
     algebra: str
     codelength: Codelength
     history: tuple[Round, ...] = field(repr=False)
     wrong: NDArray[np.int64] = field(repr=False)
-    converged: bool = True
+    ended: str = "converged"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search came to its own end."""
+        return self.ended == "converged"
 
     @property
     def wrong_bits(self) -> int:
@@ -113,5 +116,6 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a search; ``result`` is the best factorisation so far, or None when there is none yet."""
 
     def __init__(self, result: Factorization | None) -> None:
-        super().__init__("the search was interrupted; the best factorisation so far is in .result")
+        found = "nothing was learned yet" if result is None else "the best factorisation so far is in .result"
+        super().__init__(f"the search was interrupted; {found}")
         self.result = result

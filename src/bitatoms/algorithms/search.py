@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,23 +31,23 @@ def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.ran
     best: Factorization | None = None
     for algebra in settings.algebras:
         winner: Factorization | None = None
-        for _ in range(settings.n_init):
-            watch = Watch(settings.by_codelength, deadline, settings.callbacks)
+        for start in range(settings.n_init):
+            watch = Watch(settings.by_codelength, deadline, settings.callbacks, start + 1, algebra)
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             try:
-                block, converged = _one_start(data, algebra, settings, watch, workers, own_random)
-                result = _finish(data, block, algebra, watch, converged, workers)
+                block, converged = _one_start(data, settings, watch, workers, own_random)
+                result = _finish(watch, block, watch.cut_by or ("converged" if converged else "max_iter"))
             except KeyboardInterrupt:
-                result = _finish(data, None, algebra, watch, False, workers)
+                result = _salvage(data, watch, workers)
                 raise Interrupted(_better(best, _better(winner, result, settings.by_codelength), True)) from None
             winner = _better(winner, result, settings.by_codelength)
-            if watch.stopped:
+            if watch.cut_by:
                 break
         best = _better(best, winner, True)
-        if watch.stopped:
+        if watch.cut_by:
             break
     assert best is not None  # every start records a round
-    return best
+    return replace(best, ended=watch.cut_by) if watch.cut_by else best
 
 
 def _better(first: Factorization | None, second: Factorization | None, by_codelength: bool) -> Factorization | None:
@@ -56,22 +60,17 @@ def _better(first: Factorization | None, second: Factorization | None, by_codele
 
 
 def _one_start(
-    data: BitMatrix,
-    algebra: str,
-    settings: Settings,
-    watch: Watch,
-    workers: Workers,
-    random: np.random.Generator,
+    data: BitMatrix, settings: Settings, watch: Watch, workers: Workers, random: np.random.Generator
 ) -> tuple[Block, bool]:
     """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
-    rule = coding_rule(settings.coder, algebra, settings.max_atoms_per_sample, settings.residual_limit)
+    rule = coding_rule(settings.coder, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
     method = Method(settings.coder, settings.update, rule, settings.max_iter)
     atoms, codes = _start(data, settings, workers, random)
     block = Block(data, atoms, codes, rule.covers, workers)
     if settings.n_components == "mdl":
         growth = Growth(settings.patience, settings.max_components)
         return block, forward_selection(block, method, growth, watch, random)
-    return block, learn(block, method, watch) and not watch.stopped
+    return block, learn(block, method, watch)
 
 
 def _start(
@@ -91,14 +90,20 @@ def _start(
         else:
             atoms = initial.spread(data, wanted, random, workers)
         if atoms.n_rows < wanted and not by_mdl:
-            warnings.warn(
-                f"X has only {atoms.n_rows} distinct rows that are not all zeros to start from: "
-                f'{atoms.n_rows} atoms are learned instead of {wanted} (init="bernoulli" starts from any number)',
-                UserWarning,
-                stacklevel=5,
+            _warn(
+                f"X has fewer distinct rows that are not all zeros ({atoms.n_rows}) than atoms were asked for "
+                f'({wanted}): so many are learned. init="bernoulli" starts from any number'
             )
     check_exact(settings.coder, atoms.n_rows)
     return atoms, codes
+
+
+def _warn(message: str) -> None:
+    """Warn at the line of the user's that called the package; before Python 3.12, at the one that called factorize."""
+    where: dict[str, Any] = {"stacklevel": 6}
+    if sys.version_info >= (3, 12):
+        where = {"skip_file_prefixes": (str(Path(__file__).parents[1]),)}
+    warnings.warn(message, UserWarning, **where)
 
 
 def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
@@ -107,10 +112,10 @@ def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[Bit
     if isinstance(given, tuple):
         if len(given) != 2:
             raise ValueError(f"init must be a pair (atoms, codes), not {len(given)} things")
-        atoms = BitMatrix.from_any(given[0], name="init")
-        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init, in its codes,")
+        atoms = BitMatrix.from_any(given[0], name="init (atoms)")
+        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init (codes)")
     else:
-        atoms, codes = BitMatrix.from_any(given, name="init"), None
+        atoms, codes = BitMatrix.from_any(given, name="init (atoms)"), None
     if atoms.n_cols != data.n_cols:
         raise ValueError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
     if wanted is not None and atoms.n_rows != wanted:
@@ -132,27 +137,40 @@ def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[Bit
     return atoms, codes
 
 
-def _finish(
-    data: BitMatrix, block: Block | None, algebra: str, watch: Watch, converged: bool, workers: Workers
-) -> Factorization | None:
-    """The best state of a search, its atoms in order of the bits they save; ``block`` is the last state."""
-    if watch.best is None:
-        return None
+def _finish(watch: Watch, block: Block | None, ended: str) -> Factorization | None:
+    """The best state of a search, its atoms in order of the bits they save.
+
+    ``block`` is the last state, which often is the best one too; without it the atoms stay in the order they have.
+    """
     best = watch.best
-    if block is None or block.factors() != (best.atoms, best.codes):
-        block = Block(data, best.atoms, best.codes, algebra == "or", workers)
-    order = np.argsort(-saved_bits(block), kind="stable")
-    atoms, codes = best.atoms[order], best.codes.T[order].T
+    if best is None:
+        return None
+    atoms, codes = best.atoms, best.codes
+    if block is not None:
+        if block.factors() != (atoms, codes):
+            block = block.with_factors(atoms, codes)
+        order = np.argsort(-saved_bits(block), kind="stable")
+        atoms, codes = atoms[order], codes.T[order].T
     return Factorization(
         atoms=atoms,
         codes=codes,
-        bias=np.zeros(data.n_cols, np.uint8),
-        algebra=algebra,
+        bias=np.zeros(atoms.n_cols, np.uint8),
+        algebra=watch.algebra,
         codelength=best.codelength,
         history=tuple(watch.history),
-        wrong=block.wrong(),
-        converged=converged,
+        wrong=best.wrong,
+        ended=ended,
     )
+
+
+def _salvage(data: BitMatrix, watch: Watch, workers: Workers) -> Factorization | None:
+    """What an interrupted search has found; at a second Ctrl-C, without putting its atoms in order."""
+    best = watch.best
+    try:
+        block = None if best is None else Block(data, best.atoms, best.codes, watch.algebra == "or", workers)
+        return _finish(watch, block, "interrupted")
+    except KeyboardInterrupt:
+        return _finish(watch, None, "interrupted")
 
 
 def saved_bits(block: Block) -> np.ndarray:

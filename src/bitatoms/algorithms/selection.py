@@ -22,16 +22,16 @@ class Growth:
 def forward_selection(block: Block, method: Method, growth: Growth, watch: Watch, random: np.random.Generator) -> bool:
     """Learn, add the atom that a rank-one fit finds in the errors, learn on from there, while that pays.
 
-    The best state is in ``watch``; returns whether every round converged and none was cut short.
+    The best state is in ``watch``; returns whether every round converged.
     """
     converged = learn(block, method, watch, each_step=False)
     failures = 0
     while growth.max_components is None or block.n_atoms < growth.max_components:
         if growth.patience is not None and failures >= growth.patience:
             break
-        if watch.out_of_time() or not append_rank_one(block, method.rule, random):
+        if watch.is_cut() or not append_rank_one(block, method.rule, random):
             break
-        shortest = watch.best.codelength.total if watch.best is not None else None
+        shortest = min(row.bits for row in watch.history)
         converged &= learn(block, method, watch, each_step=False)
-        failures = 0 if shortest is None or watch.history[-1].bits < shortest else failures + 1
-    return converged and not watch.stopped
+        failures = 0 if watch.history[-1].bits < shortest else failures + 1
+    return converged

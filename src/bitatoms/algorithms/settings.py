@@ -65,18 +65,18 @@ def settle(
     device: str,
 ) -> Settings:
     """Check the parameters, each alone and together, and decide what is left to "auto"."""
-    _one_of("algebra", algebra, ALGEBRAS)
-    _one_of("search", search, SEARCHES)
-    _one_of("objective", objective, OBJECTIVES)
-    _one_of("update", update, UPDATES)
-    _one_of("coder", coder, ("auto", *CODERS))
-    _one_of("device", device, DEVICES)
-    if isinstance(init, str):
-        _one_of("init", init, INITS)
+    one_of("algebra", algebra, ALGEBRAS)
+    one_of("search", search, SEARCHES)
+    one_of("objective", objective, OBJECTIVES)
+    one_of("update", update, UPDATES)
+    one_of("coder", coder, ("auto", *CODERS))
+    one_of("device", device, DEVICES)
+    if init is None or isinstance(init, (str, Real)):
+        one_of("init", init, INITS, "atoms, or a pair (atoms, codes)")
     coder = "bmp" if coder == "auto" else coder
     by_mdl = isinstance(n_components, str)
     if by_mdl:
-        _one_of("n_components", n_components, ("mdl",), "a whole number")
+        one_of("n_components", n_components, ("mdl",), "a whole number")
     else:
         n_components = _whole("n_components", n_components, 0)
     if by_mdl and objective == "errors":
@@ -108,7 +108,7 @@ def settle(
         update="exact" if exact and update == "mob" else update,
         coder=coder,
         init="samples" if _is_auto(init) else init,
-        init_density=_share("init_density", init_density),
+        init_density=share("init_density", init_density),
         n_init=1 if _is_auto(n_init) else _whole("n_init", n_init, 1),
         start_components=start,
         max_components=max_components,
@@ -153,7 +153,7 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _one_of(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:
+def one_of(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:
     """Refuse a name that is not there (yet), and tell those that are."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
@@ -169,9 +169,9 @@ def _whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def _share(name: str, value: Any) -> float:
+def share(name: str, value: Any) -> float:
     """A number between 0 and 1."""
-    if not isinstance(value, Real) or not 0 <= float(value) <= 1:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
         raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
     return float(value)
 

@@ -24,7 +24,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     except RuntimeError:  # numba found no folder it may write its cache to: compile anew in each process
         return numba.njit(**_OPTIONS)(function)
     # Numba keeps a kernel until its own file changes; ours are made of pieces from other files too.
-    kept = getattr(compiled._cache, "_cache_file", None)
+    kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if kept is not None:
         kept._source_stamp = _sources()
     return compiled

@@ -243,8 +243,8 @@ def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
 
 
 @kernel
-def sweep_atoms(rows, atoms, rule, work, first, scratch):
-    """Better atoms, one at a time in index order from ``first``, errors refreshed; see VOTE, FIT and GROW.
+def sweep_atoms(rows, atoms, rule, work, first, last, scratch):
+    """Better atoms first..last, one at a time in index order, errors refreshed; see VOTE, FIT and GROW.
 
     Returns the bits changed of codes, atoms and errors. MOB passes over atoms that are not stale. With K-PROX an
     atom's bits and its rows are chosen in turn until neither changes; an atom without rows stays as it is.
@@ -252,7 +252,7 @@ def sweep_atoms(rows, atoms, rule, work, first, scratch):
     codes_changed = 0
     atoms_changed = 0
     errors_changed = 0
-    for k in range(first, atoms.words.shape[0]):
+    for k in range(first, last):
         if work == VOTE and atoms.stale[k] == 0:
             continue
         atoms.stale[k] = 0
