@@ -46,6 +46,13 @@ def add_eight(words, a, b, c, d, e, f, g, h, planes):
 
 
 @piece
+def add_one(words, i, planes):
+    """Add row i to the counters."""
+    for w in range(words.shape[1]):
+        add_bits(planes, 0, w, words[i, w])
+
+
+@piece
 def clear(planes, count):
     """Empty as many planes as counts up to ``count`` fill, and one more; returns how many those are."""
     n_planes = 3

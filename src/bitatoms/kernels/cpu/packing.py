@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..jit import kernel, lowest_bit, piece, popcount
-from .counters import add_bits, add_eight, clear, read
+from .counters import add_eight, add_one, clear, read
 
 
 @kernel
@@ -28,8 +28,7 @@ def column_weights(words: NDArray[np.uint64], planes: NDArray[np.uint64], out: N
     for i in range(0, whole, 8):
         add_eight(words, i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, planes)
     for i in range(whole, n_rows):
-        for w in range(words.shape[1]):
-            add_bits(planes, 0, w, words[i, w])
+        add_one(words, i, planes)
     for i in range(out.shape[0]):
         out[i] = read(planes, n_planes, i)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..jit import fetch_ahead, kernel, piece, popcount
 from ..tables import CHUNK
-from .counters import add3, add_eight, clear, read
+from .counters import add3, add_eight, add_one, clear, read
 from .words import ALL, NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
 
 # What a sweep over atoms does to each.
@@ -26,27 +26,27 @@ def _add_users(words, who, i, planes):
 @piece
 def _vote_listed(rows, atoms, k, n_users, covers, scratch):
     """Add the votes of the listed users to the counters."""
-    group, open_group, wrong, free = scratch.group, scratch.open_group, scratch.wrong, scratch.free
-    for first in range(0, n_users, 8):
-        if not covers and first + 8 <= n_users:
+    who, group, open_group = scratch.who, scratch.group, scratch.open_group
+    whole = n_users - n_users % 8
+    if not covers:
+        for first in range(0, whole, 8):
             for i in range(first + _AHEAD, min(first + _AHEAD + 8, n_users)):
-                fetch_ahead(rows.errors, scratch.who[i])
-            _add_users(rows.errors, scratch.who, first, wrong)
-            continue
+                fetch_ahead(rows.errors, who[i])
+            _add_users(rows.errors, who, first, scratch.wrong)
+        for i in range(whole, n_users):
+            add_one(rows.errors, who[i], scratch.wrong)
+        return
+    for first in range(0, n_users, 8):
         for i in range(8):
-            j = scratch.who[min(first + i, n_users - 1)]
+            j = who[min(first + i, n_users - 1)]
             mask = ALL if first + i < n_users else NONE
             for w in range(group.shape[1]):
-                open_bits = mask
-                if covers:
-                    atom = atoms.words[k, w]
-                    alone = rows.covered[j, w] & ~rows.twice[j, w]
-                    open_bits &= (atom & alone) | ~(atom | rows.covered[j, w])
-                open_group[i, w] = open_bits
-                group[i, w] = rows.errors[j, w] & open_bits
-        _add_users(group, scratch.eight, 0, wrong)
-        if covers:
-            _add_users(open_group, scratch.eight, 0, free)
+                atom = atoms.words[k, w]
+                alone = rows.covered[j, w] & ~rows.twice[j, w]
+                open_group[i, w] = mask & ((atom & alone) | ~(atom | rows.covered[j, w]))
+                group[i, w] = rows.errors[j, w] & open_group[i, w]
+        _add_users(group, scratch.eight, 0, scratch.wrong)
+        _add_users(open_group, scratch.eight, 0, scratch.free)
 
 
 @piece
