@@ -606,3 +606,14 @@ def test_words_that_do_not_fit_are_refused():
         BitMatrix(words, -1)
     with pytest.raises(ValueError, match="n_rows must not be negative, got -2"):
         BitMatrix.zeros(-2, 3)
+
+
+def test_a_frame_of_booleans_beside_numbers_is_a_table_of_numbers():
+    frame = pd.DataFrame({"a": [True, False], "b": [0, 1], "c": [1.0, 0.0]})
+    assert same(BitMatrix.from_any(frame), np.array([[1, 0, 1], [0, 1, 0]]))
+    large = pd.DataFrame({"a": [True, False], "b": [2**53, 2**53 + 1]})
+    assert same(BitMatrix.from_any(large, binarize=2**53), np.array([[0, 0], [0, 1]]))
+    twice = pd.DataFrame([[True, 1], [False, 0]], columns=["same", "same"]).astype({"same": object})
+    assert same(BitMatrix.from_any(twice), np.array([[1, 1], [0, 0]]))
+    with pytest.raises(ValueError, match=r"X holds values other than 0 and 1 \(first: 3 at row 1, column 1\)"):
+        BitMatrix.from_any(pd.DataFrame({"a": [True, False], "b": [0, 3]}))

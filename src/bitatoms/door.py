@@ -34,7 +34,7 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
     if is_sparse(X):
         raise TypeError(f"{name} is sparse; BitMatrix.from_sparse or BitMatrix.from_any takes it")
     try:
-        table = np.asarray(X)
+        table = np.asarray(_even_frame(X))
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name} is not a table: {error}") from error
     if table.dtype.kind == "c":
@@ -55,6 +55,16 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"Expected 2D array, got {table.ndim}D array instead: {name} has shape {table.shape}")
     refuse_masked(X, name)
     return table
+
+
+def _even_frame(X: Any) -> Any:
+    """A pandas frame of booleans beside numbers, as numbers: NumPy would make objects of its values, one by one."""
+    if not (type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")):
+        return X
+    kinds = set(X.dtypes)
+    if np.dtype(bool) not in kinds or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
+        return X
+    return X.to_numpy(dtype=np.result_type(np.uint8, *(kind for kind in kinds if kind.kind != "b")))
 
 
 def refuse_masked(X: Any, name: str) -> None:

@@ -19,18 +19,18 @@ class Round(NamedTuple):
 
     round: int
     atoms: int
-    bits: int
+    bits: int  # the codelength, and its three parts
     bits_errors: int
     bits_codes: int
     bits_atoms: int
     wrong_bits: int
-    codes_changed: int
+    codes_changed: int  # bits that this round flipped
     atoms_changed: int
     errors_changed: int
-    iterations: int
-    start: int
+    iterations: int  # steps of learning in this round
+    start: int  # the start it belongs to, from 1 on
     algebra: str
-    seconds: float
+    seconds: float  # since that start
 
 
 @dataclass(frozen=True, eq=False)
