@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import warnings
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..bits import BitMatrix
 from ..mdl import string_bits
 from ..parallel import Workers
-from . import initial
 from .block import Block
 from .coding import coding_rule
+from .initial import start_factors
 from .learning import Method, Watch, learn
 from .model import Factorization, Interrupted
 from .selection import Growth, forward_selection
-from .settings import Settings, check_exact
+from .settings import Settings
 
 _ATOMS_AT_A_TIME = 64
 
@@ -65,76 +61,12 @@ def _one_start(
     """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
     rule = coding_rule(settings.coder, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
     method = Method(settings.coder, settings.update, rule, settings.max_iter)
-    atoms, codes = _start(data, settings, workers, random)
+    atoms, codes = start_factors(data, settings, workers, random)
     block = Block(data, atoms, codes, rule.covers, workers)
     if settings.n_components == "mdl":
         growth = Growth(settings.patience, settings.max_components)
         return block, forward_selection(block, method, growth, watch, random)
     return block, learn(block, method, watch)
-
-
-def _start(
-    data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator
-) -> tuple[BitMatrix, BitMatrix | None]:
-    """The atoms, and maybe codes, that a search starts from."""
-    by_mdl = settings.n_components == "mdl"
-    wanted = settings.start_components if settings.n_components == "mdl" else settings.n_components
-    if not isinstance(settings.init, str):
-        atoms, codes = _given(data, settings, None if by_mdl else wanted)
-    else:
-        codes = None
-        if settings.init == "bernoulli":
-            atoms = initial.bernoulli(wanted, data.n_cols, settings.init_density, random)
-        elif settings.init == "samples":
-            atoms = initial.samples(data, wanted, random)
-        else:
-            atoms = initial.spread(data, wanted, random, workers)
-        if atoms.n_rows < wanted and not by_mdl:
-            _warn(
-                f"X has fewer distinct rows that are not all zeros ({atoms.n_rows}) than atoms were asked for "
-                f'({wanted}): so many are learned. init="bernoulli" starts from any number'
-            )
-    check_exact(settings.coder, atoms.n_rows)
-    return atoms, codes
-
-
-def _warn(message: str) -> None:
-    """Warn at the line of the user's that called the package; before Python 3.12, at the one that called factorize."""
-    where: dict[str, Any] = {"stacklevel": 6}
-    if sys.version_info >= (3, 12):
-        where = {"skip_file_prefixes": (str(Path(__file__).parents[1]),)}
-    warnings.warn(message, UserWarning, **where)
-
-
-def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
-    """Atoms, or atoms and codes, that the user gave."""
-    given = settings.init
-    if isinstance(given, tuple):
-        if len(given) != 2:
-            raise ValueError(f"init must be a pair (atoms, codes), not {len(given)} things")
-        atoms = BitMatrix.from_any(given[0], name="init (atoms)")
-        codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init (codes)")
-    else:
-        atoms, codes = BitMatrix.from_any(given, name="init (atoms)"), None
-    if atoms.n_cols != data.n_cols:
-        raise ValueError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
-    if wanted is not None and atoms.n_rows != wanted:
-        raise ValueError(f"init holds {atoms.n_rows} atoms, but n_components={wanted}; make them agree")
-    if settings.max_components is not None and atoms.n_rows > settings.max_components:
-        raise ValueError(f"init holds {atoms.n_rows} atoms, more than max_components={settings.max_components}")
-    if codes is None:
-        return atoms, None
-    if codes.shape != (data.n_rows, atoms.n_rows):
-        raise ValueError(
-            f"the codes in init have shape {codes.shape}; {data.n_rows} samples and {atoms.n_rows} atoms need "
-            f"{(data.n_rows, atoms.n_rows)}"
-        )
-    limit = settings.max_atoms_per_sample
-    uses = codes.row_weights()
-    if limit is not None and (uses > limit).any():
-        row = int(np.argmax(uses > limit))
-        raise ValueError(f"the codes in init use {uses[row]} atoms in row {row}, above max_atoms_per_sample={limit}")
-    return atoms, codes
 
 
 def _finish(watch: Watch, block: Block | None, ended: str) -> Factorization | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 
 # Neither kernels nor pieces count references to arrays (``_nrt=False``): counting costs more than most of them do, and
@@ -77,7 +77,7 @@ def fetch_ahead(typingctx: Any, words: Any, i: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         start = builder.gep(builder.bitcast(table.data, byte), [builder.mul(stride, arguments[1])])
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
         builder.call(prefetch, [start, number(0), number(3), number(1)])  # to read, to keep, data
         return context.get_dummy_value()
 
