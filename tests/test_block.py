@@ -180,6 +180,23 @@ def test_votes_count_free_and_wrong_bits_of_users(problem, algebra, workers, see
         np.testing.assert_array_equal(wrong[k], (is_open & now_wrong)[users].sum(axis=0))
 
 
+@given(factorisations(), ALGEBRAS, WORKERS, st.integers(0, 2**32 - 1))
+def test_an_atom_is_rated_by_the_wrong_bits_it_would_take_away(problem, algebra, workers, seed):
+    X, atoms, codes = problem
+    block = block_of(X, atoms, codes, algebra, workers)
+    offered = random_bits(seed, 3, X.shape[1], 0.3)
+    expected = []
+    for atom in offered:
+        larger = np.vstack([atoms, atom])
+        off, on = (np.hstack([codes, np.full((len(X), 1), use, np.uint8)]) for use in (0, 1))
+        saved = [
+            naive.wrong_bits(x, larger, a, algebra) - naive.wrong_bits(x, larger, b, algebra)
+            for x, a, b in zip(X, off, on, strict=True)
+        ]
+        expected.append(sum(max(0, bits) for bits in saved))
+    assert block.rate(BitMatrix.from_dense(offered).words.copy()).tolist() == expected
+
+
 @given(factorisations(), ALGEBRAS)
 def test_an_appended_atom_is_unused_and_the_rest_stays(problem, algebra):
     X, atoms, codes = problem

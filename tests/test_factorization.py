@@ -65,7 +65,10 @@ def assert_same(first, second):
         ({"coder": "beam"}, "coder='beam' is not available; choose from 'auto', 'bmp', 'greedy', 'exact'$"),
         ({"coder": "mdl"}, "coder='mdl' is not available; choose from 'auto', 'bmp', 'greedy', 'exact'$"),
         ({"coder": ["bmp"]}, r"coder=\['bmp'\] is not available; choose from 'auto', 'bmp', 'greedy', 'exact'$"),
-        ({"init": "svd"}, "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread' or atoms"),
+        (
+            {"init": "svd"},
+            "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms",
+        ),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'$"),
         ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or a whole number$"),
         ({"n_components": -1}, "n_components must be at least 0, not -1"),

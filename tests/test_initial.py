@@ -102,7 +102,7 @@ def test_zeros_give_no_atoms_to_start_from(shape):
 @pytest.mark.parametrize("init", ["auto", "samples", "spread"])
 def test_a_warning_tells_that_there_are_fewer_rows_than_atoms_asked_for(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
-    expected = r"X has fewer distinct rows that are not all zeros \(3\) than atoms were asked for \(5\)"
+    expected = "finds only 3 different atoms in X, and 5 were asked for: 3 are learned"
     with pytest.warns(UserWarning, match=expected) as told:
         result = factorize(X, 5, init=init, random_state=0)
     assert result.atoms.shape == (3, 20)
@@ -115,7 +115,7 @@ def test_choosing_the_number_of_atoms_starts_from_as_many_rows_as_there_are():
     assert factorize(X, "mdl", random_state=0).history[0].atoms == 3
 
 
-@pytest.mark.parametrize("init", ["samples", "bernoulli", "spread"])
+@pytest.mark.parametrize("init", ["samples", "bernoulli", "spread", "greedy"])
 def test_a_start_depends_on_the_seed_alone(init):
     X = planted(100, 65, 4, random_state=0).X
     first, again, other = (factorize(X, 6, init=init, max_iter=1, random_state=seed) for seed in (1, 1, 2))
@@ -194,8 +194,12 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
         (ATOMS * 0.5, {"binarize": 0.4}, "init \\(atoms\\) holds values other than 0 and 1"),
         ((ATOMS, CODES * 3), {}, "init \\(codes\\) holds values other than 0 and 1"),
         (ATOMS[0], {}, "Expected 2D array, got 1D array instead: init"),
-        (5, {}, "init=5 is not available; choose from 'auto', 'samples', 'bernoulli', 'spread' or atoms"),
-        ("random", {}, "init='random' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread'"),
+        (5, {}, "init=5 is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms"),
+        (
+            "random",
+            {},
+            "init='random' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy'",
+        ),
         (
             np.zeros((17, 6)),
             {"n_components": 17, "coder": "exact"},
@@ -206,3 +210,34 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
 def test_a_start_that_does_not_fit_is_refused(init, how, message):
     with pytest.raises(ValueError, match=message):
         factorize(X, **{"n_components": 3, "init": init, **how})
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_greedy_start_leaves_less_wrong_with_each_atom(algebra):
+    X = planted(200, 65, 6, algebra=algebra, random_state=0).X
+    left = [
+        int(factorize(X, p, init="greedy", coder="greedy", algebra=algebra, random_state=0, max_iter=1).wrong_bits)
+        for p in range(1, 8)
+    ]
+    assert left == sorted(left, reverse=True)
+    assert left[0] < X.sum()
+    samples = factorize(X, 6, init="samples", coder="greedy", algebra=algebra, random_state=0).wrong_bits
+    assert left[5] <= samples
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_greedy_start_finds_what_was_planted_with_exact_steps(algebra):
+    data = planted(300, 100, 6, algebra=algebra, noise=0.02, random_state=1)
+    for seed in range(5):
+        result = factorize(data.X, 6, coder="exact", algebra=algebra, random_state=seed)
+        assert result.wrong_bits <= (data.X != data.clean).sum()
+
+
+def test_a_greedy_start_ends_where_nothing_is_wrong():
+    random, workers = np.random.default_rng(0), Workers()
+    nothing = BitMatrix.zeros(20, 30)
+    assert initial.greedy(nothing, 4, None, random, workers).shape == (0, 30)
+    two = BitMatrix.from_dense(np.repeat(random_bits(0, 2, 30, 0.5), 10, axis=0))
+    for covers in (None, True):
+        atoms = initial.greedy(two, 4, covers, random, workers)
+        assert 1 <= atoms.n_rows <= 4

@@ -68,9 +68,11 @@ def factorize(
     coder : {"auto", "bmp", "greedy", "exact"}, default="auto"
         How codes are found: "bmp", Binary Matching Pursuit with the paper's association accuracy (the default);
         "greedy", by plain gain, which is better almost everywhere; "exact", the best of all codes, for up to 16 atoms.
-    init : {"auto", "samples", "bernoulli", "spread"}, array of atoms, or pair (atoms, codes), default="auto"
-        Where the atoms start: rows drawn at random, distinct and not zero ("samples", the default); random bits;
-        rows far from each other; or as given.
+    init : {"auto", "samples", "bernoulli", "spread", "greedy"}, array of atoms, or pair (atoms, codes), default="auto"
+        Where the atoms start: "samples", rows drawn at random, distinct and not zero; "bernoulli", random bits;
+        "spread", rows far from each other; "greedy", one atom after the other, each fitted to what those before it
+        leave, which takes longer and ends with the fewest wrong bits; or as given. "auto" is "samples", as in the
+        paper, and "greedy" with ``coder="exact"``.
     init_density : float, default=0.5
         Share of ones with ``init="bernoulli"``.
     n_init : int or "auto", default="auto"

@@ -15,35 +15,39 @@ from ..kernels.cpu import words
 from ..parallel import Workers
 from .block import Block
 from .coding import coding_rule
+from .proximus import append_rank_one
 from .settings import Settings, check_exact
 
 _CANDIDATES = 3
 _LLOYD_ROUNDS = 3
+_SEEDS = 64
 
 
 def start_factors(
-    data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator
+    data: BitMatrix, settings: Settings, covers: bool | None, workers: Workers, random: np.random.Generator
 ) -> tuple[BitMatrix, BitMatrix | None]:
-    """The atoms, and maybe codes, that a search starts from."""
+    """The atoms, and maybe codes, that a search in this algebra starts from."""
     by_mdl = settings.n_components == "mdl"
     wanted = settings.start_components if settings.n_components == "mdl" else settings.n_components
     if not isinstance(settings.init, str):
         atoms, codes = _given(data, settings, None if by_mdl else wanted)
+        check_exact(settings.coder, atoms.n_rows)
+        return atoms, codes
+    check_exact(settings.coder, wanted)
+    if settings.init == "bernoulli":
+        atoms = bernoulli(wanted, data.n_cols, settings.init_density, random)
+    elif settings.init == "samples":
+        atoms = samples(data, wanted, random)
+    elif settings.init == "spread":
+        atoms = spread(data, wanted, random, workers)
     else:
-        codes = None
-        if settings.init == "bernoulli":
-            atoms = bernoulli(wanted, data.n_cols, settings.init_density, random)
-        elif settings.init == "samples":
-            atoms = samples(data, wanted, random)
-        else:
-            atoms = spread(data, wanted, random, workers)
-        if atoms.n_rows < wanted and not by_mdl:
-            _warn(
-                f"X has fewer distinct rows that are not all zeros ({atoms.n_rows}) than atoms were asked for "
-                f'({wanted}): so many are learned. init="bernoulli" starts from any number'
-            )
-    check_exact(settings.coder, atoms.n_rows)
-    return atoms, codes
+        atoms = greedy(data, wanted, covers, random, workers)
+    if atoms.n_rows < wanted and not by_mdl:
+        _warn(
+            f'init="{settings.init}" finds only {atoms.n_rows} different atoms in X, and {wanted} were asked for: '
+            f'{atoms.n_rows} are learned. init="bernoulli" starts from any number'
+        )
+    return atoms, None
 
 
 def _warn(message: str) -> None:
@@ -128,6 +132,20 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
         block.update()
         atoms = block.factors()[0]
     return atoms
+
+
+def greedy(
+    data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
+) -> BitMatrix:
+    """One atom after the other, each a rank-one fit to what those before it leave, from the best of many rows.
+
+    Fewer atoms come back where fewer leave nothing wrong.
+    """
+    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
+    rule = coding_rule("greedy", "or" if covers else "xor")
+    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_SEEDS):
+        pass
+    return block.factors()[0]
 
 
 def _hamming(data: BitMatrix, j: int) -> NDArray[np.int64]:

@@ -11,17 +11,19 @@ from .block import Block
 from .coding import coding_rule
 
 
-def append_rank_one(block: Block, rule: Rule, random: np.random.Generator) -> bool:
-    """Add an atom and its rows, fitted to the errors by Proximus from one row drawn at random.
+def append_rank_one(block: Block, rule: Rule, random: np.random.Generator, n_seeds: int = 1) -> bool:
+    """Add an atom and its rows, fitted to the errors by Proximus from a row drawn at random, or the best of several.
 
     Rows and bits of the atom are chosen in turn, each by majority given the other, until neither changes: no single
     flip in either lowers the error then (Proposition 1). Under OR bits that atoms cover already do not count.
     Returns False, and adds nothing, when no row has a wrong bit that a new atom could mend.
     """
-    candidates = block.mendable_rows(rule)
-    if len(candidates) == 0:
+    able = block.mendable_rows(rule)
+    if len(able) == 0:
         return False
-    block.grow(block.mendable_bits(int(candidates[random.integers(len(candidates))])), rule)
+    seeds = np.array([block.mendable_bits(int(able[random.integers(len(able))])) for _ in range(n_seeds)])
+    best = 0 if n_seeds == 1 else int(np.argmax(block.rate(seeds)))
+    block.grow(seeds[best], rule)
     return True
 
 

@@ -61,7 +61,7 @@ def _one_start(
     """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
     rule = coding_rule(settings.coder, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
     method = Method(settings.coder, settings.update, rule, settings.max_iter)
-    atoms, codes = start_factors(data, settings, workers, random)
+    atoms, codes = start_factors(data, settings, rule.covers, workers, random)
     block = Block(data, atoms, codes, rule.covers, workers)
     if settings.n_components == "mdl":
         growth = Growth(settings.patience, settings.max_components)

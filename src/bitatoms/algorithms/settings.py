@@ -16,7 +16,7 @@ ALGEBRAS = ("xor", "or", "auto")
 SEARCHES = ("paper",)
 OBJECTIVES = ("auto", "codelength", "errors")
 UPDATES = ("mob", "k-prox")
-INITS = ("auto", "samples", "bernoulli", "spread")
+INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 DEVICES = ("cpu",)
 
 _START = 16
@@ -107,7 +107,7 @@ def settle(
         by_codelength=by_mdl,
         update="exact" if exact and update == "mob" else update,
         coder=coder,
-        init="samples" if _is_auto(init) else init,
+        init=("greedy" if exact else "samples") if _is_auto(init) else init,
         init_density=share("init_density", init_density),
         n_init=1 if _is_auto(n_init) else _whole("n_init", n_init, 1),
         start_components=start,

@@ -222,6 +222,17 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
 
 
 @kernel
+def rate_atoms(rows, atoms, covers, start, stop, out):
+    """out[k] = wrong bits that atom k, used where that helps, would take away from the rows among start..stop."""
+    for k in range(out.shape[0]):
+        size = weight(atoms.words, k)
+        total = 0
+        for j in range(start, stop):
+            total += max(0, toggle_gain(rows, j, atoms, k, False, covers, size))
+        out[k] = total
+
+
+@kernel
 def recheck_rows(rows, changed, covers, start, stop, scratch):
     """Make stale each row among start..stop that could use one of these changed atoms.
 
