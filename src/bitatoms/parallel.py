@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -98,25 +99,34 @@ class Workers:
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 
     def _share_out(self, task: Callable[[int, int], Result], edges: list[tuple[int, int]]) -> list[Result]:
-        """The caller and the pool's threads each take the next block until none is left."""
+        """The caller and the pool's threads each take the next block until none is left.
+
+        It is over when every block is done, not when every thread was there: one that wakes up late finds no block.
+        """
         results: dict[int, Result] = {}
         blocks = iter(range(len(edges)))  # next() on it is atomic
+        told: SimpleQueue[BaseException | None] = SimpleQueue()  # an entry for each block: None, or what went wrong
         stopped = threading.Event()
 
         def work() -> None:
             for block in blocks:
                 if stopped.is_set():
                     return
-                results[block] = task(*edges[block])
+                try:
+                    results[block] = task(*edges[block])
+                except BaseException as error:
+                    told.put(error)
+                    return
+                told.put(None)
 
         pending = _submit(work, min(self.n_threads, len(edges)) - 1)
         try:
             work()
+            for _ in edges:
+                if (error := told.get()) is not None:
+                    raise error
         except BaseException:
             stopped.set()
+            wait(pending)  # no thread may go on writing to the caller's arrays
             raise
-        finally:
-            wait(pending)
-        for future in pending:
-            future.result()
         return [results[block] for block in range(len(edges))]

@@ -72,6 +72,7 @@ class Block:
             stale=np.ones(n, np.uint8),
         )
         self.atoms = self._tables(atoms.words.copy())
+        self._rooms: dict[int, VoteScratch] = {}
         self._add_product(self.rows.errors)
         self._cover()
 
@@ -179,7 +180,7 @@ class Block:
 
         def tally(start: int, stop: int) -> NDArray[np.int64]:
             counts = np.empty((2, last - first, self.n_features), np.int64)
-            scratch = vote_scratch(self.rows)
+            scratch = self._room(start)
             votes.tally_atoms(self.rows, self.atoms, first, self.covers, start, stop, counts[0], counts[1], scratch)
             return counts
 
@@ -291,7 +292,7 @@ class Block:
 
     def _sweep(self, work: int, rule: Rule, first: int = 0) -> Change:
         """Better atoms from ``first`` on, as many in one call as leave Ctrl-C a chance."""
-        scratch = vote_scratch(self.rows)
+        scratch = self._room(0)
         cost = self.n_rows * (self._vote_cost(self.n_rows) + 10.0 * self.rows.errors.shape[1])
         at_once = 1 + int(BREATH / max(1.0, cost))
         total = Change()
@@ -320,8 +321,7 @@ class Block:
         settled = rule.residual_limit == 0 and bool(self.atoms.changed[k] == 0)
 
         def refit(start: int, stop: int) -> tuple[int, int]:
-            scratch = vote_scratch(self.rows)
-            return votes.refit_users(self.rows, self.atoms, k, rule, settled, start, stop, scratch)
+            return votes.refit_users(self.rows, self.atoms, k, rule, settled, start, stop, self._room(start))
 
         return _coded(self._each_block(refit, 5.0 * self.rows.errors.shape[1]))
 
@@ -336,10 +336,17 @@ class Block:
             codes=codes,
             users=np.vstack([self.rows.users, np.zeros_like(self.rows.users, shape=(1, self.rows.users.shape[1]))]),
         )
+        self._rooms.clear()
         self.atoms = self._tables(np.vstack([old.words, atom]))
         self.atoms.overlaps[: len(old.words), : old.overlaps.shape[1]] = old.overlaps
         self.atoms.stale[:-1] = old.stale
         self.atoms.changed[:-1] = old.changed
+
+    def _room(self, start: int) -> VoteScratch:
+        """Scratch for votes of the block of rows from ``start`` on, made once: a vote is short."""
+        if start not in self._rooms:
+            self._rooms[start] = vote_scratch(self.rows)
+        return self._rooms[start]
 
     def _small_votes(self) -> bool:
         """Whether votes are too small to share out."""
@@ -354,7 +361,7 @@ class Block:
         cost = self._vote_cost(n_users)
 
         def tally(start: int, stop: int) -> VoteScratch:
-            scratch = vote_scratch(self.rows)
+            scratch = self._room(start)
             votes.tally_users(self.rows, self.atoms, k, self.covers, start, stop, scratch)
             return scratch
 
@@ -367,14 +374,14 @@ class Block:
         self.atoms.changed[k] = 1
 
         def follow(start: int, stop: int) -> int:
-            scratch = vote_scratch(self.rows)
+            scratch = self._room(start)
             return votes.flip_users(self.rows, self.atoms, k, self.covers, start, stop, total.flips, scratch)
 
         return Change(atoms=flipped, errors=sum(self._each_block(follow, cost)))
 
     def _vote_cost(self, n_users: int) -> float:
         """About how many nanoseconds a vote of so many users takes, spread over all rows."""
-        return (5.0 + 2.0 * self.rows.errors.shape[1]) * n_users / max(1, self.n_rows)
+        return (10.0 + 4.0 * self.rows.errors.shape[1]) * n_users / max(1, self.n_rows)
 
 
 def _coded(parts: list[tuple[int, int]]) -> Change:

@@ -90,7 +90,7 @@ def coding_scratch(rows: Rows, atoms: Atoms) -> CodingScratch:
 
 
 def vote_scratch(rows: Rows) -> VoteScratch:
-    """Room for votes of these rows; its counters are empty."""
+    """Room for votes of these rows."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return VoteScratch(
         wrong=np.zeros((PLANES, words), np.uint64),

@@ -132,7 +132,10 @@ def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
 
 @kernel
 def tally_users(rows, atoms, k, covers, start, stop, scratch):
-    """Count the votes of the users of atom k among start..stop in the counters of the scratch, which are empty."""
+    """Count the votes of the users of atom k among start..stop in the counters of the scratch."""
+    n_rows = rows.errors.shape[0]  # so many may be counted there in the end
+    clear(scratch.free, n_rows)
+    clear(scratch.wrong, n_rows)
     return _vote(rows, atoms, k, covers, start, stop, scratch)
 
 
