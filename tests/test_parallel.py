@@ -97,7 +97,7 @@ def test_small_jobs_and_jobs_of_one_thread_are_not_shared_out():
 
 def test_large_jobs_are_cut_finer_than_the_threads():
     """So that a thread with slow rows does not keep the others waiting."""
-    assert len(Workers(2).over_rows(span, 64 * 100, 1e3)) == 2
+    assert len(Workers(2).over_rows(span, 64 * 100, 1e3)) == 4
     assert len(Workers(2).over_rows(span, 64 * 100, 1e4)) == 8
 
 

@@ -13,8 +13,8 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _WORTH_THREADS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
-_WORTH_BALANCE = 20e6  # nanoseconds of work above which several blocks a thread even out slow rows
-_BLOCKS_A_THREAD = 4
+_BLOCKS_A_THREAD = 2  # more than one, so that a thread that wakes up late or has slow rows keeps no other waiting
+_WORTH_BALANCE = 20e6  # nanoseconds of work above which twice as many
 BREATH = 100e6  # nanoseconds of work after which Ctrl-C should be able to stop it
 
 _lock = threading.Lock()
@@ -93,7 +93,7 @@ class Workers:
         elif cost < (2 * BREATH if self.n_threads == 1 else _WORTH_THREADS):
             return [(0, n_rows)]
         else:
-            n_blocks = self.n_threads * (_BLOCKS_A_THREAD if cost > _WORTH_BALANCE else 1)
+            n_blocks = self.n_threads * _BLOCKS_A_THREAD * (2 if cost > _WORTH_BALANCE else 1)
             size = -(-n_rows // max(n_blocks, int(cost / BREATH)))
         size = max(64, -(-size // 64) * 64)
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
