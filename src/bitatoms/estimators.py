@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .algorithms.block import Block
-from .algorithms.coding import CODERS, coding_rule
+from .algorithms.coding import CODERS, chosen_coder, coding_rule
 from .algorithms.model import Factorization, Interrupted, reconstruct
 from .bits import BitMatrix
 from .door import refuse_masked
@@ -159,7 +159,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_samples = result.codes.n_rows
         self._wrong_share = (result.wrong + 0.5) / (n_samples + 1)
         self._use_share = (result.codes.column_weights() + 0.5) / (n_samples + 1)
-        self._coder = "bmp" if self.coder == "auto" else self.coder
+        self._coder = chosen_coder(self.coder)
         self._rule = coding_rule(self._coder, self.algebra_, self.max_atoms_per_sample, self.residual_limit)
 
     def transform(self, X: Any) -> NDArray[np.uint8]:

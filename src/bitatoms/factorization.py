@@ -17,6 +17,7 @@ from .algorithms.proximus import partition
 from .algorithms.search import search as run_search
 from .algorithms.settings import generator, one_of, settle
 from .bits import BitMatrix
+from .kernels.tables import covering
 from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
 
@@ -201,7 +202,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     if shift.shape != (1, data.n_cols):
         raise ValueError(f"bias must hold {data.n_cols} values, one a feature")
     shifted = BitMatrix.trusted(data.words ^ shift.words, data.n_cols)
-    block = Block(shifted, patterns, uses, algebra == "or", Workers())
+    block = Block(shifted, patterns, uses, covering(algebra), Workers())
     return codelength_from_counts(
         data.n_rows, data.n_cols, block.wrong(), block.uses(), patterns.row_weights(), shift.count()
     )
@@ -244,15 +245,16 @@ def proximus(
     owned = np.flatnonzero(owner >= 0)
     words[owned, owner[owned] >> 6] = np.uint64(1) << (owner[owned] & 63).astype(np.uint64)
     codes = BitMatrix.trusted(words, atoms.n_rows)
-    block = Block(data, atoms, codes, False, workers)
+    block = Block(data, atoms, codes, None, workers)
+    wrong = block.wrong()
     return Factorization(
         atoms=atoms,
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(block.wrong()),
+        codelength=block.codelength(wrong),
         history=(),
-        wrong=block.wrong(),
+        wrong=wrong,
     )
 
 

@@ -84,7 +84,6 @@ class Block:
         return Atoms(
             words=atoms,
             weights=np.zeros(lanes, np.int32),
-            losses=np.zeros(lanes, gains),
             slices=np.zeros((-(-self.n_features // 8), lanes), np.uint8),
             overlaps=np.zeros((p, lanes), gains),
             stale=np.ones(p, np.uint8),
@@ -206,14 +205,14 @@ class Block:
         changed = np.flatnonzero(self.atoms.changed)
         if len(changed) == 0:
             return
-        dictionary.slice_atoms(self.atoms.words, self.atoms.weights, self.atoms.losses, self.atoms.slices)
+        dictionary.slice_atoms(self.atoms.words, self.atoms.weights, self.atoms.slices)
         dictionary.overlap_atoms(self.atoms.words, self.atoms.changed, 1 if self.covers else 2, self.atoms.overlaps)
         self.atoms.changed[:] = 0
         if len(changed) == self.n_atoms:
             self.rows.stale[:] = 1
         else:
             some = self._tables(self.atoms.words[changed])
-            dictionary.slice_atoms(some.words, some.weights, some.losses, some.slices)
+            dictionary.slice_atoms(some.words, some.weights, some.slices)
             cost = self._code_cost() * len(changed) / self.n_atoms
 
             def recheck(start: int, stop: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..kernels.tables import Rule
+from ..kernels.tables import Rule, covering
 from .block import Block, Change
 
 NO_LIMIT = 1 << 60
@@ -23,10 +23,15 @@ CODERS: dict[str, Callable[[Block, Rule], Change]] = {
 }
 
 
+def chosen_coder(coder: str) -> str:
+    """The coder that is meant: "auto" is the paper's."""
+    return "bmp" if coder == "auto" else coder
+
+
 def coding_rule(coder: str, algebra: str, max_atoms: int | None = None, residual_limit: int = 0) -> Rule:
     """What the coder of this name toggles, and the limits of Algorithm 3."""
     return Rule(
-        covers=True if algebra == "or" else None,
+        covers=covering(algebra),
         by_ratio=coder == "bmp",
         max_atoms=NO_LIMIT if max_atoms is None else max_atoms,
         residual_limit=residual_limit,

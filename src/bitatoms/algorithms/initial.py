@@ -127,7 +127,7 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
         distances = trials[best]
     atoms = data[np.array(chosen, np.intp)]
     for _ in range(_LLOYD_ROUNDS):
-        block = Block(data, atoms, None, False, workers)
+        block = Block(data, atoms, None, None, workers)
         block.code(coding_rule("greedy", "xor", max_atoms=1))
         block.update()
         atoms = block.factors()[0]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import words
-from ..kernels.tables import Covers
+from ..kernels.tables import covering
 from ..mdl import Codelength
 
 
@@ -106,9 +106,8 @@ def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], alg
     """Bias plus the product of codes and atoms, in the algebra."""
     product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
     # Copies, for numba compiles a kernel anew for arrays that are read-only.
-    covers: Covers = True if algebra == "or" else None
     row = np.empty(product.shape[1], np.uint64)
-    words.add_product(codes.words.copy(), atoms.words.copy(), covers, 0, codes.n_rows, row, product)
+    words.add_product(codes.words.copy(), atoms.words.copy(), covering(algebra), 0, codes.n_rows, row, product)
     return BitMatrix.trusted(product, atoms.n_cols)
 
 

@@ -32,7 +32,7 @@ def rank_one(data: BitMatrix, workers: Workers, random: np.random.Generator) -> 
 
     Returns the pattern, a BitMatrix of one row (or none, where the data is all zeros), and a mask of the rows.
     """
-    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, False, workers)
+    block = Block(data, BitMatrix.zeros(0, data.n_cols), None, None, workers)
     append_rank_one(block, coding_rule("greedy", "xor"), random)
     atoms, codes = block.factors()
     rows = codes.words[:, 0].astype(bool) if atoms.n_rows else np.zeros(data.n_rows, bool)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..bits import BitMatrix
+from ..kernels.tables import covering
 from ..mdl import string_bits
 from ..parallel import Workers
 from .block import Block
@@ -99,7 +100,7 @@ def _salvage(data: BitMatrix, watch: Watch, workers: Workers) -> Factorization |
     """What an interrupted search has found; at a second Ctrl-C, without putting its atoms in order."""
     best = watch.best
     try:
-        block = None if best is None else Block(data, best.atoms, best.codes, watch.algebra == "or", workers)
+        block = None if best is None else Block(data, best.atoms, best.codes, covering(watch.algebra), workers)
         return _finish(watch, block, "interrupted")
     except KeyboardInterrupt:
         return _finish(watch, None, "interrupted")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .coding import CODERS, MOST_EXACT_ATOMS
+from .coding import CODERS, MOST_EXACT_ATOMS, chosen_coder
 from .model import Round
 
 ALGEBRAS = ("xor", "or", "auto")
@@ -73,7 +73,7 @@ def settle(
     one_of("device", device, DEVICES)
     if init is None or isinstance(init, (str, Real)):
         one_of("init", init, INITS, "atoms, or a pair (atoms, codes)")
-    coder = "bmp" if coder == "auto" else coder
+    coder = chosen_coder(coder)
     by_mdl = isinstance(n_components, str)
     if by_mdl:
         one_of("n_components", n_components, ("mdl",), "a whole number")

@@ -15,6 +15,11 @@ CHUNK = 64  # words of rows whose users are listed together
 _GROUP = 8  # rows that are counted together
 
 
+def covering(algebra: str) -> Covers:
+    """The algebra as kernels take it."""
+    return True if algebra == "or" else None
+
+
 class Rows(NamedTuple):
     """The samples while they are learned from; rows of bits are packed, 64 to a word.
 
@@ -35,9 +40,8 @@ class Atoms(NamedTuple):
 
     words: Any  # (p, words): the atoms
     weights: Any  # (lanes,) int32: number of ones of each atom
-    losses: Any  # (lanes,): the same, negative, in the type that gains are computed in
     slices: Any  # (bytes, lanes) uint8: byte b of every atom side by side
-    overlaps: Any  # (p, lanes): ones shared by two atoms, in the type of the gains, doubled under XOR
+    overlaps: Any  # (p, lanes): ones shared by two atoms, doubled under XOR; gains are of the same type
     stale: Any  # (p,) uint8: 1 for an atom whose users must be asked again
     changed: Any  # (p,) uint8: 1 for an atom that changed since the rows were last coded
 
@@ -80,7 +84,7 @@ def coding_scratch(rows: Rows, atoms: Atoms) -> CodingScratch:
     """Room for coding these rows with these atoms."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return CodingScratch(
-        gains=np.empty_like(atoms.losses),
+        gains=np.empty(len(atoms.weights), atoms.overlaps.dtype),
         bits=np.empty((2, words), np.uint64),
         listed=np.empty(8 * words + 1, np.int64),
         code=np.empty(code_words, np.uint64),

@@ -36,7 +36,7 @@ def _first_gains(rows, j, atoms, covers, scratch):
     """
     gains, bits = scratch.gains, scratch.bits
     for k in range(gains.shape[0]):
-        gains[k] = atoms.losses[k]
+        gains[k] = -atoms.weights[k]
     for step in range(2 if covers else 1):
         for w in range(bits.shape[1]):
             covered = rows.covered[j, w] if covers else NONE

@@ -8,14 +8,13 @@ from ..jit import kernel, popcount
 
 
 @kernel
-def slice_atoms(atoms, weights, losses, slices):
-    """weights[l] = ones of atom l, losses[l] = -weights[l], slices[b, l] = byte b of atom l."""
+def slice_atoms(atoms, weights, slices):
+    """weights[l] = ones of atom l; slices[b, l] = byte b of atom l."""
     for k in range(atoms.shape[0]):
         ones = 0
         for w in range(atoms.shape[1]):
             ones += np.intp(popcount(atoms[k, w]))
         weights[k] = ones
-        losses[k] = -ones
         for b in range(slices.shape[0]):
             slices[b, k] = np.uint8(atoms[k, b >> 3] >> np.uint64((b & 7) << 3))
 

@@ -12,6 +12,12 @@ from ..jit import kernel, lowest_bit, piece, popcount
 from .words import NONE, ONE, cover, weight
 
 
+@piece
+def _together(one, other, covers):
+    """What two products make together."""
+    return one | other if covers else one ^ other
+
+
 @kernel
 def list_products(atoms, covers, products):
     """products[c] = what code c of these atoms makes."""
@@ -21,7 +27,7 @@ def list_products(atoms, covers, products):
         atom = atoms[lowest_bit(np.uint64(code))]
         rest = products[code & (code - 1)]
         for w in range(products.shape[1]):
-            products[code, w] = (rest[w] | atom[w]) if covers else (rest[w] ^ atom[w])
+            products[code, w] = _together(rest[w], atom[w], covers)
 
 
 @piece
@@ -90,16 +96,13 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
         o_low, o_high = np.intp(old) & (low.shape[1] - 1), np.intp(old) >> low_bits
         for w in range(words):
             before[w] = rows.errors[j, w]
-            row[w] = before[w] ^ (
-                (low[w, o_low] | high[o_high, w]) if rule.covers else (low[w, o_low] ^ high[o_high, w])
-            )
+            row[w] = before[w] ^ _together(low[w, o_low], high[o_high, w], rule.covers)
         new = _best_code(row, old, wrong, low, high, rule, distances)
         if new == old:
             continue
         n_low, n_high = np.intp(new) & (low.shape[1] - 1), np.intp(new) >> low_bits
         for w in range(words):
-            made = (low[w, n_low] | high[n_high, w]) if rule.covers else (low[w, n_low] ^ high[n_high, w])
-            rows.errors[j, w] = row[w] ^ made
+            rows.errors[j, w] = row[w] ^ _together(low[w, n_low], high[n_high, w], rule.covers)
             errors_changed += np.intp(popcount(before[w] ^ rows.errors[j, w]))
         rows.codes[j, 0] = new
         if rule.covers:
