@@ -29,8 +29,9 @@ from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
 from bitatoms.algorithms import initial
+from bitatoms.algorithms.atoms import fit_each, update_each
 from bitatoms.algorithms.block import Block
-from bitatoms.algorithms.coding import coding_rule
+from bitatoms.algorithms.coding import code, coding_rule
 from bitatoms.parallel import Workers
 
 EINSTEIN, MNIST = "einstein_16x16_4088_zero", "mnist10k_17x17"
@@ -187,7 +188,7 @@ def models(options: argparse.Namespace) -> list[Table]:
 def fresh(data: ba.BitMatrix, atoms: ba.BitMatrix) -> tuple[Block]:
     """Rows without codes, and the tables of the atoms filled in, as they are within a loop."""
     block = Block(data, atoms, None, False, Workers())
-    block.code(coding_rule("greedy", "xor", residual_limit=data.n_cols))  # no row has more wrong bits: none is coded
+    code(block, coding_rule("greedy", "xor", residual_limit=data.n_cols))  # no row has more wrong bits: none is coded
     block.rows.stale[:] = 1
     return (block,)
 
@@ -206,7 +207,7 @@ def coding_row(name: str, X: np.ndarray, p: int) -> Row:
     floats, patterns = X.astype(np.float32), atoms.to_dense(np.float32).T
     by_blas, by_words = np.empty((2, len(X), len(atoms)), np.float32)
     seconds = {
-        "coding": best_of(7, lambda block: block.code(GREEDY), lambda: fresh(data, atoms)),
+        "coding": best_of(7, lambda block: code(block, GREEDY), lambda: fresh(data, atoms)),
         "BLAS counts": best_of(7, lambda: np.matmul(floats, patterns, out=by_blas)),
         "bitwise_count": best_of(3, lambda: count_by_words(data.words, atoms.words, by_words)),
     }
@@ -235,7 +236,11 @@ def word_rows(n: int) -> list[Row]:
         return ()
 
     tasks = {
-        "votes": (codes.count() * packed // n, block.update, lambda: [X[rows].sum(axis=0) for rows in users]),
+        "votes": (
+            codes.count() * packed // n,
+            lambda: update_each(block),
+            lambda: [X[rows].sum(axis=0) for rows in users],
+        ),
         "transpose": (packed, data.transpose, lambda: np.packbits(X.T, axis=1)),
         "column weights": (packed, data.column_weights, lambda: X.sum(axis=0)),
         "packing uint8": (X.nbytes, lambda: pack(X), lambda: np.packbits(X, axis=1)),
@@ -272,14 +277,14 @@ def step_seconds(n: int, m: int, p: int) -> dict[str, float]:
     def start(coded: bool) -> tuple[Block]:
         block = Block(data, atoms, None, False, Workers())
         if coded:
-            block.code(GREEDY)
+            code(block, GREEDY)
         return (block,)
 
     return {
-        "coding, greedy": best_of(5, lambda block: block.code(GREEDY), lambda: start(False)),
-        "coding, BMP": best_of(5, lambda block: block.code(BMP), lambda: start(False)),
-        "update, MOB": best_of(5, lambda block: block.update(), lambda: start(True)),
-        "update, K-PROX": best_of(5, lambda block: block.fit(GREEDY), lambda: start(True)),
+        "coding, greedy": best_of(5, lambda block: code(block, GREEDY), lambda: start(False)),
+        "coding, BMP": best_of(5, lambda block: code(block, BMP), lambda: start(False)),
+        "update, MOB": best_of(5, lambda block: update_each(block), lambda: start(True)),
+        "update, K-PROX": best_of(5, lambda block: fit_each(block, GREEDY), lambda: start(True)),
     }
 
 
@@ -338,9 +343,9 @@ def startup(options: argparse.Namespace) -> list[Table]:
         "import and estimator": data + "bitatoms.BinaryDictionaryLearning(random_state=0).fit(X)",
     }
     rows = []
-    for job, code in jobs.items():
+    for job, program in jobs.items():
         with tempfile.TemporaryDirectory() as cache:
-            cold, *warm = (process_seconds(code, cache) for _ in range(4))
+            cold, *warm = (process_seconds(program, cache) for _ in range(4))
         row = {"job": job, "cold wall s": cold[0], "cold CPU s": cold[1]}
         rows.append({**row, "warm wall s": min(warm)[0], "warm CPU s": min(warm)[1]})
     return [Table("Startup of a new process", rows, "cold: numba's cache is empty. warm: full, the best of three.")]

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from bitatoms.algorithms.atoms import fit_each, update_each
 from bitatoms.algorithms.block import Block, Change
-from bitatoms.algorithms.coding import coding_rule
+from bitatoms.algorithms.coding import code, coding_rule
+from bitatoms.algorithms.exact import code_exactly, update_exactly
 from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
 from strategies import factorisations, random_bits
@@ -69,7 +71,7 @@ def test_coding_matches_the_oracle(problem, algebra, coder, workers, max_atoms, 
     X, atoms, codes = problem
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, algebra, workers)
-    change = block.code(coding_rule(coder, algebra, max_atoms, residual_limit))
+    change = code(block, coding_rule(coder, algebra, max_atoms, residual_limit))
     expected = naive.code(X, atoms, codes, coder, algebra, max_atoms, residual_limit)
     np.testing.assert_array_equal(factors(block)[1], expected)
     assert change.codes == (expected != codes).sum()
@@ -85,7 +87,7 @@ def test_coding_with_many_atoms_matches_the_oracle(algebra, coder, n_atoms):
     X |= naive.product(random_bits(2, 12, n_atoms, 3 / n_atoms), atoms, algebra)
     codes = random_bits(3, 12, n_atoms, 1 / n_atoms)
     block = block_of(X, atoms, codes, algebra)
-    block.code(coding_rule(coder, algebra))
+    code(block, coding_rule(coder, algebra))
     np.testing.assert_array_equal(factors(block)[1], naive.code(X, atoms, codes, coder, algebra))
 
 
@@ -97,7 +99,7 @@ def test_coding_of_heavy_atoms_counts_past_a_byte():
         atoms = np.ones((2, n_features), np.uint8)
         atoms[1, ::7] = 0
         block = block_of(X, atoms, np.zeros((3, 2), np.uint8), "xor")
-        block.code(coding_rule("greedy", "xor"))
+        code(block, coding_rule("greedy", "xor"))
         np.testing.assert_array_equal(factors(block)[1], [[1, 0], [0, 1], [1, 0]])
 
 
@@ -106,7 +108,7 @@ def test_exact_coding_matches_the_oracle(problem, algebra, workers, max_atoms, r
     X, atoms, codes = problem
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, algebra, workers)
-    change = block.code_exactly(coding_rule("exact", algebra, max_atoms, residual_limit))
+    change = code_exactly(block, coding_rule("exact", algebra, max_atoms, residual_limit))
     expected = naive.exact_code(X, atoms, codes, algebra, max_atoms, residual_limit)
     np.testing.assert_array_equal(factors(block)[1], expected)
     assert change.codes == (expected != codes).sum()
@@ -117,7 +119,7 @@ def test_exact_coding_matches_the_oracle(problem, algebra, workers, max_atoms, r
 def test_mob_matches_the_oracle(problem, algebra, workers):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
-    change = block.update()
+    change = update_each(block)
     expected = naive.mob_sweep(X, atoms, codes, algebra)
     np.testing.assert_array_equal(factors(block)[0], expected)
     assert change.atoms == (expected != atoms).sum()
@@ -129,7 +131,7 @@ def test_k_prox_matches_the_oracle(problem, algebra, workers, max_atoms):
     X, atoms, codes = problem
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, algebra, workers)
-    block.fit(coding_rule("greedy", algebra, max_atoms))
+    fit_each(block, coding_rule("greedy", algebra, max_atoms))
     expected = naive.kprox_sweep(X, atoms, codes, algebra, max_atoms)
     for found, wanted in zip(factors(block), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -140,7 +142,7 @@ def test_k_prox_matches_the_oracle(problem, algebra, workers, max_atoms):
 def test_exact_atoms_match_the_oracle(problem, algebra, workers):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
-    change = block.update_exactly()
+    change = update_exactly(block)
     expected = naive.exact_atoms(X, atoms, codes, algebra)
     np.testing.assert_array_equal(factors(block)[0], expected)
     assert change.atoms == (expected != atoms).sum()
@@ -155,13 +157,13 @@ def test_skipping_what_cannot_change_changes_nothing(problem, algebra, coder, up
     rule = coding_rule(coder, algebra, max_atoms)
     block = block_of(X, atoms, codes, algebra)
     for _ in range(4):
-        block.code(rule)
+        code(block, rule)
         codes = naive.code(X, atoms, codes, coder, algebra, max_atoms)
         if update == "update":
-            block.update()
+            update_each(block)
             atoms = naive.mob_sweep(X, atoms, codes, algebra)
         else:
-            block.fit(rule)
+            fit_each(block, rule)
             atoms, codes = naive.kprox_sweep(X, atoms, codes, algebra, max_atoms)
         for found, wanted in zip(factors(block), (atoms, codes), strict=True):
             np.testing.assert_array_equal(found, wanted)
@@ -202,12 +204,12 @@ def test_an_appended_atom_is_unused_and_the_rest_stays(problem, algebra):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra)
     new = random_bits(5, 1, X.shape[1], 0.5)
-    block.append(BitMatrix.from_dense(new).words[0])
+    block.append(BitMatrix.from_dense(new).words)
     found_atoms, found_codes = factors(block)
     np.testing.assert_array_equal(found_atoms, np.vstack([atoms, new]))
     np.testing.assert_array_equal(found_codes, np.hstack([codes, np.zeros((len(X), 1), np.uint8)]))
     assert_consistent(block, X, algebra)
-    block.code(coding_rule("greedy", algebra))
+    code(block, coding_rule("greedy", algebra))
     np.testing.assert_array_equal(factors(block)[1], naive.code(X, found_atoms, found_codes, "greedy", algebra))
 
 
@@ -215,8 +217,8 @@ def test_atoms_can_be_appended_past_a_word():
     X = random_bits(0, 70, 40, 0.3)
     block = block_of(X, np.zeros((0, 40), np.uint8), np.zeros((70, 0), np.uint8), "xor")
     for k in range(130):
-        block.append(BitMatrix.from_dense(random_bits(k, 1, 40, 0.3)).words[0])
-    block.code(coding_rule("greedy", "xor"))
+        block.append(BitMatrix.from_dense(random_bits(k, 1, 40, 0.3)).words)
+    code(block, coding_rule("greedy", "xor"))
     assert_consistent(block, X, "xor")
     atoms, codes = factors(block)
     np.testing.assert_array_equal(codes, naive.code(X, atoms, np.zeros((70, 130), np.uint8), "greedy", "xor"))

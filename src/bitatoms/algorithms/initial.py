@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..parallel import Workers
+from .atoms import update_each
 from .block import Block
-from .coding import coding_rule
+from .coding import code, coding_rule
 from .proximus import append_rank_one
 from .settings import Settings, check_exact
 
@@ -128,8 +129,8 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
     atoms = data[np.array(chosen, np.intp)]
     for _ in range(_LLOYD_ROUNDS):
         block = Block(data, atoms, None, None, workers)
-        block.code(coding_rule("greedy", "xor", max_atoms=1))
-        block.update()
+        code(block, coding_rule("greedy", "xor", max_atoms=1))
+        update_each(block)
         atoms = block.factors()[0]
     return atoms
 

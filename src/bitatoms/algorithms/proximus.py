@@ -7,6 +7,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..kernels.tables import Rule
 from ..parallel import Workers
+from .atoms import grow
 from .block import Block
 from .coding import coding_rule
 
@@ -23,7 +24,7 @@ def append_rank_one(block: Block, rule: Rule, random: np.random.Generator, n_see
         return False
     seeds = np.array([block.mendable_bits(int(able[random.integers(len(able))])) for _ in range(n_seeds)])
     best = 0 if n_seeds == 1 else int(np.argmax(block.rate(seeds)))
-    block.grow(seeds[best], rule)
+    grow(block, seeds[best], rule)
     return True
 
 

@@ -9,13 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .coding import CODERS, MOST_EXACT_ATOMS, chosen_coder
+from .coding import MOST_EXACT_ATOMS, chosen_coder
 from .model import Round
 
 ALGEBRAS = ("xor", "or", "auto")
 SEARCHES = ("paper",)
 OBJECTIVES = ("auto", "codelength", "errors")
 UPDATES = ("mob", "k-prox")
+PAPER_CODERS = ("bmp", "greedy", "exact")
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 DEVICES = ("cpu",)
 
@@ -69,7 +70,7 @@ def settle(
     one_of("search", search, SEARCHES)
     one_of("objective", objective, OBJECTIVES)
     one_of("update", update, UPDATES)
-    one_of("coder", coder, ("auto", *CODERS))
+    one_of("coder", coder, ("auto", *PAPER_CODERS))
     one_of("device", device, DEVICES)
     if init is None or isinstance(init, (str, Real)):
         one_of("init", init, INITS, "atoms, or a pair (atoms, codes)")

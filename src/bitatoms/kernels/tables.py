@@ -11,6 +11,7 @@ import numpy as np
 
 Covers = Literal[True] | None  # whether the algebra is OR; not False, for numba leaves out what is meant for None
 PLANES = 48  # bits of a bit-sliced counter: enough to count any number of rows
+MOST_PRICE = 255  # of a wrong bit
 CHUNK = 64  # words of rows whose users are listed together
 _GROUP = 8  # rows that are counted together
 
@@ -46,6 +47,13 @@ class Atoms(NamedTuple):
     changed: Any  # (p,) uint8: 1 for an atom that changed since the rows were last coded
 
 
+class Prices(NamedTuple):
+    """What a wrong bit and the use of an atom cost, in small whole numbers."""
+
+    bits: Any  # (m,) int32, 1 to MOST_PRICE: a wrong bit in each column
+    uses: Any  # (lanes,) int32: one use of each atom
+
+
 class Rule(NamedTuple):
     """How a row is coded."""
 
@@ -53,17 +61,35 @@ class Rule(NamedTuple):
     by_ratio: bool  # BMP's association accuracy instead of the plain gain
     max_atoms: int  # a row that uses so many atoms may only drop atoms
     residual_limit: int  # a row with so few wrong bits is left alone
+    prices: Prices | None = None  # a wrong bit costs 1 and an atom nothing, unless they are given
+    swaps: bool = False  # try one atom in place of another where no toggle gains
 
 
 class CodingScratch(NamedTuple):
     """Room for the coding of one row."""
 
     gains: Any  # (lanes,): what toggling each atom would gain
+    trial: Any  # (lanes,): the same with another atom toggled
     bits: Any  # (2, words): the bits that a toggle changed, and some of them
-    listed: Any  # (bytes,): the bytes of a row that are not zero
+    listed: Any  # (bits,): the bytes of a row that are not zero, or its ones
     code: Any  # (code words,): the code a row had
     errors: Any  # (words,): the errors it had
     touched: Any  # (code words,): the atoms of the rows that changed
+
+
+class Ways(NamedTuple):
+    """Room for the beam of one row: the ways of one level on one side, those of the next on the other; and the chosen,
+    of which each leads from a way by one more toggle."""
+
+    gains: Any  # (2, width, lanes): what toggling each atom would gain
+    errors: Any  # (2, width, words): the wrong bits
+    codes: Any  # (2, width, code words): the atoms used so far
+    value: Any  # (2, width): what the toggles gained
+    prints: Any  # (2, width): fingerprints of the errors
+    score: Any  # (width + 1,): of the chosen, the value
+    parent: Any  # (width + 1,): the way it comes from
+    atom: Any  # (width + 1,): the atom toggled
+    mark: Any  # (width + 1,): the fingerprint
 
 
 class VoteScratch(NamedTuple):
@@ -85,11 +111,28 @@ def coding_scratch(rows: Rows, atoms: Atoms) -> CodingScratch:
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return CodingScratch(
         gains=np.empty(len(atoms.weights), atoms.overlaps.dtype),
+        trial=np.empty(len(atoms.weights), atoms.overlaps.dtype),
         bits=np.empty((2, words), np.uint64),
-        listed=np.empty(8 * words + 1, np.int64),
+        listed=np.empty(64 * words + 1, np.int64),
         code=np.empty(code_words, np.uint64),
         errors=np.empty(words, np.uint64),
         touched=np.zeros(code_words, np.uint64),
+    )
+
+
+def beam_room(rows: Rows, atoms: Atoms, width: int) -> Ways:
+    """Room for beam coding of these rows with these atoms."""
+    words, code_words, lanes = rows.errors.shape[1], rows.codes.shape[1], len(atoms.weights)
+    return Ways(
+        gains=np.empty((2, width, lanes), np.int32),
+        errors=np.empty((2, width, words), np.uint64),
+        codes=np.empty((2, width, code_words), np.uint64),
+        value=np.empty((2, width), np.int64),
+        prints=np.empty((2, width), np.uint64),
+        score=np.empty(width + 1, np.int64),
+        parent=np.empty(width + 1, np.int64),
+        atom=np.empty(width + 1, np.int64),
+        mark=np.empty(width + 1, np.uint64),
     )
 
 

@@ -14,21 +14,24 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel, lowest_bit, piece
-from .simd import add_overlaps
-from .words import ALL, NONE, ONE, copy_row, cover, differing, mark, toggle_gain, weight
+from .simd import add_overlaps, add_prices
+from .words import ALL, NONE, ONE, copy_row, cover, differing, drop_gain, mark, price, toggle_gain, use_price, weight
 
 _FEW_ATOMS = 8  # so many atoms are looked at one by one, not side by side
 _USED = 1 << 30  # under OR, taken off the gain of a used atom: adding it again is not on offer
 
 
 @piece
-def _add(factor, atoms, scratch):
-    """gains[l] += factor * (ones that bits[1] and atom l share)."""
-    add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, scratch.gains)
+def _add(factor, atoms, prices, scratch, gains):
+    """gains[l] += factor * (ones that bits[1] and atom l share, or their prices)."""
+    if prices is None:
+        add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
+    else:
+        add_prices(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
 
 
 @piece
-def _first_gains(rows, j, atoms, covers, scratch):
+def _first_gains(rows, j, atoms, covers, prices, scratch):
     """gains[l] = what adding (XOR: toggling) atom l gains in row j.
 
     All ones of an atom are lost in a row of zeros; each that is wrong and free counts for two, and under OR each that
@@ -36,16 +39,16 @@ def _first_gains(rows, j, atoms, covers, scratch):
     """
     gains, bits = scratch.gains, scratch.bits
     for k in range(gains.shape[0]):
-        gains[k] = -atoms.weights[k]
+        gains[k] = -atoms.weights[k] - use_price(prices, k)
     for step in range(2 if covers else 1):
         for w in range(bits.shape[1]):
             covered = rows.covered[j, w] if covers else NONE
             bits[1, w] = covered if step == 1 else rows.errors[j, w] & ~covered
-        _add(2 - step, atoms, scratch)
+        _add(2 - step, atoms, prices, scratch, gains)
 
 
 @piece
-def _next_gains(rows, j, atoms, k, whole, covers, scratch):
+def _next_gains(rows, j, atoms, k, whole, covers, prices, scratch):
     """Bring the gains up to date after toggling atom k changed bits[0] of row j: first for the bits now wrong, then,
     where the atom's overlaps do not tell, for those now right."""
     gains, bits = scratch.gains, scratch.bits
@@ -57,7 +60,7 @@ def _next_gains(rows, j, atoms, k, whole, covers, scratch):
         turn = NONE if step == 0 else ALL
         for w in range(bits.shape[1]):
             bits[1, w] = bits[0, w] & (rows.errors[j, w] ^ turn)
-        _add(2 * factor if whole else factor * (1 - 2 * step), atoms, scratch)
+        _add(2 * factor if whole else factor * (1 - 2 * step), atoms, prices, scratch, gains)
 
 
 @piece
@@ -109,7 +112,7 @@ def _or_better_drop(rows, j, atoms, rule, gains, best, gain):
         while word != NONE:
             k = 64 * c + lowest_bit(word)
             word &= word - ONE
-            mine = toggle_gain(rows, j, atoms, k, True, True, 0) if rule.covers else np.intp(gains[k])
+            mine = drop_gain(rows, j, atoms, k, rule.prices) if rule.covers else np.intp(gains[k])
             if mine <= 0:
                 continue
             if best < 0:
@@ -156,13 +159,82 @@ def _toggle(rows, j, atoms, k, covers, bits):
 
 
 @piece
-def _mark_used(gains, codes, j):
-    """Take the atoms that row j uses out of the offer."""
+def _mark_used(gains, codes, j, covers, prices):
+    """For the atoms that row j uses: under OR take them out of the offer, under XOR their price is what to gain."""
     for c in range(codes.shape[1]):
         word = codes[j, c]
         while word != NONE:
-            gains[64 * c + lowest_bit(word)] -= _USED
+            k = 64 * c + lowest_bit(word)
             word &= word - ONE
+            if covers:
+                gains[k] -= _USED
+            else:
+                gains[k] += 2 * use_price(prices, k)
+
+
+@piece
+def start_gains(rows, j, atoms, rule, scratch):
+    """gains[l] = what toggling atom l gains in row j as it is."""
+    _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
+    _mark_used(scratch.gains, rows.codes, j, rule.covers, rule.prices)
+
+
+@piece
+def _turn(rows, j, atoms, k, rule, scratch):
+    """Toggle atom k in row j and bring the gains up to date; returns whether the row now uses it."""
+    gains = scratch.gains
+    whole, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
+    _next_gains(rows, j, atoms, k, whole, rule.covers, rule.prices, scratch)
+    if rule.covers:
+        gains[k] += -_USED if adds else _USED
+    else:
+        gains[k] += (2 if adds else -2) * use_price(rule.prices, k)
+    return adds
+
+
+@piece
+def _gains_without(rows, j, atoms, k, rule, scratch):
+    """trial[l] = what toggling atom l would gain after dropping atom k, which row j uses; returns the gain of that.
+
+    Under XOR the gain of l rises by twice what d_k and d_l share less four times what they share of the errors. Under
+    OR the bits that k alone covers become free, each wrong one right and each right one wrong.
+    """
+    trial, bits = scratch.trial, scratch.bits
+    if rule.covers:
+        gain = drop_gain(rows, j, atoms, k, rule.prices)
+        for i in range(trial.shape[0]):
+            trial[i] = scratch.gains[i]
+        for step in range(2):
+            turn = NONE if step == 0 else ALL
+            for w in range(bits.shape[1]):
+                alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
+                bits[1, w] = alone & (rows.errors[j, w] ^ turn)
+            _add(2 * step - 1, atoms, rule.prices, scratch, trial)
+        return gain
+    for i in range(trial.shape[0]):
+        trial[i] = scratch.gains[i] + atoms.overlaps[k, i]
+    for w in range(bits.shape[1]):
+        bits[1, w] = atoms.words[k, w] & rows.errors[j, w]
+    _add(-4, atoms, rule.prices, scratch, trial)
+    return np.intp(scratch.gains[k])
+
+
+@piece
+def _best_swap(rows, j, atoms, rule, prices, scratch):
+    """The first used atom that can be dropped for another one, and the best such; -1 and -1 when there is none."""
+    if prices is None:
+        return -1, -1
+    for c in range(rows.codes.shape[1]):
+        word = rows.codes[j, c]
+        while word != NONE:
+            k = 64 * c + lowest_bit(word)
+            word &= word - ONE
+            gain = _gains_without(rows, j, atoms, k, rule, scratch)
+            scratch.trial[k] = -_USED
+            best = _largest(scratch.trial)
+            if best > 0 and best + gain > 0:
+                return k, _first_with(scratch.trial, best)
+    return -1, -1
 
 
 @piece
@@ -173,28 +245,26 @@ def _code_row(rows, j, atoms, rule, wrong, scratch):
     """
     gains = scratch.gains
     used = weight(rows.codes, j)
-    _first_gains(rows, j, atoms, rule.covers, scratch)
-    if rule.covers:
-        _mark_used(gains, rows.codes, j)
+    start_gains(rows, j, atoms, rule, scratch)
     toggled = False
     while wrong > rule.residual_limit:
-        k, gain = -1, 0
+        k, gain, instead = -1, 0, -1
         if used < rule.max_atoms:
             k, gain = _best_addition(gains, atoms.weights, rule.by_ratio)
         if rule.covers or used >= rule.max_atoms:
             k, gain = _or_better_drop(rows, j, atoms, rule, gains, k, gain)
+        if k < 0 and rule.swaps:
+            k, instead = _best_swap(rows, j, atoms, rule, rule.prices, scratch)
         if k < 0:
             break
         if not toggled:
             toggled = True
             copy_row(rows.codes, j, scratch.code)
             copy_row(rows.errors, j, scratch.errors)
-        whole, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
-        if rule.covers:
-            gains[k] += -_USED if adds else _USED
-        _next_gains(rows, j, atoms, k, whole, rule.covers, scratch)
-        wrong -= gain
-        used += 1 if adds else -1
+        used += 1 if _turn(rows, j, atoms, k, rule, scratch) else -1
+        if instead >= 0:
+            used += 1 if _turn(rows, j, atoms, instead, rule, scratch) else -1
+        wrong = weight(rows.errors, j)
     return toggled
 
 
@@ -218,6 +288,63 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
             for c in range(scratch.touched.shape[0]):
                 scratch.touched[c] |= scratch.code[c] | rows.codes[j, c]
     mark(scratch.touched, atoms.stale)
+    return codes_changed, errors_changed
+
+
+@piece
+def drop_all(rows, j, atoms, covers):
+    """Row j as it is without any atom."""
+    if covers:
+        for w in range(rows.errors.shape[1]):
+            rows.errors[j, w] ^= rows.covered[j, w]
+            rows.covered[j, w] = NONE
+            rows.twice[j, w] = NONE
+    for c in range(rows.codes.shape[1]):
+        word = rows.codes[j, c]
+        rows.codes[j, c] = NONE
+        while word != NONE:
+            k = 64 * c + lowest_bit(word)
+            word &= word - ONE
+            rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
+            if not covers:
+                for w in range(rows.errors.shape[1]):
+                    rows.errors[j, w] ^= atoms.words[k, w]
+
+
+@piece
+def set_row(rows, j, atoms, code, errors, covers):
+    """Give row j this code, with which it has these errors."""
+    for c in range(code.shape[0]):
+        word = rows.codes[j, c] ^ code[c]
+        rows.codes[j, c] = code[c]
+        while word != NONE:
+            rows.users[64 * c + lowest_bit(word), j >> 6] ^= ONE << np.uint64(j & 63)
+            word &= word - ONE
+    for w in range(errors.shape[0]):
+        rows.errors[j, w] = errors[w]
+    if covers:
+        cover(rows, j, atoms.words)
+
+
+@kernel
+def recode_rows(rows, atoms, rule, start, stop, scratch, kept):
+    """Code the rows among start..stop from nothing, and keep that where it costs less than the code they have.
+
+    ``kept`` is room for a row of codes and one of errors. Returns the bits of codes and errors changed.
+    """
+    codes_changed = 0
+    errors_changed = 0
+    for j in range(start, stop):
+        before = price(rows.codes, rows.errors, j, rule.prices)
+        copy_row(rows.codes, j, kept.code)
+        copy_row(rows.errors, j, kept.errors)
+        drop_all(rows, j, atoms, rule.covers)
+        _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
+        if price(rows.codes, rows.errors, j, rule.prices) >= before:
+            set_row(rows, j, atoms, kept.code, kept.errors, rule.covers)
+        else:
+            codes_changed += differing(rows.codes, j, kept.code)
+            errors_changed += differing(rows.errors, j, kept.errors)
     return codes_changed, errors_changed
 
 
@@ -248,5 +375,24 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
         return
     for j in range(start, stop):
         if rows.stale[j] == 0:
-            _first_gains(rows, j, changed, covers, scratch)
+            _first_gains(rows, j, changed, covers, None, scratch)
             rows.stale[j] = _largest(scratch.gains) > 0
+
+
+@kernel
+def put_back(rows, atoms, listed, codes, errors, covers):
+    """Give the listed rows back the codes and errors they had."""
+    for i in range(listed.shape[0]):
+        set_row(rows, listed[i], atoms, codes[i], errors[i], covers)
+
+
+@kernel
+def offer_atoms(rows, atoms, rule, start, stop, scratch, users):
+    """users[k] = the rows among start..stop in which adding atom k, alone, gains."""
+    gains = scratch.gains
+    for j in range(start, stop):
+        _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
+        if _largest(gains) > 0:
+            for k in range(users.shape[0]):
+                if gains[k] > 0:
+                    users[k, j >> 6] |= ONE << np.uint64(j & 63)

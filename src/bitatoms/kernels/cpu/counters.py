@@ -65,9 +65,15 @@ def clear(planes, count):
 
 
 @piece
-def read(planes, n_planes, i):
-    """What counter i holds."""
-    total = 0
-    for b in range(n_planes):
-        total |= np.int64((planes[b, i >> 6] >> np.uint64(i & 63)) & ONE) << b
-    return total
+def read(planes, n_planes, out):
+    """out[i] = what counter i holds, as many as there is room for."""
+    for w in range(planes.shape[1]):
+        first = 64 * w
+        last = min(first + 64, out.shape[0])
+        for i in range(first, last):
+            out[i] = 0
+        for b in range(n_planes):
+            plane = planes[b, w]
+            if plane != NONE:
+                for i in range(first, last):
+                    out[i] += out.dtype.type(((plane >> np.uint64(i - first)) & ONE) << np.uint64(b))

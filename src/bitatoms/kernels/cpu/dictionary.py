@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel, popcount
+from .simd import add_prices
 
 
 @kernel
@@ -30,3 +31,22 @@ def overlap_atoms(atoms, changed, factor, overlaps):
                     shared += np.intp(popcount(atoms[k, w] & atoms[i, w]))
                 overlaps[k, i] = factor * shared
                 overlaps[i, k] = factor * shared
+
+
+@kernel
+def price_atoms(atoms, bits, factor, listed, priced):
+    """Fill in the tables of atoms for coding at these prices of bits.
+
+    slices[i, l] = the price of bit i where atom l has it, else 0; weights[l] = those of atom l added up;
+    overlaps[k, l] = factor * those of the ones that atoms k and l share, added up.
+    """
+    for i in range(priced.slices.shape[0]):
+        price, shift = np.uint8(bits[i]), np.uint8(i & 7)
+        for k in range(priced.slices.shape[1]):
+            priced.slices[i, k] = price * ((atoms.slices[i >> 3, k] >> shift) & np.uint8(1))
+    for k in range(atoms.words.shape[0]):
+        overlaps = priced.overlaps[k]
+        for i in range(overlaps.shape[0]):
+            overlaps[i] = 0
+        add_prices(atoms.words, k, factor, priced.slices, listed, overlaps)
+        priced.weights[k] = overlaps[k] // factor

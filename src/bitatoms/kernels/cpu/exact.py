@@ -56,10 +56,24 @@ def _smallest(values):
 
 
 @piece
-def _best_code(row, code, wrong, low, high, rule, distances):
+def _least(row, high, within, covers):
+    """Wrong bits that no code of the low atoms, all of whose bits lie ``within``, can mend."""
+    wrong = 0
+    for w in range(row.shape[0]):
+        if covers:
+            wrong += np.intp(popcount((high[w] & ~row[w]) | (row[w] & ~high[w] & ~within[w])))
+        else:
+            wrong += np.intp(popcount((row[w] ^ high[w]) & ~within[w]))
+    return wrong
+
+
+@piece
+def _best_code(row, code, wrong, low, high, within, rule, distances):
     """The code with the fewest wrong bits: the given one unless another is strictly better, then the lowest."""
     low_bits = lowest_bit(np.uint64(distances.shape[0]))
     for h in range(high.shape[0]):
+        if _least(row, high[h], within, rule.covers) >= wrong:
+            continue
         _distances(row, high[h], low, rule.covers, distances)
         if _smallest(distances) >= wrong:
             continue
@@ -81,6 +95,11 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
     """
     words = rows.errors.shape[1]
     row, before = scratch.bits[0], scratch.errors
+    within = scratch.bits[1]
+    for w in range(words):
+        within[w] = NONE
+        for c in range(low.shape[1]):
+            within[w] |= low[w, c]
     low_bits = lowest_bit(np.uint64(low.shape[1]))
     codes_changed = 0
     errors_changed = 0
@@ -97,7 +116,7 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
         for w in range(words):
             before[w] = rows.errors[j, w]
             row[w] = before[w] ^ _together(low[w, o_low], high[o_high, w], rule.covers)
-        new = _best_code(row, old, wrong, low, high, rule, distances)
+        new = _best_code(row, old, wrong, low, high, within, rule, distances)
         if new == old:
             continue
         n_low, n_high = np.intp(new) & (low.shape[1] - 1), np.intp(new) >> low_bits

@@ -29,8 +29,7 @@ def column_weights(words: NDArray[np.uint64], planes: NDArray[np.uint64], out: N
         add_eight(words, i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, planes)
     for i in range(whole, n_rows):
         add_one(words, i, planes)
-    for i in range(out.shape[0]):
-        out[i] = read(planes, n_planes, i)
+    read(planes, n_planes, out)
 
 
 @piece

@@ -14,11 +14,13 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ..jit import piece
+from ..jit import lowest_bit, piece
+from ..tables import MOST_PRICE
 
 _BYTE, _INDEX = ir.IntType(8), ir.IntType(64)
 _LOW_BYTE = 0 if sys.byteorder == "little" else 7
 _MOST_BYTES = 31  # 31 bytes hold 248 ones, which a byte can still count
+_MOST_TERMS = 65535 // MOST_PRICE  # so many prices add up in 16 bits
 
 
 def _splat(builder: Any, value: Any, width: int) -> Any:
@@ -49,8 +51,13 @@ def _byte_of(typing: Any, words: Any, j: Any, b: Any) -> Any:
     return types.int64(words, types.intp, types.intp), codegen
 
 
-def _tile_adder(width: int) -> Any:
-    """The intrinsic that adds factor * (ones the listed bytes share) to ``width`` gains from ``lane`` on."""
+def _tile_adder(width: int, counts: bool) -> Any:
+    """The intrinsic that adds factor * (a sum over what is listed) to ``width`` gains from ``lane`` on.
+
+    What is added up is the number of ones that each listed byte shares with each atom, or, unless it ``counts``, the
+    listed row of numbers as it is.
+    """
+    number_of = 8 if counts else 16  # bits of a counter
 
     @intrinsic
     def add_tile(
@@ -61,9 +68,9 @@ def _tile_adder(width: int) -> Any:
                 context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2, 6)
             )
             lane, start, stop, factor = (arguments[i] for i in (1, 3, 4, 5))
-            counters = ir.VectorType(_BYTE, width)
+            numbers = ir.VectorType(_BYTE, width)
+            counters = ir.VectorType(ir.IntType(number_of), width)
             zeros = ir.Constant(counters, [0] * width)
-            count_bits = _bit_counter(builder.module, counters)
             first = builder.gep(table.data, [lane])
             entry = builder.basic_block
             loop, done = builder.append_basic_block("bytes"), builder.append_basic_block("added")
@@ -73,12 +80,15 @@ def _tile_adder(width: int) -> Any:
             i, so_far = builder.phi(_INDEX), builder.phi(counters)
             listed_at = builder.gep(entries.data, [i])
             offset = builder.lshr(builder.load(listed_at), ir.Constant(_INDEX, 8))
-            # Loaded on its own, a byte is spread over a vector in one instruction.
-            low_byte = builder.gep(builder.bitcast(listed_at, _BYTE.as_pointer()), [ir.Constant(_INDEX, _LOW_BYTE)])
-            value = builder.load(low_byte)
-            row = builder.bitcast(builder.gep(first, [offset]), counters.as_pointer())
-            shared = builder.and_(builder.load(row, align=1), _splat(builder, value, width))
-            counted = builder.add(so_far, builder.call(count_bits, [shared]))
+            row = builder.load(builder.bitcast(builder.gep(first, [offset]), numbers.as_pointer()), align=1)
+            if counts:
+                # Loaded on its own, a byte is spread over a vector in one instruction.
+                low_byte = builder.gep(builder.bitcast(listed_at, _BYTE.as_pointer()), [ir.Constant(_INDEX, _LOW_BYTE)])
+                shared = builder.and_(row, _splat(builder, builder.load(low_byte), width))
+                term = builder.call(_bit_counter(builder.module, numbers), [shared])
+            else:
+                term = builder.zext(row, counters)
+            counted = builder.add(so_far, term)
             following = builder.add(i, ir.Constant(_INDEX, 1))
             i.add_incoming(start, entry)
             i.add_incoming(following, loop)
@@ -104,7 +114,8 @@ def _tile_adder(width: int) -> Any:
     return add_tile
 
 
-_add_128, _add_64, _add_32, _add_16 = (_tile_adder(width) for width in (128, 64, 32, 16))
+_count_128, _count_64, _count_32, _count_16 = (_tile_adder(width, True) for width in (128, 64, 32, 16))
+_sum_64, _sum_32, _sum_16 = (_tile_adder(width, False) for width in (64, 32, 16))
 
 
 @piece
@@ -124,14 +135,42 @@ def add_overlaps(words, j, factor, slices, listed, gains):
         stop = min(count, start + _MOST_BYTES)
         lane = 0
         while lane + 128 <= gains.shape[0]:
-            _add_128(slices, lane, listed, start, stop, factor, gains)
+            _count_128(slices, lane, listed, start, stop, factor, gains)
             lane += 128
         left = gains.shape[0] - lane
         if left & 64:
-            _add_64(slices, lane, listed, start, stop, factor, gains)
+            _count_64(slices, lane, listed, start, stop, factor, gains)
             lane += 64
         if left & 32:
-            _add_32(slices, lane, listed, start, stop, factor, gains)
+            _count_32(slices, lane, listed, start, stop, factor, gains)
             lane += 32
         if left & 16:
-            _add_16(slices, lane, listed, start, stop, factor, gains)
+            _count_16(slices, lane, listed, start, stop, factor, gains)
+
+
+@piece
+def add_prices(words, j, factor, prices, listed, gains):
+    """gains[l] += factor * (sum of prices[i, l] over the ones i in row j of the words).
+
+    ``listed`` is room for where the rows of those ones begin, in the form of ``add_overlaps``.
+    """
+    count = 0
+    lanes = prices.shape[1]
+    for w in range(words.shape[1]):
+        word = words[j, w]
+        while word != np.uint64(0):
+            listed[count] = ((64 * w + lowest_bit(word)) * lanes) << 8
+            count += 1
+            word &= word - np.uint64(1)
+    for start in range(0, count, _MOST_TERMS):
+        stop = min(count, start + _MOST_TERMS)
+        lane = 0
+        while lane + 64 <= gains.shape[0]:
+            _sum_64(prices, lane, listed, start, stop, factor, gains)
+            lane += 64
+        left = gains.shape[0] - lane
+        if left & 32:
+            _sum_32(prices, lane, listed, start, stop, factor, gains)
+            lane += 32
+        if left & 16:
+            _sum_16(prices, lane, listed, start, stop, factor, gains)

@@ -172,9 +172,11 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
         clear(scratch.free, stop - start)
         n_planes = clear(scratch.wrong, stop - start)
         n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
-        for b in range(free.shape[1]):
-            wrong[i, b] = read(scratch.wrong, n_planes, b)
-            free[i, b] = read(scratch.free, n_planes, b) if covers else n_users
+        read(scratch.wrong, n_planes, wrong[i])
+        if covers:
+            read(scratch.free, n_planes, free[i])
+        else:
+            free[i, :] = n_users
 
 
 @piece

@@ -98,6 +98,52 @@ def add_product(codes, atoms, covers, start, stop, product, out):
 
 
 @piece
+def use_price(prices, k):
+    """What one use of atom k costs."""
+    if prices is None:
+        return 0
+    return np.intp(prices.uses[k])
+
+
+@piece
+def priced(word, w, prices):
+    """The prices of the ones in word w of a row added up."""
+    total = 0
+    while word != NONE:
+        total += np.intp(prices.bits[64 * w + lowest_bit(word)])
+        word &= word - ONE
+    return total
+
+
+@piece
+def price(codes, errors, j, prices):
+    """What the wrong bits of row j and the atoms it uses cost together."""
+    total = 0
+    for w in range(errors.shape[1]):
+        total += priced(errors[j, w], w, prices)
+    for c in range(codes.shape[1]):
+        word = codes[j, c]
+        while word != NONE:
+            total += np.intp(prices.uses[64 * c + lowest_bit(word)])
+            word &= word - ONE
+    return total
+
+
+@piece
+def drop_gain(rows, j, atoms, k, prices):
+    """Under OR, what dropping atom k gains in row j, which uses it: of the bits it alone covers, wrong less right."""
+    total = 0
+    for w in range(atoms.words.shape[1]):
+        alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
+        wrong = alone & rows.errors[j, w]
+        if prices is None:
+            total += 2 * np.intp(popcount(wrong)) - np.intp(popcount(alone))
+        else:
+            total += 2 * priced(wrong, w, prices) - priced(alone, w, prices)
+    return total + use_price(prices, k)
+
+
+@piece
 def toggle_gain(rows, j, atoms, k, uses, covers, size):
     """How many wrong bits toggling atom k takes away in row j, which uses it or not; ``size`` is the atom's weight."""
     shared = 0
