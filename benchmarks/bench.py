@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import math
 import os
 import platform
 import subprocess
@@ -20,11 +19,17 @@ import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
+from ablation import ablation
+from curve import curve
 from llvmlite.binding import get_host_cpu_name
+from methods import FORCED, METHODS, asked
+from quality import quality
+from sets import EINSTEIN, MNIST, PLANTED, main_sets, planted_set
+from tables import Row, Table, best_of, show
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
@@ -34,32 +39,8 @@ from bitatoms.algorithms.block import Block
 from bitatoms.algorithms.coding import code, coding_rule
 from bitatoms.parallel import Workers
 
-EINSTEIN, MNIST = "einstein_16x16_4088_zero", "mnist10k_17x17"
-FORCED = {EINSTEIN: 104, MNIST: 126, "halftone": 104, "digits": 64}  # atoms at which forced selection ends
-PLANTED = {"planted_bool": "or", "planted_gf2": "xor", "planted_gf2dense": "xor"}
 GREEDY, BMP = coding_rule("greedy", "xor"), coding_rule("bmp", "xor")
 STEEP = 2.2  # a doubling that costs more is flagged
-# The methods, and for each the p, CPU seconds, wrong bits and L of the paper's own C++ program on Einstein and MNIST,
-# its mistakes mended: on a 2-core Neoverse-N1, one thread, one seed, the whole process with files read and written.
-# "greedy" is what it calls its exact coder. Its forward selection stops by a codelength of its own, hence at another p.
-# On MNIST the coder of that was not noted, nor with K-PROX: of a greedy run to 126 the time is known (without files),
-# and the run that ended at 99 is taken to be BMP's.
-NOT_RUN = (None, None, None, None)
-METHODS = {
-    "MOB, BMP, samples, 36": ((36, 0.07, 108429, 531782), (36, 0.17, 242267, 989844)),
-    "MOB, BMP, bernoulli, 36": ((36, 0.07, 99620, 507814), (36, 0.03, 377054, 1085919)),
-    "MOB, BMP, forward": ((120, 4.36, 22629, 268580), (99, 17.1, 204657, 1042769)),
-    "MOB, greedy, samples, 36": ((36, 0.045, 78913, 436748), NOT_RUN),
-    "MOB, greedy, samples, 79": ((79, 0.05, 40599, 297617), (79, 0.27, 217459, 968644)),
-    "MOB, greedy, forward": ((104, 3.31, 23810, 261544), NOT_RUN),
-    "MOB, greedy, forced": ((104, 3.31, 23810, 261544), (126, 16.0, None, None)),
-    "K-PROX, BMP, samples, 36": ((36, 1.06, 101689, 516503), NOT_RUN),
-    "K-PROX, BMP, samples, 79": ((79, 1.47, 75813, 443460), (79, 2.66, 220098, 988087)),
-    "K-PROX, BMP, bernoulli, 36": (NOT_RUN, (36, 0.31, 377054, 1085919)),
-    "K-PROX, greedy, samples, 36": (NOT_RUN, NOT_RUN),
-    "K-PROX, greedy, samples, 79": (NOT_RUN, NOT_RUN),
-    "K-PROX, greedy, forward": ((120, 16.4, 22165, 276489), (125, 57.5, 194625, 1034808)),
-}
 # Share of wrong cells: the noise planted, MOB in the same C++ program, and the best of the other systems tried (an
 # alternating search with exact codes and restarts) with its seconds.
 OTHERS = {
@@ -67,27 +48,6 @@ OTHERS = {
     "planted_gf2": (0.05017, ".086-.203", 0.05017, 2.8),
     "planted_gf2dense": (0.05019, ".37", 0.05019, 2.9),
 }
-
-Row = dict[str, Any]
-
-
-class Table(NamedTuple):
-    """A title, rows with the same columns, and what the reader should know."""
-
-    title: str
-    rows: list[Row]
-    note: str
-
-
-def best_of(repeats: int, task: Callable[..., Any], prepare: Callable[[], tuple] = tuple) -> float:
-    """The least CPU seconds of ``task(*prepare())``, preparing not counted."""
-    least = math.inf
-    for _ in range(repeats):
-        given = prepare()
-        begin = time.process_time()
-        task(*given)
-        least = min(least, time.process_time() - begin)
-    return least
 
 
 def peak_megabytes(task: Callable[[], Any]) -> float:
@@ -97,42 +57,6 @@ def peak_megabytes(task: Callable[[], Any]) -> float:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e6
-
-
-def load(folder: Path, name: str) -> np.ndarray:
-    """A data set of the folder, as 0/1 bytes."""
-    with np.load(folder / f"{name}.npz") as stored:
-        return np.unpackbits(stored["X"], axis=1, count=int(stored["shape"][1]))
-
-
-def main_sets(folder: Path | None) -> dict[str, np.ndarray]:
-    """The sets on which all methods run."""
-    if folder is not None:
-        return {name: load(folder, name) for name in (EINSTEIN, MNIST)}
-    sets = {"digits": ba.datasets.digits()[0]}
-    try:
-        return {"halftone": ba.datasets.cut_blocks(ba.datasets.halftone()), **sets}
-    except ImportError as missing:  # Pillow is not a dependency
-        print(f"No halftone: {missing}", file=sys.stderr)
-        return sets
-
-
-def planted_set(folder: Path | None, name: str) -> np.ndarray:
-    """500 x 200 from eight planted atoms, with 5 % noise."""
-    if folder is not None:
-        return load(folder, f"{name}_500x200_k8")
-    density = 0.5 if name.endswith("dense") else 0.15
-    how = {"algebra": PLANTED[name], "atom_density": density, "code_density": density}
-    return ba.datasets.planted(500, 200, 8, **how, random_state=0).X
-
-
-def asked(method: str, most: int) -> Row:
-    """What ``factorize`` is asked for by the name of a method; ``most`` is where forced selection ends."""
-    update, coder, start, *p = method.lower().split(", ")
-    if p:
-        return {"update": update, "coder": coder, "init": start, "n_components": int(p[0])}
-    until = {"patience": 10} if start == "forward" else {"patience": None, "max_components": most}
-    return {"update": update, "coder": coder, "init": "samples", "n_components": "mdl", "start_components": 16, **until}
 
 
 def over_seeds(X: np.ndarray, seeds: int, how: Row) -> tuple[list[ba.Factorization], Row]:
@@ -165,7 +89,7 @@ def model_row(name: str, method: str, X: np.ndarray, seeds: int) -> Row:
 
 def exact_row(name: str, X: np.ndarray, seeds: int, known: bool) -> Row:
     """Exact steps on planted factors, beside what others reach where that is known."""
-    how = {"n_components": 8, "algebra": PLANTED[name], "coder": "exact", "n_init": 10}
+    how = {"n_components": 8, "algebra": PLANTED[name], "search": "paper", "coder": "exact", "n_init": 10}
     results, cost = over_seeds(X, seeds, how)
     shares = [result.wrong_bits / X.size for result in results]
     row = {"data": name, "algebra": PLANTED[name], **cost, "wrong share": median(shares), "worst seed": max(shares)}
@@ -308,7 +232,7 @@ def scaling(options: argparse.Namespace) -> list[Table]:
 def threads(options: argparse.Namespace) -> list[Table]:
     """Wall time on many rows with one thread and with two, and whether both find the same."""
     data = ba.BitMatrix.from_dense(ba.datasets.planted(options.rows, 256, 64, code_density=4 / 64, random_state=0).X)
-    how = {"n_components": 64, "coder": "greedy", "init": "samples", "random_state": 0}
+    how = {"n_components": 64, "search": "paper", "coder": "greedy", "init": "samples", "random_state": 0}
     first = ba.factorize(data, **how, max_iter=14)
     best: dict[int, Row] = {}
     for jobs in (1, 2) * 2:
@@ -351,33 +275,16 @@ def startup(options: argparse.Namespace) -> list[Table]:
     return [Table("Startup of a new process", rows, "cold: numba's cache is empty. warm: full, the best of three.")]
 
 
-def as_text(column: list[Any]) -> list[str]:
-    """The values of a column, floats with as many digits as give their median four."""
-    middle = median([abs(value) for value in column if isinstance(value, float)] or [1])
-    digits = min(5, max(0, 3 - math.floor(math.log10(middle or 1))))
-    texts = []
-    for value in column:
-        if isinstance(value, list):
-            texts.append(" ".join(f"{part:.2f}" for part in value))
-        else:
-            texts.append(f"{value:.{digits}f}" if isinstance(value, float) else "" if value is None else str(value))
-    return texts
-
-
-def show(table: Table) -> None:
-    """Print a table: words to the left, numbers to the right."""
-    print(f"\n{table.title}")
-    columns = []
-    for name in table.rows[0]:
-        texts = [name, *as_text([row[name] for row in table.rows])]
-        side = "<" if isinstance(table.rows[0][name], str | list) else ">"
-        columns.append([f"{text:{side}{max(map(len, texts))}}" for text in texts])
-    for line in zip(*columns, strict=True):
-        print("  " + "  ".join(line).rstrip())
-    print(f"  {table.note}", flush=True)
-
-
-PARTS = {"models": models, "kernels": kernels, "scaling": scaling, "threads": threads, "startup": startup}
+PARTS = {
+    "models": models,
+    "quality": quality,
+    "ablation": ablation,
+    "curve": curve,
+    "kernels": kernels,
+    "scaling": scaling,
+    "threads": threads,
+    "startup": startup,
+}
 
 
 def main() -> None:
@@ -386,6 +293,7 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz; bundled data without it")
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run, with commas (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, help="starts of each model (default: %(default)s)")
+    parser.add_argument("--sets", help="data sets of quality, ablation and curve, with commas (default: all there are)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows for the threads (default: %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same figures there as well")
     options = parser.parse_args()

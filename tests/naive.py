@@ -233,3 +233,188 @@ def proximus_is_local_optimum(E, users, atom):
         (users, toggled(atom, i)) for i in range(len(atom))
     ]
     return all(int((E ^ np.outer(u, v)).sum()) >= wrong for u, v in flips)
+
+
+def row_cost(x, atoms, code, algebra, prices):
+    """What the wrong bits of one row and the atoms it uses cost together; ``prices`` are (bits (m,), uses (p,))."""
+    bits, uses = prices
+    return (x ^ combine_row(code, atoms, algebra)) @ bits + code @ uses
+
+
+def costs(X, atoms, codes, algebra, prices):
+    """`row_cost` of every row."""
+    return [row_cost(x, atoms, code, algebra, prices) for x, code in zip(X, codes, strict=True)]
+
+
+def costs_after(x, atoms, code, algebra, prices):
+    """`row_cost` of one row with each atom toggled, alone: (p,)."""
+    bits, uses = prices
+    turn = 1 - 2 * code.astype(int)  # one more use, or one less
+    used_with = code @ atoms.astype(int) + turn[:, np.newaxis] * atoms  # used atoms that have each bit
+    made = used_with % 2 if algebra == "xor" else used_with > 0
+    return (made != x) @ bits + code @ uses + turn * uses
+
+
+def swapped(x, atoms, code, algebra, prices):
+    """The code with the first used atom dropped that can go for the best other toggle, the two gaining together.
+
+    None where there is no such pair. Under OR the other is one that the row does not use.
+    """
+    now = row_cost(x, atoms, code, algebra, prices)
+    for k in np.flatnonzero(code):
+        rest = without(k, code)
+        after = costs_after(x, atoms, rest, algebra, prices)
+        others = [o for o in range(len(atoms)) if o != k and (algebra == "xor" or not code[o])]
+        if others:
+            best = min(others, key=lambda o: after[o])  # the first of equals
+            if after[best] < now:
+                return toggled(rest, best)
+    return None
+
+
+def priced_code_row(x, atoms, code, algebra, prices, max_atoms=None, residual_limit=-1, swaps=True):
+    """Toggle the atom that gains most at these prices; where none gains, swap one for another; until neither does."""
+    code = np.array(code, np.uint8)
+    while len(atoms) and wrong_bits(x, atoms, code, algebra) > residual_limit:
+        now = row_cost(x, atoms, code, algebra, prices)
+        after = costs_after(x, atoms, code, algebra, prices)
+        if max_atoms is not None and code.sum() >= max_atoms:
+            after[code == 0] = now
+        best = int(np.argmin(after))  # the first of equals
+        better = toggled(code, best) if after[best] < now else None
+        if better is None and swaps:
+            better = swapped(x, atoms, code, algebra, prices)
+        if better is None:
+            break
+        code = better
+    return code
+
+
+def priced_code(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1, swaps=True):
+    """`priced_code_row` for every row."""
+    out = np.array(codes, np.uint8)
+    for j in range(len(X)):
+        out[j] = priced_code_row(X[j], atoms, codes[j], algebra, prices, max_atoms, residual_limit, swaps)
+    return out
+
+
+def cheaper(X, atoms, codes, others, algebra, prices):
+    """Row by row the other code where it costs less, else the code."""
+    out = np.array(codes, np.uint8)
+    for j, other in enumerate(others):
+        if row_cost(X[j], atoms, other, algebra, prices) < row_cost(X[j], atoms, codes[j], algebra, prices):
+            out[j] = other
+    return out
+
+
+def code_afresh(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1):
+    """Every row coded from nothing, where that costs less than the code it has and too many bits are wrong."""
+    fresh = priced_code(X, atoms, np.zeros_like(codes), algebra, prices, max_atoms, residual_limit)
+    for j in range(len(X)):
+        if wrong_bits(X[j], atoms, codes[j], algebra) <= residual_limit:
+            fresh[j] = codes[j]
+    return cheaper(X, atoms, codes, fresh, algebra, prices)
+
+
+def fingerprint(wrong):
+    """A row of errors as the beam knows it: 64 bits, to which bit i of word w adds one at place i + 23 w (mod 64).
+
+    Up to 64 columns it is the row itself. That of the XOR of two rows is the XOR of theirs.
+    """
+    number = 0
+    for i in np.flatnonzero(wrong):
+        number ^= 1 << int((i + 23 * (i // 64)) % 64)
+    return number
+
+
+def beam_row(x, atoms, prices, width, patience, max_atoms=None):
+    """The cheapest code met on ``width`` ways at a time under XOR, from none, each way one atom longer a level.
+
+    Of ways with the same errors the cheapest goes on; of equals the one met first. ``patience`` levels without a
+    cheaper code are the end.
+    """
+    prints = [fingerprint(atom) for atom in atoms]
+    none = np.zeros(len(atoms), np.uint8)
+    best, lowest, idle = none, row_cost(x, atoms, none, "xor", prices), 0
+    ways = [(none, fingerprint(x))]
+    while idle < patience:
+        longer = {}
+        for way, mark in ways:
+            if max_atoms is not None and way.sum() >= max_atoms:
+                continue
+            after = costs_after(x, atoms, way, "xor", prices)
+            for k in np.flatnonzero(way == 0):
+                same = longer.get(mark ^ prints[k])
+                if same is None or after[k] < same[0]:
+                    longer.pop(mark ^ prints[k], None)  # a dict keeps the order in which they are put in
+                    longer[mark ^ prints[k]] = after[k], way, k
+        if not longer:
+            break
+        chosen = sorted(longer.items(), key=lambda item: item[1][0])[:width]  # equals stay in order
+        ways = [(toggled(way, k), mark) for mark, (_, way, k) in chosen]
+        idle += 1
+        if chosen[0][1][0] < lowest:
+            best, lowest, idle = ways[0][0], chosen[0][1][0], 0
+    return best
+
+
+def beam_pass(X, atoms, codes, prices, width, patience, max_atoms=None, residual_limit=-1):
+    """Every row coded by beam under XOR, where that costs less than the code it has and too many bits are wrong."""
+    found = np.array(codes, np.uint8)
+    for j in range(len(X)):
+        if wrong_bits(X[j], atoms, codes[j], "xor") > residual_limit:
+            found[j] = beam_row(X[j], atoms, prices, width, patience, max_atoms)
+    return cheaper(X, atoms, codes, found, "xor", prices)
+
+
+def beam_code(X, atoms, codes, prices, max_atoms=None, residual_limit=-1):
+    """Beam coding: a narrow beam for many atoms; for few a wider one, and a very wide one for rows that stay dear."""
+    limits = max_atoms, residual_limit
+    if len(atoms) > 128:
+        return beam_pass(X, atoms, codes, prices, 4, 2, *limits)
+    width = min(32, max(8, 1024 // max(1, len(atoms))))
+    found = beam_pass(X, atoms, codes, prices, width, 3, *limits)
+    paid = np.array(costs(X, atoms, found, "xor", prices))
+    dear = paid * len(X) > 3 * paid.sum()
+    found[dear] = beam_pass(X[dear], atoms, found[dear], prices, 8 * width, 3, *limits)
+    return found
+
+
+def who_gains(X, atoms, codes, offered, algebra, prices):
+    """For each offered atom the rows that would cost less with it as one more atom: (offered, n)."""
+    bits, uses = prices
+    out = np.zeros((len(offered), len(X)), np.uint8)
+    for a, atom in enumerate(offered):
+        larger, its_prices = np.vstack([atoms, atom]), (bits, np.append(np.zeros(len(atoms), int), uses[a]))
+        for j, x in enumerate(X):
+            off, on = (np.append(codes[j], np.uint8(use)) for use in (0, 1))
+            gain = row_cost(x, larger, off, algebra, its_prices) - row_cost(x, larger, on, algebra, its_prices)
+            out[a, j] = gain > 0
+    return out
+
+
+def free_and_wrong(X, atoms, codes, k, algebra):
+    """For each bit, the users of atom k in whose row no other atom decides it, and those in which it is wrong too."""
+    cover = codes.astype(int) @ atoms
+    others = cover - np.outer(codes[:, k], atoms[k])  # other used atoms that have the bit
+    wrong = X != (cover % 2 if algebra == "xor" else cover > 0)
+    free = (codes[:, k, np.newaxis] == 1) & ((others == 0) | (algebra == "xor"))
+    return free.sum(axis=0), (free & wrong).sum(axis=0)
+
+
+def update_together(X, atoms, codes, algebra):
+    """All atoms from one pass of counts: flips of a column by falling help, less what pairs of them could spoil."""
+    out = np.array(atoms, np.uint8)
+    shared = codes.T.astype(int) @ codes
+    factor = 2 if algebra == "xor" else 1
+    votes = [free_and_wrong(X, atoms, codes, k, algebra) for k in range(len(atoms))]
+    for i in range(X.shape[1]):
+        helps = [int(2 * wrong[i] - free[i]) for free, wrong in votes]
+        candidates = [k for k in range(len(atoms)) if votes[k][0][i] > 0 and helps[k] >= 0]
+        admitted = []
+        for k in sorted(candidates, key=lambda k: -helps[k]):  # equals by index
+            surely = helps[k] - factor * sum(int(shared[k, other]) for other in admitted)
+            if surely > 0 or (surely == 0 and atoms[k, i]):
+                admitted.append(k)
+        out[admitted, i] ^= 1
+    return out

@@ -47,3 +47,33 @@ def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS):
     if draw(st.booleans()):
         codes ^= random_bits(seed + 3, n, p, 0.3)
     return X, atoms, codes
+
+
+def random_prices(seed, n_features, n_atoms, most=(255, 300)):
+    """Prices of wrong bits, 1 to the first, and of uses of atoms, 0 to the second."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(1, most[0] + 1, n_features), rng.integers(0, most[1] + 1, n_atoms)
+
+
+@st.composite
+def priced_factorisations(draw, **sizes):
+    """Factorisations with prices: all alike, small with many ties, or as large as they may be."""
+    X, atoms, codes = draw(factorisations(**sizes))
+    most = draw(st.sampled_from(((1, 0), (1, 2), (3, 5), (255, 300), (255, 20000))))
+    bits, uses = random_prices(draw(SEEDS), X.shape[1], len(atoms), most)
+    if draw(st.booleans()):
+        bits[:] = most[0]
+    return X, atoms, codes, (bits, uses)
+
+
+def planted(seed, n_rows, n_cols, n_atoms, algebra):
+    """A triple (X, atoms, codes) of any size: row 0 has no errors, one atom is zero, one is there twice."""
+    atoms = random_bits(seed, n_atoms, n_cols, 0.25)
+    atoms[n_atoms // 2] = 0
+    atoms[-1] = atoms[0]
+    codes = random_bits(seed + 1, n_rows, n_atoms, min(0.5, 4 / n_atoms))
+    sums = codes.astype(np.int64) @ atoms
+    X = (sums % 2 if algebra == "xor" else sums > 0).astype(np.uint8)
+    X[1:] ^= random_bits(seed + 2, n_rows - 1, n_cols, 0.1)
+    codes[1:] ^= random_bits(seed + 3, n_rows - 1, n_atoms, min(0.3, 2 / n_atoms))
+    return X, atoms, codes

@@ -2,56 +2,28 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.algorithms.atoms import fit_each, update_each
-from bitatoms.algorithms.block import Block, Change
-from bitatoms.algorithms.coding import code, coding_rule
+from bitatoms.algorithms.atoms import fit_each, update_each, update_together
+from bitatoms.algorithms.block import Change
+from bitatoms.algorithms.coding import code, code_afresh, code_by_beam, coding_rule
 from bitatoms.algorithms.exact import code_exactly, update_exactly
 from bitatoms.bits import BitMatrix
-from bitatoms.parallel import Workers
-from strategies import factorisations, random_bits
-
-ALGEBRAS = st.sampled_from(("xor", "or"))
-WORKERS = st.sampled_from((Workers(), Workers(1, 64), Workers(2, 64), Workers(3)))
-LIMITS = st.sampled_from((None, 1, 2, 3))
-
-
-def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
-    packed = [BitMatrix.from_dense(table) for table in (X, atoms, codes)]
-    return Block(*packed, algebra == "or", workers)
-
-
-def within(codes, limit):
-    """Codes with no more atoms a row than the limit."""
-    return codes if limit is None else codes * (np.cumsum(codes, axis=1) <= limit).astype(np.uint8)
-
-
-def factors(block):
-    atoms, codes = block.factors()
-    return atoms.to_dense(), codes.to_dense()
-
-
-def assert_consistent(block, X, algebra):
-    """Errors, transposed codes and cover masks are what the atoms and codes say."""
-    atoms, codes = factors(block)
-    errors = BitMatrix.trusted(block.rows.errors.copy(), block.n_features).to_dense()
-    np.testing.assert_array_equal(errors, naive.errors(X, atoms, codes, algebra))
-    users = BitMatrix.trusted(block.rows.users.copy(), block.n_rows).to_dense()
-    np.testing.assert_array_equal(users, codes.T)
-    if algebra == "or":
-        cover = codes.astype(int) @ atoms
-        for mask, least in ((block.rows.covered, 1), (block.rows.twice, 2)):
-            bits = BitMatrix.trusted(mask.copy(), block.n_features).to_dense()
-            np.testing.assert_array_equal(bits, cover >= least)
-
-
-def assert_change(change, before, after):
-    """A step counts what it changed in codes and atoms."""
-    assert (change.codes > 0) == (before[1] != after[1]).any()
-    assert change.atoms == (before[0] != after[0]).sum()
+from blocks import (
+    ALGEBRAS,
+    LIMITS,
+    WORKERS,
+    assert_consistent,
+    assert_step,
+    block_of,
+    factors,
+    packed,
+    prices_of,
+    within,
+)
+from strategies import SEEDS, factorisations, planted, random_bits, random_prices
 
 
 @given(factorisations(), ALGEBRAS, WORKERS)
@@ -169,6 +141,75 @@ def test_skipping_what_cannot_change_changes_nothing(problem, algebra, coder, up
             np.testing.assert_array_equal(found, wanted)
 
 
+def steps(n_features, n_atoms, algebra):
+    """Every step that keeps the number of atoms, by name, with its oracle from factors to factors."""
+    prices = random_prices(7, n_features, n_atoms, (3, 4))
+    rule, at_prices = coding_rule("greedy", algebra), coding_rule("mdl", algebra, prices=prices_of(*prices))
+
+    def exact(X, D, A):
+        return D, naive.exact_code(X, D, A, algebra)
+
+    def afresh(X, D, A):
+        return D, naive.code_afresh(X, D, A, algebra, prices)
+
+    def beam(X, D, A):
+        return D, naive.beam_code(X, D, A, prices)
+
+    return {
+        "greedy": (lambda block: code(block, rule), lambda X, D, A: (D, naive.code(X, D, A, "greedy", algebra))),
+        "mdl": (lambda block: code(block, at_prices), lambda X, D, A: (D, naive.priced_code(X, D, A, algebra, prices))),
+        "afresh": (lambda block: code_afresh(block, at_prices), afresh),
+        "beam": (lambda block: code_by_beam(block, at_prices), beam if algebra == "xor" else afresh),
+        "exact": (lambda block: code_exactly(block, rule), exact),
+        "mob": (update_each, lambda X, D, A: (naive.mob_sweep(X, D, A, algebra), A)),
+        "k-prox": (lambda block: fit_each(block, rule), lambda X, D, A: naive.kprox_sweep(X, D, A, algebra)),
+        "together": (update_together, lambda X, D, A: (naive.update_together(X, D, A, algebra), A)),
+        "exact atoms": (update_exactly, lambda X, D, A: (naive.exact_atoms(X, D, A, algebra), A)),
+    }
+
+
+NAMES = tuple(steps(1, 1, "xor"))
+
+
+def take_steps(block, X, now, algebra, names):
+    """Take these steps, comparing each with its oracle from the factors ``now``; returns the factors they lead to."""
+    kinds = steps(X.shape[1], len(now[0]), algebra)
+    for name in names:
+        step, oracle = kinds[name]
+        step(block)
+        now = oracle(X, *now)
+        for found, wanted in zip(factors(block), now, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    assert_consistent(block, X, algebra)
+    return now
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=20)
+@given(
+    factorisations(st.sampled_from((5, 17, 65)), st.sampled_from((2, 9, 31)), st.integers(2, 4)),
+    ALGEBRAS,
+    WORKERS,
+    st.permutations(("greedy", "mob")),
+    st.permutations(("greedy", "mob")),
+)
+def test_steps_of_all_kinds_follow_each_other(name, problem, algebra, workers, first, last):
+    """What those that pass over rows and atoms remember of them does not outlive a step of another kind."""
+    X, atoms, codes = problem
+    block = block_of(X, atoms, codes, algebra, workers)
+    take_steps(block, X, (atoms, codes), algebra, (*first, *first, name, *last))
+
+
+def test_greedy_coding_after_exact_atoms_looks_at_the_rows_that_changed():
+    X, atoms, codes = (np.array(table, np.uint8) for table in ([[1], [0], [1]], [[0], [0]], [[1, 1], [1, 0], [1, 0]]))
+    block = block_of(X, atoms, codes, "or")
+    code(block, coding_rule("greedy", "or"))
+    update_exactly(block)
+    assert factors(block)[0].tolist() == [[1], [0]]
+    code(block, coding_rule("greedy", "or"))
+    assert factors(block)[1].tolist() == [[1, 1], [0, 0], [1, 0]]
+
+
 @given(factorisations(), ALGEBRAS, WORKERS, st.integers(0, 2**32 - 1))
 def test_votes_count_free_and_wrong_bits_of_users(problem, algebra, workers, seed):
     X, atoms, codes = problem
@@ -199,18 +240,69 @@ def test_an_atom_is_rated_by_the_wrong_bits_it_would_take_away(problem, algebra,
     assert block.rate(BitMatrix.from_dense(offered).words.copy()).tolist() == expected
 
 
-@given(factorisations(), ALGEBRAS)
-def test_an_appended_atom_is_unused_and_the_rest_stays(problem, algebra):
+@given(factorisations(), ALGEBRAS, WORKERS, st.sampled_from((1, 2, 15)))
+def test_appended_atoms_are_unused_and_the_rest_stays(problem, algebra, workers, n_new):
     X, atoms, codes = problem
-    block = block_of(X, atoms, codes, algebra)
-    new = random_bits(5, 1, X.shape[1], 0.5)
-    block.append(BitMatrix.from_dense(new).words)
-    found_atoms, found_codes = factors(block)
-    np.testing.assert_array_equal(found_atoms, np.vstack([atoms, new]))
-    np.testing.assert_array_equal(found_codes, np.hstack([codes, np.zeros((len(X), 1), np.uint8)]))
-    assert_consistent(block, X, algebra)
+    block = block_of(X, atoms, codes, algebra, workers)
     code(block, coding_rule("greedy", algebra))
-    np.testing.assert_array_equal(factors(block)[1], naive.code(X, found_atoms, found_codes, "greedy", algebra))
+    codes = naive.code(X, atoms, codes, "greedy", algebra)
+    new = random_bits(5, n_new, X.shape[1], 0.5)
+    block.append(packed(new))
+    atoms, codes = np.vstack([atoms, new]), np.hstack([codes, np.zeros((len(X), n_new), np.uint8)])
+    assert_step(block, Change(), X, (atoms, codes), (atoms, codes), algebra)
+    change = code(block, coding_rule("greedy", algebra))
+    after = atoms, naive.code(X, atoms, codes, "greedy", algebra)
+    assert_step(block, change, X, (atoms, codes), after, algebra)
+
+
+@given(factorisations(), ALGEBRAS, WORKERS, SEEDS, st.sampled_from((0.0, 0.4, 1.0)))
+def test_discarded_atoms_leave_the_product_of_the_others(problem, algebra, workers, seed, share):
+    X, atoms, codes = problem
+    block = block_of(X, atoms, codes, algebra, workers)
+    code(block, coding_rule("greedy", algebra))
+    codes = naive.code(X, atoms, codes, "greedy", algebra)
+    gone = np.random.default_rng(seed).random(len(atoms)) < share
+    block.discard(gone)
+    atoms, codes = atoms[~gone], codes[:, ~gone]
+    assert_step(block, Change(), X, (atoms, codes), (atoms, codes), algebra)
+    change = code(block, coding_rule("greedy", algebra))
+    after = atoms, naive.code(X, atoms, codes, "greedy", algebra)
+    assert_step(block, change, X, (atoms, codes), after, algebra)
+
+
+@given(
+    factorisations(),
+    ALGEBRAS,
+    WORKERS,
+    SEEDS,
+    st.sampled_from((0.0, 0.05, 0.5)),
+    st.permutations(("greedy", "mob")),
+)
+def test_rows_follow_the_flips_of_atoms(problem, algebra, workers, seed, density, names):
+    X, atoms, codes = problem
+    block = block_of(X, atoms, codes, algebra, workers)
+    atoms, codes = take_steps(block, X, (atoms, codes), algebra, names)
+    flips = random_bits(seed, len(atoms), X.shape[1], density)
+    flips[::2] = 0  # atoms that stay as they are
+    change = block.flip(packed(flips))
+    assert change.atoms == 0  # those who ask for flips count them
+    change += Change(atoms=int(flips.sum()))
+    assert_step(block, change, X, (atoms, codes), (atoms ^ flips, codes), algebra)
+    take_steps(block, X, (atoms ^ flips, codes), algebra, names[::-1])
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("n_atoms", [15, 16, 17, 63, 64, 65, 130])
+def test_many_atoms_come_and_go(algebra, n_atoms):
+    X, atoms, codes = planted(0, 20, 65, n_atoms, algebra)
+    block = block_of(X, atoms, codes, algebra)
+    gone = np.arange(n_atoms) % 3 == 0
+    block.discard(gone)
+    block.append(packed(atoms[gone]))
+    now = np.vstack([atoms[~gone], atoms[gone]]), np.hstack([codes[:, ~gone], np.zeros_like(codes[:, gone])])
+    assert_step(block, Change(), X, now, now, algebra)
+    change = code(block, coding_rule("greedy", algebra))
+    assert_step(block, change, X, now, (now[0], naive.code(X, *now, "greedy", algebra)), algebra)
 
 
 def test_atoms_can_be_appended_past_a_word():

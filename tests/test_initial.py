@@ -1,17 +1,22 @@
 """Where the atoms start: from rows, from chance, far apart, or as given, and what is said when that cannot be."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+import bitatoms
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix
 from bitatoms.algorithms import initial
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from strategies import SEEDS, matrices, random_bits
+
+factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_search.py
 
 
 def distinct_rows(X):
@@ -159,12 +164,14 @@ def test_a_pair_without_codes_starts_without_codes():
     assert factorize(X, 6, init=(atoms, None)).codes == factorize(X, 6, init=atoms).codes
 
 
-def test_what_is_given_is_not_changed():
+@pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+@pytest.mark.parametrize("n_components", [6, "mdl"])
+def test_what_is_given_is_not_changed(search, n_components):
     X, atoms, codes = random_bits(0, 50, 65, 0.4), random_bits(1, 6, 65, 0.3), random_bits(2, 50, 6, 0.5)
     kept = atoms.copy(), codes.copy()
     packed = BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes)
-    factorize(X, 6, init=(atoms, codes))
-    factorize(X, 6, init=packed)
+    factorize(X, n_components, search=search, init=(atoms, codes), max_time=0.1)
+    factorize(X, n_components, search=search, init=packed, max_time=0.1)
     for given_to_it, before in zip((atoms, codes, *(bits.to_dense() for bits in packed)), kept * 2, strict=True):
         np.testing.assert_array_equal(given_to_it, before)
 
@@ -202,14 +209,15 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
         ),
         (
             np.zeros((17, 6)),
-            {"n_components": 17, "coder": "exact"},
+            {"n_components": 17, "coder": "exact", "search": "paper"},
             r'takes at most 16 atoms, not 17; use coder="greedy" or fewer atoms',
         ),
     ],
 )
-def test_a_start_that_does_not_fit_is_refused(init, how, message):
+@pytest.mark.parametrize("search", ["paper", "fast"])
+def test_a_start_that_does_not_fit_is_refused(init, how, message, search):
     with pytest.raises(ValueError, match=message):
-        factorize(X, **{"n_components": 3, "init": init, **how})
+        factorize(X, **{"n_components": 3, "init": init, "search": search, **how})
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])

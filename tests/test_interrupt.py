@@ -13,24 +13,32 @@ import bitatoms as ba
 
 X = ba.datasets.planted(60_000, 200, 40, random_state=0).X
 model = ba.BinaryDictionaryLearning(
-    coder="greedy", patience=None, max_components=2000, n_jobs=int(sys.argv[1]), random_state=0,
-    callbacks=lambda row: print(row.atoms, flush=True),
+    **eval(sys.argv[2]), n_jobs=int(sys.argv[1]), random_state=0, callbacks=lambda row: print(row.atoms, flush=True)
 )
 try:
     model.fit(X)
 except KeyboardInterrupt:
     assert model.components_.shape == (model.n_components_, 200)
-    assert model.codelength_.total == min(row.bits for row in model.history_)
+    best = min(model.history_, key=lambda row: row.bits if model.n_components == "mdl" else row.wrong_bits)
+    assert model.codelength_.total == best.bits
     print("interrupted")
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send to one process")
 @pytest.mark.parametrize("n_jobs", ["1", "2"])
-def test_ctrl_c_stops_a_fit_soon_and_leaves_the_best_model(n_jobs):
-    command = [sys.executable, "-c", LONG_FIT, n_jobs]
+@pytest.mark.parametrize(
+    ("how", "n_rounds"),
+    [
+        ({"search": "paper", "coder": "greedy", "patience": None, "max_components": 2000}, 3),
+        ({"search": "fast", "patience": None}, 12),
+        ({"search": "thorough", "n_components": 40}, 1),
+    ],
+)
+def test_ctrl_c_stops_a_fit_soon_and_leaves_the_best_model(n_jobs, how, n_rounds):
+    command = [sys.executable, "-c", LONG_FIT, n_jobs, repr(how)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        for _ in range(3):
+        for _ in range(n_rounds):
             assert process.stdout.readline().strip().isdigit()
         process.send_signal(signal.SIGINT)
         told, complaints = process.communicate(timeout=60)

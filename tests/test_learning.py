@@ -2,12 +2,14 @@
 
 import itertools
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bitatoms
 import naive
 from bitatoms.algorithms.atoms import UPDATES
 from bitatoms.algorithms.block import Block
@@ -15,11 +17,13 @@ from bitatoms.algorithms.coding import CODERS, coding_rule
 from bitatoms.algorithms.learning import Method, Watch, learn, step
 from bitatoms.bits import BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.factorization import factorize
 from bitatoms.parallel import Workers
 from strategies import SEEDS, factorisations, random_bits
 
+factorize = partial(bitatoms.factorize, search="paper")  # the loop is the paper's; others are in test_search.py
+
 ALGEBRAS = ("xor", "or")
+every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 LIMITS = st.sampled_from(((None, 0), (1, 0), (2, 0), (None, 3), (3, 1)))
 
 # With the exact coder, "mob" asks for the exact half-step; the bare vote must hold there too.
@@ -235,19 +239,22 @@ def test_a_limit_in_seconds_ends_learning_after_the_step_in_hand():
 
 @pytest.mark.parametrize("n_components", [5, "mdl"])
 @pytest.mark.parametrize("algebra", ["xor", "auto"])
-def test_a_limit_too_short_for_a_single_step_still_gives_a_factorisation(n_components, algebra):
+@every_search
+def test_a_limit_too_short_for_a_single_step_still_gives_a_factorisation(n_components, algebra, search):
     X = planted(150, 65, 5, random_state=3).X
-    result = factorize(X, n_components, algebra=algebra, n_init=2, max_time=1e-9, random_state=0)
+    result = factorize(X, n_components, algebra=algebra, search=search, n_init=2, max_time=1e-9, random_state=0)
     assert not result.converged
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
-    assert result.codelength.total == sum(naive.codelength(X, atoms, codes, result.algebra))
+    assert result.codelength.total == sum(naive.codelength(X, atoms, codes, result.algebra, result.bias))
     assert result.n_iter >= 1
 
 
-def test_callbacks_get_every_round():
+@every_search
+@pytest.mark.parametrize("n_components", [17, "mdl"])
+def test_callbacks_get_every_round(search, n_components):
     seen, also = [], []
     X = planted(150, 65, 5, random_state=3).X
-    result = factorize(X, 5, random_state=0, callbacks=[seen.append, also.append])
+    result = factorize(X, n_components, search=search, random_state=0, callbacks=[seen.append, also.append])
     assert tuple(seen) == tuple(also) == result.history
 
 
@@ -274,7 +281,8 @@ def test_a_callback_ends_all_restarts_and_both_algebras():
     assert result.history == tuple(seen)
 
 
-def test_only_true_ends_the_search():
+@every_search
+def test_only_true_ends_the_search(search):
     X = planted(150, 65, 5, random_state=3).X
-    result = factorize(X, 5, random_state=0, callbacks=lambda row: "go on")
+    result = factorize(X, search=search, random_state=0, callbacks=lambda row: "go on")
     assert result.converged

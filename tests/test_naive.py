@@ -64,3 +64,71 @@ def test_no_step_raises_the_error(algebra, triple):
 def test_proximus_ends_at_a_local_optimum(E, number):
     users, atom = naive.rank_one(E, [number >> i & 1 for i in range(E.shape[1])])
     assert naive.proximus_is_local_optimum(E, users, atom)
+
+
+def test_a_priced_row_by_hand():
+    x, atoms, code = bits("110100")[0], bits("111000", "000110"), np.array([1, 0], np.uint8)
+    prices = np.array([1, 2, 3, 4, 5, 6]), np.array([10, 20])
+    assert naive.row_cost(x, atoms, code, "xor", prices) == 3 + 4 + 10
+    assert naive.costs_after(x, atoms, code, "xor", prices).tolist() == [1 + 2 + 4, 3 + 5 + 10 + 20]
+    assert naive.priced_code_row(x, atoms, code, "xor", prices).tolist() == [0, 0]
+    assert naive.priced_code_row(x, atoms, code, "xor", prices, residual_limit=2).tolist() == [1, 0]
+
+
+def test_a_swap_by_hand():
+    """Three bits are wrong with the first atom, two with the second; neither coming nor going gains alone."""
+    x, atoms = bits("111100")[0], bits("110010", "111111")
+    prices, code = (np.ones(6, int), np.ones(2, int)), np.array([1, 0], np.uint8)
+    for algebra in ALGEBRAS:
+        assert naive.costs_after(x, atoms, code, algebra, prices).tolist() == [4, 4 if algebra == "or" else 5]
+        assert naive.swapped(x, atoms, code, algebra, prices).tolist() == [0, 1]
+        assert naive.priced_code_row(x, atoms, code, algebra, prices, swaps=False).tolist() == [1, 0]
+        assert naive.priced_code_row(x, atoms, code, algebra, prices, max_atoms=1).tolist() == [0, 1]
+        assert naive.swapped(x, atoms, 1 - code, algebra, prices) is None
+
+
+def test_a_beam_by_hand():
+    """No atom gains alone, two together mend the row."""
+    x, atoms = bits("111000")[0], bits("110110", "001110", "000001")
+    prices = np.ones(6, int), np.zeros(3, int)
+    assert naive.priced_code_row(x, atoms, np.zeros(3), "xor", prices).tolist() == [0, 0, 0]
+    assert naive.beam_row(x, atoms, prices, 4, 2).tolist() == [1, 1, 0]
+    assert naive.beam_row(x, atoms, prices, 4, 2, max_atoms=1).tolist() == [0, 0, 0]
+    assert naive.beam_row(x, atoms, (prices[0], np.array([2, 1, 0])), 4, 2).tolist() == [0, 0, 0]  # no gain, so none
+
+
+def test_errors_up_to_a_word_are_their_own_fingerprint():
+    one, other = np.zeros(130, np.uint8), np.zeros(130, np.uint8)
+    one[[0, 63]] = 1
+    assert naive.fingerprint(one) == 1 + (1 << 63)
+    other[[64, 65, 128]] = 1
+    assert naive.fingerprint(other) == (1 << 23) + (1 << 24) + (1 << 46)
+    assert naive.fingerprint(one ^ other) == naive.fingerprint(one) ^ naive.fingerprint(other)
+
+
+def test_an_update_together_by_hand():
+    """Both atoms would have the bit, for every row wants it; if both did, no row would have it."""
+    X, codes = bits("1", "1", "1"), bits("11", "11", "10")
+    assert naive.update_together(X, bits("0", "0"), codes, "xor").tolist() == [[1], [0]]
+    assert naive.update_together(X, bits("0", "0"), codes, "or").tolist() == [[1], [0]]
+    # Apart they do not get in each other's way; a tie gives 0.
+    apart = bits("10", "01", "01")
+    assert naive.update_together(X, bits("0", "0"), apart, "xor").tolist() == [[1], [1]]
+    assert naive.update_together(bits("1", "1", "0"), bits("1", "1"), apart, "xor").tolist() == [[1], [0]]
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@given(triple=small)
+def test_counts_and_costs_agree_with_what_they_stand_for(algebra, triple):
+    X, atoms, codes = triple
+    now_wrong = naive.errors(X, atoms, codes, algebra)
+    for k in range(len(atoms)):
+        _, is_open = naive.wanted_and_open(X, atoms, codes, k, algebra)
+        says = is_open & (codes[:, k, np.newaxis] == 1)
+        free, wrong = naive.free_and_wrong(X, atoms, codes, k, algebra)
+        assert free.tolist() == says.sum(axis=0).tolist()
+        assert wrong.tolist() == (says & (now_wrong == 1)).sum(axis=0).tolist()
+    prices = np.arange(1, X.shape[1] + 1), np.arange(len(atoms))
+    for x, code in zip(X, codes, strict=True):
+        after = [naive.row_cost(x, atoms, naive.toggled(code, k), algebra, prices) for k in range(len(atoms))]
+        assert naive.costs_after(x, atoms, code, algebra, prices).tolist() == after

@@ -1,23 +1,37 @@
-"""The README tells the truth: its code runs, and the files and commands it names exist."""
+"""The README and the pages tell the truth: their code runs, and the files and commands they name exist."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+import bitatoms as ba
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
+WITH_CODE = ["README.md", "docs/search.md"]
 
 
-def test_the_code_runs(monkeypatch, tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("page", WITH_CODE)
+def test_the_code_runs(page, monkeypatch, tmp_path):
+    blocks = code_of(page)
     assert blocks
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": "readme"}
+    names = {"__name__": "page"}
     for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"README.md, block {number}", "exec"), names)
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
+
+
+def test_no_page_has_code_that_is_not_run():
+    assert [page for page in PAGES if code_of(page)] == WITH_CODE
+
+
+def code_of(page):
+    """The Python blocks of a page."""
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def test_the_make_targets_exist():
@@ -26,8 +40,25 @@ def test_the_make_targets_exist():
     assert {"demo", "test"} <= {one or other for one, other in named} <= targets
 
 
-def test_the_files_exist():
-    links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", README)
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_exist(page):
+    links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", (ROOT / page).read_text(encoding="utf-8"))
     files = [one or other for one, other in links if "://" not in (one or other)]
-    assert "LICENSE" in files
-    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert page != "README.md" or {"LICENSE", "docs/search.md"} <= set(files)
+    assert [file for file in files if not ((ROOT / page).parent / file).exists()] == []
+
+
+def test_every_move_is_explained():
+    """The page of the search has a row for each move that a history names."""
+    page = (ROOT / "docs/search.md").read_text(encoding="utf-8")
+    explained = {
+        move for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for move in re.findall(r"`([^`]+)`", row)
+    }
+    X = ba.datasets.digits()[0][:150]
+    runs = [
+        ba.factorize(X, search="thorough", random_state=0),
+        ba.factorize(X, search="fast", algebra="or", max_components=20, random_state=0),
+        ba.factorize(X, 4, random_state=0),
+        ba.factorize(X, 20, random_state=0),
+    ]
+    assert {row.move for run in runs for row in run.history} <= explained

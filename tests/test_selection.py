@@ -1,5 +1,6 @@
 """Forward selection: true codelengths, the best round kept, patience, and where it starts and stops."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import bitatoms
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BitMatrix
 from bitatoms.algorithms.block import Block
 from bitatoms.algorithms.coding import coding_rule
 from bitatoms.algorithms.learning import Method, Watch
@@ -16,6 +18,8 @@ from bitatoms.algorithms.selection import Growth, forward_selection
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from strategies import SEEDS, matrices, random_bits
+
+factorize = partial(bitatoms.factorize, search="paper")
 
 METHODS = st.sampled_from(
     [
@@ -226,6 +230,14 @@ def test_where_there_is_nothing_to_explain_no_atoms_are_the_answer(X):
         assert result.atoms.shape == (0, X.shape[1])
         assert len(result.history) == 1
         assert result.converged
+
+
+@pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9))])
+@pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+def test_nor_are_there_atoms_by_any_other_search(X, search):
+    result = bitatoms.factorize(X, search=search, random_state=0)
+    assert result.atoms.shape == (0, 9)
+    assert result.converged
 
 
 def test_no_atoms_at_all_may_be_the_best_answer():

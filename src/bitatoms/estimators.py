@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .algorithms.block import Block
-from .algorithms.coding import CODERS, chosen_coder, coding_rule
+from .algorithms.block import LANES, Block
+from .algorithms.coding import CODERS, coding_rule
 from .algorithms.model import Factorization, Interrupted, reconstruct
+from .algorithms.pricing import codelength_prices
 from .bits import BitMatrix
 from .door import refuse_masked
 from .factorization import factorize
@@ -47,13 +48,17 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     components_ : ndarray of shape (n_components_, n_features), uint8
         The atoms, the one that saves most bits first.
     bias_ : ndarray of shape (n_features,), uint8
-        Added to every sample; all zeros with ``search="paper"``.
+        Added to every sample; all zeros with ``search="paper"`` and for the fewest errors.
     codelength_ : Codelength
         The bits that describe the training data: ``errors``, ``codes``, ``atoms`` and their ``total``.
     history_ : list of Round
-        One row a round: atoms, bits, wrong bits, what changed, iterations, seconds.
+        One row a move: what was done, atoms, bits, wrong bits, what changed, iterations, seconds.
     algebra_ : {"xor", "or"}
         The algebra of the result.
+    codelengths_ : dict
+        The shortest codelength found in each algebra that was tried, in bits.
+    summary_ : str
+        What was found, in words.
     n_components_ : int
         Number of atoms.
     n_iter_ : int
@@ -67,7 +72,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     --------
     >>> import bitatoms as ba
     >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
-    >>> model = ba.BinaryDictionaryLearning(4, coder="exact", n_init=10, random_state=0).fit(X)
+    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
     >>> codes = model.transform(X)
     >>> bool((model.inverse_transform(codes) != X).mean() < 0.03)
     True
@@ -78,7 +83,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_components: int | str = "mdl",
         *,
         algebra: str = "xor",
-        search: str = "paper",
+        search: str = "fast",
         objective: str = "auto",
         update: str = "mob",
         coder: str = "auto",
@@ -153,14 +158,21 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.codelength_ = result.codelength
         self.history_ = list(result.history)
         self.algebra_ = result.algebra
+        self.codelengths_ = dict(result.codelengths)
+        self.summary_ = result.summary()
         self.n_components_ = result.atoms.n_rows
         self.n_iter_ = result.n_iter
         # Share of the training samples in which a feature is wrong or an atom used, never quite 0 or 1.
         n_samples = result.codes.n_rows
         self._wrong_share = (result.wrong + 0.5) / (n_samples + 1)
         self._use_share = (result.codes.column_weights() + 0.5) / (n_samples + 1)
-        self._coder = chosen_coder(self.coder)
-        self._rule = coding_rule(self._coder, self.algebra_, self.max_atoms_per_sample, self.residual_limit)
+        self._coder = result.coder
+        prices = None
+        if self._coder in ("mdl", "beam"):  # frozen at what they are at the end of fit
+            lanes = -(-self.n_components_ // LANES) * LANES
+            prices = codelength_prices(n_samples, result.wrong, result.codes.column_weights(), lanes)
+        limits = self.max_atoms_per_sample, self.residual_limit
+        self._rule = coding_rule(self._coder, self.algebra_, *limits, prices)
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """The atoms that each sample uses: codes of shape (n_samples, n_components_), uint8.

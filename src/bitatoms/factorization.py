@@ -27,7 +27,7 @@ def factorize(
     n_components: int | str = "mdl",
     *,
     algebra: str = "xor",
-    search: str = "paper",
+    search: str = "fast",
     objective: str = "auto",
     update: str = "mob",
     coder: str = "auto",
@@ -55,50 +55,60 @@ def factorize(
     X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
         A table of 0 and 1, a sample a row.
     n_components : int or "mdl", default="mdl"
-        How many atoms; "mdl" chooses the number with the shortest codelength by forward selection (Algorithm 5).
+        How many atoms; "mdl" finds the number with the shortest codelength. With a number, "fast" and "thorough" give
+        exactly so many atoms that are used, fewer only where the data has no use for more, with a warning.
     algebra : {"xor", "or", "auto"}, default="xor"
         How the atoms of a sample are put together; "auto" tries both and keeps the shorter codelength.
-    search : {"paper"}, default="paper"
-        "paper": the methods as published, mistakes mended.
+    search : {"fast", "thorough", "paper"}, default="fast"
+        "fast": atoms are grown, fitted together and dropped by what they do to the codelength (see docs/search.md);
+        "thorough": the same for about six times as long, with more starts, beam coding and shakes; "paper": the
+        methods as published, mistakes mended.
     objective : {"auto", "codelength", "errors"}, default="auto"
-        What is made small: the codelength with ``n_components="mdl"``, the wrong bits with a number.
+        What is made small: "auto" is the codelength with ``n_components="mdl"``, the wrong bits with a number.
     update : {"mob", "k-prox"}, default="mob"
         How atoms are learned: the Method of Binary Directions, each atom the majority of its samples (Section
-        III-B), or K-PROX, each atom and its samples together by Proximus (Section III-C). With ``coder="exact"``,
-        "mob" becomes the exact step: each feature takes the best of all columns of the atoms.
-    coder : {"auto", "bmp", "greedy", "exact"}, default="auto"
-        How codes are found: "bmp", Binary Matching Pursuit with the paper's association accuracy (the default);
+        III-B), one after the other with ``search="paper"`` and all together otherwise; or, with ``search="paper"``,
+        K-PROX, each atom and its samples together by Proximus (Section III-C). With ``coder="exact"``, "mob" becomes
+        the exact step: each feature takes the best of all columns of the atoms.
+    coder : {"auto", "bmp", "greedy", "exact", "mdl", "beam"}, default="auto"
+        How codes are found, in the search and in ``transform``; "auto" is what the search implies. With
+        ``search="paper"``: "bmp" (the default), Binary Matching Pursuit with the paper's association accuracy;
         "greedy", by plain gain, which is better almost everywhere; "exact", the best of all codes, for up to 16 atoms.
+        For the codelength with the other searches: "mdl" (the default of "fast"), by bits of codelength gained, one
+        atom swapped for another where that helps; "beam" (of "thorough"), several ways to a code at a time.
+        For the fewest errors they code exactly up to 16 atoms and greedily above.
     init : {"auto", "samples", "bernoulli", "spread", "greedy"}, array of atoms, or pair (atoms, codes), default="auto"
         Where the atoms start: "samples", rows drawn at random, distinct and not zero; "bernoulli", random bits;
         "spread", rows far from each other; "greedy", one atom after the other, each fitted to what those before it
-        leave, which takes longer and ends with the fewest wrong bits; or as given. "auto" is "samples", as in the
-        paper, and "greedy" with ``coder="exact"``.
+        leave, which takes longer and ends with the fewest wrong bits; or as given. "auto" lets "fast" and "thorough"
+        try several starts; with "paper" it is "samples", and "greedy" with ``coder="exact"``.
     init_density : float, default=0.5
         Share of ones with ``init="bernoulli"``.
     n_init : int or "auto", default="auto"
         Number of starts, of which the best is kept; "auto" is 1.
     start_components : int or "auto", default="auto"
-        Where "mdl" starts, and so the fewest atoms it ends with; "auto" is 16, as in the paper, or 1 with
-        ``coder="exact"``. For a table of few patterns start at 1.
+        How many atoms "mdl" starts with. "auto" tries several numbers; with ``search="paper"`` it is 16, as in the
+        paper, or 1 with ``coder="exact"``, and the fewest atoms it ends with.
     max_components : int, optional
-        Where "mdl" must stop.
+        The most atoms that "mdl" may end with.
     patience : int, None or "auto", default="auto"
-        "mdl" stops after so many rounds in a row without a shorter codelength. "auto" is 1, as in the paper; None
-        goes on to ``max_components``.
+        "mdl" stops after so many rounds in a row without a shorter codelength (with "fast" and "thorough": one that
+        gains next to nothing counts as without). "auto" is 3, and 1 with ``search="paper"``, as in the paper; None goes
+        on to ``max_components`` with "paper", to ``max_iter`` otherwise.
     max_atoms_per_sample : int, optional
         A sample that uses so many atoms may only drop atoms (the limit h_max of Algorithm 3).
     residual_limit : int, default=0
         A sample with so few wrong bits is not coded further (w_max of Algorithm 3).
     max_iter : int, default=1000
-        Most steps of learning with one number of atoms; learning converges exactly, mostly in 5 to 40.
+        Most rounds of the search; with ``search="paper"``, most steps of learning with one number of atoms, which
+        converges exactly, mostly in 5 to 40.
     max_time : float, optional
-        Seconds after which the search ends with the best it has, looked at after each step. The result then depends
-        on the machine.
+        Seconds after which the search ends with the best it has, looked at after each round or step. The result then
+        depends on the machine.
     n_jobs : int, optional
         Threads: None is 1, -1 all processors. The result is the same for any number.
     verbose : int, default=0
-        Above 0, tell each round on the standard error (by the logger "bitatoms").
+        Above 0, tell each move on the standard error, and in the end what was found (by the logger "bitatoms").
     callbacks : callable or list of callables, optional
         Called with each new row of the history, a Round; one that returns True ends the search.
     binarize : float, optional
@@ -122,7 +132,7 @@ def factorize(
     --------
     >>> import bitatoms as ba
     >>> data = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0)
-    >>> result = ba.factorize(data.X, 4, coder="exact", n_init=10, random_state=0)
+    >>> result = ba.factorize(data.X, random_state=0)
     >>> result.atoms.shape, result.codes.shape
     ((4, 40), (300, 4))
     >>> bool((result.reconstruct().to_dense() == data.clean).all())

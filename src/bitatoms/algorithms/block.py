@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 
 Words = NDArray[np.uint64]
-_LANES = 16  # atoms are coded so many at a time
+LANES = 16  # atoms are coded so many at a time
 ROW_COST = 50.0  # nanoseconds of a light pass, a row
 _WIDEST_SHORT = 32767  # gains of rows up to this wide fit in 16 bits
 
@@ -36,11 +36,19 @@ class Change:
         return bool(self.codes or self.atoms or self.errors)
 
 
+class Kept(NamedTuple):
+    """A state of a block."""
+
+    atoms: Words
+    codes: Words
+
+
 class Block:
     """Samples, their codes and errors, and the atoms they are coded with.
 
-    The one mutable thing in learning. Its operations keep ``errors = data - codes * atoms`` in the algebra, and
-    remember which rows and atoms are *stale*, so that nothing is computed twice that cannot have changed.
+    The one mutable thing in learning. Its operations keep ``errors = data + bias + codes * atoms`` (sums are XOR, the
+    product is in the algebra), and remember which rows and atoms are *stale*, so that nothing is computed twice that
+    cannot have changed.
 
     Parameters
     ----------
@@ -51,22 +59,30 @@ class Block:
     covers : bool or None
         True for the OR algebra.
     workers : Workers
+    bias : BitMatrix of shape (1, m), optional
     """
 
     def __init__(
-        self, data: BitMatrix, atoms: BitMatrix, codes: BitMatrix | None, covers: bool | None, workers: Workers
+        self,
+        data: BitMatrix,
+        atoms: BitMatrix,
+        codes: BitMatrix | None,
+        covers: bool | None,
+        workers: Workers,
+        bias: BitMatrix | None = None,
     ) -> None:
         n, n_words = data.words.shape
         self.n_features = data.n_cols
         self.covers: Covers = True if covers else None
         self.workers = workers
+        self.bias = BitMatrix.zeros(1, data.n_cols) if bias is None else bias
         if codes is None:
             codes = BitMatrix.zeros(n, atoms.n_rows)
         masks = np.zeros((n if covers else 0, n_words), np.uint64)
         self.rows = Rows(
-            errors=data.words.copy(),
-            codes=codes.words.copy(),
-            users=codes.T.words.copy(),
+            errors=data.words ^ self.bias.words,
+            codes=(own_codes := codes.words.copy()),
+            users=transposed(own_codes, atoms.n_rows),
             covered=masks,
             twice=masks.copy(),
             stale=np.ones(n, np.uint8),
@@ -79,7 +95,7 @@ class Block:
     def tables(self, atoms: Words) -> Atoms:
         """Tables for these atoms, not filled in yet."""
         p = len(atoms)
-        lanes = -(-p // _LANES) * _LANES
+        lanes = -(-p // LANES) * LANES
         gains = np.int16 if not self.covers and self.n_features <= _WIDEST_SHORT else np.int32
         return Atoms(
             words=atoms,
@@ -123,6 +139,10 @@ class Block:
         packing.row_weights(self.rows.users, counts)
         return counts
 
+    def serving(self) -> NDArray[np.bool_]:
+        """Which atoms some row uses and that are not all zeros."""
+        return (self.uses() > 0) & (self.weights() > 0)
+
     def wrong(self) -> NDArray[np.int64]:
         """In how many rows each bit is wrong."""
         n_words = self.rows.errors.shape[1]
@@ -134,22 +154,38 @@ class Block:
 
         return reduce(np.add, self.each_block(count, 2.0 * n_words))
 
-    def mendable_bits(self, row: int) -> Words:
-        """The wrong bits of a row that one more atom could mend: under OR those that no atom covers."""
-        errors = self.rows.errors[row]
-        return errors & ~self.rows.covered[row] if self.covers else errors.copy()
+    def mendable_bits(self, rows: NDArray[np.intp]) -> Words:
+        """The wrong bits of these rows that one more atom could mend: under OR those that no atom covers."""
+        errors = self.rows.errors[rows]
+        return errors & ~self.rows.covered[rows] if self.covers else errors
+
+    def mendable_column(self, features: NDArray[np.intp]) -> Words:
+        """The rows in which each of these features is wrong and one more atom could mend it: bits, a feature a row."""
+        rows = np.zeros((len(features), self.rows.users.shape[1]), np.uint64)
+        for i, feature in enumerate(features.tolist()):
+            place, shift = feature >> 6, np.uint64(feature & 63)
+            column = self.rows.errors[:, place] >> shift
+            if self.covers:
+                column &= ~(self.rows.covered[:, place] >> shift)
+            column &= np.uint64(1)
+            rows[i] = BitMatrix.from_dense(column.astype(np.uint8)[np.newaxis]).words[0]
+        return rows
 
     def mendable_rows(self, rule: Rule) -> NDArray[np.intp]:
         """Rows that have such a bit and may use one more atom."""
         able = np.empty(self.n_rows, np.bool_)
-        words.mendable(self.rows, rule.covers, rule.max_atoms, able)
+        words.mendable(self.rows, rule.covers, rule.max_atoms, rule.residual_limit, able)
         return np.flatnonzero(able)
 
     def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
-        """The same data with other atoms and codes."""
-        data = self.rows.errors.copy()
-        self.add_product(data)
-        return Block(BitMatrix.trusted(data, self.n_features), atoms, codes, self.covers, self.workers)
+        """The same data and bias with other atoms and codes."""
+        return Block(self.data(), atoms, codes, self.covers, self.workers, self.bias)
+
+    def data(self) -> BitMatrix:
+        """The samples themselves."""
+        words = self.rows.errors ^ self.bias.words
+        self.add_product(words)
+        return BitMatrix.trusted(words, self.n_features)
 
     def rate(self, atoms: Words) -> NDArray[np.int64]:
         """How many wrong bits each of these would take away as one more atom, used where it helps."""
@@ -169,9 +205,8 @@ class Block:
 
     def codelength(self, wrong: NDArray[np.int64]) -> Codelength:
         """Bits that describe the data by these atoms and codes, of which so many rows have each bit wrong."""
-        weights = np.empty(self.n_atoms, np.int64)
-        packing.row_weights(self.atoms.words, weights)
-        return codelength_from_counts(self.n_rows, self.n_features, wrong, self.uses(), weights)
+        shape = self.n_rows, self.n_features
+        return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), self.bias.count())
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """For the atoms first..last and each bit, their users in whose row no other atom decides it, and those of
@@ -203,6 +238,12 @@ class Block:
             return counts
 
         return reduce(np.add, self.each_block(count, ROW_COST))
+
+    def weights(self) -> NDArray[np.int64]:
+        """How many ones each atom has."""
+        counts = np.empty(self.n_atoms, np.int64)
+        packing.row_weights(self.atoms.words, counts)
+        return counts
 
     # What the algorithms do to the atoms.
 
@@ -240,11 +281,23 @@ class Block:
         """Take these atoms out, and out of the codes."""
         self.flip(np.where(gone[:, np.newaxis], self.atoms.words, np.uint64(0)))
         users = self.rows.users[~gone]
-        codes = BitMatrix.trusted(users.copy(), self.n_rows).T.words.copy()
-        self.rows = self.rows._replace(users=users, codes=codes)
+        self.rows = self.rows._replace(users=users, codes=transposed(users, self.n_rows))
         self._rooms.clear()
         self.atoms = self.tables(self.atoms.words[~gone])
+
+    def keep(self) -> Kept:
+        """The state as it is, to go back to."""
+        return Kept(self.atoms.words.copy(), self.rows.codes.copy())
+
+    def go_back(self, kept: Kept) -> None:
+        """Be as it was when that was kept, with as many atoms as now."""
+        self.add_product(self.rows.errors)
+        self.atoms.words[:] = kept.atoms
+        self.rows.codes[:] = kept.codes
+        self.add_product(self.rows.errors)
+        self.rows = self.rows._replace(users=transposed(self.rows.codes, self.n_atoms))
         self.cover()
+        self.forget_clean()
 
     # What the operations on a block need.
 
@@ -268,3 +321,10 @@ class Block:
 def coded(parts: list[tuple[int, int]]) -> Change:
     """What coding changed, from the codes and errors changed in each block."""
     return Change(codes=sum(codes for codes, _ in parts), errors=sum(errors for _, errors in parts))
+
+
+def transposed(words: Words, n_cols: int) -> Words:
+    """Rows of so many bits, packed, as columns."""
+    out = np.zeros((n_cols, -(-len(words) // 64)), np.uint64)
+    packing.transpose(words, len(words), n_cols, np.empty(64, np.uint64), out)
+    return out

@@ -23,8 +23,10 @@ from .exact import code_exactly
 
 NO_LIMIT = 1 << 60
 MOST_EXACT_ATOMS = 16
-_LEAST_WIDTH, _MOST_WIDTH = 8, 32  # of a beam
-_WIDTH_TIMES_ATOMS = 1024
+FEW_FOR_BEAM = 128  # atoms for which a beam may be wide
+_NARROW = 4  # the width of a beam, where there are more
+_LEAST_WIDTH, _MOST_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # and where there are few
+_FAR_MORE, _WIDER = 3, 8  # rows that cost so many times the average then get a beam so many times as wide
 
 
 def coding_rule(
@@ -43,39 +45,39 @@ def coding_rule(
 
 
 def code(block: Block, rule: Rule) -> Change:
-    """Code the rows greedily from the codes they have; only rows that can change are looked at."""
+    """Code the rows greedily from the codes they have; without prices, only rows that can change are looked at."""
     if block.n_atoms == 0:
         return Change()
-    if rule.prices is None:
-        _refresh_tables(block)
-        return code_stale(block, block.atoms, rule)
-    block.rows.stale[:] = 1
-    change = code_stale(block, priced(block, block.atoms, rule.prices), rule)
-    block.forget_clean()
-    return change
-
-
-def code_stale(block: Block, tables: Atoms, rule: Rule) -> Change:
-    """Code the stale rows greedily with these tables."""
+    if rule.prices is not None:
+        return _code_at_prices(block, rule, afresh=False)
+    _refresh_tables(block)
 
     def code(start: int, stop: int) -> tuple[int, int]:
-        return coding.code_rows(block.rows, tables, rule, start, stop, coding_scratch(block.rows, tables))
+        scratch = coding_scratch(block.rows, block.atoms)
+        return coding.code_rows(block.rows, block.atoms, rule, start, stop, scratch)
 
     return coded(block.each_block(code, _code_cost(block)))
 
 
 def code_afresh(block: Block, rule: Rule) -> Change:
     """Code the rows greedily from nothing, and keep that where it costs less than the code they have."""
+    return _code_at_prices(block, rule, afresh=True)
+
+
+def _code_at_prices(block: Block, rule: Rule, afresh: bool) -> Change:
+    """Code all rows greedily at prices."""
     if block.n_atoms == 0:
         return Change()
     assert rule.prices is not None
     tables = priced(block, block.atoms, rule.prices)
 
     def code(start: int, stop: int) -> tuple[int, int]:
-        scratch, kept = coding_scratch(block.rows, tables), coding_scratch(block.rows, tables)
-        return coding.recode_rows(block.rows, tables, rule, start, stop, scratch, kept)
+        scratch, rows = coding_scratch(block.rows, tables), np.arange(start, stop)
+        had = np.empty((1, block.rows.codes.shape[1]), np.uint64), np.empty((1, block.rows.errors.shape[1]), np.uint64)
+        more = np.zeros(block.n_features, np.int64), np.zeros(block.n_atoms, np.int64)
+        return coding.code_at_prices(block.rows, tables, rule, rows, afresh, *had, *more, scratch)
 
-    change = coded(block.each_block(code, 4 * _code_cost(block)))
+    change = coded(block.each_block(code, (4 if afresh else 1) * _code_cost(block)))
     block.forget_clean()
     return change
 
@@ -83,24 +85,39 @@ def code_afresh(block: Block, rule: Rule) -> Change:
 def code_by_beam(block: Block, rule: Rule) -> Change:
     """Code the rows by beam from nothing, and keep that where it costs less than the code they have.
 
-    Under OR, where one toggle at a time seldom gets stuck, by ``code_afresh``.
+    With few atoms, rows that then still cost far more than most are coded by a wider beam. Under OR, where one toggle
+    at a time seldom gets stuck, this is ``code_afresh``.
     """
     if rule.covers or block.n_atoms == 0:
         return code_afresh(block, rule)
     assert rule.prices is not None
-    width = min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // block.n_atoms))
     tables = priced(block, block.atoms, rule.prices)
+    block.rows.stale[:] = 1
+    if block.n_atoms > FEW_FOR_BEAM:
+        change = _code_stale_by_beam(block, tables, rule, _NARROW, 2)
+    else:
+        width = min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // block.n_atoms))
+        change = _code_stale_by_beam(block, tables, rule, width, 3)
+        costs = np.empty(block.n_rows, np.int64)
+        beam.price_rows(block.rows, rule.prices, costs)
+        block.rows.stale[:] = costs * block.n_rows > _FAR_MORE * int(costs.sum())
+        change += _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
+    block.forget_clean()
+    return change
+
+
+def _code_stale_by_beam(block: Block, tables: Atoms, rule: Rule, width: int, patience: int) -> Change:
+    """Code the stale rows by a beam of this width, done after so many levels without a better way."""
     prints = np.empty(block.n_atoms, np.uint64)
     beam.fingerprint_atoms(block.atoms.words, prints)
 
     def code(start: int, stop: int) -> tuple[int, int]:
         scratch, kept = coding_scratch(block.rows, tables), coding_scratch(block.rows, tables)
         ways = beam_room(block.rows, tables, width)
-        return beam.beam_rows(block.rows, tables, rule, prints, start, stop, ways, scratch, kept)
+        return beam.beam_rows(block.rows, tables, rule, prints, patience, start, stop, ways, scratch, kept)
 
-    change = coded(block.each_block(code, 10 * width * _code_cost(block)))
-    block.forget_clean()
-    return change
+    share = float(block.rows.stale.mean()) if block.n_rows else 0.0
+    return coded(block.each_block(code, 10 * width * share * _code_cost(block)))
 
 
 def priced(block: Block, atoms: Atoms, prices: Prices) -> Atoms:
@@ -167,8 +184,3 @@ CODERS: dict[str, Callable[[Block, Rule], Change]] = {
     "mdl": code,
     "beam": _code_and_beam,
 }
-
-
-def chosen_coder(coder: str) -> str:
-    """The coder that is meant: "auto" is the paper's."""
-    return "bmp" if coder == "auto" else coder

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.cpu import exact, packing
+from ..kernels.cpu import exact
 from ..kernels.tables import Rule, coding_scratch
-from .block import ROW_COST, Block, Change, coded
+from .block import ROW_COST, Block, Change, coded, transposed
 
 
 def code_exactly(block: Block, rule: Rule) -> Change:
@@ -36,9 +36,7 @@ def update_exactly(block: Block) -> Change:
         return Change()
     before = block.rows.errors.copy()
     block.add_product(block.rows.errors)
-    columns = np.zeros((block.n_features, -(-block.n_rows // 64)), np.uint64)
-    packing.transpose(block.rows.errors, block.n_rows, block.n_features, np.empty(64, np.uint64), columns)
-    old = block.atoms.words.copy()
+    columns = transposed(block.rows.errors, block.n_features)
 
     def choose(start: int, stop: int) -> int:
         scores = np.empty(1 << block.n_atoms, np.int32)
@@ -47,5 +45,5 @@ def update_exactly(block: Block) -> Change:
     flipped = block.workers.over_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
     block.add_product(block.rows.errors)
     block.cover()
-    block.atoms.changed[:] |= (old != block.atoms.words).any(axis=1)
+    block.forget_clean()
     return Change(atoms=sum(flipped), errors=int(np.bitwise_count(before ^ block.rows.errors).sum()))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import words
+from ..kernels.tables import Prices
 from ..parallel import Workers
-from .atoms import update_each
+from .atoms import update_together
 from .block import Block
 from .coding import code, coding_rule
 from .proximus import append_rank_one
@@ -43,20 +43,21 @@ def start_factors(
         atoms = spread(data, wanted, random, workers)
     else:
         atoms = greedy(data, wanted, covers, random, workers)
-    if atoms.n_rows < wanted and not by_mdl:
-        _warn(
+    if atoms.n_rows < wanted and not by_mdl and settings.search == "paper":
+        warn(
             f'init="{settings.init}" finds only {atoms.n_rows} different atoms in X, and {wanted} were asked for: '
             f'{atoms.n_rows} are learned. init="bernoulli" starts from any number'
         )
     return atoms, None
 
 
-def _warn(message: str) -> None:
-    """Warn at the line of the user's that called the package; before Python 3.12, at the one that called factorize."""
-    where: dict[str, Any] = {"stacklevel": 6}
-    if sys.version_info >= (3, 12):
-        where = {"skip_file_prefixes": (str(Path(__file__).parents[1]),)}
-    warnings.warn(message, UserWarning, **where)
+def warn(message: str) -> None:
+    """Warn at the line of the user's that called the package."""
+    package = str(Path(__file__).parents[1])
+    depth = 1
+    while sys._getframe(depth).f_code.co_filename.startswith(package):
+        depth += 1
+    warnings.warn(message, UserWarning, stacklevel=depth + 1)
 
 
 def _given(data: BitMatrix, settings: Settings, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
@@ -129,8 +130,10 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
     atoms = data[np.array(chosen, np.intp)]
     for _ in range(_LLOYD_ROUNDS):
         block = Block(data, atoms, None, None, workers)
-        code(block, coding_rule("greedy", "xor", max_atoms=1))
-        update_each(block)
+        # At a price of one a bit, as the kernels of the search code: no others need be compiled for a start.
+        prices = Prices(np.ones(data.n_cols, np.int32), np.zeros(len(block.atoms.weights), np.int32))
+        code(block, coding_rule("mdl", "xor", max_atoms=1, prices=prices)._replace(swaps=False))
+        update_together(block)
         atoms = block.factors()[0]
     return atoms
 

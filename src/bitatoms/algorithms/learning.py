@@ -37,6 +37,7 @@ class Snapshot:
 
     atoms: BitMatrix
     codes: BitMatrix
+    bias: BitMatrix
     codelength: Codelength
     wrong: NDArray[np.int64]
 
@@ -54,18 +55,22 @@ class Watch:
     callbacks: Sequence[Callable[[Round], object]] = ()
     start: int = 1
     algebra: str = "xor"
+    fewest: int = 0  # atoms, all used, that a state must have to be the best,
+    most: int | None = None  # and may have
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = None
     cut_by: str | None = None
     started: float = field(default_factory=time.perf_counter)
+    _best_rank: tuple[int, int] = (0, 0)
 
-    def record(self, block: Block, change: Change, iterations: int) -> None:
+    def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
         """Add a round to the history, and keep its state if it is the best so far."""
         wrong = block.wrong()
         length = block.codelength(wrong)
         wrong_bits = int(wrong.sum())
         row = Round(
             round=len(self.history) + 1,
+            move=move,
             atoms=block.n_atoms,
             bits=length.total,
             bits_errors=length.errors,
@@ -81,17 +86,25 @@ class Watch:
             seconds=time.perf_counter() - self.started,
         )
         self.history.append(row)
-        if self.best is None or (
-            length.total < self.best.codelength.total if self.by_codelength else wrong_bits <= self.best.wrong_bits
-        ):
-            self.best = Snapshot(*block.factors(), length, wrong)
+        rank = self._misfit(block), length.total if self.by_codelength else wrong_bits
+        if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
+            self.best, self._best_rank = Snapshot(*block.factors(), block.bias, length, wrong), rank
         logger.info(
-            "%s, start %d, round %d: %d atoms, %d bits, %d bits wrong", self.algebra, self.start, *row[:3], wrong_bits
+            "%s, start %d, round %d, %s: %d atoms, %d bits, %d bits wrong",
+            self.algebra,
+            self.start,
+            *row[:4],
+            wrong_bits,
         )
         for callback in self.callbacks:
             answer = callback(row)
             if isinstance(answer, (bool, np.bool_)) and answer:
                 self.cut_by = "callback"
+
+    def _misfit(self, block: Block) -> int:
+        """How many atoms there are too many or, of those that serve a row, too few."""
+        excess = 0 if self.most is None else max(0, block.n_atoms - self.most)
+        return excess + (max(0, self.fewest - int(block.serving().sum())) if self.fewest else 0)
 
     def is_cut(self) -> bool:
         """Whether the search should stop before it is done."""

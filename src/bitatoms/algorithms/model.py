@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,9 +16,11 @@ from ..mdl import Codelength
 
 
 class Round(NamedTuple):
-    """One row of the history: a step of learning, or, in forward selection, all steps with one number of atoms."""
+    """One row of the history: a move of the search. With the paper's, a step of learning, or, in forward selection, all
+    steps with one number of atoms."""
 
     round: int
+    move: str  # what was done
     atoms: int
     bits: int  # the codelength, and its three parts
     bits_errors: int
@@ -44,17 +47,24 @@ class Factorization:
     codes : BitMatrix of shape (n_samples, n_atoms)
         The atoms that each sample uses.
     bias : ndarray of shape (n_features,), uint8
-        Added to every sample; all zeros under ``search="paper"``.
+        Added to every sample. All zeros, unless ``search`` is "fast" or "thorough", the codelength is what is made
+        small, and a bias makes it smaller.
     algebra : {"xor", "or"}
         How the atoms of a sample are put together.
     codelength : Codelength
         Bits that describe the data, in three parts.
     history : tuple of Round
-        One row a round.
+        One row a move.
     wrong : ndarray of shape (n_features,), int64
         In how many samples each feature is wrong.
     ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
         What ended the search.
+    coder : str
+        How samples are coded with these atoms, by name.
+    codelengths : dict
+        The shortest codelength found, in bits, in each algebra that was tried.
+    bits_without : int
+        Bits that describe the data without any atom.
     """
 
     atoms: BitMatrix
@@ -65,6 +75,9 @@ class Factorization:
     history: tuple[Round, ...] = field(repr=False)
     wrong: NDArray[np.int64] = field(repr=False)
     ended: str = "converged"
+    coder: str = "greedy"
+    codelengths: Mapping[str, int] = field(default_factory=dict, repr=False)
+    bits_without: int | None = field(default=None, repr=False)
 
     @property
     def converged(self) -> bool:
@@ -96,6 +109,23 @@ class Factorization:
     def n_zero(self) -> int:
         """Atoms without a single one."""
         return int((~self.atoms.words.any(axis=1)).sum())
+
+    def summary(self) -> str:
+        """What was found, in words."""
+        n, m, bits = self.codes.n_rows, self.atoms.n_cols, self.codelength.total
+        used = f"{self.atoms.n_rows} atoms" if self.atoms.n_rows != 1 else "1 atom"
+        lines = [f"{used} ({self.algebra.upper()}) describe {n} samples of {m} features in {bits} bits"]
+        if self.bits_without:
+            share = 1 - bits / self.bits_without
+            lines[0] += f", {share:.1%} fewer than without atoms" if share > 0 else ", no fewer than without atoms"
+        wrong = self.wrong_bits / max(1, n * m)
+        lines.append(f"{wrong:.2%} of the cells are wrong; a sample uses {self.codes.count() / max(1, n):.1f} atoms")
+        if self.bias.any():
+            lines.append(f"{int(self.bias.sum())} features belong to every sample (the bias)")
+        for algebra, others in self.codelengths.items():
+            if algebra != self.algebra:
+                lines.append(f"{algebra.upper()} needs {others} bits, {others - bits} more")
+        return ".\n".join(lines) + "."
 
     def reconstruct(self) -> BitMatrix:
         """The product of codes and atoms, with the bias."""

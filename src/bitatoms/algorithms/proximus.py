@@ -22,7 +22,7 @@ def append_rank_one(block: Block, rule: Rule, random: np.random.Generator, n_see
     able = block.mendable_rows(rule)
     if len(able) == 0:
         return False
-    seeds = np.array([block.mendable_bits(int(able[random.integers(len(able))])) for _ in range(n_seeds)])
+    seeds = block.mendable_bits(able[[random.integers(len(able)) for _ in range(n_seeds)]])
     best = 0 if n_seeds == 1 else int(np.argmax(block.rate(seeds)))
     grow(block, seeds[best], rule)
     return True

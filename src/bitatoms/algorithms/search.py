@@ -13,38 +13,59 @@ from ..mdl import string_bits
 from ..parallel import Workers
 from .block import Block
 from .coding import coding_rule
-from .initial import start_factors
-from .learning import Method, Watch, learn
+from .descent import explore
+from .fixed import fewest_errors
+from .initial import start_factors, warn
+from .learning import Method, Watch, learn, logger
 from .model import Factorization, Interrupted
+from .moves.drop import savings
+from .pricing import Aim
 from .selection import Growth, forward_selection
 from .settings import Settings
 
-_ATOMS_AT_A_TIME = 64
+_THOROUGH_EFFORT = 4  # times as many trials for a fixed number of atoms
 
 
 def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator) -> Factorization:
     """The best factorisation over the algebras asked for and the restarts."""
     deadline = float("inf") if settings.max_time is None else time.perf_counter() + settings.max_time
     best: Factorization | None = None
+    codelengths: dict[str, int] = {}
+    without = int(string_bits(data.n_rows, data.column_weights()).sum())
     for algebra in settings.algebras:
         winner: Factorization | None = None
         for start in range(settings.n_init):
-            watch = Watch(settings.by_codelength, deadline, settings.callbacks, start + 1, algebra)
+            watch = Watch(
+                settings.by_codelength, deadline, settings.callbacks, start + 1, algebra, settings.plan.fewest,
+                settings.plan.most,
+            )  # fmt: skip
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             try:
                 block, converged = _one_start(data, settings, watch, workers, own_random)
-                result = _finish(watch, block, watch.cut_by or ("converged" if converged else "max_iter"))
+                result = _finish(
+                    watch, block, settings.coder, watch.cut_by or ("converged" if converged else "max_iter")
+                )
             except KeyboardInterrupt:
-                result = _salvage(data, watch, workers)
-                raise Interrupted(_better(best, _better(winner, result, settings.by_codelength), True)) from None
+                winner = _better(winner, _salvage(data, watch, settings.coder, workers), settings.by_codelength)
+                if winner is not None:
+                    codelengths[algebra] = winner.codelength.total
+                best = _better(best, winner, True)
+                raise Interrupted(best and replace(best, codelengths=codelengths, bits_without=without)) from None
             winner = _better(winner, result, settings.by_codelength)
             if watch.cut_by:
                 break
+        if winner is not None:
+            codelengths[algebra] = winner.codelength.total
         best = _better(best, winner, True)
         if watch.cut_by:
             break
     assert best is not None  # every start records a round
-    return replace(best, ended=watch.cut_by) if watch.cut_by else best
+    best = replace(best, ended=watch.cut_by or best.ended, codelengths=codelengths, bits_without=without)
+    logger.info("%s", best.summary())
+    wanted, n_atoms = settings.n_components, best.atoms.n_rows
+    if settings.search != "paper" and wanted != "mdl" and best.ended == "converged" and n_atoms < wanted:
+        warn(f"{wanted} atoms were asked for, and X has no use for more than {n_atoms}: {n_atoms} are learned")
+    return best
 
 
 def _better(first: Factorization | None, second: Factorization | None, by_codelength: bool) -> Factorization | None:
@@ -60,6 +81,8 @@ def _one_start(
     data: BitMatrix, settings: Settings, watch: Watch, workers: Workers, random: np.random.Generator
 ) -> tuple[Block, bool]:
     """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
+    if settings.search != "paper":
+        return _search_widely(data, settings, watch, workers, random), True
     rule = coding_rule(settings.coder, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
     method = Method(settings.coder, settings.update, rule, settings.max_iter)
     atoms, codes = start_factors(data, settings, rule.covers, workers, random)
@@ -70,7 +93,23 @@ def _one_start(
     return block, learn(block, method, watch)
 
 
-def _finish(watch: Watch, block: Block | None, ended: str) -> Factorization | None:
+def _search_widely(
+    data: BitMatrix, settings: Settings, watch: Watch, workers: Workers, random: np.random.Generator
+) -> Block:
+    """The fast and the thorough search, for the shortest codelength or, with a fixed number of atoms, few errors."""
+    aim = Aim(settings.by_codelength, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
+    given = None
+    if not (isinstance(settings.init, str) and settings.init == "auto"):
+        given = start_factors(data, settings, covering(watch.algebra), workers, random)
+    if settings.by_codelength:
+        return explore(data, given, aim, settings.plan, watch, workers, random)
+    assert isinstance(settings.n_components, int)
+    effort = _THOROUGH_EFFORT if settings.search == "thorough" else 1
+    limit = settings.max_iter
+    return fewest_errors(data, given, settings.n_components, aim, effort, limit, watch, workers, random)
+
+
+def _finish(watch: Watch, block: Block | None, coder: str, ended: str) -> Factorization | None:
     """The best state of a search, its atoms in order of the bits they save.
 
     ``block`` is the last state, which often is the best one too; without it the atoms stay in the order they have.
@@ -80,42 +119,29 @@ def _finish(watch: Watch, block: Block | None, ended: str) -> Factorization | No
         return None
     atoms, codes = best.atoms, best.codes
     if block is not None:
-        if block.factors() != (atoms, codes):
-            block = block.with_factors(atoms, codes)
-        order = np.argsort(-saved_bits(block), kind="stable")
+        if block.factors() != (atoms, codes) or block.bias != best.bias:
+            block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
+        order = np.argsort(-savings(block, Aim(True, watch.algebra)), kind="stable")
         atoms, codes = atoms[order], codes.T[order].T
     return Factorization(
         atoms=atoms,
         codes=codes,
-        bias=np.zeros(atoms.n_cols, np.uint8),
+        bias=best.bias.to_dense()[0],
         algebra=watch.algebra,
         codelength=best.codelength,
         history=tuple(watch.history),
         wrong=best.wrong,
         ended=ended,
+        coder=coder,
     )
 
 
-def _salvage(data: BitMatrix, watch: Watch, workers: Workers) -> Factorization | None:
+def _salvage(data: BitMatrix, watch: Watch, coder: str, workers: Workers) -> Factorization | None:
     """What an interrupted search has found; at a second Ctrl-C, without putting its atoms in order."""
     best = watch.best
     try:
-        block = None if best is None else Block(data, best.atoms, best.codes, covering(watch.algebra), workers)
-        return _finish(watch, block, "interrupted")
+        covers = covering(watch.algebra)
+        block = None if best is None else Block(data, best.atoms, best.codes, covers, workers, best.bias)
+        return _finish(watch, block, coder, "interrupted")
     except KeyboardInterrupt:
-        return _finish(watch, None, "interrupted")
-
-
-def saved_bits(block: Block) -> np.ndarray:
-    """How much longer the description would be without each atom, its rows left as they are."""
-    wrong, uses = block.wrong(), block.uses()
-    n, m = block.n_rows, block.n_features
-    now = string_bits(n, wrong)
-    saved = np.empty(block.n_atoms, np.int64)
-    for first in range(0, block.n_atoms, _ATOMS_AT_A_TIME):
-        some = slice(first, min(first + _ATOMS_AT_A_TIME, block.n_atoms))
-        free, bad = block.votes(some.start, some.stop)
-        ones = BitMatrix.trusted(block.atoms.words[some].copy(), m).to_dense(bool)
-        without = wrong + np.where(ones, free - 2 * bad, 0)
-        saved[some] = (string_bits(n, without) - now).sum(axis=1) - string_bits(m, ones.sum(axis=1))
-    return saved - string_bits(n, uses)
+        return _finish(watch, None, coder, "interrupted")

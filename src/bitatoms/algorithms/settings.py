@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
-from .coding import MOST_EXACT_ATOMS, chosen_coder
+from .coding import CODERS, MOST_EXACT_ATOMS
 from .model import Round
 
 ALGEBRAS = ("xor", "or", "auto")
-SEARCHES = ("paper",)
+SEARCHES = ("paper", "fast", "thorough")
 OBJECTIVES = ("auto", "codelength", "errors")
 UPDATES = ("mob", "k-prox")
-PAPER_CODERS = ("bmp", "greedy", "exact")
+CODERS_OF = {  # "auto" is the first
+    "paper": ("bmp", "greedy", "exact"),
+    "fast": ("mdl", "beam"),
+    "thorough": ("beam", "mdl"),
+}
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 DEVICES = ("cpu",)
 
-_START = 16
+
+@dataclass(frozen=True)
+class Plan:
+    """How widely to search."""
+
+    starts: tuple[int, ...]  # numbers of atoms to start from
+    finalists: int  # of those starts, how many are gone on with to the end
+    patience: int | None  # rounds in a row that gain next to nothing before it ends
+    max_rounds: int
+    least_gain: float  # next to nothing, as a share of what is saved or of what is left, whichever is less
+    n_fits: int  # times that the users and the bits of a new atom are chosen in turn
+    by_beam: bool  # polish by beam
+    shakes: int  # times that atoms are dropped at random and others grown
+    fewest: int = 0  # atoms, in the end
+    most: int | None = None
+    left_out: frozenset[str] = frozenset()  # moves not made, to see what each brings
+
+
+_PAPER_START = 16
+_GIVEN_START = 64  # atoms of a start that is named, with the other searches
+_FAST = Plan(starts=(256, 0), finalists=1, patience=3, max_rounds=0, least_gain=1e-3, n_fits=1, by_beam=False, shakes=0)
+_THOROUGH = Plan(
+    starts=(32, 512, 0), finalists=2, patience=3, max_rounds=0, least_gain=5e-4, n_fits=2, by_beam=True, shakes=3
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +55,7 @@ class Settings:
     """The parameters of ``factorize``, with every "auto" decided."""
 
     n_components: int | Literal["mdl"]
+    search: str
     algebras: tuple[str, ...]
     by_codelength: bool
     update: str
@@ -41,6 +69,7 @@ class Settings:
     max_atoms_per_sample: int | None
     residual_limit: int
     max_iter: int
+    plan: Plan  # of the searches other than the paper's
     max_time: float | None
     callbacks: tuple[Callable[[Round], object], ...]
 
@@ -70,57 +99,113 @@ def settle(
     one_of("search", search, SEARCHES)
     one_of("objective", objective, OBJECTIVES)
     one_of("update", update, UPDATES)
-    one_of("coder", coder, ("auto", *PAPER_CODERS))
     one_of("device", device, DEVICES)
     if init is None or isinstance(init, (str, Real)):
         one_of("init", init, INITS, "atoms, or a pair (atoms, codes)")
-    coder = chosen_coder(coder)
     by_mdl = isinstance(n_components, str)
     if by_mdl:
         one_of("n_components", n_components, ("mdl",), "a whole number")
     else:
         n_components = _whole("n_components", n_components, 0)
-    if by_mdl and objective == "errors":
+    as_published = search == "paper"
+    by_codelength = by_mdl if objective == "auto" else objective == "codelength"
+    if by_mdl and not by_codelength:
         raise ValueError(
             'objective="errors" needs n_components to be a number: with "mdl" the codelength chooses how many atoms'
         )
-    if not by_mdl and objective == "codelength":
+    if as_published and by_codelength and not by_mdl:
         raise ValueError(
-            'search="paper" with a fixed n_components minimises the wrong bits; use n_components="mdl" for the '
-            'shortest codelength, or objective="errors"'
+            'search="paper" with a fixed n_components minimises the wrong bits; use search="fast", n_components="mdl" '
+            'or objective="errors"'
         )
+    if update == "k-prox" and not as_published:
+        raise ValueError(f'update="k-prox" belongs to search="paper"; search="{search}" updates all atoms together')
+    coder = chosen_coder(coder, search, by_codelength, n_components)
     if max_components is not None:
         max_components = _whole("max_components", max_components, 0)
-    patience = 1 if _is_auto(patience) else None if patience is None else _whole("patience", patience, 1)
-    if by_mdl and patience is None and max_components is None:
+    patience = "auto" if _is_auto(patience) else None if patience is None else _whole("patience", patience, 1)
+    if as_published and by_mdl and patience is None and max_components is None:
         raise ValueError("patience=None goes on to max_components: give max_components a number")
-    exact = coder == "exact"
+    exact = as_published and coder == "exact"
     if exact and by_mdl:
         max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
-    start = (1 if exact else _START) if _is_auto(start_components) else _whole("start_components", start_components, 0)
-    if max_components is not None and start > max_components:
-        if not _is_auto(start_components):
-            raise ValueError(f"start_components={start} is above max_components={max_components}")
-        start = max_components
+    start = None if _is_auto(start_components) else _whole("start_components", start_components, 0)
+    if start is not None and max_components is not None and start > max_components:
+        raise ValueError(f"start_components={start} is above max_components={max_components}")
+    max_iter = _whole("max_iter", max_iter, 1)
     return Settings(
         n_components=n_components,
+        search=search,
         algebras=("xor", "or") if algebra == "auto" else (algebra,),
-        by_codelength=by_mdl,
+        by_codelength=by_codelength,
         update="exact" if exact and update == "mob" else update,
         coder=coder,
-        init=("greedy" if exact else "samples") if _is_auto(init) else init,
+        init=("greedy" if exact else "samples") if _is_auto(init) and as_published else init,
         init_density=share("init_density", init_density),
         n_init=1 if _is_auto(n_init) else _whole("n_init", n_init, 1),
-        start_components=start,
+        start_components=_first_atoms(start, as_published, exact, max_components),
         max_components=max_components,
-        patience=patience,
+        patience=1 if patience == "auto" else patience,
         max_atoms_per_sample=None
         if max_atoms_per_sample is None
         else _whole("max_atoms_per_sample", max_atoms_per_sample, 1),
         residual_limit=_whole("residual_limit", residual_limit, 0),
-        max_iter=_whole("max_iter", max_iter, 1),
+        max_iter=max_iter,
+        plan=_plan(search, coder, n_components, start, max_components, patience, max_iter),
         max_time=None if max_time is None else _positive("max_time", max_time),
         callbacks=_callables(callbacks),
+    )
+
+
+def chosen_coder(coder: str, search: str, by_codelength: bool, n_components: Any) -> str:
+    """The coder that is meant: "auto" is what the search implies."""
+    one_of("coder", coder, ("auto", *CODERS))
+    if search == "paper" or by_codelength:
+        choices = CODERS_OF[search]
+    else:  # a fixed number of atoms with the fewest wrong bits
+        choices = ("exact",) if n_components <= MOST_EXACT_ATOMS else ("greedy",)
+    if coder == "auto":
+        return choices[0]
+    if coder not in choices:
+        for_what = "the codelength" if by_codelength else f"the fewest errors of {n_components} atoms"
+        elsewhere = 'search="paper"' if coder in CODERS_OF["paper"] else 'search="fast" and the codelength as objective'
+        raise ValueError(
+            f'search="{search}" for {for_what} codes by {" or ".join(map(repr, choices))}; '
+            f"coder={coder!r} goes with {elsewhere}"
+        )
+    return coder
+
+
+def _first_atoms(start: int | None, as_published: bool, exact: bool, max_components: int | None) -> int:
+    """Where "mdl" starts when it starts with atoms of one kind."""
+    if start is None:
+        start = (1 if exact else _PAPER_START) if as_published else _GIVEN_START
+    return start if max_components is None else min(start, max_components)
+
+
+def _plan(
+    search: str,
+    coder: str,
+    n_components: Any,
+    start: int | None,
+    max_components: int | None,
+    patience: Any,
+    max_iter: int,
+) -> Plan:
+    """How widely to search, in the other searches than the paper's."""
+    plan = _THOROUGH if search == "thorough" else _FAST
+    fixed = None if n_components == "mdl" else n_components
+    starts = plan.starts if start is None else (start,)
+    if fixed is not None and start is None:
+        starts = (fixed, *(size for size in starts if size > fixed))
+    return replace(
+        plan,
+        starts=starts,
+        patience=plan.patience if patience == "auto" else patience,
+        max_rounds=max_iter,
+        by_beam=coder == "beam",
+        fewest=0 if search == "paper" else fixed or 0,
+        most=None if search == "paper" else max_components if fixed is None else fixed,
     )
 
 

@@ -14,7 +14,6 @@ from .coding import drop_all, set_row, start_gains
 from .simd import add_prices
 from .words import NONE, ONE, copy_row, differing, price, weight
 
-_PATIENCE = 2  # levels without a better way after which the row is done
 _TURN = 23  # a row's fingerprint: its words, each turned by so many bits more than the one before, added up
 
 
@@ -111,7 +110,7 @@ def _take(ways, side, i, atoms, scratch):
 
 
 @piece
-def _search(rows, j, atoms, rule, prints, ways, scratch):
+def _search(rows, j, atoms, rule, prints, patience, ways, scratch):
     """The best way for row j, which uses no atom; returns what it gains, and leaves where it leads in the scratch."""
     start_gains(rows, j, atoms, rule, scratch)
     for a in range(scratch.gains.shape[0]):
@@ -125,7 +124,7 @@ def _search(rows, j, atoms, rule, prints, ways, scratch):
     ways.value[0, 0] = 0
     ways.prints[0, 0] = _fingerprint(rows.errors, j)
     best, side, count, idle = np.int64(0), 0, 1, 0
-    while idle < _PATIENCE:
+    while idle < patience:
         count = _choose_all(ways, side, count, prints, atoms.words.shape[0], rule.max_atoms)
         if count == 0:
             break
@@ -142,23 +141,31 @@ def _search(rows, j, atoms, rule, prints, ways, scratch):
 
 
 @kernel
-def beam_rows(rows, atoms, rule, prints, start, stop, ways, scratch, kept):
-    """Code the rows among start..stop by beam, and keep that where it costs less than the code they have.
+def price_rows(rows, prices, out):
+    """out[j] = what the wrong bits of row j and the atoms it uses cost together."""
+    for j in range(out.shape[0]):
+        out[j] = price(rows.codes, rows.errors, j, prices)
 
-    ``prints`` are the fingerprints of the atoms, ``kept`` is room for a row of codes and one of errors. Returns the
+
+@kernel
+def beam_rows(rows, atoms, rule, prints, patience, start, stop, ways, scratch, kept):
+    """Code the stale rows among start..stop by beam, and keep that where it costs less than the code they have.
+
+    ``prints`` are the fingerprints of the atoms; after ``patience`` levels without a better way the row is done.
+    ``kept`` is room for a row of codes and one of errors. Returns the
     bits of codes and errors changed.
     """
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
-        if weight(rows.errors, j) <= rule.residual_limit:
+        if rows.stale[j] == 0 or weight(rows.errors, j) <= rule.residual_limit:
             continue
         before = price(rows.codes, rows.errors, j, rule.prices)
         copy_row(rows.codes, j, kept.code)
         copy_row(rows.errors, j, kept.errors)
         drop_all(rows, j, atoms, rule.covers)
         without = price(rows.codes, rows.errors, j, rule.prices)
-        if without - _search(rows, j, atoms, rule, prints, ways, scratch) >= before:
+        if without - _search(rows, j, atoms, rule, prints, patience, ways, scratch) >= before:
             set_row(rows, j, atoms, kept.code, kept.errors, rule.covers)
         else:
             set_row(rows, j, atoms, scratch.code, scratch.errors, rule.covers)

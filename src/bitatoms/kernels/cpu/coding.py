@@ -327,28 +327,6 @@ def set_row(rows, j, atoms, code, errors, covers):
 
 
 @kernel
-def recode_rows(rows, atoms, rule, start, stop, scratch, kept):
-    """Code the rows among start..stop from nothing, and keep that where it costs less than the code they have.
-
-    ``kept`` is room for a row of codes and one of errors. Returns the bits of codes and errors changed.
-    """
-    codes_changed = 0
-    errors_changed = 0
-    for j in range(start, stop):
-        before = price(rows.codes, rows.errors, j, rule.prices)
-        copy_row(rows.codes, j, kept.code)
-        copy_row(rows.errors, j, kept.errors)
-        drop_all(rows, j, atoms, rule.covers)
-        _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
-        if price(rows.codes, rows.errors, j, rule.prices) >= before:
-            set_row(rows, j, atoms, kept.code, kept.errors, rule.covers)
-        else:
-            codes_changed += differing(rows.codes, j, kept.code)
-            errors_changed += differing(rows.errors, j, kept.errors)
-    return codes_changed, errors_changed
-
-
-@kernel
 def rate_atoms(rows, atoms, covers, start, stop, out):
     """out[k] = wrong bits that atom k, used where that helps, would take away from the rows among start..stop."""
     for k in range(out.shape[0]):
@@ -377,6 +355,50 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
         if rows.stale[j] == 0:
             _first_gains(rows, j, changed, covers, None, scratch)
             rows.stale[j] = _largest(scratch.gains) > 0
+
+
+@piece
+def _count_changes(words, j, before, changes):
+    """changes[i] += 1 where bit i of row j became one, -= 1 where it was one before; returns how many did."""
+    count = 0
+    for w in range(words.shape[1]):
+        word = words[j, w] ^ before[w]
+        while word != NONE:
+            i = 64 * w + lowest_bit(word)
+            changes[i] += 1 if (words[j, w] >> np.uint64(i & 63)) & ONE != NONE else -1
+            count += 1
+            word &= word - ONE
+    return count
+
+
+@kernel
+def code_at_prices(rows, atoms, rule, listed, afresh, codes, errors, more_wrong, more_uses, scratch):
+    """Code these rows, and add up in how many more rows each bit is wrong and each atom used.
+
+    They are coded from the codes they have, or ``afresh``, from nothing, where that ends cheaper. ``codes`` and
+    ``errors`` receive what they had, or, with room for one row only, what the last had. Returns the bits of codes and
+    errors changed.
+    """
+    codes_changed = 0
+    errors_changed = 0
+    for i in range(listed.shape[0]):
+        j = listed[i]
+        at = min(i, codes.shape[0] - 1)
+        copy_row(rows.codes, j, codes[at])
+        copy_row(rows.errors, j, errors[at])
+        if weight(rows.errors, j) <= rule.residual_limit:
+            continue
+        before = 0
+        if afresh:
+            before = price(rows.codes, rows.errors, j, rule.prices)
+            drop_all(rows, j, atoms, rule.covers)
+        _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
+        if afresh and price(rows.codes, rows.errors, j, rule.prices) >= before:
+            set_row(rows, j, atoms, codes[at], errors[at], rule.covers)
+        else:
+            codes_changed += _count_changes(rows.codes, j, codes[at], more_uses)
+            errors_changed += _count_changes(rows.errors, j, errors[at], more_wrong)
+    return codes_changed, errors_changed
 
 
 @kernel

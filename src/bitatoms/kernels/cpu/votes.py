@@ -217,7 +217,9 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
         if gain < 0:
             continue
         uses = rows.codes[j, place] & bit != NONE
-        if not uses and (gain == 0 or weight(rows.codes, j) >= rule.max_atoms):
+        if not uses and (
+            gain == 0 or weight(rows.codes, j) >= rule.max_atoms or weight(rows.errors, j) <= rule.residual_limit
+        ):
             continue
         rows.codes[j, place] ^= bit
         rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)

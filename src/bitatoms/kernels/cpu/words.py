@@ -171,13 +171,13 @@ def mark(words, flags):
 
 
 @kernel
-def mendable(rows, covers, max_atoms, out):
+def mendable(rows, covers, max_atoms, residual_limit, out):
     """out[j] = row j has a wrong bit that one more atom could mend, and may use one more atom."""
     for j in range(rows.errors.shape[0]):
         wrong = NONE
         for w in range(rows.errors.shape[1]):
             wrong |= rows.errors[j, w] & ~rows.covered[j, w] if covers else rows.errors[j, w]
-        out[j] = wrong != NONE and weight(rows.codes, j) < max_atoms
+        out[j] = wrong != NONE and weight(rows.codes, j) < max_atoms and weight(rows.errors, j) > residual_limit
 
 
 @kernel

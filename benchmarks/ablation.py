@@ -1,0 +1,77 @@
+"""What each move of the search brings: the codelength without it."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from sets import EINSTEIN, bundled_sets, chosen, load
+from tables import Row, Table, tell
+
+import bitatoms as ba
+from bitatoms.algorithms.search import search as run_search
+from bitatoms.algorithms.settings import Plan, Settings, settle
+from bitatoms.parallel import Workers
+
+MOST_SEEDS = 3
+MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake")
+
+
+def sets_of(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
+    """Three sets, each with an algebra."""
+    if folder is not None:
+        names = {EINSTEIN: "xor", "digits_8x8": "auto", "mushroom_fimi": "xor"}
+        return {name: (algebra, load(folder, name)) for name, algebra in names.items()}
+    bundled = {name: ("auto" if name == "digits" else "xor", X) for name, X in bundled_sets().items()}
+    return {**bundled, "planted": ("xor", ba.datasets.planted(3000, 150, 15, atom_density=0.3, random_state=0).X)}
+
+
+def settings_of(**asked: Any) -> Settings:
+    """The settings of ``factorize`` with these parameters."""
+    parameters = inspect.signature(ba.factorize).parameters
+    return settle(**{name: asked.get(name, parameters[name].default) for name in inspect.signature(settle).parameters})
+
+
+def plans(plan: Plan) -> dict[str, Plan]:
+    """The plan as it is, without each move, and with fewer starts."""
+    without = {move: replace(plan, left_out=frozenset({move})) for move in MOVES}
+    return {
+        "nothing": plan,
+        **without,
+        "all starts but 64": replace(plan, starts=(64,)),
+        "all starts but 0": replace(plan, starts=(0,)),
+    }
+
+
+def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: int) -> list[Row]:
+    """One search on one set, with one thing left out at a time."""
+    settings, data, rows, all_moves = settings_of(algebra=algebra, search=search), ba.BitMatrix.from_dense(X), [], 0.0
+    for left_out, plan in plans(settings.plan).items():
+        bits, seconds = [], []
+        for seed in range(seeds):
+            begin = time.process_time()
+            result = run_search(data, replace(settings, plan=plan), Workers(), np.random.default_rng(seed))
+            seconds.append(time.process_time() - begin)
+            bits.append(result.codelength.total)
+        all_moves = all_moves or median(bits)
+        worse = [100 * (one / all_moves - 1) for one in (median(bits), *bits)]
+        row: Row = {"data": name, "algebra": algebra, "search": search, "left out": left_out, "L": int(median(bits))}
+        rows.append(tell(row | {"worse by %": worse[0], "each seed": worse[1:], "CPU s": median(seconds)}))
+    return rows
+
+
+def ablation(options: argparse.Namespace) -> list[Table]:
+    """Each move left out, on three sets."""
+    seeds, rows = min(MOST_SEEDS, options.seeds), []
+    for name, (algebra, X) in sets_of(options.folder).items():
+        if chosen(options, name):
+            ba.factorize(X[:100], algebra=algebra, search="thorough", random_state=0)  # loads the kernels
+            rows += [row for search in ("fast", "thorough") for row in ablation_rows(name, algebra, X, search, seeds)]
+    note = "worse by: the median L against that with all moves; each seed: the same. Small differences are chance."
+    return [Table(f"What each move brings, median of {seeds} seeds", rows, note)] if rows else []

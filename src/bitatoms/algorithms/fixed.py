@@ -1,0 +1,181 @@
+"""A given number of atoms with the fewest wrong bits: drop a few atoms, grow others in their place, again and again.
+
+Each trial settles by a few steps of coding and update, exact ones where there are very few atoms. One that ends a
+little worse is accepted too, less and less so, which leads out of dead ends. At the end come the coders that take
+longer: the best of all codes and columns for up to 16 atoms, swaps and fresh starts above. Trials see at most a sample
+of the rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..kernels.tables import Rule
+from ..parallel import Workers
+from .atoms import update_together
+from .block import Block, Change
+from .coding import MOST_EXACT_ATOMS, code, code_afresh, code_by_beam, coding_rule
+from .exact import code_exactly, update_exactly
+from .initial import greedy, samples
+from .learning import Watch
+from .moves.sweep import sweep
+from .pricing import Aim
+from .proximus import append_rank_one
+
+_EXACT_TRIALS = 8  # up to so many atoms every trial takes exact steps
+_EXACT_STEPS, _GREEDY_STEPS = 2, 5  # at most so many steps settle a trial
+_SEEDS = 32  # a new atom grows from the best of so many rows
+_SLACK = 0.01  # by this share of the wrong bits a trial may be worse, at first
+_TRIALS = 500
+_NANOSECONDS = 1.5e9  # about what the trials may take, all together, at the rates measured on one core
+_SAMPLE = 4000  # rows that trials see
+_UNTIL_SETTLED = 1000
+
+
+def fewest_errors(
+    data: BitMatrix,
+    given: tuple[BitMatrix, BitMatrix | None] | None,
+    n_atoms: int,
+    aim: Aim,
+    effort: int,
+    max_trials: int,
+    watch: Watch,
+    workers: Workers,
+    random: np.random.Generator,
+) -> Block:
+    """The state with the fewest wrong bits that is found, from the atoms given or grown one after the other."""
+    rule = coding_rule("greedy", aim.algebra, aim.max_atoms, aim.residual_limit)
+    some = data
+    if data.n_rows > _SAMPLE:
+        some = data[np.sort(random.choice(data.n_rows, _SAMPLE, replace=False))]
+    starts = [given or (greedy(some, n_atoms, rule.covers, random, workers), None)]
+    if given is None and aim.max_atoms is not None:  # rows soon have no room for what grows
+        starts.append((samples(some, n_atoms, random), None))
+    blocks = [Block(data, *start, rule.covers, workers) for start in starts]
+    changes = [_settle(block, rule, _UNTIL_SETTLED) for block in blocks]
+    best = int(np.argmin([block.wrong().sum() for block in blocks]))
+    block, change = blocks[best], changes[best]
+    block, _ = refill(block, rule, n_atoms, random)
+    watch.record(block, change, 1, "start")
+    if block.n_atoms == n_atoms > 0 and block.wrong().any():
+        if some is data:
+            block = _try(block, rule, effort, max_trials, watch, random, telling=True)
+        else:
+            tried = Block(some, block.factors()[0], None, rule.covers, workers)
+            _settle(tried, rule, _UNTIL_SETTLED)
+            tried = _try(tried, rule, effort, max_trials, watch, random, telling=False)
+            block = Block(data, tried.factors()[0], None, rule.covers, workers)
+            watch.record(block, _settle(block, rule, _UNTIL_SETTLED), 1, "trial")
+    _finish(block, aim, rule, effort > 1, watch)
+    block, n_new = refill(block, rule, n_atoms, random)
+    if n_new:
+        watch.record(block, Change(), 0, "grow")
+    return block
+
+
+def refill(block: Block, rule: Rule, n_atoms: int, random: np.random.Generator) -> tuple[Block, int]:
+    """Put atoms grown from what is wrong in the place of those that serve no row, until there are n_atoms; returns how
+    many, fewer than are missing where nothing is wrong any more."""
+    idle = ~block.serving()
+    if idle.any():
+        block.discard(idle)
+    before = block.n_atoms
+    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, _SEEDS):
+        if not block.rows.users[-1].any():
+            block.discard(np.arange(block.n_atoms) == block.n_atoms - 1)
+            break
+    while block.n_atoms < n_atoms and block.wrong().any():
+        block = _with_atom_of_its_own(block)
+        if (idle := ~block.serving()).any():
+            block.discard(idle)
+    return block, block.n_atoms - before
+
+
+def _with_atom_of_its_own(block: Block) -> Block:
+    """The same with the row that has most wrong bits as an atom, which alone it uses: for where no row may take one
+    more atom, or under OR has too many bits already."""
+    row = int(np.bitwise_count(block.rows.errors).sum(axis=1).argmax())
+    atoms, codes = block.factors()
+    own = block.data()[np.array([row])].words ^ block.bias.words
+    codes_dense = np.hstack([codes.to_dense(), np.zeros((block.n_rows, 1), np.uint8)])
+    codes_dense[row] = np.arange(block.n_atoms + 1) == block.n_atoms
+    more = BitMatrix.trusted(np.vstack([atoms.words, own]), block.n_features)
+    return block.with_factors(more, BitMatrix.from_dense(codes_dense))
+
+
+def _n_trials(n_rows: int, n_features: int, n_atoms: int) -> int:
+    """As many trials as take about _NANOSECONDS, by what a step was measured to cost."""
+    words = -(-n_features // 64)
+    cost = 1e6 + n_rows * (700 + 350 * words) * max(1.0, n_atoms / 16)
+    if n_atoms <= _EXACT_TRIALS:
+        codes = 1 << n_atoms
+        cost += _EXACT_STEPS * (n_rows * words * codes + n_features * (n_rows + n_atoms * codes))
+    return max(1, min(_TRIALS, int(_NANOSECONDS / cost)))
+
+
+def _try(
+    block: Block, rule: Rule, effort: int, max_trials: int, watch: Watch, random: np.random.Generator, telling: bool
+) -> Block:
+    """Drop atoms and grow others, again and again; the best state met."""
+    n_atoms = block.n_atoms
+    most_dropped = min(n_atoms, max(2, n_atoms // 16))
+    n_trials = effort * _n_trials(block.n_rows, block.n_features, n_atoms)
+    now = least = int(block.wrong().sum())
+    best = block
+    for trial in range(n_trials):
+        if trial == max_trials:
+            watch.cut_by = "max_iter"
+        if least == 0 or watch.is_cut():
+            break
+        dropped = np.zeros(n_atoms, bool)
+        dropped[random.choice(n_atoms, int(random.integers(1, most_dropped + 1)), replace=False)] = True
+        other = block.with_factors(*block.factors())
+        other.discard(dropped)
+        code(other, rule)
+        while other.n_atoms < n_atoms and append_rank_one(other, rule, random, _SEEDS):
+            pass
+        change = _settle(other, rule, _EXACT_STEPS if n_atoms <= _EXACT_TRIALS else _GREEDY_STEPS)
+        wrong = int(other.wrong().sum())
+        if other.n_atoms == n_atoms and wrong <= now * (1 + _SLACK * (1 - trial / n_trials)):
+            block, now = other, wrong
+        if wrong < least:
+            best, least = other, wrong
+            if telling:
+                watch.record(other, change, 1, "trial")
+    return best
+
+
+def _settle(block: Block, rule: Rule, most: int) -> Change:
+    """Take steps until one changes nothing, or so many."""
+    if block.n_atoms <= _EXACT_TRIALS:
+        return _exact_steps(block, rule, most)
+    total = Change()
+    for _ in range(most):
+        change = code(block, rule) + update_together(block)
+        total += change
+        if not change:
+            break
+    return total
+
+
+def _exact_steps(block: Block, rule: Rule, most: int) -> Change:
+    """Exact half-steps until they change nothing, or so many."""
+    total = Change()
+    for _ in range(most):
+        change = code_exactly(block, rule) + update_exactly(block)
+        total += change
+        if not change:
+            break
+    return total
+
+
+def _finish(block: Block, aim: Aim, rule: Rule, by_beam: bool, watch: Watch) -> None:
+    """The coders that take longer, until they change nothing."""
+    if block.n_atoms <= MOST_EXACT_ATOMS:
+        watch.record(block, _exact_steps(block, rule, _UNTIL_SETTLED), 1, "exact")
+        return
+    before = None
+    while before != (before := aim.cost(block)) and not watch.is_cut():
+        watch.record(block, sweep(block, aim, code_by_beam if by_beam else code_afresh), 1, "recode")
+        watch.record(block, sweep(block, aim), 1, "code")

@@ -1,0 +1,115 @@
+"""Atoms that do not pay: dropped, their rows coded without them, and kept out if the cost falls, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import BitMatrix
+from ...kernels.cpu import coding
+from ...kernels.tables import Atoms, Rule, coding_scratch
+from ..block import Block
+from ..coding import priced
+from ..pricing import Aim
+
+_FORBIDDEN = 1 << 27  # a price at which no row uses an atom
+_FIRST_ROWS = 32  # rows after which a drop may be seen not to pay
+_ATOMS_AT_A_TIME = 64
+
+
+def savings(block: Block, aim: Aim) -> NDArray[np.int64]:
+    """How much dearer it would be without each atom, its rows left as they are."""
+    wrong, uses = block.wrong(), block.uses()
+    n, m = block.n_rows, block.n_features
+    now = aim.of_errors(n, wrong)
+    saved = np.empty(block.n_atoms, np.int64)
+    for first in range(0, block.n_atoms, _ATOMS_AT_A_TIME):
+        some = slice(first, min(first + _ATOMS_AT_A_TIME, block.n_atoms))
+        free, bad = block.votes(some.start, some.stop)
+        ones = BitMatrix.trusted(block.atoms.words[some].copy(), m).to_dense(bool)
+        without = wrong + np.where(ones, free - 2 * bad, 0)
+        saved[some] = (aim.of_errors(n, without) - now).sum(axis=1) - aim.of_strings(m, ones.sum(axis=1))
+    return saved - aim.of_strings(n, uses)
+
+
+def prune(block: Block, aim: Aim, least: int = 0) -> int:
+    """Drop atoms that save nothing, down to so many; returns how many are gone."""
+    saved = savings(block, aim)
+    return _drop(block, aim, np.flatnonzero(saved <= 0), block.n_atoms - least, always=False)
+
+
+def eliminate(block: Block, aim: Aim, least: int = 0) -> int:
+    """Drop every atom without which the cost is lower, from the one that saves least on; returns how many are gone."""
+    return _drop(block, aim, np.argsort(savings(block, aim), kind="stable"), block.n_atoms - least, always=False)
+
+
+def shrink(block: Block, aim: Aim, most: int) -> int:
+    """Drop the atoms that save least, whatever it costs, until there are no more than so many."""
+    excess = max(0, block.n_atoms - most)
+    return _drop(block, aim, np.argsort(savings(block, aim), kind="stable"), excess, always=True)
+
+
+def _drop(block: Block, aim: Aim, order: NDArray[np.intp], most: int, always: bool) -> int:
+    """Try to do without these atoms, one after the other, until so many are gone."""
+    if len(order) == 0 or most <= 0:
+        return 0
+    n, m = block.n_rows, block.n_features
+    rule = aim.rule(block)._replace(residual_limit=-1)  # every row must do without the atom
+    assert rule.prices is not None
+    trial = _Trial(block, priced(block, block.atoms, rule.prices), rule)
+    wrong, uses, weights = block.wrong(), block.uses(), block.weights()
+    errors_cost, uses_cost = (int(cost.sum()) for cost in (aim.of_errors(n, wrong), aim.of_strings(n, uses)))
+    gone = np.zeros(block.n_atoms, bool)
+    for k in order:
+        if gone.sum() == most:
+            break
+        price, rule.prices.uses[k] = rule.prices.uses[k], _FORBIDDEN
+        own = int(aim.of_strings(n, uses[k])), int(aim.of_strings(m, weights[k]))
+        for _ in trial.parts(k):
+            new_wrong, new_uses = wrong + trial.more_wrong, uses + trial.more_uses
+            new_errors_cost = int(aim.of_errors(n, new_wrong).sum())
+            new_uses_cost = int(aim.of_strings(n, new_uses).sum() - aim.of_strings(n, new_uses[k]))
+            dearer = new_errors_cost - errors_cost + new_uses_cost - (uses_cost - own[0])
+            if dearer > sum(own) and not always:
+                trial.undo()
+                rule.prices.uses[k] = price
+                break
+        else:
+            gone[k] = True
+            wrong, uses, errors_cost = new_wrong, new_uses, new_errors_cost
+            uses_cost = new_uses_cost + int(aim.of_strings(n, new_uses[k]))
+    if gone.any():
+        block.discard(gone)
+    block.forget_clean()
+    return int(gone.sum())
+
+
+class _Trial:
+    """The rows that use an atom, coded without it, with a way back."""
+
+    def __init__(self, block: Block, tables: Atoms, rule: Rule) -> None:
+        self.block, self.tables, self.rule = block, tables, rule
+        self.scratch = coding_scratch(block.rows, tables)
+        self.codes, self.errors = np.empty_like(block.rows.codes), np.empty_like(block.rows.errors)
+
+    def parts(self, k: int) -> Iterator[None]:
+        """Code the rows of atom k in two parts: after the first it may be seen that it does not pay."""
+        users = np.unpackbits(self.block.rows.users[k].view(np.uint8), count=self.block.n_rows, bitorder="little")
+        rows = np.flatnonzero(users)
+        self.more_wrong = np.zeros(self.block.n_features, np.int64)
+        self.more_uses = np.zeros(self.block.n_atoms, np.int64)
+        for part in (slice(0, _FIRST_ROWS), slice(_FIRST_ROWS, len(rows))):
+            self.done = rows[: part.stop]
+            coding.code_at_prices(
+                self.block.rows, self.tables, self.rule, rows[part], False, self.codes[part], self.errors[part],
+                self.more_wrong, self.more_uses, self.scratch,
+            )  # fmt: skip
+            yield
+            if len(self.done) == len(rows):
+                break
+
+    def undo(self) -> None:
+        """Give the rows coded so far back what they had."""
+        coding.put_back(self.block.rows, self.tables, self.done, self.codes, self.errors, self.block.covers)
