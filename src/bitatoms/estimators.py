@@ -211,7 +211,10 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         shifted = BitMatrix.trusted(data.words ^ BitMatrix.from_dense(self.bias_[np.newaxis]).words, data.n_cols)
         atoms = BitMatrix.from_dense(self.components_)
         block = Block(shifted, atoms, None, self._rule.covers, Workers(count_threads(self.n_jobs)))
-        CODERS[self._coder](block, self._rule)
+        prices = self._rule.prices
+        if prices is not None:  # copies, for a model may be loaded read-only, and numba compiles anew for such arrays
+            prices = type(prices)(*(np.array(price) for price in prices))
+        CODERS[self._coder](block, self._rule._replace(prices=prices))
         return block
 
     def _table(self, X: Any, reset: bool) -> BitMatrix:

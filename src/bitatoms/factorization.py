@@ -98,7 +98,8 @@ def factorize(
     max_atoms_per_sample : int, optional
         A sample that uses so many atoms may only drop atoms (the limit h_max of Algorithm 3).
     residual_limit : int, default=0
-        A sample with so few wrong bits is not coded further (w_max of Algorithm 3).
+        A sample with so few wrong bits is not coded further (w_max of Algorithm 3), unless so many atoms as were asked
+        for would have no sample to use them.
     max_iter : int, default=1000
         Most rounds of the search; with ``search="paper"``, most steps of learning with one number of atoms, which
         converges exactly, mostly in 5 to 40.

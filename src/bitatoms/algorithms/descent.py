@@ -85,8 +85,8 @@ class Descent:
 
     # Starts.
 
-    def look(self) -> State:
-        """Where a first look leads: rows drawn at random as atoms, for there to be something good at once."""
+    def look(self) -> Block:
+        """A first look: rows drawn at random as atoms, and a few sweeps, for there to be something good at once."""
         atoms = samples(self.data, min(_SEEN, self.data.n_rows // 2), self.random)
         block = Block(self.data, atoms, None, covering(self.aim.algebra), self.workers)
         rule = coding_rule("greedy", self.aim.algebra, self.aim.max_atoms, self.aim.residual_limit)
@@ -96,28 +96,27 @@ class Descent:
         for next_sweep in (plain_sweep, sweep, sweep):
             if not self.is_over():
                 self.tell(block, next_sweep(block, self.aim), "look")
-        self.descend(block, _CYCLE)
-        return self.state_of(block)
+        return block
 
     def best_start(self) -> Block:
         """Go from each start for a cycle, from the best with a bias too where that makes sense, and on to the end from
         those ahead then; the best of those."""
         sizes = list(dict.fromkeys(min(size, self.data.n_rows // 2) for size in self.plan.starts))
-        ahead = [self.look()]
+        seen, no_bias = self.look(), BitMatrix.zeros(1, self.data.n_cols)
+        ahead = [self.first_cycle(seen)] if self.plan.from_look or self.is_over() else []
         for size in sizes:
-            if not self.is_over():
-                ahead.append(self.first_cycle(size, BitMatrix.zeros(1, self.data.n_cols)))
+            if not ahead or not self.is_over():
+                ahead.append(self.first_cycle(self.start(size, no_bias)))
         share = self.data.column_weights() / max(1, self.data.n_rows)
         if (share > _CLEARLY_MOST).any() and self.makes("bias") and not self.is_over():
-            size = sizes[int(np.argmin([state.cost for state in ahead[1:]]))]
-            ahead.append(self.first_cycle(size, BitMatrix.from_dense(share[np.newaxis] > 0.5)))
+            size = sizes[int(np.argmin([state.cost for state in ahead[-len(sizes) :]]))]
+            ahead.append(self.first_cycle(self.start(size, BitMatrix.from_dense(share[np.newaxis] > 0.5))))
         ahead.sort(key=lambda state: state.cost)
         finalists = [self.go_on(state) for state in ahead[: self.plan.finalists]]
         return self.go_back(min(finalists, key=lambda state: state.cost))
 
-    def first_cycle(self, n_atoms: int, bias: BitMatrix) -> State:
+    def first_cycle(self, block: Block) -> State:
         """Where a start leads in one cycle."""
-        block = self.start(n_atoms, bias)
         self.descend(block, _CYCLE)
         return self.state_of(block)
 

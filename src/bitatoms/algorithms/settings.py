@@ -30,6 +30,7 @@ class Plan:
     """How widely to search."""
 
     starts: tuple[int, ...]  # numbers of atoms to start from
+    from_look: bool  # whether the first look is a start as well
     finalists: int  # of those starts, how many are gone on with to the end
     patience: int | None  # rounds in a row that gain next to nothing before it ends
     max_rounds: int
@@ -44,9 +45,27 @@ class Plan:
 
 _PAPER_START = 16
 _GIVEN_START = 64  # atoms of a start that is named, with the other searches
-_FAST = Plan(starts=(256, 0), finalists=1, patience=3, max_rounds=0, least_gain=1e-3, n_fits=1, by_beam=False, shakes=0)
+_FAST = Plan(
+    starts=(256, 0),
+    from_look=True,
+    finalists=1,
+    patience=3,
+    max_rounds=0,
+    least_gain=2e-3,
+    n_fits=1,
+    by_beam=False,
+    shakes=0,
+)
 _THOROUGH = Plan(
-    starts=(32, 512, 0), finalists=2, patience=3, max_rounds=0, least_gain=5e-4, n_fits=2, by_beam=True, shakes=3
+    starts=(32, 512, 0),
+    from_look=False,
+    finalists=2,
+    patience=3,
+    max_rounds=0,
+    least_gain=5e-4,
+    n_fits=2,
+    by_beam=True,
+    shakes=3,
 )
 
 
