@@ -104,6 +104,7 @@ class Descent:
         sizes = list(dict.fromkeys(min(size, self.data.n_rows // 2) for size in self.plan.starts))
         seen, no_bias = self.look(), BitMatrix.zeros(1, self.data.n_cols)
         ahead = [self.first_cycle(seen)] if self.plan.from_look or self.is_over() else []
+        del seen  # a block takes room
         for size in sizes:
             if not ahead or not self.is_over():
                 ahead.append(self.first_cycle(self.start(size, no_bias)))
