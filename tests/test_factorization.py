@@ -628,7 +628,7 @@ def test_another_error_in_a_callback_comes_out_as_it_is(table, search):
 def test_verbose_tells_each_round_and_the_result_and_leaves_the_logger_as_it_was(table, capsys, search, n_components):
     logger = logging.getLogger("bitatoms")
     before = list(logger.handlers), logger.level
-    result = factorize(table, n_components, search=search, verbose=1, random_state=0)
+    result = factorize(table, n_components, search=search, verbose=2, random_state=0)
     lines = capsys.readouterr().err.splitlines()
     rounds = [
         f"xor, start 1, round {row.round}, {row.move}: {row.atoms} atoms, {row.bits} bits, {row.wrong_bits} bits wrong"
@@ -646,11 +646,22 @@ def test_verbose_tells_each_round_once_whatever_listens_too(table, capsys):
     also = logging.StreamHandler()
     root.addHandler(also)
     try:
-        result = factorize(table, 4, verbose=1, random_state=0)
+        result = factorize(table, 4, verbose=2, random_state=0)
     finally:
         root.removeHandler(also)
     told = capsys.readouterr().err.splitlines()
     assert len(told) == len(result.history) + len(result.summary().splitlines())
+
+
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+def test_a_little_verbose_tells_what_makes_a_difference(table, capsys, search):
+    result = factorize(table, search=search, verbose=1, random_state=0)
+    lines = capsys.readouterr().err.splitlines()
+    rounds = [line for line in lines if ", round " in line]
+    assert 1 < len(rounds) < len(result.history) / 2
+    bits = [int(line.split(" atoms, ")[1].split()[0]) for line in rounds]
+    assert bits == sorted(bits, reverse=True)
+    assert lines[-1] in result.summary()
 
 
 @every_search
@@ -663,7 +674,7 @@ def test_without_verbose_nothing_is_told(table, capsys, search):
 
 @every_search
 def test_rounds_and_the_result_are_logged_for_those_who_listen(table, caplog, search):
-    with caplog.at_level(logging.INFO, logger="bitatoms"):
+    with caplog.at_level(logging.DEBUG, logger="bitatoms"):
         result = factorize(table, 4, search=search, random_state=0)
     assert len(caplog.records) == len(result.history) + 1
     assert caplog.records[-1].getMessage() == result.summary()

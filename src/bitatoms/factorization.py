@@ -109,7 +109,8 @@ def factorize(
     n_jobs : int, optional
         Threads: None is 1, -1 all processors. The result is the same for any number.
     verbose : int, default=0
-        Above 0, tell each move on the standard error, and in the end what was found (by the logger "bitatoms").
+        Tell on the standard error, by the logger "bitatoms", how the search gets on and what was found: 1, what makes
+        a difference; 2, every move.
     callbacks : callable or list of callables, optional
         Called with each new row of the history, a Round; one that returns True ends the search.
     binarize : float, optional
@@ -278,7 +279,7 @@ _talk: logging.Handler | None = None
 def _telling(verbose: int) -> Iterator[None]:
     """While searches run for which that is asked, show what they log, once."""
     if verbose:
-        _count_talkers(1)
+        _count_talkers(1, logging.DEBUG if verbose > 1 else logging.INFO)
     try:
         yield
     finally:
@@ -286,7 +287,7 @@ def _telling(verbose: int) -> Iterator[None]:
             _count_talkers(-1)
 
 
-def _count_talkers(change: int) -> None:
+def _count_talkers(change: int, level: int = logging.INFO) -> None:
     """Show what is logged from the first talker on, and no longer after the last."""
     global _talkers, _talk
     with _talk_lock:
@@ -295,7 +296,7 @@ def _count_talkers(change: int) -> None:
             _talk = logging.StreamHandler()
             _talk.setFormatter(logging.Formatter("[bitatoms] %(message)s"))
             logger.addHandler(_talk)
-            logger.setLevel(logging.INFO)
+            logger.setLevel(level)
             logger.propagate = False
         elif not _talkers and _talk is not None:
             logger.removeHandler(_talk)

@@ -98,23 +98,34 @@ class Descent:
                 self.tell(block, next_sweep(block, self.aim), "look")
         return block
 
-    def best_start(self) -> Block:
+    def best_start(self, seen: Block | None = None) -> Block:
         """Go from each start for a cycle, from the best with a bias too where that makes sense, and on to the end from
         those ahead then; the best of those."""
         sizes = list(dict.fromkeys(min(size, self.data.n_rows // 2) for size in self.plan.starts))
-        seen, no_bias = self.look(), BitMatrix.zeros(1, self.data.n_cols)
-        ahead = [self.first_cycle(seen)] if self.plan.from_look or self.is_over() else []
+        no_bias = BitMatrix.zeros(1, self.data.n_cols)
+        is_start = self.plan.from_look or seen is not None
+        seen = seen or self.look()
+        ahead = [self.first_cycle(seen)] if is_start or self.is_over() else []
         del seen  # a block takes room
         for size in sizes:
             if not ahead or not self.is_over():
                 ahead.append(self.first_cycle(self.start(size, no_bias)))
-        share = self.data.column_weights() / max(1, self.data.n_rows)
-        if (share > _CLEARLY_MOST).any() and self.makes("bias") and not self.is_over():
-            size = sizes[int(np.argmin([state.cost for state in ahead[-len(sizes) :]]))]
-            ahead.append(self.first_cycle(self.start(size, BitMatrix.from_dense(share[np.newaxis] > 0.5))))
+        size = sizes[int(np.argmin([state.cost for state in ahead[-len(sizes) :]]))]
+        for bias in self.biases():
+            if not self.is_over():
+                ahead.append(self.first_cycle(self.start(size, bias)))
         ahead.sort(key=lambda state: state.cost)
         finalists = [self.go_on(state) for state in ahead[: self.plan.finalists]]
         return self.go_back(min(finalists, key=lambda state: state.cost))
+
+    def biases(self) -> list[BitMatrix]:
+        """Those worth a try: the features that most rows have, and all of them where most of the table is ones."""
+        share = self.data.column_weights() / max(1, self.data.n_rows)
+        if not self.makes("bias") or not (share > _CLEARLY_MOST).any():
+            return []
+        most = BitMatrix.from_dense(share[np.newaxis] > 0.5)
+        all_ones = BitMatrix.from_dense(np.ones((1, self.data.n_cols), np.uint8))
+        return [most, all_ones] if share.mean() > 0.5 and most != all_ones else [most]
 
     def first_cycle(self, block: Block) -> State:
         """Where a start leads in one cycle."""
@@ -264,18 +275,22 @@ _SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", 
 def explore(
     data: BitMatrix,
     given: tuple[BitMatrix, BitMatrix | None] | None,
+    seen: Block | None,
     aim: Aim,
     plan: Plan,
     watch: Watch,
     workers: Workers,
     random: np.random.Generator,
 ) -> Block:
-    """The whole search: from the atoms given or the best of several starts; rounds, polish, shakes."""
+    """The whole search: from the atoms given or the best of several starts; rounds, polish, shakes.
+
+    ``seen``, where there is one, takes the place of a first look, and is a start.
+    """
     descent = Descent(data, aim, plan, watch, workers, random)
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covering(aim.algebra), workers)
     descent.tell(block, Change(), "no model")
     if not descent.is_over():
-        block = descent.best_start() if given is None else descent.from_given(*given)
+        block = descent.best_start(seen) if given is None else descent.from_given(*given)
         block, better = descent.boil_down(block)
         descent.polish(block, plan.by_beam or better)
     for _ in range(plan.shakes):

@@ -20,6 +20,8 @@ from .model import Round
 
 logger = logging.getLogger("bitatoms")
 
+_WORTH_TELLING = 0.995  # a move that lowers the cost to this share of what was last told
+
 
 @dataclass(frozen=True)
 class Method:
@@ -61,7 +63,8 @@ class Watch:
     best: Snapshot | None = None
     cut_by: str | None = None
     started: float = field(default_factory=time.perf_counter)
-    _best_rank: tuple[int, int] = (0, 0)
+    _best_rank: tuple[int, int, int] = (0, 0, 0)
+    _told: int | None = None
 
     def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
         """Add a round to the history, and keep its state if it is the best so far."""
@@ -86,17 +89,21 @@ class Watch:
             seconds=time.perf_counter() - self.started,
         )
         self.history.append(row)
-        rank = self._misfit(block), length.total if self.by_codelength else wrong_bits
+        cost = length.total if self.by_codelength else wrong_bits
+        rank = self._misfit(block), cost, block.n_atoms if self.by_codelength else 0
         if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
             self.best, self._best_rank = Snapshot(*block.factors(), block.bias, length, wrong), rank
-        logger.info(
+        told = move == "learn" or self._told is None or cost < _WORTH_TELLING * self._told
+        self._told = cost if told else self._told
+        logger.log(
+            logging.INFO if told else logging.DEBUG,
             "%s, start %d, round %d, %s: %d atoms, %d bits, %d bits wrong",
             self.algebra,
             self.start,
             *row[:4],
             wrong_bits,
         )
-        for callback in self.callbacks:
+        for callback in self.callbacks if self.cut_by is None else ():
             answer = callback(row)
             if isinstance(answer, (bool, np.bool_)) and answer:
                 self.cut_by = "callback"

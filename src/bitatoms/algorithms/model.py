@@ -121,7 +121,7 @@ class Factorization:
         wrong = self.wrong_bits / max(1, n * m)
         lines.append(f"{wrong:.2%} of the cells are wrong; a sample uses {self.codes.count() / max(1, n):.1f} atoms")
         if self.bias.any():
-            lines.append(f"{int(self.bias.sum())} features belong to every sample (the bias)")
+            lines.append(f"{int(self.bias.sum())} features are ones unless an atom says otherwise (the bias)")
         for algebra, others in self.codelengths.items():
             if algebra != self.algebra:
                 lines.append(f"{algebra.upper()} needs {others} bits, {others - bits} more")

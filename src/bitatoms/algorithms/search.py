@@ -23,7 +23,7 @@ from .pricing import Aim
 from .selection import Growth, forward_selection
 from .settings import Settings
 
-_THOROUGH_EFFORT = 4  # times as many trials for a fixed number of atoms
+_THOROUGH_EFFORT = 2  # times as many trials for a fixed number of atoms
 
 
 def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator) -> Factorization:
@@ -64,7 +64,7 @@ def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.ran
     logger.info("%s", best.summary())
     wanted, n_atoms = settings.n_components, best.atoms.n_rows
     if settings.search != "paper" and wanted != "mdl" and best.ended == "converged" and n_atoms < wanted:
-        warn(f"{wanted} atoms were asked for, and X has no use for more than {n_atoms}: {n_atoms} are learned")
+        warn(f"{wanted} atoms were asked for, but with {n_atoms} nothing is wrong any more: no more are learned")
     return best
 
 
@@ -101,12 +101,23 @@ def _search_widely(
     given = None
     if not (isinstance(settings.init, str) and settings.init == "auto"):
         given = start_factors(data, settings, covering(watch.algebra), workers, random)
-    if settings.by_codelength:
-        return explore(data, given, aim, settings.plan, watch, workers, random)
-    assert isinstance(settings.n_components, int)
+    if settings.n_components == "mdl" or (settings.by_codelength and given is not None):
+        return explore(data, given, None, aim, settings.plan, watch, workers, random)
     effort = _THOROUGH_EFFORT if settings.search == "thorough" else 1
-    limit = settings.max_iter
-    return fewest_errors(data, given, settings.n_components, aim, effort, limit, watch, workers, random)
+    few = fewest_errors(
+        data,
+        given,
+        settings.n_components,
+        replace(aim, by_codelength=False),
+        effort,
+        settings.max_iter,
+        watch,
+        workers,
+        random,
+    )
+    if not settings.by_codelength:
+        return few
+    return explore(data, given, few, aim, settings.plan, watch, workers, random)
 
 
 def _finish(watch: Watch, block: Block | None, coder: str, ended: str) -> Factorization | None:
