@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .algorithms.block import LANES, Block
+from .algorithms.block import Block
 from .algorithms.coding import CODERS, coding_rule
 from .algorithms.model import Factorization, Interrupted, reconstruct
 from .algorithms.pricing import codelength_prices
@@ -169,8 +169,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._coder = result.coder
         prices = None
         if self._coder in ("mdl", "beam"):  # frozen at what they are at the end of fit
-            lanes = -(-self.n_components_ // LANES) * LANES
-            prices = codelength_prices(n_samples, result.wrong, result.codes.column_weights(), lanes)
+            prices = codelength_prices(n_samples, result.wrong, result.codes.column_weights())
         limits = self.max_atoms_per_sample, self.residual_limit
         self._rule = coding_rule(self._coder, self.algebra_, *limits, prices)
 

@@ -3,8 +3,8 @@
 ``"mob"``, the Method of Binary Directions (Section III-B): an atom is the majority vote of the rows that use it, with
 the atom put back. ``"k-prox"`` (Section III-C): an atom and its rows together, by Proximus on the errors with the
 atom put back, its rows chosen among all. Both take one atom at a time, in index order, errors refreshed.
-``"together"``: all atoms from one pass of counts. ``"exact"``: every feature takes the best of all columns; for few
-atoms. A tie gives 0; an atom that no row uses stays as it is.
+The searches other than the paper's update all atoms together, from one pass of counts. ``"exact"``: every feature takes
+the best of all columns; for few atoms. A tie gives 0; an atom that no row uses stays as it is.
 """
 
 from __future__ import annotations
@@ -155,6 +155,5 @@ def _helpful_flips(block: Block) -> tuple[NDArray[np.int32], NDArray[np.int32], 
 UPDATES: dict[str, Callable[[Block, Rule], Change]] = {
     "mob": lambda block, rule: update_each(block),
     "k-prox": fit_each,
-    "together": lambda block, rule: update_together(block),
     "exact": lambda block, rule: update_exactly(block),
 }

@@ -16,7 +16,7 @@ from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 
 Words = NDArray[np.uint64]
-LANES = 16  # atoms are coded so many at a time
+_LANES = 16  # atoms are coded so many at a time
 ROW_COST = 50.0  # nanoseconds of a light pass, a row
 _WIDEST_SHORT = 32767  # gains of rows up to this wide fit in 16 bits
 
@@ -95,7 +95,7 @@ class Block:
     def tables(self, atoms: Words) -> Atoms:
         """Tables for these atoms, not filled in yet."""
         p = len(atoms)
-        lanes = -(-p // LANES) * LANES
+        lanes = lanes_of(p)
         gains = np.int16 if not self.covers and self.n_features <= _WIDEST_SHORT else np.int32
         return Atoms(
             words=atoms,
@@ -159,7 +159,7 @@ class Block:
         errors = self.rows.errors[rows]
         return errors & ~self.rows.covered[rows] if self.covers else errors
 
-    def mendable_column(self, features: NDArray[np.intp]) -> Words:
+    def mendable_columns(self, features: NDArray[np.intp]) -> Words:
         """The rows in which each of these features is wrong and one more atom could mend it: bits, a feature a row."""
         rows = np.zeros((len(features), self.rows.users.shape[1]), np.uint64)
         for i, feature in enumerate(features.tolist()):
@@ -316,6 +316,11 @@ class Block:
     def vote_cost(self, n_users: int) -> float:
         """About how many nanoseconds a vote of so many users takes, spread over all rows."""
         return (10.0 + 4.0 * self.rows.errors.shape[1]) * n_users / max(1, self.n_rows)
+
+
+def lanes_of(n_atoms: int) -> int:
+    """So many atoms, padded to what is coded at a time."""
+    return -(-n_atoms // _LANES) * _LANES
 
 
 def coded(parts: list[tuple[int, int]]) -> Change:

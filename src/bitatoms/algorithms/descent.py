@@ -39,6 +39,7 @@ _FEW = 16  # atoms for which a beam takes no time
 _CLEARLY_MOST = 0.6  # of the rows: a feature that so many have makes a bias worth a try
 _SHAKEN_ROUNDS = 12
 _SHAKEN = 0.1  # share of the atoms that a shake drops
+_SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake")  # moves with a sweep in them
 
 
 class State(NamedTuple):
@@ -269,9 +270,6 @@ class Descent:
         return block if self.aim.cost(block) < before.cost else self.go_back(before)
 
 
-_SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake")
-
-
 def explore(
     data: BitMatrix,
     given: tuple[BitMatrix, BitMatrix | None] | None,
@@ -297,8 +295,6 @@ def explore(
         if descent.is_over() or not descent.makes("shake"):
             break
         block = descent.shake(block)
-    if plan.fewest:
-        block, n_new = refill(block, coding_rule("greedy", aim.algebra, aim.max_atoms), plan.fewest, random)
-        if n_new:
-            descent.tell(block, Change(), "grow")
+    if plan.fewest and refill(block, coding_rule("greedy", aim.algebra, aim.max_atoms), plan.fewest, random):
+        descent.tell(block, Change(), "grow")
     return block

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bits import BitMatrix
+from ..kernels.cpu import coding
 from ..kernels.tables import Rule
 from ..parallel import Workers
 from .atoms import update_together
@@ -56,7 +57,7 @@ def fewest_errors(
     changes = [_settle(block, rule, _UNTIL_SETTLED) for block in blocks]
     best = int(np.argmin([block.wrong().sum() for block in blocks]))
     block, change = blocks[best], changes[best]
-    block, _ = refill(block, rule, n_atoms, random)
+    refill(block, rule, n_atoms, random)
     watch.record(block, change, 1, "start")
     if block.n_atoms == n_atoms > 0 and block.wrong().any():
         if some is data:
@@ -68,40 +69,42 @@ def fewest_errors(
             block = Block(data, tried.factors()[0], None, rule.covers, workers)
             watch.record(block, _settle(block, rule, _UNTIL_SETTLED), 1, "trial")
     _finish(block, aim, rule, effort > 1, watch)
-    block, n_new = refill(block, rule, n_atoms, random)
-    if n_new:
+    if refill(block, rule, n_atoms, random):
         watch.record(block, Change(), 0, "grow")
     return block
 
 
-def refill(block: Block, rule: Rule, n_atoms: int, random: np.random.Generator) -> tuple[Block, int]:
+def refill(block: Block, rule: Rule, n_atoms: int, random: np.random.Generator) -> int:
     """Put atoms grown from what is wrong in the place of those that serve no row, until there are n_atoms; returns how
     many, fewer than are missing where nothing is wrong any more."""
-    idle = ~block.serving()
-    if idle.any():
-        block.discard(idle)
+    _discard_idle(block)
     before = block.n_atoms
     while block.n_atoms < n_atoms and append_rank_one(block, rule, random, _SEEDS):
         if not block.rows.users[-1].any():
-            block.discard(np.arange(block.n_atoms) == block.n_atoms - 1)
+            _discard_idle(block)
             break
     while block.n_atoms < n_atoms and block.wrong().any():
-        block = _with_atom_of_its_own(block)
-        if (idle := ~block.serving()).any():
-            block.discard(idle)
-    return block, block.n_atoms - before
+        _append_worst_row(block)
+        _discard_idle(block)
+    return block.n_atoms - before
 
 
-def _with_atom_of_its_own(block: Block) -> Block:
-    """The same with the row that has most wrong bits as an atom, which alone it uses: for where no row may take one
-    more atom, or under OR has too many bits already."""
-    row = int(np.bitwise_count(block.rows.errors).sum(axis=1).argmax())
-    atoms, codes = block.factors()
-    own = block.data()[np.array([row])].words ^ block.bias.words
-    codes_dense = np.hstack([codes.to_dense(), np.zeros((block.n_rows, 1), np.uint8)])
-    codes_dense[row] = np.arange(block.n_atoms + 1) == block.n_atoms
-    more = BitMatrix.trusted(np.vstack([atoms.words, own]), block.n_features)
-    return block.with_factors(more, BitMatrix.from_dense(codes_dense))
+def _discard_idle(block: Block) -> None:
+    """Take out the atoms that serve no row."""
+    idle = ~block.serving()
+    if idle.any():
+        block.discard(idle)
+
+
+def _append_worst_row(block: Block) -> None:
+    """Make an atom of the row that has most wrong bits, which alone it uses then: for where no row may take one more
+    atom, or under OR has too many bits already."""
+    row = np.bitwise_count(block.rows.errors).sum(axis=1).argmax(keepdims=True)
+    block.append(block.data().words[row] ^ block.bias.words)
+    code = np.zeros((1, block.rows.codes.shape[1]), np.uint64)
+    code[0, -1] = np.uint64(1) << np.uint64((block.n_atoms - 1) & 63)
+    coding.put_back(block.rows, block.atoms, row, code, np.zeros_like(block.rows.errors[row]), block.covers)
+    block.forget_clean()
 
 
 def _n_trials(n_rows: int, n_features: int, n_atoms: int) -> int:
@@ -146,24 +149,16 @@ def _try(
     return best
 
 
-def _settle(block: Block, rule: Rule, most: int) -> Change:
-    """Take steps until one changes nothing, or so many."""
-    if block.n_atoms <= _EXACT_TRIALS:
-        return _exact_steps(block, rule, most)
+def _settle(block: Block, rule: Rule, most: int, exactly: bool | None = None) -> Change:
+    """Take steps until one changes nothing, or so many; exact ones with very few atoms, or as said."""
+    if exactly is None:
+        exactly = block.n_atoms <= _EXACT_TRIALS
     total = Change()
     for _ in range(most):
-        change = code(block, rule) + update_together(block)
-        total += change
-        if not change:
-            break
-    return total
-
-
-def _exact_steps(block: Block, rule: Rule, most: int) -> Change:
-    """Exact half-steps until they change nothing, or so many."""
-    total = Change()
-    for _ in range(most):
-        change = code_exactly(block, rule) + update_exactly(block)
+        if exactly:
+            change = code_exactly(block, rule) + update_exactly(block)
+        else:
+            change = code(block, rule) + update_together(block)
         total += change
         if not change:
             break
@@ -173,7 +168,7 @@ def _exact_steps(block: Block, rule: Rule, most: int) -> Change:
 def _finish(block: Block, aim: Aim, rule: Rule, by_beam: bool, watch: Watch) -> None:
     """The coders that take longer, until they change nothing."""
     if block.n_atoms <= MOST_EXACT_ATOMS:
-        watch.record(block, _exact_steps(block, rule, _UNTIL_SETTLED), 1, "exact")
+        watch.record(block, _settle(block, rule, _UNTIL_SETTLED, exactly=True), 1, "exact")
         return
     before = None
     while before != (before := aim.cost(block)) and not watch.is_cut():

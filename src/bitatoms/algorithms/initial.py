@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import words
-from ..kernels.tables import Prices
 from ..parallel import Workers
 from .atoms import update_together
 from .block import Block
 from .coding import code, coding_rule
+from .pricing import unit_prices
 from .proximus import append_rank_one
 from .settings import Settings, check_exact
 
@@ -131,7 +131,7 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
     for _ in range(_LLOYD_ROUNDS):
         block = Block(data, atoms, None, None, workers)
         # At a price of one a bit, as the kernels of the search code: no others need be compiled for a start.
-        prices = Prices(np.ones(data.n_cols, np.int32), np.zeros(len(block.atoms.weights), np.int32))
+        prices = unit_prices(data.n_cols, atoms.n_rows)
         code(block, coding_rule("mdl", "xor", max_atoms=1, prices=prices)._replace(swaps=False))
         update_together(block)
         atoms = block.factors()[0]

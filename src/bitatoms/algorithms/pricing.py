@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.tables import MOST_PRICE, Prices, Rule
 from ..mdl import string_bits
-from .block import Block
+from .block import Block, lanes_of
 from .coding import coding_rule
 
 _LEAST_SLOPE = 0.05  # bits: a wrong bit costs something even where every second one is wrong
@@ -51,17 +51,25 @@ class Aim:
 
     def rule(self, block: Block, flat: bool = False) -> Rule:
         """How rows are coded at the prices of now; ``flat``, with one price for all features."""
-        uses, lanes = block.uses(), len(block.atoms.weights)
+        return self.rule_from_counts(block.n_rows, block.wrong(), block.uses(), flat)
+
+    def rule_from_counts(
+        self, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], flat: bool = False
+    ) -> Rule:
+        """The same from counts: in how many rows each bit is wrong, and how many use each atom."""
         if self.by_codelength:
-            prices = codelength_prices(block.n_rows, block.wrong(), uses, lanes, flat)
+            prices = codelength_prices(n_rows, wrong, uses, flat)
         else:
-            prices = Prices(np.ones(block.n_features, np.int32), np.zeros(lanes, np.int32))
+            prices = unit_prices(len(wrong), len(uses))
         return coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
 
 
-def codelength_prices(
-    n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], lanes: int, flat: bool = False
-) -> Prices:
+def unit_prices(n_features: int, n_atoms: int) -> Prices:
+    """A wrong bit costs 1, an atom nothing."""
+    return Prices(np.ones(n_features, np.int32), np.zeros(lanes_of(n_atoms), np.int32))
+
+
+def codelength_prices(n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], flat: bool = False) -> Prices:
     """The slope of the codelength at these counts, in whole numbers of the same unit for bits and uses.
 
     ``flat``: one price for all bits, from their mean count but of at most _DENSE of the rows; for a start.
@@ -71,7 +79,7 @@ def codelength_prices(
     bits = np.maximum(_LEAST_SLOPE, _slope(n_rows, wrong))
     each_use = np.where(uses == 0, _FIRST_USE, np.maximum(0.0, _slope(n_rows, uses)))
     unit = MOST_PRICE / bits.max(initial=_LEAST_SLOPE)
-    padded = np.zeros(lanes, np.int32)
+    padded = np.zeros(lanes_of(len(uses)), np.int32)
     padded[: len(uses)] = np.rint(each_use * unit)
     return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), padded)
 

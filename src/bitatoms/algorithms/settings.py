@@ -56,16 +56,8 @@ _FAST = Plan(
     by_beam=False,
     shakes=0,
 )
-_THOROUGH = Plan(
-    starts=(32, 512, 0),
-    from_look=False,
-    finalists=2,
-    patience=3,
-    max_rounds=0,
-    least_gain=5e-4,
-    n_fits=2,
-    by_beam=True,
-    shakes=3,
+_THOROUGH = replace(
+    _FAST, starts=(32, 512, 0), from_look=False, finalists=2, least_gain=5e-4, n_fits=2, by_beam=True, shakes=3
 )
 
 

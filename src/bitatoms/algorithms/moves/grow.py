@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...kernels.tables import Prices, Rule
-from ..block import LANES, Block, Words
-from ..coding import offer
-from ..pricing import Aim, codelength_prices
+from ..block import Block, Words
+from ..coding import coding_rule, offer
+from ..pricing import Aim
 
 _ROWS, _PAIRS, _COLUMNS = 64, 16, 16  # candidates of each kind
 
@@ -40,14 +39,14 @@ def grow(block: Block, aim: Aim, random: np.random.Generator, most: int, n_fits:
 def _seeds(block: Block, aim: Aim, random: np.random.Generator) -> Words:
     """Where candidates start: what is wrong in a row, what is wrong in two rows, and what is wrong wherever one
     feature is; each with two or more ones."""
-    able = block.mendable_rows(aim.rule(block))
+    able = block.mendable_rows(coding_rule("greedy", aim.algebra, aim.max_atoms, aim.residual_limit))
     if len(able) == 0:
         return np.empty((0, block.rows.errors.shape[1]), np.uint64)
     drawn = block.mendable_bits(able[random.integers(len(able), size=_ROWS + 2 * _PAIRS)])
     rows, one, other = drawn[:_ROWS], drawn[_ROWS : _ROWS + _PAIRS], drawn[_ROWS + _PAIRS :]
     wrong = block.wrong()
     columns = np.searchsorted(np.cumsum(wrong), random.integers(wrong.sum(), size=_COLUMNS), side="right")
-    free, bad = block.votes_of(block.mendable_column(columns))
+    free, bad = block.votes_of(block.mendable_columns(columns))
     seeds = np.vstack([rows, one & other, _pack(2 * bad > free)])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
@@ -58,7 +57,7 @@ def _fitted(block: Block, aim: Aim, seeds: Words, n_fits: int) -> tuple[Words, W
     wrong = block.wrong()
     atoms, uses = seeds, np.zeros(len(seeds), np.int64)
     for fit in range(n_fits + 1):
-        users = offer(block, atoms, _offer_rule(block, aim, wrong, uses))
+        users = offer(block, atoms, aim.rule_from_counts(n, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
         free, bad = block.votes_of(users)
         if fit < n_fits:
@@ -67,16 +66,6 @@ def _fitted(block: Block, aim: Aim, seeds: Words, n_fits: int) -> tuple[Words, W
     after = wrong + np.where(ones, free - 2 * bad, 0)
     costs = (aim.of_errors(n, after) - aim.of_errors(n, wrong)).sum(axis=1)
     return atoms, users, costs + aim.of_strings(n, uses) + aim.of_strings(m, ones.sum(axis=1))
-
-
-def _offer_rule(block: Block, aim: Aim, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> Rule:
-    """How rows choose among candidates that so many rows use."""
-    lanes = -(-len(uses) // LANES) * LANES
-    rule = aim.rule(block)
-    if aim.by_codelength:
-        return rule._replace(prices=codelength_prices(block.n_rows, wrong, uses, lanes))
-    assert rule.prices is not None
-    return rule._replace(prices=Prices(rule.prices.bits, np.zeros(lanes, np.int32)))
 
 
 def _pack(bits: NDArray[np.bool_]) -> Words:
