@@ -8,16 +8,19 @@ INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disa
 # The developers' environment holds all that the demo needs: do not install twice.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test test-browser check bench clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 demo: $(DEMO)  ## learn atoms from a halftone picture and from digits, print what was found, draw them
 	$(BIN)/python examples/demo.py
 
 test: check  ## the checks, then all tests and the examples in the documentation
 	$(BIN)/python -m pytest
+
+test-browser: .venv/.browser  ## the report in Chromium, which must be there (CHROMIUM=path where it is not found)
+	REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 check: .venv/.dev  ## lint, format, types, and the order of the modules
 	$(BIN)/ruff check .
@@ -39,4 +42,8 @@ clean:  ## remove all that the other targets made
 
 .venv/.dev: pyproject.toml
 	$(INSTALL) -e ".[dev]"
+	@touch $@
+
+.venv/.browser: pyproject.toml
+	$(INSTALL) -e ".[browser]"
 	@touch $@

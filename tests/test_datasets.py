@@ -1,6 +1,7 @@
-"""Planted factors, digits, and pictures cut in blocks and stitched back."""
+"""Planted factors, digits, pictures cut in blocks and stitched back, and made-up baskets and genotypes."""
 
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -8,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import bitatoms as ba
 from bitatoms import BitMatrix
-from bitatoms.datasets import cut_blocks, digits, dither, halftone, planted, stitch_blocks
+from bitatoms.datasets import baskets, cut_blocks, digits, dither, genotypes, halftone, planted, stitch_blocks
+from bitatoms.datasets.haplotypes import POPULATIONS
+from bitatoms.datasets.market import HABITS
 
 sides = st.integers(0, 40)
 block_sides = st.integers(1, 20)
@@ -58,7 +62,9 @@ def test_the_same_seed_gives_the_same_data():
 
 def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
     whole = planted(100, 33, 4, random_state=1)
-    monkeypatch.setattr("bitatoms.datasets._slabs", lambda rows, width: [slice(i, i + 7) for i in range(0, rows, 7)])
+    monkeypatch.setattr(
+        "bitatoms.datasets.factors._slabs", lambda rows, width: [slice(i, i + 7) for i in range(0, rows, 7)]
+    )
     slabs = planted(100, 33, 4, random_state=1)
     assert np.array_equal(whole.X, slabs.X)
     assert np.array_equal(whole.clean, slabs.clean)
@@ -191,3 +197,80 @@ def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
 def test_cutting_and_stitching_refuse_bad_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def bought_together(table, result):
+    """The atoms as sets of things."""
+    return [frozenset(table.names_of(np.flatnonzero(atom))) for atom in result.atoms.to_dense()]
+
+
+@pytest.mark.parametrize("random_state", range(3))
+@pytest.mark.parametrize("algebra", ["or", "auto"])
+def test_the_default_search_finds_the_shopping_habits(random_state, algebra):
+    table = baskets(random_state=random_state)
+    found = bought_together(table, ba.factorize(table, algebra=algebra, random_state=0))
+    assert {frozenset(habit.items) for habit in HABITS.values()} <= set(found)
+    assert len(found) <= len(HABITS) + 3
+
+
+def test_baskets_are_like_real_ones():
+    table = baskets()
+    bought = table.to_dense()
+    assert table.shape == (5000, 67)
+    assert 0.03 < bought.mean() < 0.08
+    assert bought.any(axis=1).all()
+    shares = np.sort(bought.mean(axis=0))
+    assert shares[-1] > 0.15
+    assert 0.015 < shares[0] < 0.03
+    assert table.columns == tuple(sorted(table.columns))
+    assert (table.rows[0], table.rows[-1]) == ("basket 1", "basket 5000")
+
+
+def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
+    table = genotypes(50, 80)
+    once, twice = table.to_dense()[:, ::2], table.to_dense()[:, 1::2]
+    assert (once >= twice).all()
+    assert twice.any()
+    for first, second in zip(table.columns[::2], table.columns[1::2], strict=True):
+        snp, allele = first.split(":")
+        assert second == f"{snp}:{allele}{allele}"
+    assert [name.split(":")[0] for name in table.columns[::2]] == [f"rs{1001 + snp}" for snp in range(80)]
+    homes = [name.split()[0] for name in table.rows]
+    assert [homes.count(home) for home in POPULATIONS] == [17, 17, 16]
+    assert len(set(table.rows)) == 50
+
+
+@pytest.mark.parametrize("algebra", ["or", "auto"])
+def test_the_atoms_of_genotypes_are_runs_of_neighbouring_snps(algebra):
+    table = genotypes()
+    atoms = ba.factorize(table, algebra=algebra, random_state=0).atoms.to_dense()
+    reaches = np.array([np.ptp(np.flatnonzero(atom)) // 2 + 1 for atom in atoms])
+    assert (reaches[:20] <= 35).all()  # of 300: as long as a block can be
+    assert (reaches <= 35).mean() > 0.9
+
+
+def test_haplotypes_are_more_frequent_in_one_population_than_in_another():
+    table = genotypes()
+    carries = table.to_dense()[:, ::2].reshape(3, 200, -1).mean(axis=1)
+    assert 0.15 < np.ptp(carries, axis=0).mean() < 0.4
+
+
+@pytest.mark.parametrize("make", [baskets, genotypes])
+def test_made_up_tables_are_the_same_for_the_same_seed(make):
+    assert make(40, random_state=3) == make(40, random_state=np.random.default_rng(3))
+    assert make(40, random_state=3) != make(40, random_state=4)
+    assert make(0).shape[0] == 0
+    assert make(1).shape[0] == 1
+    with pytest.raises(ValueError, match="n_samples is -1; pass a number ≥ 0"):
+        make(-1)
+
+
+def test_the_bits_of_the_default_tables_stay_as_they_are():
+    """What the examples in the documentation show depends on them."""
+    assert zlib.crc32(baskets().bits.to_bytes()) == 0x3238355E
+    assert zlib.crc32(genotypes().bits.to_bytes()) == 0x415A395F
+
+
+@pytest.mark.parametrize("n_snps", [0, 1, 11, 25, 36])
+def test_genotypes_of_few_snps(n_snps):
+    assert genotypes(5, n_snps).shape == (5, 2 * n_snps)

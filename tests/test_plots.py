@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bitatoms import BitMatrix
-from bitatoms.plots import codelength_curve, mosaic
+from bitatoms.plots import before_after, codelength_curve, mosaic, row_bits, wrong_bits
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -124,7 +124,76 @@ def test_a_history_without_the_fields_is_refused(history):
         codelength_curve(history)
 
 
-@pytest.mark.parametrize("draw", [lambda: mosaic(np.eye(4)), lambda: codelength_curve([])], ids=["mosaic", "curve"])
+def test_a_curve_of_one_point_is_drawn_over_atoms_too():
+    point = SimpleNamespace(atoms=0, bits_errors=90, bits_codes=0, bits_atoms=0)
+    ax = codelength_curve([point])
+    assert ax.get_xlabel() == "atoms"
+    assert ax.lines[0].get_ydata().tolist() == [90]
+
+
+def test_rows_before_and_after_are_beside_what_is_wrong_in_its_colours():
+    data, made = np.array([[1, 1, 0, 0]]), np.array([[1, 0, 1, 0]])
+    ax = before_after(BitMatrix.from_dense(data), made, shape=(2, 2))
+    image, sheet = ax.images[0], drawn(ax)
+    colour = {value: matplotlib.colors.to_hex(image.cmap(image.norm(value))) for value in range(5)}
+    before, after, wrong = (sheet[1:3, left : left + 2].ravel().tolist() for left in (1, 4, 7))
+    assert [colour[value] for value in before] == ["#000000", "#000000", "#ffffff", "#ffffff"]
+    assert [colour[value] for value in after] == ["#000000", "#ffffff", "#000000", "#ffffff"]
+    assert [colour[value] for value in wrong] == ["#bcb9b2", "#d55e00", "#5b3fc4", "#ffffff"]
+
+
+def test_bars_of_wrong_bits_go_from_the_most_to_the_least_and_leave_out_what_is_right():
+    missed, invented = np.array([3, 0, 4, 1]), np.array([4, 0, 1, 0])
+    ax = wrong_bits(missed, invented, ["a", "b", "c", "d"], most=2)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
+    assert [bar.get_width() for bar in ax.patches] == [3, 4, 4, 1]
+    assert [bar.get_x() for bar in ax.patches] == [0, 0, 3, 4]
+    assert ax.yaxis_inverted()
+    unnamed = wrong_bits(missed, invented)
+    assert [label.get_text() for label in unnamed.get_yticklabels()] == ["x0", "x2", "x3"]
+    unnamed.figure.canvas.draw()
+
+
+def test_wrong_bits_of_pixels_are_a_heat_map():
+    ax = wrong_bits([3, 0, 4, 1], [4, 0, 1, 0], shape=(2, 2))
+    assert ax.images[0].get_array().tolist() == [[7, 0], [5, 1]]
+
+
+def test_rows_that_take_most_bits_have_bars_and_the_median_a_line():
+    ax = row_bits([5.0, 20.0, 10.0, 20.0], ["ann", "bob", "cy", "di"], most=3)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["bob", "di", "cy"]
+    assert [bar.get_width() for bar in ax.patches] == [20, 20, 10]
+    assert ax.lines[0].get_xdata() == [15, 15]
+    assert [label.get_text() for label in row_bits([1.0, 2.0]).get_yticklabels()] == ["row 1", "row 0"]
+    assert not row_bits([]).patches
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: before_after([[1, 0]], [[1]]), r"data has shape \(1, 2\), made \(1, 1\); pass the same rows of both"),
+        (lambda: before_after(np.zeros((0, 4)), np.zeros((0, 4))), "pass the same rows of both"),
+        (lambda: wrong_bits([1, 2], [1]), r"missed has shape \(2,\), invented \(1,\); pass a number a feature"),
+        (lambda: wrong_bits([1, 2], [1, 0], shape=(3, 3)), "shape is 3 × 3 = 9, but an atom has 2 bits"),
+        (lambda: row_bits([[1, 2]]), "bits has 2 dimensions; pass a number a row"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: mosaic(np.eye(4)),
+        lambda: codelength_curve([]),
+        lambda: before_after(np.eye(4), np.eye(4)),
+        lambda: wrong_bits([1], [2]),
+        lambda: row_bits([1]),
+    ],
+    ids=["mosaic", "curve", "before and after", "wrong bits", "row bits"],
+)
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch, draw):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):

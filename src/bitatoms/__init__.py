@@ -14,11 +14,18 @@ _HOMES = {
     "BinaryDictionaryLearning": "estimators",
     "BitMatrix": "bits",
     "Codelength": "mdl",
-    "Factorization": "algorithms.model",
-    "Interrupted": "algorithms.model",
+    "Factorization": "algorithms.result",
+    "FileError": "io.errors",
+    "Interrupted": "algorithms.result",
+    "Table": "table",
+    "annotate": "estimators",
     "codelength": "factorization",
     "factorize": "factorization",
+    "load": "estimators",
     "proximus": "factorization",
+    "read": "io.tables",
+    "write": "io.tables",
+    "write_report": "report",
 }
 _MODULES = ("datasets", "plots")
 
@@ -27,22 +34,33 @@ __all__ = [
     "BitMatrix",
     "Codelength",
     "Factorization",
+    "FileError",
     "Interrupted",
+    "Table",
+    "annotate",
     "codelength",
     "datasets",
     "factorize",
+    "load",
     "plots",
     "proximus",
+    "read",
+    "write",
+    "write_report",
 ]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import plots as plots
-    from .algorithms.model import Factorization, Interrupted
+    from .algorithms.result import Factorization, Interrupted
     from .bits import BitMatrix
-    from .estimators import BinaryDictionaryLearning
+    from .estimators import BinaryDictionaryLearning, annotate, load
     from .factorization import codelength, factorize, proximus
+    from .io.errors import FileError
+    from .io.tables import read, write
     from .mdl import Codelength
+    from .report import write_report
+    from .table import Table
 
 
 def __getattr__(name: str) -> Any:

@@ -148,6 +148,9 @@ class BitMatrix:
             if threshold is None or 0 <= threshold < 1:
                 return X
             return cls.trusted(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols)
+        if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
+            return cls.from_any(bits, binarize, name)
+        X = door.plain(X)
         if door.is_sparse(X):
             return cls.from_sparse(X, binarize, name)
         return cls.from_dense(X, binarize, name)

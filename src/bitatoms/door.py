@@ -29,6 +29,88 @@ def is_sparse(X: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(X))
 
 
+def library_of(X: Any) -> str:
+    """The library that X is of a type of: what serves it is imported only then."""
+    return type(X).__module__.partition(".")[0]
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether X is an AnnData."""
+    return library_of(X) == "anndata" and hasattr(X, "obs_names")
+
+
+def plain(X: Any, layer: str | None = None) -> Any:
+    """The numbers of an AnnData or a pyarrow table, as something that NumPy or SciPy knows; all else as it is."""
+    if is_anndata(X):
+        if layer is not None and layer not in X.layers:
+            raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, X.layers)) or 'none'}")
+        values = X.X if layer is None else X.layers[layer]
+        if values is None:
+            raise ValueError("the AnnData has no X; pass the name of a layer")
+        return values[:] if X.isbacked and layer is None else values
+    if library_of(X) == "pyarrow" and hasattr(X, "column_names"):
+        if not X.num_columns:
+            return np.empty((X.num_rows, 0), np.uint8)
+        columns = [_arrow_column(column) for column in X.columns]
+        return np.stack(columns).T  # as it lies: a column after the other
+    return X
+
+
+def _arrow_column(column: Any) -> NDArray[Any]:
+    """The values of a column of pyarrow's; NaN, or None, where there are none."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pa.uint8())
+    return np.asarray(column.to_numpy())
+
+
+def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The names of the rows and columns of a frame, a pyarrow table or an AnnData; None where it has none."""
+    if is_anndata(X):
+        return tuple(map(str, X.obs_names)), tuple(map(str, X.var_names))
+    library = library_of(X)
+    if library == "pandas" and hasattr(X, "columns"):
+        numbered = X.index.inferred_type == "integer"
+        return None if numbered else tuple(map(str, X.index)), _strings(X.columns)
+    if library == "polars" and hasattr(X, "columns"):
+        return None, _strings(X.columns)
+    if library == "pyarrow" and hasattr(X, "column_names"):
+        return None, _strings(X.column_names)
+    return None, None
+
+
+def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
+    """Names that are all strings; as in scikit-learn, none where they are not."""
+    kept = tuple(names)
+    return kept if kept and all(isinstance(name, str) for name in kept) else None
+
+
+def without_missing(X: Any) -> Any:
+    """The table with 0 where a value is missing: NaN, None, NA, or masked."""
+    if is_sparse(X):
+        if X.dtype.kind == "f" and np.isnan(X.data).any():
+            X = X.copy()
+            X.data[np.isnan(X.data)] = 0
+        return X
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.filled(0)
+    table = np.asarray(_even_frame(X))
+    if table.dtype.kind == "f":
+        return np.where(np.isnan(table), 0, table)
+    if table.dtype.kind == "O":
+        lost = np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
+        return np.where(lost, 0, table)
+    return table
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for a missing value: None, NA, or the one number that differs from itself."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and value != value
+
+
 def dense_table(X: Any, name: str) -> NDArray[Any]:
     """X as a 2-D array of numbers or objects."""
     if is_sparse(X):
@@ -59,7 +141,7 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
 
 def _even_frame(X: Any) -> Any:
     """A pandas frame of booleans beside numbers, as numbers: NumPy would make objects of its values, one by one."""
-    if not (type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "columns")):
+    if not (library_of(X) == "pandas" and hasattr(X, "columns")):
         return X
     kinds = set(X.dtypes)
     if np.dtype(bool) not in kinds or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
@@ -166,7 +248,7 @@ def _numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
 
 def _number(value: Any, place: int, locate: Callable[[int], tuple[int, int]], name: str) -> float:
     """One object as a float, NaN where it stands for a missing value."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    if is_missing(value):
         return math.nan
     row, column = locate(place)
     if isinstance(value, (complex, np.complexfloating)):

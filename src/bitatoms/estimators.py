@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import door
 from .algorithms.block import Block
-from .algorithms.coding import CODERS, coding_rule
-from .algorithms.model import Factorization, Interrupted, reconstruct
-from .algorithms.pricing import codelength_prices
+from .algorithms.result import Factorization, Interrupted
 from .bits import BitMatrix
-from .door import refuse_masked
 from .factorization import factorize
+from .io import modelfile
+from .model import Model, Pattern
 from .parallel import Workers, count_threads
+from .table import Picture, Table, compare_names
 
 
 def _with_parameters_of(function: Any) -> Any:
@@ -136,13 +138,14 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             delattr(self, name)
         parameters = {**self.get_params(deep=False), "binarize": None}
         data = self._table(X, reset=True)
+        picture = None if not isinstance(X, Table) or X.picture is None else Picture(X.picture.tile)
         try:
             result = factorize(data, **parameters)
         except Interrupted as interrupted:
             if interrupted.result is not None:
-                self._keep(interrupted.result)
+                self._keep(self._learned(interrupted.result, picture))
             raise
-        self._keep(result)
+        self._keep(self._learned(result, picture))
         if result.ended in ("max_iter", "max_time"):
             warnings.warn(
                 f"{result.ended} ended the search before it converged; raise it for a better model",
@@ -151,27 +154,35 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
         return self
 
-    def _keep(self, result: Factorization) -> None:
-        """Take over what was learned, and how samples are coded."""
-        self.components_ = result.atoms.to_dense()
-        self.bias_ = result.bias
-        self.codelength_ = result.codelength
-        self.history_ = list(result.history)
-        self.algebra_ = result.algebra
-        self.codelengths_ = dict(result.codelengths)
-        self.summary_ = result.summary()
-        self.n_components_ = result.atoms.n_rows
-        self.n_iter_ = result.n_iter
-        # Share of the training samples in which a feature is wrong or an atom used, never quite 0 or 1.
-        n_samples = result.codes.n_rows
-        self._wrong_share = (result.wrong + 0.5) / (n_samples + 1)
-        self._use_share = (result.codes.column_weights() + 0.5) / (n_samples + 1)
-        self._coder = result.coder
-        prices = None
-        if self._coder in ("mdl", "beam"):  # frozen at what they are at the end of fit
-            prices = codelength_prices(n_samples, result.wrong, result.codes.column_weights())
-        limits = self.max_atoms_per_sample, self.residual_limit
-        self._rule = coding_rule(self._coder, self.algebra_, *limits, prices)
+    def _keep(self, model: Model) -> None:
+        """Take over what was learned."""
+        self._model = model
+        self.components_ = model.atoms.to_dense()
+        self.bias_ = model.bias
+        self.codelength_ = model.codelength
+        self.history_ = list(model.history)
+        self.algebra_ = model.algebra
+        self.codelengths_ = dict(model.codelengths)
+        self.summary_ = model.summary()
+        self.n_components_ = model.atoms.n_rows
+        self.n_iter_ = model.n_iter
+
+    def _learned(self, result: Factorization, picture: Picture | None) -> Model:
+        """The model of a result, with the names of its features."""
+        names = getattr(self, "feature_names_in_", None)
+        columns = None if names is None else tuple(map(str, names))
+        return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, columns, picture)
+
+    def as_model(self) -> Model:
+        """What was learned as plain data: what `save` writes, and a report is made of.
+
+        Returns
+        -------
+        Model
+            With the atoms and the bias that ``components_`` and ``bias_`` hold now.
+        """
+        check_is_fitted(self, "components_")
+        return replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """The atoms that each sample uses: codes of shape (n_samples, n_components_), uint8.
@@ -186,7 +197,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         codes = BitMatrix.from_any(X, name="the code matrix")
         if codes.n_cols != self.n_components_:
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
-        return reconstruct(codes, BitMatrix.from_dense(self.components_), self.bias_, self.algebra_).to_dense()
+        return self.as_model().reconstruct(codes).to_dense()
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the bits that each sample takes, of shape (n_samples,): samples that fit badly stand out.
@@ -197,7 +208,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         block = self._code(X)
         codes = block.factors()[1]
         errors = BitMatrix.trusted(block.rows.errors, block.n_features)
-        return -(_bits(errors, self._wrong_share) + _bits(codes, self._use_share))
+        return -self._model.row_bits(errors, codes)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the bits a sample takes, on average over X; higher is better. y is not looked at."""
@@ -205,27 +216,67 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _code(self, X: Any) -> Block:
         """The samples coded afresh."""
-        check_is_fitted(self, "components_")
-        data = self._table(X, reset=False)
-        shifted = BitMatrix.trusted(data.words ^ BitMatrix.from_dense(self.bias_[np.newaxis]).words, data.n_cols)
-        atoms = BitMatrix.from_dense(self.components_)
-        block = Block(shifted, atoms, None, self._rule.covers, Workers(count_threads(self.n_jobs)))
-        prices = self._rule.prices
-        if prices is not None:  # copies, for a model may be loaded read-only, and numba compiles anew for such arrays
-            prices = type(prices)(*(np.array(price) for price in prices))
-        CODERS[self._coder](block, self._rule._replace(prices=prices))
-        return block
+        return self.as_model().code(self._table(X, reset=False), Workers(count_threads(self.n_jobs)))
 
     def _table(self, X: Any, reset: bool) -> BitMatrix:
         """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
-        packed = isinstance(X, BitMatrix)
+        table = Table.from_any(X, binarize=self.binarize) if isinstance(X, Table) or door.is_anndata(X) else None
+        packed = table is not None or isinstance(X, BitMatrix)
         if packed and 0 in X.shape:
-            what = "sample" if X.n_rows == 0 else "feature"
+            what = "sample" if X.shape[0] == 0 else "feature"
             raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
-        refuse_masked(X, "X")  # scikit-learn would look past the mask
-        formats = ("csr", "csc", "coo")
-        checked = validate_data(self, X, reset=reset, skip_check_array=packed, accept_sparse=formats, dtype=None)
+        if table is not None:
+            self._check_columns(table, reset)
+            return table.bits
+        door.refuse_masked(X, "X")  # scikit-learn would look past the mask
+        checked = validate_data(
+            self,
+            X,
+            reset=reset,
+            skip_check_array=packed,
+            accept_sparse=("csr", "csc", "coo"),
+            dtype=None,
+            ensure_all_finite=False,  # the door says where such a value is
+        )
         return BitMatrix.from_any(checked, self.binarize)
+
+    def _check_columns(self, table: Table, reset: bool) -> None:
+        """What validate_data does, for a Table, whose names scikit-learn does not know."""
+        name, learned = type(self).__name__, getattr(self, "feature_names_in_", None)
+        if reset:
+            self.n_features_in_ = table.shape[1]
+            if table.columns is not None:
+                self.feature_names_in_ = np.array(table.columns, object)
+            elif learned is not None:
+                del self.feature_names_in_
+        elif table.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {table.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
+        elif (table.columns is None) != (learned is None):
+            had, was = ("names", "without") if learned is None else ("no names", "with")
+            warnings.warn(f"the columns of X have {had}, but {name} was fitted {was} names", stacklevel=5)
+        elif table.columns is not None and learned is not None:
+            compare_names(tuple(learned), table.columns)
+
+    def patterns(self) -> list[Pattern]:
+        """The atoms as people read them: features by name, how many samples use each, how many bits it saves.
+
+        Returns
+        -------
+        list of Pattern
+            Named tuples ``(atom, features, rows, share, bits_saved)``, the one that saves most bits first;
+            ``pandas.DataFrame(model.patterns())`` makes a table of them.
+        """
+        return self.as_model().patterns()
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to one file; `bitatoms.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Mostly with the ending .npz. The file holds arrays and JSON, no pickles, and is there whole or not at all.
+        """
+        modelfile.save(self.as_model(), path, self.get_params(deep=False))
 
     @property
     def _n_features_out(self) -> int:
@@ -238,7 +289,68 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return tags
 
 
-def _bits(table: BitMatrix, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each row, the bits that its ones and zeros cost where ones have these shares."""
-    one, zero = -np.log2(share), -np.log2(1 - share)
-    return np.asarray(table.to_sparse() @ (one - zero)) + zero.sum()
+def load(path: Any) -> BinaryDictionaryLearning:
+    """Read a model that `BinaryDictionaryLearning.save` or ``bitatoms fit`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. Nothing in it is executed: it holds arrays and JSON.
+
+    Returns
+    -------
+    BinaryDictionaryLearning
+        Fitted, with the parameters it was fitted with (but for those that are no plain values: a callback, an array of
+        atoms to start from, a random generator).
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(300, 40, 4, noise=0.02, random_state=0).X
+    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+    >>> model.save("model.npz")
+    >>> again = ba.load("model.npz")
+    >>> bool((again.transform(X) == model.transform(X)).all())
+    True
+    """
+    model, parameters, _ = modelfile.load(path)
+    estimator = BinaryDictionaryLearning()
+    known = estimator.get_params(deep=False)
+    estimator.set_params(**{name: value for name, value in parameters.items() if name in known})
+    estimator.n_features_in_ = model.atoms.n_cols
+    if model.columns is not None:
+        estimator.feature_names_in_ = np.array(model.columns, object)
+    estimator._keep(model)
+    return estimator
+
+
+def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = None) -> None:
+    """Put codes and atoms into an AnnData, where scanpy and its neighbours look for them.
+
+    Parameters
+    ----------
+    adata : AnnData of shape (n_obs, n_vars)
+        It is changed: ``obsm["X_bitatoms"]`` gets the codes of its observations, ``varm["bitatoms_atoms"]`` the atoms,
+        and ``uns["bitatoms"]`` what else was learned.
+    model : BinaryDictionaryLearning
+        Fitted; its ``binarize`` makes ones and zeros of counts.
+    layer : str, optional
+        The layer to code instead of ``X``.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> import bitatoms as ba
+    >>> counts = np.random.default_rng(0).poisson(0.5, (50, 20)).astype(np.float32)
+    >>> adata = anndata.AnnData(counts)
+    >>> model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(adata)
+    >>> ba.annotate(adata, model)
+    >>> adata.obsm["X_bitatoms"].shape, adata.varm["bitatoms_atoms"].shape
+    ((50, 3), (20, 3))
+    """
+    from .io import annotated
+
+    learned = model.as_model()
+    table = Table.from_any(adata, binarize=model.binarize, layer=layer)
+    learned.check(table)
+    annotated.annotate(adata, learned.code(table.bits, Workers(count_threads(model.n_jobs))).factors()[1], learned)

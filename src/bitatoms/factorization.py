@@ -12,8 +12,8 @@ import numpy as np
 
 from .algorithms.block import Block
 from .algorithms.learning import logger
-from .algorithms.model import Factorization
 from .algorithms.proximus import partition
+from .algorithms.result import Factorization
 from .algorithms.search import search as run_search
 from .algorithms.settings import generator, one_of, settle
 from .bits import BitMatrix
@@ -76,7 +76,8 @@ def factorize(
         "greedy", by plain gain, which is better almost everywhere; "exact", the best of all codes, for up to 16 atoms.
         For the codelength with the other searches: "mdl" (the default of "fast"), by bits of codelength gained, one
         atom swapped for another where that helps; "beam" (of "thorough"), several ways to a code at a time.
-        For the fewest errors they code exactly up to 16 atoms and greedily above.
+        For the fewest errors they code exactly up to 16 atoms and greedily above. With "auto" they leave the beam to
+        ``transform``, which has no codes to go on from.
     init : {"auto", "samples", "bernoulli", "spread", "greedy"}, array of atoms, or pair (atoms, codes), default="auto"
         Where the atoms start: "samples", rows drawn at random, distinct and not zero; "bernoulli", random bits;
         "spread", rows far from each other; "greedy", one atom after the other, each fitted to what those before it

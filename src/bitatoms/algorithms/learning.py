@@ -16,7 +16,7 @@ from ..mdl import Codelength
 from .atoms import UPDATES
 from .block import Block, Change
 from .coding import CODERS
-from .model import Round
+from .result import Round
 
 logger = logging.getLogger("bitatoms")
 

@@ -17,9 +17,9 @@ from .descent import explore
 from .fixed import fewest_errors
 from .initial import start_factors, warn
 from .learning import Method, Watch, learn, logger
-from .model import Factorization, Interrupted
 from .moves.drop import savings
 from .pricing import Aim
+from .result import Factorization, Interrupted
 from .selection import Growth, forward_selection
 from .settings import Settings
 
@@ -42,11 +42,10 @@ def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.ran
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             try:
                 block, converged = _one_start(data, settings, watch, workers, own_random)
-                result = _finish(
-                    watch, block, settings.coder, watch.cut_by or ("converged" if converged else "max_iter")
-                )
+                ended = watch.cut_by or ("converged" if converged else "max_iter")
+                result = _finish(watch, block, settings.coder_after, ended)
             except KeyboardInterrupt:
-                winner = _better(winner, _salvage(data, watch, settings.coder, workers), settings.by_codelength)
+                winner = _better(winner, _salvage(data, watch, settings.coder_after, workers), settings.by_codelength)
                 if winner is not None:
                     codelengths[algebra] = winner.codelength.total
                 best = _better(best, winner, True)
@@ -64,7 +63,8 @@ def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.ran
     logger.info("%s", best.summary())
     wanted, n_atoms = settings.n_components, best.atoms.n_rows
     if settings.search != "paper" and wanted != "mdl" and best.ended == "converged" and n_atoms < wanted:
-        warn(f"{wanted} atoms were asked for, but with {n_atoms} nothing is wrong any more: no more are learned")
+        why = f"only {n_atoms} are of use" if best.wrong_bits else f"with {n_atoms} nothing is wrong any more"
+        warn(f"{wanted} atoms were asked for, but {why}: no more are learned")
     return best
 
 
@@ -128,22 +128,34 @@ def _finish(watch: Watch, block: Block | None, coder: str, ended: str) -> Factor
     best = watch.best
     if best is None:
         return None
-    atoms, codes = best.atoms, best.codes
+    atoms, codes, length = best.atoms, best.codes, best.codelength
+    saved = ones = missed = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
-        order = np.argsort(-savings(block, Aim(True, watch.algebra)), kind="stable")
-        atoms, codes = atoms[order], codes.T[order].T
+        if watch.fewest and not block.serving().all():  # fewer are of use than were asked for
+            block.discard(~block.serving())
+            (atoms, codes), length = block.factors(), block.codelength(best.wrong)
+        saved = savings(block, Aim(True, watch.algebra))
+        order = np.argsort(-saved, kind="stable")
+        atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
+        data = block.data()
+        ones = data.column_weights()
+        missed = BitMatrix.trusted(data.words & block.rows.errors, data.n_cols).column_weights()
     return Factorization(
         atoms=atoms,
         codes=codes,
         bias=best.bias.to_dense()[0],
         algebra=watch.algebra,
-        codelength=best.codelength,
+        codelength=length,
         history=tuple(watch.history),
         wrong=best.wrong,
         ended=ended,
         coder=coder,
+        objective="codelength" if watch.by_codelength else "errors",
+        saved=saved,
+        ones=ones,
+        missed=missed,
     )
 
 

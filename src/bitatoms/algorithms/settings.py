@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .coding import CODERS, MOST_EXACT_ATOMS
-from .model import Round
+from .result import Round
 
 ALGEBRAS = ("xor", "or", "auto")
 SEARCHES = ("paper", "fast", "thorough")
@@ -71,6 +71,7 @@ class Settings:
     by_codelength: bool
     update: str
     coder: str
+    coder_after: str  # for samples that are coded with what was found
     init: Any  # a name, atoms, or a pair (atoms, codes)
     init_density: float
     n_init: int
@@ -131,7 +132,7 @@ def settle(
         )
     if update == "k-prox" and not as_published:
         raise ValueError(f'update="k-prox" belongs to search="paper"; search="{search}" updates all atoms together')
-    coder = chosen_coder(coder, search, by_codelength, n_components)
+    coder, asked = chosen_coder(coder, search, by_codelength, n_components), coder
     if max_components is not None:
         max_components = _whole("max_components", max_components, 0)
     patience = "auto" if _is_auto(patience) else None if patience is None else _whole("patience", patience, 1)
@@ -151,6 +152,8 @@ def settle(
         by_codelength=by_codelength,
         update="exact" if exact and update == "mob" else update,
         coder=coder,
+        # From nothing, one toggle at a time gets stuck under XOR, where a search that goes on from codes does not.
+        coder_after="beam" if asked == "auto" and coder in ("mdl", "greedy") else coder,
         init=("greedy" if exact else "samples") if _is_auto(init) and as_published else init,
         init_density=share("init_density", init_density),
         n_init=1 if _is_auto(n_init) else _whole("n_init", n_init, 1),

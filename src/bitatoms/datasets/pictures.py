@@ -1,97 +1,17 @@
-"""Data to try things on: planted factors, digits, and a halftone picture cut in blocks and stitched back."""
+"""Pictures: digits, a halftone, and a large one cut in blocks and stitched back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from operator import index
 from typing import Any
 
 import numpy as np
 
-from .algorithms.settings import generator, one_of, share
-
-__all__ = ["Planted", "cut_blocks", "digits", "dither", "halftone", "planted", "stitch_blocks"]
+from .arguments import count, pair
 
 # The order in which the pixels of a dot turn black, as read off the halftone picture of the paper. The second dot of a
 # tile of 6 × 6 lies three pixels down and across from the first: a screen at 45 degrees.
 _DOT = np.array([[17, 16, 4, 0, 1, 13], [14, 11, 8, 3, 6, 10], [2, 5, 9, 15, 12, 7]])
 _SCREEN = np.vstack([_DOT, np.roll(_DOT, 3, axis=1)])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Planted:
-    """Data with known factors, all as 0/1 arrays of uint8.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        ``clean`` with a share of its bits flipped.
-    atoms : ndarray of shape (n_components, n_features)
-    codes : ndarray of shape (n_samples, n_components)
-    clean : ndarray of shape (n_samples, n_features)
-        The product of codes and atoms in the algebra.
-    """
-
-    X: np.ndarray
-    atoms: np.ndarray
-    codes: np.ndarray
-    clean: np.ndarray
-
-
-def planted(
-    n_samples: int,
-    n_features: int,
-    n_components: int,
-    *,
-    algebra: str = "xor",
-    atom_density: float = 0.15,
-    code_density: float = 0.15,
-    noise: float = 0.05,
-    random_state: Any = None,
-) -> Planted:
-    """Make data from random factors and flip some of its bits.
-
-    Parameters
-    ----------
-    n_samples, n_features, n_components : int
-        Rows of X, columns of X, and atoms; each may be 0.
-    algebra : {"xor", "or"}, default="xor"
-        How the atoms that a sample uses are combined.
-    atom_density, code_density : float, default=0.15
-        Probability that a bit of the atoms, or of the codes, is 1.
-    noise : float, default=0.05
-        Probability that a bit of X is flipped, each by itself.
-    random_state : int, Generator, RandomState or None, default=None
-        The same number gives the same data.
-
-    Returns
-    -------
-    Planted
-        With ``X``, ``atoms``, ``codes`` and ``clean``.
-
-    Examples
-    --------
-    >>> from bitatoms.datasets import planted
-    >>> data = planted(500, 200, 8, random_state=0)
-    >>> data.X.shape, data.atoms.shape, data.codes.shape
-    ((500, 200), (8, 200), (500, 8))
-    >>> bool(((data.codes @ data.atoms) % 2 == data.clean).all())
-    True
-    """
-    one_of("algebra", algebra, ("xor", "or"))
-    n_samples = _count("n_samples", n_samples)
-    n_features = _count("n_features", n_features)
-    n_components = _count("n_components", n_components)
-    rng = generator(random_state)
-    atoms = _coins(rng, share("atom_density", atom_density), n_components, n_features)
-    codes = _coins(rng, share("code_density", code_density), n_samples, n_components)
-    clean = np.empty((n_samples, n_features), dtype=np.uint8)
-    for rows in _slabs(n_samples, n_features + n_components):
-        # float32 goes to BLAS and counts exactly to 2**24 atoms
-        uses = codes[rows].astype(np.float32) @ atoms.astype(np.float32)
-        clean[rows] = uses % 2 if algebra == "xor" else uses > 0
-    X = clean ^ _coins(rng, share("noise", noise), n_samples, n_features)
-    return Planted(X=X, atoms=atoms, codes=codes, clean=clean)
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +107,7 @@ def halftone(enlarge: int = 2) -> np.ndarray:
     >>> cut_blocks(picture, block=(16, 16)).shape
     (4320, 256)
     """
-    enlarge = _count("enlarge", enlarge, least=1)
+    enlarge = count("enlarge", enlarge, least=1)
     try:
         import PIL  # noqa: F401  (scikit-learn reads the JPEG with it, and names no extra of ours)
     except ImportError as missing:
@@ -229,7 +149,7 @@ def cut_blocks(image: Any, block: tuple[int, int] = (16, 16)) -> np.ndarray:
            [1, 0, 0, 0]], dtype=uint8)
     """
     image = _bits("image", _picture("image", image))
-    tall, wide = _pair("block", block, least=1)
+    tall, wide = pair("block", block, least=1)
     height, width = image.shape
     down, across = -(-height // tall), -(-width // wide)
     whole = np.zeros((down * tall, across * wide), dtype=np.uint8)
@@ -266,8 +186,8 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     True
     """
     X = _bits("X", _picture("X", X.to_dense() if hasattr(X, "to_dense") else X))
-    height, width = _pair("shape", shape)
-    tall, wide = _pair("block", block, least=1)
+    height, width = pair("shape", shape)
+    tall, wide = pair("block", block, least=1)
     down, across = -(-height // tall), -(-width // wide)
     if X.shape != (down * across, tall * wide):
         raise ValueError(
@@ -276,38 +196,6 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
         )
     whole = X.reshape(down, across, tall, wide).swapaxes(1, 2).reshape(down * tall, across * wide)
     return whole[:height, :width].copy()
-
-
-def _slabs(rows: int, width: int) -> list[slice]:
-    """Slices of rows that keep a float for each bit within some tens of megabytes."""
-    step = max(1, (1 << 22) // max(1, width))
-    return [slice(start, start + step) for start in range(0, rows, step)]
-
-
-def _coins(rng: np.random.Generator, share: float, rows: int, columns: int) -> np.ndarray:
-    """Bits that are 1 with probability ``share``; drawn row by row, so that the slabs do not show in the result."""
-    bits = np.empty((rows, columns), dtype=np.uint8)
-    for slab in _slabs(rows, columns):
-        bits[slab] = rng.random(bits[slab].shape) < share
-    return bits
-
-
-def _count(name: str, value: Any, least: int = 0) -> int:
-    try:
-        count = index(value)
-    except TypeError:
-        raise TypeError(f"{name} is {value!r}; pass a whole number") from None
-    if count < least:
-        raise ValueError(f"{name} is {count}; pass a number ≥ {least}")
-    return count
-
-
-def _pair(name: str, value: Any, least: int = 0) -> tuple[int, int]:
-    try:
-        height, width = value
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r}; pass a pair (height, width)") from None
-    return _count(f"{name} height", height, least), _count(f"{name} width", width, least)
 
 
 def _picture(name: str, value: Any) -> np.ndarray:

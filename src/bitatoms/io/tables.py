@@ -1,0 +1,139 @@
+"""Any table from and to a file: the format by its ending, what is wrong in one line, there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..table import Table
+from .beside import beside
+from .errors import FileError
+from .formats import format_of, looks_like, module_of
+from .stream import Options, Source, Stream, gathered
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    binarize: float | None = None,
+    missing: str = "refuse",
+    duplicates: str = "refuse",
+    header: bool | None = None,
+    row_names: bool | None = None,
+    separator: str | None = None,
+    layer: str | None = None,
+    blocks: tuple[int, int] | None = None,
+) -> Table:
+    """Read a table of 0 and 1 from a file, packed as it comes in, with the names of its rows and columns.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; its ending tells the format.
+    format : str, optional
+        The format where the ending does not tell it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx", "fimi",
+        "baskets", "pbm", "h5ad", "bed" or "zarr".
+    binarize : float, optional
+        Take what is above this number as a one. Without it all cells must be zeros and ones: numbers, or in text also
+        true and false, yes and no, x and blank.
+    missing : {"refuse", "zero"}, default="refuse"
+        What to do with missing values: say how many there are and where the first is, or take them as zeros.
+    duplicates : {"refuse", "number"}, default="refuse"
+        What to do with names of columns that come twice: refuse them, or put a number behind the later ones.
+    header, row_names : bool, optional
+        Whether the first line, and the first column, of a text file hold names; told from the file by default.
+    separator : str, optional
+        What stands between the cells of a text file; told from the file by default.
+    layer : str, optional
+        The layer of an .h5ad file, or the array within an .npz file or a Zarr store; by default the main one.
+    blocks : pair of int, optional
+        Height and width of the blocks to cut a .pbm picture in, a block a row; by default each line of pixels is a row.
+
+    Returns
+    -------
+    Table
+        ``bits``, ``rows``, ``columns``: takes as much memory as its bits, however large the file.
+
+    Raises
+    ------
+    FileError
+        A ValueError whose message names the file, the place and the remedy.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> with open("basket.csv", "w") as file:
+    ...     _ = file.write("who,milk,bread\\nann,yes,no\\nbob,yes,yes\\n")
+    >>> table = ba.read("basket.csv")
+    >>> table
+    Table(2 x 2, density 0.75, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
+    """
+    options = Options(binarize, missing, duplicates, header, row_names, separator, layer, blocks)
+    source = Source(Path(path), format_of(path, format), os.fspath(path))
+    try:
+        return gathered(source, _stream(source, options), duplicates)
+    except FileError as error:
+        found = looks_like(source.path)
+        if found is not None and found != source.format:
+            raise source.error(
+                f"not a file of the format {source.format!r}: it looks like {found!r}; pass format={found!r}"
+            ) from error
+        raise
+    except OSError as error:
+        raise source.error(f"cannot be read: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise source.error("takes more memory than there is; take fewer rows or columns") from error
+
+
+def _stream(source: Source, options: Options) -> Stream:
+    """The stream of a file that is there."""
+    if options.missing not in ("refuse", "zero"):
+        raise ValueError(f'missing must be "refuse" or "zero", got {options.missing!r}')
+    if options.duplicates not in ("refuse", "number"):
+        raise ValueError(f'duplicates must be "refuse" or "number", got {options.duplicates!r}')
+    if not source.path.exists():
+        raise source.error("there is no such file")
+    if source.path.is_dir() and source.format != "zarr":
+        raise source.error("this is a folder, not a file")
+    module = module_of(source.format, source.name)
+    stream: Stream = module.read(source, options)
+    return stream
+
+
+def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a table of 0 and 1 to a file, with the names of its rows and columns; there whole, or not at all.
+
+    Parameters
+    ----------
+    table : Table, or whatever Table.from_any takes
+        The table.
+    path : str or path-like
+        The file; its ending tells the format.
+    format : str, optional
+        The format where the ending does not tell it, as in `read`.
+
+    Raises
+    ------
+    FileError
+        Where the file cannot be written, or the format cannot hold such a table.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> table = ba.Table.from_any([[1, 0, 1], [0, 1, 0]])
+    >>> ba.write(table, "small.mtx")
+    >>> ba.read("small.mtx") == table
+    True
+    """
+    table = table if isinstance(table, Table) else Table.from_any(table)
+    path = Path(path)
+    format = format_of(path, format)
+    module = module_of(format, str(path))
+    with beside(path, getattr(module, "companions", lambda path: ())(path)) as made:
+        try:
+            module.write(table, made, format)
+        except UnicodeEncodeError as error:
+            letter = ascii(error.object[error.start])
+            raise FileError(f"{path}: a name holds {letter}, which cannot be written as text; rename it") from error
