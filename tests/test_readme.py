@@ -10,7 +10,8 @@ import bitatoms as ba
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-WITH_CODE = ["README.md", "docs/search.md"]
+WITH_CODE = ["README.md", "docs/files.md", "docs/search.md"]
+WITH_COMMANDS = ["README.md", "docs/files.md"]
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
@@ -29,9 +30,30 @@ def test_no_page_has_code_that_is_not_run():
     assert [page for page in PAGES if code_of(page)] == WITH_CODE
 
 
-def code_of(page):
-    """The Python blocks of a page."""
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
+    """One after the other in an empty folder, as a reader would give them."""
+    pytest.importorskip("typer")
+    from bitatoms.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    commands = [line.partition("#")[0].split() for block in code_of(page, "sh") for line in block.splitlines()]
+    assert commands
+    for name, *arguments in commands:
+        assert name == "bitatoms"
+        with pytest.raises(SystemExit) as ended:
+            run(arguments)
+        assert not ended.value.code, f"bitatoms {' '.join(arguments)}\n{capsys.readouterr().err}"
+
+
+def test_no_page_has_commands_that_are_not_run():
+    assert [page for page in PAGES if code_of(page, "sh")] == WITH_COMMANDS
+
+
+def code_of(page, language="python"):
+    """The blocks of a page that are in this language."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def test_the_make_targets_exist():

@@ -1,0 +1,65 @@
+"""Draw the pictures of the README: genotypes beside their atoms and, with Playwright and Chromium, a report."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import bitatoms as ba
+
+SHOWN = 40  # atoms, the most useful ones
+
+
+def genotypes(path: Path) -> None:
+    """Draw the table of `datasets.genotypes` and its atoms, ordered by where on the chromosome they lie."""
+    table = ba.datasets.genotypes()
+    model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
+    atoms = model.components_[:SHOWN]
+    middle = (atoms * np.arange(atoms.shape[1])).sum(axis=1) / atoms.sum(axis=1)
+    figure = Figure(figsize=(12, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.imshow(table.to_dense(), cmap="gray_r", aspect="auto", interpolation="none")
+    populations = [name.split()[0] for name in table.rows]
+    starts = [i for i in range(len(populations)) if i == 0 or populations[i] != populations[i - 1]]
+    left.set_yticks(starts, [populations[start] for start in starts], va="top")
+    left.set(title=f"genotypes of {len(table)} people", xlabel="SNPs, two bits each")
+    right.imshow(atoms[np.argsort(middle)], cmap="gray_r", aspect="auto", interpolation="none")
+    right.set(title=f"the {len(atoms)} most useful of {model.n_components_} atoms", xlabel="SNPs", yticks=[])
+    figure.savefig(path, dpi=110)
+
+
+def baskets(path: Path, chromium: str) -> None:
+    """Photograph the top of the report on `datasets.baskets`."""
+    from playwright.sync_api import sync_playwright
+
+    table = ba.datasets.baskets()
+    model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        page = Path(folder) / "report.html"
+        ba.write_report(model, table, page, title="baskets.csv")
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        view = browser.new_page(viewport={"width": 1100, "height": 1350})
+        view.goto(page.as_uri())
+        view.screenshot(path=path)
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("docs"), help="where to write them")
+    folder = parser.parse_args().folder
+    genotypes(folder / "genotypes.png")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        print("There is no Chromium: the report is not photographed.")
+    else:
+        baskets(folder / "baskets.png", chromium)
+
+
+if __name__ == "__main__":
+    main()

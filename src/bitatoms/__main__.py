@@ -1,0 +1,20 @@
+"""``bitatoms`` and ``python -m bitatoms``: the command line, or how to get it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+
+def main() -> None:
+    """Run the command line; it needs typer and rich, which are an extra."""
+    missing = [library for library in ("typer", "rich") if find_spec(library) is None]
+    if missing:
+        sys.exit(f'the command line needs {" and ".join(missing)}; get it with pip install "bitatoms[cli]"')
+    from .cli.app import run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

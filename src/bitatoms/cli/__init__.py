@@ -1,0 +1,1 @@
+"""The command line: parsing and printing only. `app.py` has the commands."""
