@@ -30,8 +30,8 @@ def browser():
         from playwright.sync_api import sync_playwright
     except ImportError:
         give_up('playwright is not installed; pip install -e ".[browser]" does it')
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
-    if chromium is None or shutil.which(chromium) is None:
+    chromium = shutil.which(os.environ.get("CHROMIUM") or "chromium")
+    if chromium is None:
         give_up("there is no Chromium; install it, or say in CHROMIUM where it is")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
