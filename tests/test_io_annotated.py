@@ -214,6 +214,8 @@ def _sparse(**parts):
 
 X = sp.csr_matrix(BITS)
 HUGE = (10**9, 10**9)
+LISTS = np.empty(1, h5py.vlen_dtype(np.int32))
+LISTS[0] = np.int32([1, 2])
 SPOILT = {
     "an external link": (
         _replace("X", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "X")})),
@@ -253,6 +255,10 @@ SPOILT = {
     "lists": (
         _replace("X", lambda g, n: g.create_dataset(n, (3,), h5py.vlen_dtype(np.int32))),
         "made to mislead",
+    ),
+    "a list for an attribute": (
+        lambda file: file["X"].attrs.create("encoding-type", LISTS, dtype=LISTS.dtype),
+        "'encoding-type' of '/X' is no text",
     ),
     "a huge array": (
         _replace("X", lambda g, n: g.create_dataset(n, HUGE, "u1", chunks=(1000, 1000))),
@@ -319,6 +325,16 @@ def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
     content[heap + 200 : heap + 2000] = bytes(1800)
     path.write_bytes(content)
     assert_refused(path, "damaged: the heap of text", "copy the file anew")
+
+
+def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
+    with h5py.File(path) as file:
+        first = file["obs/_index"].id.get_offset()
+    content = bytearray(path.read_bytes())
+    assert content[first : first + 4] == len(CELLS[0]).to_bytes(4, "little")
+    content[first : first + 4] = b"\xff" * 4
+    path.write_bytes(content)
+    assert_refused(path, "'/obs/_index' says that its text has 4294967", "made to mislead")
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ To = Annotated[
         help="The format to write, where the ending does not tell it.", show_default=False, rich_help_panel=_WRITING
     ),
 ]
-Top = Annotated[int, typer.Option(help="How many of the strongest atoms to show.", rich_help_panel=TELLING)]
+Top = Annotated[int, typer.Option(min=0, help="How many of the strongest atoms to show.", rich_help_panel=TELLING)]
 
 
 def _also(*names: str, help: str) -> Any:

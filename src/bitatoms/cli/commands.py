@@ -16,7 +16,17 @@ from ..model import Model
 from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..table import Picture, Table
-from .files import STANDARD, as_learned, check_format, check_writable, meaning, read_table, spelled, write_table
+from .files import (
+    STANDARD,
+    as_learned,
+    check_format,
+    check_named,
+    check_writable,
+    meaning,
+    read_table,
+    spelled,
+    write_table,
+)
 from .telling import Progress, as_json, doing, in_words, note, say, say_json, strongest
 
 
@@ -28,9 +38,11 @@ class Wanted(NamedTuple):
     patterns: Path | None = None
     report: Path | None = None
 
-    def check(self) -> None:
-        """Before long work: refuse what could not be written at its end."""
-        check_writable(*self)
+    def check(self, model: Path | None, read: Path) -> None:
+        """Before long work: refuse what could not be written at its end, with the model and beside what is read."""
+        check_named(model, "a model")
+        check_named(self.report, "a report")
+        check_writable(model, *self, read=(read,))
         check_format(self.codes, self.atoms)
         check_patterns(self.patterns)
 
@@ -45,8 +57,7 @@ def fit(
     reading: dict[str, Any],
 ) -> bool:  # fmt: skip
     """Learn from a table; returns False when Ctrl-C ended it early."""
-    check_writable(output)
-    wanted.check()
+    wanted.check(output, data)
     telling = not quiet and not json
     table = _read(data, reading, not telling)
     if telling:
@@ -109,10 +120,11 @@ def transform(
     model: Path, data: Path, output: Path, to: str | None, jobs: int, quiet: bool, reading: dict[str, Any]
 ) -> None:
     """Write the codes of a table; from one .h5ad file to another, add them to what is there."""
-    check_writable(output)
+    adds = _is_h5ad(data, reading["format"]) and _is_h5ad(output, to)
+    check_writable(output, read=(model,) if adds else (model, data))
     learned, table = _both(model, data, reading, quiet)
     codes = _codes(learned, table, jobs)
-    if _is_h5ad(data, reading["format"]) and _is_h5ad(output, to):
+    if adds:
         from ..io.annotated import write_annotated
 
         with beside(output) as made:
@@ -129,7 +141,7 @@ def reconstruct(
     reading: dict[str, Any],
 ) -> None:  # fmt: skip
     """Write a table as the model sees it, from the table itself or from codes."""
-    check_writable(output)
+    check_writable(output, read=(model, data, codes))
     if data is not None:
         learned, table = _both(model, data, reading, quiet)
         rows, picture, held = table.rows, table.picture, _codes(learned, table, jobs).bits
@@ -149,7 +161,7 @@ def reconstruct(
 
 def show(model: Path, wanted: Wanted, top: int, json: bool) -> None:
     """Say what a model has learned, and write its atoms and patterns."""
-    wanted.check()
+    wanted.check(None, model)
     learned = modelfile.load(model).model
     if wanted.atoms is not None:
         write_table(_atoms(learned), wanted.atoms, None)
@@ -169,7 +181,8 @@ def report(
     reading: dict[str, Any],
 ) -> None:  # fmt: skip
     """Write the page of a model and a table."""
-    check_writable(output)
+    check_named(output, "a report")
+    check_writable(output, read=(model, data))
     learned, table = _both(model, data, reading, quiet)
     with doing("Writing the report", quiet):
         write_report(learned, table, output, title=title or _title(data), rows=tuple(rows), n_jobs=jobs)

@@ -104,14 +104,25 @@ def write_table(table: Table, path: Path, format: str | None) -> None:
         sys.stdout.buffer.flush()
 
 
-def check_writable(*paths: Path | None) -> None:
-    """Before long work: refuse what could not be written at its end."""
+def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> None:
+    """Before long work: refuse what could not be written at its end, or would take the place of what is read."""
+    places = {path.resolve() for path in read if path is not None and path != STANDARD}
     for path in paths:
+        if path is not None and (place := path if path == STANDARD else path.resolve()) in places:
+            raise FileError(f"{path}: this is read, or written, by the same command; choose another name")
+        elif path is not None:
+            places.add(place)
         if path is not None and path != STANDARD:
             if not path.parent.is_dir():
                 raise FileError(f"{path}: there is no folder {str(path.parent)!r}; make it first")
             if path.is_dir() and path.suffix != ".zarr":
                 raise FileError(f"{path}: there is a folder of that name; choose another name")
+
+
+def check_named(path: Path | None, what: str) -> None:
+    """Refuse the standard output for what is no table."""
+    if path == STANDARD:
+        raise FileError(f"standard output: {what} cannot go through it; name a file")
 
 
 def check_format(*paths: Path | None) -> None:

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     "algebra binarize blocks duplicates format header layer max_iter max_time missing n_components objective row_names "
-    "search separator max_components n_jobs"
+    "search separator max_components n_jobs random_state"
 )
-_SPELLED = {"n_components": "atoms", "max_components": "max-atoms", "n_jobs": "jobs"}
-_REMEDY = re.compile(rf"\b(?P<name>{'|'.join(_OPTIONS.split())})=(?P<value>\"[^\"]*\"|'[^']*'|\([\d, ]+\)|[\w.+-]*\w)?")
-_NAME = re.compile(rf"\b(?P<name>{'|'.join(name for name in _OPTIONS.split() if '_' in name)})\b")
+_SPELLED = {"n_components": "atoms", "max_components": "max-atoms", "n_jobs": "jobs", "random_state": "seed"}
+_ALONE = r"(?<![\w./\\'\"-])"  # not part of the name of a file, or of a column, which stands in quotes
+_REMEDY = re.compile(
+    rf"{_ALONE}(?P<name>{'|'.join(_OPTIONS.split())})=(?P<value>\"[^\"]*\"|'[^']*'|\([\d, ]+\)|[\w.+-]*\w)?"
+)
+_NAME = re.compile(rf"{_ALONE}(?P<name>{'|'.join(name for name in _OPTIONS.split() if '_' in name)})\b(?!\.?[\w/\\-])")
 _EVERY = 10.0  # seconds between lines of progress where there is no terminal
 _WIDEST = 40  # pixels of a picture that is drawn in the terminal
 _SHOWN = 12  # features of an atom in one line

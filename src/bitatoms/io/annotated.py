@@ -14,7 +14,7 @@ from .. import __version__, door
 from ..bits import BitMatrix
 from ..model import Model
 from ..table import Names, Picture, Table, compare_names, fitting_picture
-from .hdf import opened_hdf
+from .hdf import check_heaps, opened_hdf
 from .matrix import Opened, Vault, bits_of, is_array, matrix_of
 from .stream import ROWS_BITS, Options, Rows, Source, Stream, unique
 from .tiles import Numbers
@@ -27,6 +27,7 @@ KEY = "bitatoms"  # of what is ours in ``uns``
 
 def read(source: Source, options: Options) -> Stream:
     """The rows of an .h5ad file: its X, or one of its layers."""
+    check_heaps(source)
     return read_annotated(source, options, opened_hdf)
 
 
@@ -63,7 +64,7 @@ def _names(source: Source, vault: Vault, frame: str, expected: int) -> Names:
         found = parts[0].shape if len(parts) == 1 and is_array(parts[0]) else None
     if found != (expected,):
         raise source.error(f"damaged: the names in its {frame!r} are of shape {found}, and X asks for {expected}")
-    return tuple(map(_text, _element(element)))
+    return tuple(name if type(name) is str else _text(name) for name in _element(element))
 
 
 def _element(element: Any) -> Any:
@@ -171,6 +172,19 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         Which atoms each observation uses.
     model : Model
         The atoms, learned from as many variables.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import bitatoms as ba
+    >>> from bitatoms.io.annotated import annotate
+    >>> from bitatoms.model import Model
+    >>> adata = anndata.AnnData(np.tile(np.float32([[1, 1, 0, 0]]), (9, 1)))
+    >>> result = ba.factorize(adata, 1)
+    >>> annotate(adata, result.codes, Model.from_factorization(result))
+    >>> adata.obsm["X_bitatoms"].shape, adata.varm["bitatoms_atoms"].shape
+    ((9, 1), (4, 1))
     """
     if codes.shape != (adata.n_obs, model.atoms.n_rows):
         raise ValueError(
@@ -209,6 +223,7 @@ def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Mode
     from anndata import read_h5ad
 
     source = Source(source_path, "h5ad", str(source_path))
+    check_heaps(source)
     with source.foreign(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with opened_hdf(source) as file:

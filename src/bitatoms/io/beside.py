@@ -36,6 +36,9 @@ def beside(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]:
         _put(made, path, workplace)
     except OSError as error:
         raise unwritable(path, error) from error
+    except UnicodeEncodeError as error:
+        letter = ascii(error.object[error.start])
+        raise FileError(f"{path}: a name holds {letter}, which cannot be written as text; rename it") from error
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
 

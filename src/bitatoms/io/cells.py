@@ -15,7 +15,9 @@ from .stream import Options, Source
 
 ONES = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
 ZEROS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
+_INFINITE = frozenset(("inf", "infinity"))  # no names either; refused where they stand
 MISSING = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
+BITS = ONES | ZEROS | MISSING | {""}  # what may stand in a table of ones and zeros
 
 Place = Callable[[int, int], str]  # where a cell is, in words, from its row and column in the block
 
@@ -119,9 +121,9 @@ class Words:
     def is_one_or_zero(self, cell: str) -> bool:
         """Whether this cell may stand in a table of ones and zeros: a one, a zero, a blank or a missing value."""
         word = cell.strip().lower()
-        if not word or word in MISSING or word in ONES or word in ZEROS:
+        if word in BITS:
             return True
-        return self.cells.threshold is not None and _number(word) is not None
+        return self.cells.threshold is not None and (_number(word) is not None or word.lstrip("+-") in _INFINITE)
 
     def letters(self, cells: str) -> NDArray[np.uint8] | None:
         """A row of cells of one letter each as 0 and 1; None where they have to be looked at one by one."""

@@ -175,6 +175,9 @@ class _Columns:
     """The columns of one file as bits, with a count of the missing values among them."""
 
     def __init__(self, source: Source, options: Options, columns: Sequence[str]) -> None:
+        from pyarrow import types
+
+        self._types = types
         self._source, self._options = source, options
         self._numbers = Numbers(source, options, columns)
         self._blank = Missing()
@@ -196,14 +199,12 @@ class _Columns:
 
     def _says(self, column: Any, top: int, place: int) -> NDArray[Any]:
         """What the cells of a column say: one, zero, or one of the two kinds of nothing."""
-        from pyarrow import types
-
-        kind = column.type
-        if types.is_null(kind):
-            return np.full(len(column), _MISSING, np.uint8)
-        if is_text(kind):
-            return self._words(column if types.is_dictionary(kind) else column.dictionary_encode(), top, place)
-        if types.is_dictionary(kind):
+        types, kind = self._types, column.type
+        if not types.is_primitive(kind):
+            if types.is_null(kind):
+                return np.full(len(column), _MISSING, np.uint8)
+            if is_text(kind):
+                return self._words(column if types.is_dictionary(kind) else column.dictionary_encode(), top, place)
             return self._says(column.dictionary_decode(), top, place)
         lost = None
         if column.null_count and not types.is_floating(kind):  # in floats they become NaN
@@ -260,7 +261,7 @@ def write(table: Table, path: Path, format: str) -> None:
     n_cols = table.shape[1]
     if not n_cols:
         raise FileError(f"{path.name}: a file of columns cannot hold a table without any; choose another format")
-    at_a_time = max(1, 8 * ROWS_BITS // n_cols)
+    at_a_time = min(1 << 20, max(1, 32 * ROWS_BITS // n_cols))  # each column of each piece has a price
     if format == "parquet":
         writer = parquet.ParquetWriter(
             path, schema, use_dictionary=False, write_statistics=False, write_page_checksum=True

@@ -50,7 +50,7 @@ class Entries:
         if threshold is None:
             _flip(self._marks, self._fresh(places[ones], self._marks, sums))
             return
-        counts = (values != 0) & (values == values)
+        counts = values != 0  # also where it is missing: such a cell is no one, where zeros are
         self._negative = self._negative or bool((values[counts] < 0).any())
         _flip(self._came, self._fresh(places[counts], self._came, sums))
         _flip(self._marks, self._fresh(places[counts & (ones != (threshold < 0))], self._marks, False))

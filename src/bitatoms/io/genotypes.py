@@ -115,7 +115,7 @@ def _snps(source: Source, options: Options) -> list[Snp]:
     if options.duplicates == "refuse":
         first, second = [place for place, name in enumerate(names, 1) if name == twice][:2]
         raise source.error(
-            f"its SNPs {first} and {second} have the same name {twice!r}; rename one, "
+            f"its SNPs {first} and {second} have the same name {twice[:40]!r}; rename one, "
             'or pass duplicates="number" to have them numbered'
         )
     names = unique(source, names, options.duplicates)
@@ -150,7 +150,7 @@ def _blocks(source: Source, options: Options, names: list[str], snps: list[Snp])
             copies = bed.read(np.s_[:, some], dtype="int8", order="F").T
 
             def where(snp: int, row: int, start: int = start) -> str:
-                return f"SNP {snps[start + snp].name!r} of individual {names[row]!r}"
+                return f"SNP {snps[start + snp].name[:40]!r} of individual {names[row][:40]!r}"
 
             cells.miss(copies == _MISSING, where)
             pairs = np.empty((len(copies), 2, n_rows), bool)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import mmap
 import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,8 @@ _ATTRIBUTES = (b"encoding-type", b"encoding-version", b"_index", b"shape", b"h5s
 _TEXT = np.dtype([("length", "<u4"), ("heap", "<u8"), ("number", "<u4")])  # what stands for a text in an array
 _MOST_TEXT = 1 << 26  # letters, however small the file
 _HEAP = b"GCOL\x01\0\0\0"  # what a heap of text begins with
+_LARGEST_HEAP = 1 << 26  # bytes that are looked at; they are of some thousands
+_WINDOW = 1 << 22  # bytes looked through together
 
 
 class HdfFile:
@@ -131,38 +132,48 @@ def _path(group: Any, name: str) -> str:
 
 @contextmanager
 def opened_hdf(source: Source) -> Iterator[HdfFile]:
-    """An HDF5 file, open for reading."""
+    """An HDF5 file, open for reading; `check_heaps` is called once before."""
     import h5py
 
-    _check_heaps(source)
     with h5py.File(source.path, "r") as file:
         yield HdfFile(source, file)
 
 
-def _check_heaps(source: Source) -> None:
+def check_heaps(source: Source) -> None:
     """Refuse a file with a heap of text in which HDF5 would look for the next object for ever."""
     with source.path.open("rb") as file:
         if not file.seek(0, 2):
             raise source.error("the file is empty")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            start = content.find(_HEAP)
-            while start >= 0:
-                if _is_endless(content, start):
-                    raise source.error(
-                        f"damaged: the heap of text at byte {start} has an object without length; copy the file anew"
-                    )
-                start = content.find(_HEAP, start + len(_HEAP))
+        for start in _found(file, _HEAP):
+            file.seek(start)
+            (size,) = struct.unpack("<8xQ", file.read(16).ljust(16, b"\0"))
+            if _is_endless(file.read(max(0, min(size, _LARGEST_HEAP) - 16))):
+                raise source.error(
+                    f"damaged: the heap of text at byte {start} has an object without length; copy the file anew"
+                )
 
 
-def _is_endless(content: mmap.mmap, start: int) -> bool:
-    """Whether a heap has an object that takes no room, so that the next one is itself; of other damage HDF5 tells."""
-    header, head = struct.Struct("<8sQ"), struct.Struct("<HH4xQ")
-    if start + header.size > len(content):
-        return False
-    _, size = header.unpack_from(content, start)
-    place, end = start + header.size, min(start + size, len(content))
-    while place + head.size <= end:
-        number, _, length = head.unpack_from(content, place)
+def _found(file: IO[bytes], wanted: bytes) -> Iterator[int]:
+    """Where some bytes are in a file."""
+    start, overlap = 0, len(wanted) - 1
+    while True:
+        file.seek(start)
+        window = file.read(_WINDOW)
+        place = window.find(wanted)
+        while place >= 0:
+            yield start + place
+            place = window.find(wanted, place + 1)
+        if len(window) < _WINDOW:
+            return
+        start += len(window) - overlap
+
+
+def _is_endless(objects: bytes) -> bool:
+    """Whether one of these objects takes no room, so that the next one is itself; of other damage HDF5 tells."""
+    head = struct.Struct("<H6xQ")
+    place, last = 0, len(objects) - head.size
+    while place <= last:
+        number, length = head.unpack_from(objects, place)
         # Number 0 is the space that is free, its header with it. Lengths are of 64 bits, and go round.
         taken = (head.size + -(-length // 8) * 8 if number else length) % (1 << 64)
         if not taken:

@@ -12,6 +12,8 @@ from typing import IO
 from .stream import Source
 
 LONGEST_LINE = 1 << 28  # bytes; a longer one is no line
+_ALWAYS = 1 << 22  # bytes that a line may have however small the file,
+_MOST_TIMES_TEXT = 100  # and for each byte of a file that is compressed; the cells of a line take many times its length
 
 
 @contextmanager
@@ -30,12 +32,13 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
 def lines(source: Source) -> Iterator[str]:
     """The lines of a text file, with their ends."""
     number = 0
+    longest = min(LONGEST_LINE, _ALWAYS + _MOST_TIMES_TEXT * source.path.stat().st_size)
     with opened(source) as file:
         try:
-            while line := file.readline(LONGEST_LINE):
+            while line := file.readline(longest):
                 number += 1
-                if len(line) == LONGEST_LINE:
-                    raise source.error(f"line {number} is longer than {LONGEST_LINE >> 20} MiB: this is no text file")
+                if len(line) == longest:
+                    raise source.error(f"line {number} is longer than {longest >> 20} MiB: this is no text file")
                 if b"\0" in line:
                     raise source.error(f"line {number} holds a zero byte: this is no text file (or not in UTF-8)")
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")

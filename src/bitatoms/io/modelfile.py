@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import asdict
+from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import __version__
+from .. import __version__, door
 from ..algorithms.coding import CODERS
 from ..algorithms.result import Round
 from ..bits import BitMatrix
@@ -27,6 +28,8 @@ KIND = "bitatoms model"
 VERSION = 1
 _COUNTS = ("saved", "ones", "missed")
 _KNOWN = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
+_READ = ("binarize", "missing", "duplicates", "layer", "blocks")  # options that say what cells mean
+_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
 _KEPT = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
 
@@ -93,8 +96,8 @@ def load(path: str | os.PathLike[str]) -> Loaded:
     with archive(source) as file:
         about = description(file, KIND, VERSION, "; 'bitatoms fit DATA -o MODEL.npz' makes a model")
         try:
-            return Loaded(_model(source, file, about), dict(about["parameters"]), dict(about["reading"]))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            return Loaded(_model(source, file, about), dict(about["parameters"]), _reading(about["reading"]))
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             if isinstance(error, ValueError) and str(error).startswith(source.name):
                 raise
             raise source.error(f"a damaged model: {' '.join(str(error).split())[:200]}") from error
@@ -107,7 +110,7 @@ def is_plain(value: Any) -> bool:
 
 def _model(source: Source, file: Archive, about: dict[str, Any]) -> Model:
     """The model that the arrays and their description make, every size checked."""
-    m, n = int(about["n_features"]), int(about["n_samples"])
+    m, n = _whole(about, "n_features", 0), _whole(about, "n_samples", 0)
     packed = file.array("atoms")
     if packed.ndim != 2:
         raise ValueError(f"its atoms have {packed.ndim} dimensions")
@@ -127,7 +130,7 @@ def _model(source: Source, file: Archive, about: dict[str, Any]) -> Model:
     columns, picture = about["columns"], about["picture"]
     if columns is not None and (len(columns) != m or not all(isinstance(name, str) for name in columns)):
         raise ValueError("its names do not fit its atoms")
-    limit = about["max_atoms_per_sample"]
+    limited = about["max_atoms_per_sample"] is not None
     return Model(
         atoms=atoms,
         bias=bias,
@@ -140,12 +143,36 @@ def _model(source: Source, file: Archive, about: dict[str, Any]) -> Model:
         codelengths={str(name): int(bits) for name, bits in about["codelengths"].items()},
         bits_without=None if about["bits_without"] is None else int(about["bits_without"]),
         n_samples=n,
-        max_atoms_per_sample=None if limit is None else int(limit),
-        residual_limit=int(about["residual_limit"]),
+        max_atoms_per_sample=_whole(about, "max_atoms_per_sample", 1) if limited else None,
+        residual_limit=_whole(about, "residual_limit", 0),
         columns=None if columns is None else tuple(columns),
         picture=None if picture is None else fitting_picture((picture[0], None), (n, m)),
         **arrays,
     )
+
+
+def _whole(about: dict[str, Any], name: str, least: int) -> int:
+    """A whole number that is not too small, and that fits into a word of the machine."""
+    number = index(about[name])
+    if not least <= number < 1 << 63:
+        raise ValueError(f"its {name} is {str(number)[:20]}")
+    return number
+
+
+def _reading(reading: Any) -> dict[str, Any]:
+    """How the data were read, every option of the kind that `bitatoms.read` takes; others are passed over."""
+    known = {name: reading[name] for name in _READ if name in reading}
+    for name, value in known.items():
+        if name == "blocks":
+            known[name] = tall, wide = tuple(map(index, value))
+            fits = min(tall, wide) > 0
+        elif name == "binarize":
+            fits = door.checked_threshold(value) is not None
+        else:
+            fits = isinstance(value, str) and value in _CHOICES.get(name, (value,))
+        if not fits:
+            raise ValueError(f"it says that its data were read with {name}={str(value)[:20]}")
+    return known
 
 
 def _counts(file: Archive, name: str, length: int, most: int | None) -> NDArray[np.int64]:

@@ -130,7 +130,7 @@ def _batches(file: Any, whole: Any) -> Iterator[Piece]:
 
         narrow = reader((0,)) if len(whole.schema) else whole
         n_rows = narrow.get_batch(number).num_rows
-        return Piece(n_rows, max(1, 16 * ROWS_BITS // max(1, n_rows) // 64) * 64, columns)
+        return Piece(n_rows, min(_WIDTH, max(1, 16 * ROWS_BITS // max(1, n_rows) // 64) * 64), columns)
 
     return map(piece, range(whole.num_record_batches))
 
@@ -143,7 +143,7 @@ def _in_memory(batch: Any) -> Piece:
         for start in range(0, batch.num_rows, at_a_time):
             yield [batch.column(place).slice(start, at_a_time) for place in places]
 
-    return Piece(batch.num_rows, -(-max(1, batch.num_columns) // 64) * 64, columns)
+    return Piece(batch.num_rows, _WIDTH, columns)
 
 
 def is_text(kind: Any) -> bool:

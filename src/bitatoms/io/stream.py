@@ -125,7 +125,7 @@ def unique(source: Source, names: Sequence[str], duplicates: str) -> Names:
     if duplicates == "refuse":
         first, second = [place for place, name in enumerate(names) if name == twice][:2]
         raise source.error(
-            f"columns {first + 1} and {second + 1} have the same name {twice!r}; rename one, "
+            f"columns {first + 1} and {second + 1} have the same name {twice[:40]!r}; rename one, "
             'or pass duplicates="number" to have them numbered'
         )
     kept: list[str] = []

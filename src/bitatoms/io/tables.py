@@ -132,8 +132,4 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     format = format_of(path, format)
     module = module_of(format, str(path))
     with beside(path, getattr(module, "companions", lambda path: ())(path)) as made:
-        try:
-            module.write(table, made, format)
-        except UnicodeEncodeError as error:
-            letter = ascii(error.object[error.start])
-            raise FileError(f"{path}: a name holds {letter}, which cannot be written as text; rename it") from error
+        module.write(table, made, format)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import itertools
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..bits import BitMatrix
 from ..table import Table
-from .cells import Cells, Words
+from .cells import BITS, Cells, Words
+from .errors import FileError
 from .lines import lines, text_to
 from .stream import ROWS_BITS, Options, Rows, Source, Stream
 
@@ -31,16 +33,21 @@ class Layout(NamedTuple):
 def read(source: Source, options: Options) -> Stream:
     """The rows of a CSV or TSV file."""
     words = Words(Cells(source, options))
+    if options.separator and (len(options.separator) != 1 or options.separator in '"\r\n'):
+        raise source.error(f"what separates cells is one character, and not {options.separator!r}")
     text = lines(source)
     first = next(text, None)
     if first is None:
         raise source.error("the file is empty")
     separator = options.separator or _separator(source, first)
     records = _records(source, itertools.chain([first], text), separator)
-    beginning = [(line, _cells(row, separator)) for line, row in itertools.islice(records, _LOOKED_AT)]
-    if not beginning:
+    looked_at = list(itertools.islice(records, _LOOKED_AT))
+    if not looked_at:
         raise source.error("the file holds nothing but blank lines")
-    layout = _layout(source, options, words, beginning)
+    beginning = [(line, _cells(row, separator)) for line, row in looked_at]
+    # Names that could be ones and zeros are told by their quotes, where what follows has none; R writes them so.
+    quoted = len(looked_at) > 1 and isinstance(looked_at[1][1], str) and _is_quoted(first, beginning[0][1], separator)
+    layout = _layout(source, options, words, beginning, quoted)
     body = itertools.chain(beginning[layout.columns is not None :], records)
     return Stream(layout.n_cols, _blocks(source, words, layout, separator, body), layout.columns)
 
@@ -83,28 +90,39 @@ def _cells(record: str | list[str], separator: str) -> list[str]:
     return record.split(separator) if isinstance(record, str) else record
 
 
-def _layout(source: Source, options: Options, words: Words, beginning: list[tuple[int, list[str]]]) -> Layout:
+def _is_quoted(line: str, cells: list[str], separator: str) -> bool:
+    """Whether all cells of a line stand in quotes."""
+    return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
+
+
+def _begins_with_names(words: Words, records: list[list[str]]) -> bool:
+    """Whether the first line holds names: a cell of it is neither a one nor a zero, and not just the name of a row."""
+    first, *body = records
+    if any(not words.is_one_or_zero(cell) for cell in first[1:] or first):
+        return True
+    below = any(not words.is_one_or_zero(record[0]) for record in body)  # there are names of rows
+    return bool(body) and (not first[0].strip() if below else not words.is_one_or_zero(first[0]))
+
+
+def _layout(
+    source: Source, options: Options, words: Words, beginning: list[tuple[int, list[str]]], quoted: bool
+) -> Layout:
     """Tell from the first rows whether the first line and the first column hold names."""
     first = beginning[0][1]
     header = options.header
     if header is None:
-        # Names are all different and not all blank; a row of data mostly repeats itself.
-        header = not all(words.is_one_or_zero(cell) for cell in first[1:] or first)
+        header = quoted or _begins_with_names(words, [record for _, record in beginning])
     body = beginning[1:] if header else beginning
     width = len(body[0][1]) if body else len(first)
     named = options.row_names
     if named is None:
         column = [record[0] for _, record in body]
         strange = any(not words.is_one_or_zero(cell) for cell in column)
-        # R writes a header without a cell for the row names.
-        named = (
-            bool(column)
-            and width > 1
-            and (
-                (header and len(first) == width - 1)
-                or (header and not first[0].strip() and len(first) == width)
-                or (strange and len(set(column)) == len(column))
-            )
+        # R writes a header without a cell for the row names; where all lines end in a separator, there are none.
+        named = bool(column) and (
+            (header and len(first) == width - 1 and any(record[-1].strip() for _, record in body))
+            or (header and not first[0].strip() and len(first) == width)
+            or (strange and len(set(column)) == len(column) and width > 1)
         )
     columns = None
     if header:
@@ -143,7 +161,7 @@ def _blocks(
                 )
 
             def where(column: int, line: int = line) -> str:
-                name = repr(layout.columns[column]) if layout.columns is not None else str(column + skip + 1)
+                name = repr(layout.columns[column][:40]) if layout.columns is not None else str(column + skip + 1)
                 return f"line {line}, column {name}"
 
             name, bits = cells[0], words.row(cells[skip:], where)
@@ -160,13 +178,33 @@ def _blocks(
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1, with its names."""
+    _check_names(table, path)
+    how: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
     with text_to(path) as file:
-        writer = csv.writer(file, delimiter="\t" if format == "tsv" else ",", lineterminator="\n")
+        writer = csv.writer(file, **how)
         if table.columns is not None or table.rows is not None:
             corner = [] if table.rows is None else [""]
-            writer.writerow([*corner, *table.names_of(range(table.shape[1]))])
+            header = [*corner, *table.names_of(range(table.shape[1]))]
+            bits = all(name.strip().lower() in BITS for name in header[1:] or header)
+            # Names that could be ones and zeros are put in quotes, lest they be taken for such.
+            (csv.writer(file, **how, quoting=csv.QUOTE_ALL) if bits else writer).writerow(header)
         at_a_time = max(1, ROWS_BITS // max(1, table.shape[1]))
         for start in range(0, len(table), at_a_time):
             dense = table.bits[start : start + at_a_time].to_dense()
             for row, cells in enumerate(dense.tolist(), start):
                 writer.writerow(cells if table.rows is None else [table.rows[row], *cells])
+
+
+def _check_names(table: Table, path: Path) -> None:
+    """Refuse names that would not come back, and say what becomes of others."""
+    names = [*(table.columns or ()), *(table.rows or ())]
+    for name in names:
+        if "\r" in name or "\0" in name:
+            raise FileError(f"{path.name}: text keeps no name such as {name[:40]!r}; rename it, or write .npz")
+    if table.rows is None and table.columns and not table.columns[0].strip():
+        raise FileError(f"{path.name}: the first column has no name, so it would be taken for names of rows; name it")
+    if any(name != name.strip() for name in names):
+        warnings.warn(
+            f"{path.name}: blanks around names of rows and columns are not read back from text; .npz keeps them",
+            stacklevel=4,
+        )

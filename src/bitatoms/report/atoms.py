@@ -161,7 +161,7 @@ def _examples_in_words(found: Findings, atom: int, rows: list[int]) -> str:
         row = found.table.bits[number]
         both = (("also", np.flatnonzero(row > alone)), ("lacks", np.flatnonzero(row < alone)))
         told = "; ".join(f"{word} {_some(found, some)}" for word, some in both if len(some))
-        alike.setdefault(told or "just this", []).append(f'<b class="row">{name(found.table.row_name(number))}</b>')
+        alike.setdefault(told or "nothing else", []).append(f'<b class="row">{name(found.table.row_name(number))}</b>')
     return "".join(f"<li>{', '.join(called)}: {told}</li>" for told, called in alike.items())
 
 

@@ -83,16 +83,12 @@ def _a_row(found: Findings) -> str:
         return "No row uses a pattern."
     if found.n_rows == 1:
         return f"The row uses {many(most, 'pattern')}."
-    says = f"Half of the rows use {_half(used)}; none uses more than {count(most)}."
-    if none:
-        says += f" {many(none, 'row')} ({share(none, found.n_rows)}) {'uses' if none == 1 else 'use'} none."
-    return says
-
-
-def _half(used: np.ndarray) -> str:
-    """The number of patterns that half of the rows do not exceed."""
     middle = int(np.sort(used)[(len(used) - 1) // 2])
-    return "no pattern" if not middle else f"{many(middle, 'pattern')} or fewer"
+    lacking = f"{many(none, 'row')} ({share(none, found.n_rows)}) {'uses' if none == 1 else 'use'} no pattern"
+    if not middle:
+        return f"{lacking}; none uses more than {count(most)}."
+    says = f"Half of the rows use {many(middle, 'pattern')} or fewer; none uses more than {count(most)}."
+    return f"{says} {lacking}." if none else says
 
 
 def _which_table(found: Findings) -> str:
