@@ -156,14 +156,20 @@ def test_standard_input_and_output(table, folder):
     assert ba.read(folder / "piped.npz") == table
     bad = subprocess.run([*command, "convert", "-", "-"], input=b"a,b\n1,2\n", capture_output=True)
     assert (bad.returncode, bad.stdout) == (2, b"")
-    assert b"standard input: line 2, column 'b': 2 is neither 0 nor 1; pass --binarize 0" in bad.stderr
+    assert (
+        b"standard input: line 2, column 'b': 2 is neither 0 nor 1; if these are counts, pass --binarize 0"
+        in bad.stderr
+    )
 
 
 NUMBERS = ["numbers.csv", "--binarize", "0"]
 REFUSED = {
     "no such file": (["fit", "none.csv"], "none.csv: there is no such file"),
     "no format": (["fit", "table.xyz"], "the ending tells no format; pass --format, one of csv"),
-    "not binary": (["fit", "numbers.csv"], "line 2, column 'b': 7 is neither 0 nor 1; pass --binarize 0 to take"),
+    "not binary": (
+        ["fit", "numbers.csv"],
+        "line 2, column 'b': 7 is neither 0 nor 1; if these are counts, pass --binarize 0 to take",
+    ),
     "missing": (
         ["fit", "missing.csv"],
         "1 value is missing, at line 3, column 'b'; fill it in, or pass --missing zero",

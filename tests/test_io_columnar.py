@@ -201,7 +201,7 @@ def test_a_threshold_makes_bits_of_numbers_and_of_numbers_in_words(tmp_path, for
     ("column", "said"),
     [
         (pa.array([1, 2]), "row 1, column 'b': 2 is neither 0 nor 1"),
-        (pa.array(["no", "maybe"]), "row 1, column 'b': 'maybe' is neither a one nor a zero"),
+        (pa.array(["no", "maybe"]), "row 1, column 'b': 'maybe' is neither a one (1, yes, true, x) nor a zero"),
         (pa.array([[1], [0]]), "column 'b' holds list<"),
         (pa.array([{"a": 1}, {"a": 0}]), "column 'b' holds struct<"),
         (pa.array([1, 0], pa.timestamp("s")), "column 'b' holds timestamp["),

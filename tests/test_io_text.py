@@ -80,7 +80,7 @@ def test_what_is_told_from_the_file_can_be_said_instead(tmp_path):
 def test_a_threshold_makes_bits_of_numbers(tmp_path):
     path = written(tmp_path, "gene,a,b\nc1,0,2.5\nc2,1e3,-1\n")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[0, 1], [1, 0]])
-    assert_refused(path, "line 2, column 'b': 2.5 is neither 0 nor 1; pass binarize=0")
+    assert_refused(path, "line 2, column 'b': 2.5 is neither 0 nor 1; if these are counts, pass binarize=0")
     assert_refused(written(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0)
 
 
@@ -96,10 +96,12 @@ BAD = {
     "blank lines": ("\n\n\n", "nothing but blank lines"),
     "ragged": ("a,b\n1,0\n1\n", "line 3 has 1 cells where 2 were expected", 'format="baskets"'),
     "ragged, longer": ("a,b\n1,0\n1,0,1\n", "line 3 has 3 cells where 2 were expected"),
-    "header too short": ("a,b,c\n1,0,1,1,1\n", "the first line names 3 columns, but line 2 has"),
+    "header too short": ("a,b,c\n1,0,1,1,1\n", "the first line has 3 cells and line 2 has 5"),
+    "a title": ("Sales\nid,a,b\nr1,0,1\n", "if there is something above the line of names, delete it"),
+    "no such column": ("milk,b\n1,0\n", "there is no column 'mlik' (is it 'milk'?)"),
     "not binary": ("a,b\n1,0\n1,2\n", "line 3, column 'b': 2 is neither 0 nor 1", "binarize=0"),
     "not binary, no names": ("1,0\n1,7\n", "line 2, column 2: 7 is neither 0 nor 1"),
-    "text": ("a,b\n1,0\n1,perhaps\n", "line 3, column 'b': 'perhaps' is neither a one nor a zero"),
+    "text": ("a,b\n1,0\n1,perhaps\n", "line 3, column 'b': 'perhaps' is neither a one (1, yes, true, x) nor a zero"),
     "same name": ("a,b,a\n1,0,1\n", "columns 1 and 3 have the same name 'a'", 'duplicates="number"'),
     "open quote": ('a,b\n1,"0\n1,0\n', "quote"),
     "not UTF-8": (b"a,b\n1,0\nK\xe4se,0\n", "line 3 is not UTF-8 (byte 0xe4)"),
@@ -116,7 +118,36 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_file_gets_one_line_that_helps(tmp_path, case):
     text, *parts = BAD[case]
-    assert_refused(written(tmp_path, text), *parts)
+    how = {"without": ["mlik"]} if case == "no such column" else {}
+    assert_refused(written(tmp_path, text), *parts, **how)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who,milk,bread,\nann,1,0,\nbob,1,1,\n",  # separators at the ends of lines
+        "who,milk,bread\nann,1,0,\nbob,1,1,\n",
+        "who;milk;bread\nann;x;;\nbob;x;x;\n",
+        "sep=;\nwho;milk;bread\nann;1;0\nbob;1;1\n",  # as Excel writes it
+    ],
+)
+def test_what_spreadsheets_add_is_left_away(tmp_path, text):
+    assert ba.read(written(tmp_path, text)) == ANN
+
+
+def test_columns_can_be_left_out(tmp_path):
+    text = "who,city,milk,total,bread\nann,Berlin,1,1,0\nbob,Rome,1,2,1\n"
+    assert_refused(written(tmp_path, text), "line 2, column 'city': 'Berlin' is neither a one", "without=")
+    assert ba.read(written(tmp_path, text), without=["city", "total"]) == ANN
+    assert ba.read(written(tmp_path, "1,7,0\n1,8,1\n"), without="2", header=False).shape == (2, 2)
+    ba.write(ANN, tmp_path / "table.npz")
+    assert ba.read(tmp_path / "table.npz", without="bread").columns == ("milk",)
+
+
+def test_options_that_a_format_has_no_use_for_are_refused(tmp_path):
+    path = written(tmp_path, "1,0\n")
+    assert_refused(path, "blocks= is for pbm, not for 'csv'; leave it out", blocks=(1, 1))
+    assert_refused(path, "layer= is for h5ad, npz, zarr", layer="counts")
 
 
 def test_names_that_come_twice_can_be_numbered(tmp_path):

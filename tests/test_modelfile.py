@@ -68,7 +68,7 @@ def test_a_model_without_atoms_comes_back(tmp_path):
     model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
     model.save(tmp_path / "none.npz")
     assert ba.load(tmp_path / "none.npz").transform(X).shape == (20, 0)
-    assert "No pattern makes the description shorter" in model.summary_
+    assert "No atom makes the description shorter" in model.summary_
 
 
 def test_parameters_that_are_no_plain_values_are_left_out(named, tmp_path):

@@ -39,6 +39,7 @@ FRAMES = {
         None,
         COLUMNS,
     ),
+    "pyarrow, of pandas": (lambda: pa.Table.from_pandas(pd.DataFrame(BITS, ROWS, COLUMNS)), ROWS, COLUMNS),
     "AnnData": (lambda: anndata_of(BITS.astype(np.float32)), ROWS, COLUMNS),
     "AnnData, sparse": (lambda: anndata_of(csr_array(BITS.astype(np.float32))), ROWS, COLUMNS),
 }
@@ -107,6 +108,12 @@ def test_a_layer_of_an_anndata_is_taken_by_name():
 def test_names_and_pictures_that_do_not_fit_are_refused(parts, message):
     with pytest.raises(ValueError, match=message):
         ba.Table(ba.BitMatrix.from_dense(BITS), **parts)
+
+
+def test_the_name_of_a_file_is_no_table():
+    for take in (ba.Table.from_any, ba.factorize, ba.BinaryDictionaryLearning().fit):
+        with pytest.raises(TypeError, match=r"X is 'table.csv', not a table; bitatoms.read reads one from a file"):
+            take("table.csv")
 
 
 def test_rows_of_the_same_name_are_kept():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable
 from numbers import Real
@@ -48,12 +50,24 @@ def plain(X: Any, layer: str | None = None) -> Any:
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; bitatoms.read reads one from a file")
     if library_of(X) == "pyarrow" and hasattr(X, "column_names"):
-        if not X.num_columns:
+        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
+        if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
-        columns = [_arrow_column(column) for column in X.columns]
-        return np.stack(columns).T  # as it lies: a column after the other
+        return np.stack([_arrow_column(column) for column in kept]).T  # as it lies: a column after the other
     return X
+
+
+def _arrow_index(table: Any) -> tuple[str, ...]:
+    """The columns of a pyarrow table that are the index of a pandas frame."""
+    about = (table.schema.metadata or {}).get(b"pandas")
+    try:
+        listed = json.loads(about)["index_columns"] if about else ()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return tuple(name for name in listed if isinstance(name, str) and name in table.column_names)
 
 
 def _arrow_column(column: Any) -> NDArray[Any]:
@@ -76,7 +90,9 @@ def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     if library == "polars" and hasattr(X, "columns"):
         return None, _strings(X.columns)
     if library == "pyarrow" and hasattr(X, "column_names"):
-        return None, _strings(X.column_names)
+        index = _arrow_index(X)
+        rows = tuple(map(str, X.column(index[0]).to_pylist())) if len(index) == 1 else None
+        return rows, _strings(name for name in X.column_names if name not in index)
     return None, None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -220,11 +221,13 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _table(self, X: Any, reset: bool) -> BitMatrix:
         """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
-        table = Table.from_any(X, binarize=self.binarize) if isinstance(X, Table) or door.is_anndata(X) else None
+        named = isinstance(X, (Table, str, os.PathLike)) or door.is_anndata(X) or door.library_of(X) == "pyarrow"
+        table = Table.from_any(X, binarize=self.binarize) if named else None
         packed = table is not None or isinstance(X, BitMatrix)
-        if packed and 0 in X.shape:
-            what = "sample" if X.shape[0] == 0 else "feature"
-            raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
+        shape = table.shape if table is not None else X.shape if packed else (1, 1)
+        if 0 in shape:
+            what = "sample" if shape[0] == 0 else "feature"
+            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
         if table is not None:
             self._check_columns(table, reset)
             return table.bits

@@ -103,7 +103,7 @@ class Learned:
         n, m, bits = self.n_samples, self.atoms.n_cols, self.codelength.total
         n_atoms = self.atoms.n_rows
         used = "1 atom describes" if n_atoms == 1 else f"{n_atoms} atoms describe"
-        lines = [f"{used} {n} samples of {m} features in {bits} bits"]
+        lines = [f"{used} {_many(n, 'sample')} of {_many(m, 'feature')} in {_many(bits, 'bit')}"]
         if n_atoms:
             lines[0] = lines[0].replace(" describe", f" ({self.algebra.upper()}) describe", 1)
         if self.bits_without:
@@ -117,14 +117,15 @@ class Learned:
             features = "1 feature is a one" if ones == 1 else f"{ones} features are ones"
             lines.append(f"{features} unless an atom says otherwise (the bias)")
         for algebra, others in self.codelengths.items():
-            if algebra != self.algebra:
-                lines.append(f"{algebra.upper()} needs {others} bits, {others - bits} more")
+            if algebra != self.algebra and self.ended != "interrupted":  # it may have had less time
+                more = f"{others} bits, {others - bits} more" if others > bits else "as many"
+                lines.append(f"{algebra.upper()} needs {more}")
         return ".\n".join(lines) + "."
 
     def _how_well(self) -> list[str]:
         """How much of the data the product gets right, and how many atoms a sample uses."""
         if not self.atoms.n_rows and not self.bias.any():
-            return ["No pattern makes the description shorter: the table has none, or the search did not find them"]
+            return ["No atom makes the description shorter: there is none in the table, or none was found or allowed"]
         n, m = self.n_samples, self.atoms.n_cols
         lines = [f"{self.wrong_bits / max(1, n * m):.2%} of the cells are wrong"]
         a_sample = self.uses.sum() / max(1, n)
@@ -135,6 +136,11 @@ class Learned:
             invented = (self.wrong_bits - missed) / max(1, n * m - ones)
             lines.append(f"{right:.1%} of the ones are accounted for, {invented:.2%} of the zeros are taken for ones")
         return lines
+
+
+def _many(number: int, what: str) -> str:
+    """So many of something."""
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

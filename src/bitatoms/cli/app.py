@@ -65,9 +65,9 @@ def _also(*names: str, help: str) -> Any:
     return typer.Option(*names, help=help, show_default=False, rich_help_panel=_WRITING)
 
 
-def _learning(*names: str, help: str) -> Any:
+def _learning(*names: str, help: str, **more: Any) -> Any:
     """An option of learning."""
-    return typer.Option(*names, help=help, rich_help_panel=_LEARNING)
+    return typer.Option(*names, help=help, rich_help_panel=_LEARNING, **more)
 
 
 AtomsTo = Annotated[Path | None, _also("--atoms-to", help="The atoms, as a table in any format.")]
@@ -147,7 +147,7 @@ def fit(
     search: Annotated[Search, _learning(help="How to search; thorough takes several times as long.")] = Search.fast,
     max_atoms: Annotated[int | None, _learning(help="The most atoms that mdl may end with.")] = None,
     max_time: Annotated[float | None, _learning(help="Seconds after which to end with the best found.")] = None,
-    seed: Annotated[int, _learning(help="The same seed gives the same result, to the bit.")] = 0,
+    seed: Annotated[int, _learning(min=0, help="The same seed gives the same result, to the bit.")] = 0,
     codes: Annotated[Path | None, _also(help="Which atoms each row uses, as a table in any format.")] = None,
     atoms_to: AtomsTo = None,
     patterns: Patterns = None,
@@ -176,7 +176,8 @@ def fit(
     }
     wanted = commands.Wanted(codes, atoms_to, patterns, report)
     if not commands.fit(data, output, wanted, how, top, quiet, json, reading):
-        fail(f"interrupted; {f'the best model so far is in {output}' if output else 'nothing was written'}")
+        kept = f"the best model so far is in {output}" if output else "nothing was written"
+        fail(f"interrupted; {kept}{', and nothing else was written' if output and wanted.paths else ''}")
         raise typer.Exit(INTERRUPTED)
 
 

@@ -10,24 +10,26 @@ from ..factorization import factorize
 from ..io import modelfile
 from ..io.beside import beside
 from ..io.errors import FileError
-from ..io.formats import format_of
+from ..io.formats import FORMATS, format_of
 from ..io.patterns import check_patterns, write_patterns
 from ..model import Model
 from ..parallel import Workers, count_threads
 from ..report import write_report
-from ..table import Picture, Table
+from ..table import Names, Picture, Table
 from .files import (
     STANDARD,
     as_learned,
     check_format,
     check_named,
+    check_report,
     check_writable,
     meaning,
+    quoted,
     read_table,
     spelled,
     write_table,
 )
-from .telling import Progress, as_json, doing, in_words, note, say, say_json, strongest
+from .telling import Progress, as_json, doing, in_words, note, say, say_json, shape_in_words, strongest
 
 
 class Wanted(NamedTuple):
@@ -38,13 +40,16 @@ class Wanted(NamedTuple):
     patterns: Path | None = None
     report: Path | None = None
 
-    def check(self, model: Path | None, read: Path) -> None:
+    def check(self, model: Path | None, read: Path, json: bool) -> None:
         """Before long work: refuse what could not be written at its end, with the model and beside what is read."""
         check_named(model, "a model")
         check_named(self.report, "a report")
         check_writable(model, *self, read=(read,))
+        if json and STANDARD in self:
+            raise FileError("standard output: --json goes there; name a file for the table")
         check_format(self.codes, self.atoms)
         check_patterns(self.patterns)
+        check_report(self.report)
 
     @property
     def paths(self) -> list[Path]:
@@ -57,12 +62,14 @@ def fit(
     reading: dict[str, Any],
 ) -> bool:  # fmt: skip
     """Learn from a table; returns False when Ctrl-C ended it early."""
-    wanted.check(output, data)
-    telling = not quiet and not json
+    wanted.check(output, data, json)
+    if output is not None and output.suffix.lower() != ".npz":
+        raise FileError(f"{output}: a model is an .npz file; give it that ending")
+    telling = not quiet and not json and STANDARD not in wanted
     table = _read(data, reading, not telling)
     if telling:
         say(f"{_title(data)}: {in_words(table)}")
-    model = _learn(table, telling, how)
+    model = _learn(table, telling, output is not None, how)
     written = [] if output is None else [output]
     if output is not None:
         modelfile.save(model, output, {k: v for k, v in how.items() if k != "n_jobs"}, meaning(reading))
@@ -82,18 +89,18 @@ def fit(
         )
         if output is not None and wanted.report is None and data != STANDARD and model.atoms.n_rows:
             rest = {name: value for name, value in reading.items() if name not in (*meaning(reading), "tile")}
-            say(f"Next: bitatoms report {output} {data} -o report.html{spelled(rest)}")
+            say(f"Next: bitatoms report {quoted(output)} {quoted(data)} -o report.html{spelled(rest)}")
     return whole
 
 
-def _learn(table: Table, telling: bool, how: dict[str, Any]) -> Model:
+def _learn(table: Table, telling: bool, keeps: bool, how: dict[str, Any]) -> Model:
     """Search, with progress; Ctrl-C ends it with the best found so far."""
     if 0 in table.shape:
         what = "rows" if len(table) == 0 else "columns"
         raise ValueError(f"the table has no {what}: there is nothing to learn from")
     try:
         with doing("Getting ready (on a new machine this compiles for some 25 seconds)", not telling) as status:
-            result = factorize(table.bits, callbacks=Progress(len(table), not telling, status), **how)
+            result = factorize(table.bits, callbacks=Progress(len(table), not telling, status, keeps), **how)
     except Interrupted as stopped:
         if stopped.result is None:
             raise KeyboardInterrupt from None
@@ -156,12 +163,12 @@ def reconstruct(
     made = Table(learned.reconstruct(held), rows, learned.columns, picture)
     write_table(made, output, to)
     if not quiet and output != STANDARD:
-        say(f"{output}: {in_words(made)}")
+        say(f"{output}: {shape_in_words(made)}")
 
 
 def show(model: Path, wanted: Wanted, top: int, json: bool) -> None:
     """Say what a model has learned, and write its atoms and patterns."""
-    wanted.check(None, model)
+    wanted.check(None, model, json)
     learned = modelfile.load(model).model
     if wanted.atoms is not None:
         write_table(_atoms(learned), wanted.atoms, None)
@@ -169,6 +176,8 @@ def show(model: Path, wanted: Wanted, top: int, json: bool) -> None:
         write_patterns(learned, wanted.patterns)
     if json:
         say_json(as_json(learned))
+        return
+    if STANDARD in wanted:
         return
     say(learned.summary())
     strongest(learned, top, "")
@@ -183,6 +192,7 @@ def report(
     """Write the page of a model and a table."""
     check_named(output, "a report")
     check_writable(output, read=(model, data))
+    check_report(output)
     learned, table = _both(model, data, reading, quiet)
     with doing("Writing the report", quiet):
         write_report(learned, table, output, title=title or _title(data), rows=tuple(rows), n_jobs=jobs)
@@ -194,11 +204,11 @@ def convert(data: Path, output: Path, to: str | None, quiet: bool, reading: dict
     """Write a table in another format."""
     check_writable(output)
     if output != STANDARD:
-        format_of(output, to)
+        format_of(output, to, writing=True)
     table = _read(data, reading, quiet)
     write_table(table, output, to)
     if not quiet and output != STANDARD:
-        say(f"{output}: {in_words(table)}")
+        say(f"{output}: {shape_in_words(table)}")
 
 
 def _both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[Model, Table]:
@@ -208,11 +218,23 @@ def _both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple
     if added and not quiet:
         note(f"{_title(data)} is read as the data of the model were:{spelled(added)}")
     table = _read(data, reading | added, quiet)
+    if model.columns is not None and table.columns is not None and table.columns != model.columns:
+        table = _in_order(model.columns, table, data, quiet)
     try:
         model.check(table)
     except ValueError as error:
         raise FileError(f"{_title(data)}: {error}") from error
     return model, table
+
+
+def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:
+    """The table with its columns in this order, if they are the same; else as it is."""
+    place = {name: number for number, name in enumerate(table.columns or ())}
+    if len(columns) != len(place) or any(name not in place for name in columns):
+        return table
+    if not quiet:
+        note(f"the columns of {_title(data)} are in another order than those of the model, and are put into its order")
+    return Table(table.bits.T[[place[name] for name in columns]].T, table.rows, columns)
 
 
 def _read(data: Path, reading: dict[str, Any], quiet: bool) -> Table:
@@ -234,7 +256,7 @@ def _atoms(model: Model) -> Table:
 
 def _is_h5ad(path: Path, format: str | None) -> bool:
     """Whether a file is, or is to become, an AnnData."""
-    return path != STANDARD and format_of(path, format) == "h5ad"
+    return path != STANDARD and FORMATS["h5ad"].endings[0] in (path.suffix.lower(), f".{format}")
 
 
 def _title(data: Path) -> str:

@@ -32,6 +32,7 @@ def read_table(path: Path, reading: dict[str, Any]) -> Table:
     """The table that a file, or the standard input, holds."""
     tile = reading["tile"]
     how = {name: value for name, value in reading.items() if name != "tile"}
+    how["without"] = how["without"] or ()
     with _spooled(path, how["format"]) as file:
         try:
             table = read(file, **how)
@@ -51,12 +52,18 @@ def as_learned(path: Path, reading: dict[str, Any], remembered: dict[str, Any]) 
     """The options that a model remembers, where others are not given and the format has use for them."""
     format = "csv" if path == STANDARD and reading["format"] is None else format_of(path, reading["format"])
     return {
-        name: tuple(value) if name == "blocks" else value
+        name: tuple(value) if isinstance(value, list) else value
         for name, value in remembered.items()
         if name in _MEANING
         and reading[name] in (None, "refuse")
         and (name not in ("layer", "blocks") or format in (_MEANING[name] or ()))
     }
+
+
+def quoted(path: Path) -> str:
+    """A path as it is written on the command line."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def spelled(reading: dict[str, Any]) -> str:
@@ -66,6 +73,8 @@ def spelled(reading: dict[str, Any]) -> str:
         option = name.replace("_", "-")
         if value is True or value is False:
             words.append(f"--{'' if value else 'no-'}{option}")
+        elif name == "without":
+            words += [f"--without {shlex.quote(column)}" for column in value or ()]
         elif value not in (None, "refuse"):
             text = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
             words.append(f"--{option} {shlex.quote(text)}")
@@ -125,8 +134,14 @@ def check_named(path: Path | None, what: str) -> None:
         raise FileError(f"standard output: {what} cannot go through it; name a file")
 
 
+def check_report(path: Path | None) -> None:
+    """Refuse an ending that promises something else than a page."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise FileError(f"{path}: the report is a page of HTML; give it the ending .html")
+
+
 def check_format(*paths: Path | None) -> None:
     """Before long work: refuse an ending that stands for no format of tables."""
     for path in paths:
         if path is not None and path != STANDARD:
-            format_of(path)
+            format_of(path, writing=True)

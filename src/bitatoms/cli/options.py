@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -80,6 +81,9 @@ def _reading(
     blocks: Annotated[
         str | None, _option(help="Cut a .pbm picture in blocks of this height x width, as in 16x16, a block a row.")
     ] = None,
+    without: Annotated[
+        list[str] | None, _option(help="A column to leave out, by name; may be given several times.")
+    ] = None,
     tile: Annotated[
         str | None, _option(help="Every row is a picture of this height x width, as in 8x8, and is shown as one.")
     ] = None,
@@ -95,6 +99,7 @@ def _reading(
         "separator": None if separator is None else separator.replace("\\t", "\t"),
         "layer": layer,
         "blocks": None if blocks is None else size(blocks),
+        "without": tuple(without or ()) or None,
         "tile": None if tile is None else size(tile),
     }
 
@@ -107,6 +112,8 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         how = {name: given.pop(name) for name in ours}
+        if given.get("quiet"):
+            warnings.simplefilter("ignore")  # until the command ends: see `run` in app.py
         command(**given, reading=_reading(**how))
 
     own = [parameter for name, parameter in theirs.items() if name != "reading"]

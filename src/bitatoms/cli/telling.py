@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     "algebra binarize blocks duplicates format header layer max_iter max_time missing n_components objective row_names "
-    "search separator max_components n_jobs random_state"
+    "without search separator max_components n_jobs random_state"
 )
 _SPELLED = {"n_components": "atoms", "max_components": "max-atoms", "n_jobs": "jobs", "random_state": "seed"}
 _ALONE = r"(?<![\w./\\'\"-])"  # not part of the name of a file, or of a column, which stands in quotes
@@ -74,11 +74,12 @@ def doing(what: str, quiet: bool) -> Iterator[Status | None]:
 class Progress:
     """How a search gets on: a line that changes, or where there is no terminal, one now and then."""
 
-    def __init__(self, n_rows: int, quiet: bool, status: Status | None) -> None:
+    def __init__(self, n_rows: int, quiet: bool, status: Status | None, keeps: bool) -> None:
         self.n_rows = max(1, n_rows)
         self.quiet = quiet
         self.started = self.told = time.monotonic()
         self._status = status
+        self._hint = "  [dim](Ctrl-C keeps it)[/dim]" if keeps else ""
 
     def __call__(self, row: Round) -> None:
         """One more round of the search."""
@@ -86,7 +87,7 @@ class Progress:
         atoms = "1 atom" if row.atoms == 1 else f"{row.atoms} atoms"
         told = f"{atoms} ({row.algebra.upper()}), {row.bits / self.n_rows:.2f} bits a row, {now - self.started:.0f} s"
         if self._status is not None:
-            self._status.update(f"Learning: {told}  [dim](Ctrl-C stops and keeps what was found)[/dim]")
+            self._status.update(f"Learning: {told}{self._hint}")
         elif not self.quiet and now - self.told > _EVERY:
             self.told = now
             err.print(f"Learning: {told}")
@@ -99,11 +100,16 @@ def say(text: str, style: str = "") -> None:
 
 def in_words(table: Table) -> str:
     """How a table was understood, so that a wrong guess is seen."""
-    rows = "1 row" if len(table) == 1 else f"{len(table)} rows"
-    columns = "1 column" if table.shape[1] == 1 else f"{table.shape[1]} columns"
     names = [what for what, there in (("rows", table.rows), ("columns", table.columns)) if there]
     named = f"{' and '.join(names)} have names" if names else "without names"
-    return f"{rows} of {columns}, {table.bits.density:.2%} ones, {named}"
+    return f"{shape_in_words(table)}, {named}"
+
+
+def shape_in_words(table: Table) -> str:
+    """How large a table is."""
+    rows = "1 row" if len(table) == 1 else f"{len(table)} rows"
+    columns = "1 column" if table.shape[1] == 1 else f"{table.shape[1]} columns"
+    return f"{rows} of {columns}, {table.bits.density:.2%} ones"
 
 
 def say_json(value: Any) -> None:
@@ -126,9 +132,10 @@ def strongest(model: Model, most: int, heading: str) -> None:
     grid.add_column("rows", justify="right", no_wrap=True)
     grid.add_column("bits saved", justify="right", no_wrap=True)
     for pattern in patterns:
-        names = ", ".join(pattern.features[:_SHOWN])
-        if len(pattern.features) > _SHOWN:
-            names += f" and {len(pattern.features) - _SHOWN} more"
+        shown = len(pattern.features) if len(pattern.features) <= _SHOWN + 2 else _SHOWN
+        names = ", ".join(pattern.features[:shown])
+        if len(pattern.features) > shown:
+            names += f" and {len(pattern.features) - shown} more"
         grid.add_row(str(pattern.atom), Text(names), f"{pattern.rows} ({pattern.share:.1%})", str(pattern.bits_saved))
     out.print(grid, soft_wrap=False)
     hidden = model.atoms.n_rows - len(patterns)

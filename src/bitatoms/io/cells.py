@@ -75,11 +75,15 @@ class Cells:
         try:
             number = float(shown)
         except ValueError:
-            return self.source.error(f"{where}: {shown[:40]!r} is neither a one nor a zero; mend it")
-        remedy = "pass binarize=0 to take what is above 0 as a one"
-        if number < 0:
-            remedy = "pass binarize=0 to take what is above 0 as a one, or another limit"
-        return self.source.error(f"{where}: {shown[:40]} is neither 0 nor 1; {remedy}")
+            return self.source.error(
+                f"{where}: {shown[:40]!r} is neither a one (1, yes, true, x) nor a zero (0, no, false); mend it, or "
+                "leave that column out with without="
+            )
+        other = ", or another limit" if number < 0 else ""
+        return self.source.error(
+            f"{where}: {shown[:40]} is neither 0 nor 1; if these are counts, pass binarize=0 to take what is above 0 "
+            f"as a one{other}; if the column does not belong here, leave it out with without="
+        )
 
     def miss(self, lost: NDArray[np.bool_], place: Place) -> None:
         """Count the missing cells of a block."""

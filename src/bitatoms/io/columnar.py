@@ -16,7 +16,7 @@ from .cells import Cells, Words
 from .entries import check_shape
 from .errors import FileError
 from .pieces import Columnar, Piece, is_text, opened, texts
-from .stream import ROWS_BITS, Options, Rows, Source, Stream
+from .stream import ROWS_BITS, Options, Rows, Source, Stream, check_there
 from .tiles import Missing, Numbers, Places
 
 KEY = b"bitatoms"  # of our JSON in the metadata of a file
@@ -49,7 +49,8 @@ def read(source: Source, options: Options) -> Stream:
 def _layout(source: Source, options: Options, file: Columnar) -> Layout:
     """Tell which columns hold names of rows: those that pandas calls the index, or a first one of text."""
     index = [file.names.index(name) for name in _index_columns(file)]
-    data = [place for place in range(len(file.names)) if place not in set(index)]
+    check_there(source, options.without, file.names)
+    data = [place for place, name in enumerate(file.names) if place not in set(index) and name not in options.without]
     if options.row_names is False:
         return Layout([], data)
     if index:

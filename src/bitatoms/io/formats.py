@@ -41,6 +41,15 @@ FORMATS = {
     "zarr": Format("a Zarr store", (".zarr",), "store", "zarr", "zarr"),
 }
 
+# What people have that is no table of ours, and what to do.
+_ELSEWHERE = dict.fromkeys((".bim", ".fam"), "this lies beside a .bed file, which is the one to name")
+_ELSEWHERE |= dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "a spreadsheet; save it as .csv there")
+_ELSEWHERE |= dict.fromkeys(
+    (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm"),
+    "a picture of gray or colour; turn it into a black and white one, .pbm, first",
+)
+_ELSEWHERE |= dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle, which is never loaded; save it as .npz or .csv")
+
 _BEGINNINGS = (
     (b"\x93NUMPY", "npy"),
     (b"PK\x03\x04", "npz"),
@@ -55,7 +64,7 @@ _BEGINNINGS = (
 )
 
 
-def format_of(path: str | os.PathLike[str], given: str | None = None) -> str:
+def format_of(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
     """The format that is given by name, or that the ending of the path stands for."""
     if given is not None:
         if given not in FORMATS:
@@ -66,16 +75,19 @@ def format_of(path: str | os.PathLike[str], given: str | None = None) -> str:
     for format, about in FORMATS.items():
         if bare.endswith(about.endings) and (bare == name or about.text):
             return format
-    raise FileError(
-        f"{os.fspath(path)}: the ending tells no format{_nearest(bare)}; pass format=, one of {', '.join(FORMATS)}"
-    )
-
-
-def _nearest(name: str) -> str:
-    """The known ending that is most like this one, as a question."""
     endings = [ending for about in FORMATS.values() for ending in about.endings]
-    near = difflib.get_close_matches(os.path.splitext(name)[1], endings, 1)
-    return f" (is it {near[0]}?)" if near else ""
+    ending = os.path.splitext(bare)[1]
+    if ending in _ELSEWHERE and not writing:
+        trouble = _ELSEWHERE[ending]
+    elif os.path.isdir(path):
+        trouble = "this is a folder, not a file"
+    elif writing:
+        trouble = f"the ending tells no format; choose one of {' '.join(endings)}"
+    else:
+        near = difflib.get_close_matches(ending, endings, 1)
+        trouble = f"the ending tells no format{f' (is it {near[0]}?)' if near else ''}; pass format=, one of "
+        trouble += ", ".join(FORMATS)
+    raise FileError(f"{os.fspath(path)}: {trouble}")
 
 
 def module_of(format: str, name: str) -> Any:

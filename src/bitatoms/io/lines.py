@@ -40,7 +40,7 @@ def lines(source: Source) -> Iterator[str]:
                 if len(line) == longest:
                     raise source.error(f"line {number} is longer than {longest >> 20} MiB: this is no text file")
                 if b"\0" in line:
-                    raise source.error(f"line {number} holds a zero byte: this is no text file (or not in UTF-8)")
+                    raise source.error(f"line {number} holds a zero byte: no text, or not UTF-8; save it as UTF-8")
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise source.error(

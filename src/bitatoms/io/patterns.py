@@ -12,6 +12,7 @@ from .beside import beside
 from .errors import FileError
 from .lines import text_to
 
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 
 
@@ -59,5 +60,5 @@ class _Lines(list[str]):
 
 def _markdown(cells: tuple[object, ...]) -> str:
     """One row of a Markdown table; what would be taken for markup is taken as it is."""
-    text = " | ".join(str(cell).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in cells)
+    text = " | ".join(str(cell).translate(_MARKUP) for cell in cells)
     return f"| {' '.join(text.splitlines())} |"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -65,6 +66,7 @@ class Options:
     separator: str | None = None
     layer: str | None = None
     blocks: tuple[int, int] | None = None
+    without: tuple[str, ...] = ()
 
 
 class Rows(NamedTuple):
@@ -115,6 +117,14 @@ def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
         words = words.copy()
     words.resize((needed + needed // 4, words.shape[1]), refcheck=False)
     return words
+
+
+def check_there(source: Source, names: Sequence[str], columns: Sequence[str]) -> None:
+    """Refuse names of columns that are not among these."""
+    for name in names:
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, 1)
+            raise source.error(f"there is no column {name[:40]!r}{f' (is it {near[0][:40]!r}?)' if near else ''}")
 
 
 def unique(source: Source, names: Sequence[str], duplicates: str) -> Names:

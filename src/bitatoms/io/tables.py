@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,19 @@ from ..table import Table
 from .beside import beside
 from .errors import FileError
 from .formats import format_of, looks_like, module_of
-from .stream import Options, Source, Stream, gathered
+from .stream import Options, Source, Stream, check_there, gathered
+
+_TEXT = ("csv", "tsv")
+_ONLY_FOR = {  # options that other formats have no use for
+    "header": _TEXT,
+    "row_names": (*_TEXT, "parquet", "feather"),
+    "separator": (*_TEXT, "baskets"),
+    "layer": ("h5ad", "npz", "zarr"),
+    "blocks": ("pbm",),
+}
+
+
+_LEAVE_OUT = (*_TEXT, "parquet", "feather")
 
 
 def read(
@@ -25,6 +38,7 @@ def read(
     separator: str | None = None,
     layer: str | None = None,
     blocks: tuple[int, int] | None = None,
+    without: Sequence[str] = (),
 ) -> Table:
     """Read a table of 0 and 1 from a file, packed as it comes in, with the names of its rows and columns.
 
@@ -50,6 +64,8 @@ def read(
         The layer of an .h5ad file, or the array within an .npz file or a Zarr store; by default the main one.
     blocks : pair of int, optional
         Height and width of the blocks to cut a .pbm picture in, a block a row; by default each line of pixels is a row.
+    without : sequence of str, default=()
+        Columns to leave out, by name; of a text file without names by their numbers from 1 on.
 
     Returns
     -------
@@ -70,13 +86,16 @@ def read(
     >>> table
     Table(2 x 2, density 0.75, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
     """
-    options = Options(binarize, missing, duplicates, header, row_names, separator, layer, blocks)
+    without = (without,) if isinstance(without, str) else tuple(without)
+    options = Options(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
     source = Source(Path(path), format_of(path, format), os.fspath(path))
     try:
-        return gathered(source, _stream(source, options), duplicates)
+        table = gathered(source, _stream(source, options), duplicates)
+        # Modules whose columns may be no numbers at all have left them out by themselves.
+        return _left_out(source, table, without) if source.format not in _LEAVE_OUT else table
     except FileError as error:
         found = looks_like(source.path)
-        if found is not None and found != source.format:
+        if found is not None and found != source.format and source.format != "zarr":
             raise source.error(
                 f"not a file of the format {source.format!r}: it looks like {found!r}; pass format={found!r}"
             ) from error
@@ -87,12 +106,26 @@ def read(
         raise source.error("takes more memory than there is; take fewer rows or columns") from error
 
 
+def _left_out(source: Source, table: Table, without: Sequence[str]) -> Table:
+    """The table without these columns."""
+    if not without:
+        return table
+    columns = table.names_of(range(table.shape[1]))
+    check_there(source, without, columns)
+    kept = [place for place, name in enumerate(columns) if name not in without]
+    names = None if table.columns is None else tuple(columns[place] for place in kept)
+    return Table(table.bits.T[kept].T, table.rows, names)
+
+
 def _stream(source: Source, options: Options) -> Stream:
     """The stream of a file that is there."""
     if options.missing not in ("refuse", "zero"):
         raise ValueError(f'missing must be "refuse" or "zero", got {options.missing!r}')
     if options.duplicates not in ("refuse", "number"):
         raise ValueError(f'duplicates must be "refuse" or "number", got {options.duplicates!r}')
+    for name, formats in _ONLY_FOR.items():
+        if getattr(options, name) is not None and source.format not in formats:
+            raise source.error(f"{name}= is for {', '.join(formats)}, not for {source.format!r}; leave it out")
     if not source.path.exists():
         raise source.error("there is no such file")
     if source.path.is_dir() and source.format != "zarr":
@@ -129,7 +162,7 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     """
     table = table if isinstance(table, Table) else Table.from_any(table)
     path = Path(path)
-    format = format_of(path, format)
+    format = format_of(path, format, writing=True)
     module = module_of(format, str(path))
     with beside(path, getattr(module, "companions", lambda path: ())(path)) as made:
         module.write(table, made, format)

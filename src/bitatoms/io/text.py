@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +17,26 @@ from ..table import Table
 from .cells import BITS, Cells, Words
 from .errors import FileError
 from .lines import lines, text_to
-from .stream import ROWS_BITS, Options, Rows, Source, Stream
+from .stream import ROWS_BITS, Options, Rows, Source, Stream, check_there
 
 _LOOKED_AT = 100  # rows from which header and row names are told
 _SEPARATORS = (",", "\t", ";", "|")
+_TOLD = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)
 
 
 class Layout(NamedTuple):
-    """Where the names are in a file of text."""
+    """Where the names and the columns of the table are in a file of text."""
 
     columns: list[str] | None
     row_names: bool
-    n_cols: int
+    places: list[int]  # of the table's columns among the cells of a line
+    width: int  # cells of a line
+    trailing: bool = False  # the last of them is what a separator at the end of the line makes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all cells of a line but the name of its row are the table's."""
+        return len(self.places) + self.row_names == self.width
 
 
 def read(source: Source, options: Options) -> Stream:
@@ -39,8 +48,11 @@ def read(source: Source, options: Options) -> Stream:
     first = next(text, None)
     if first is None:
         raise source.error("the file is empty")
-    separator = options.separator or _separator(source, first)
-    records = _records(source, itertools.chain([first], text), separator)
+    told = _TOLD.fullmatch(first)
+    if told:  # as spreadsheets write it for each other
+        first = next(text, "")
+    separator = options.separator or (told["separator"] if told else _separator(source, first))
+    records = _records(source, itertools.chain([first], text), separator, 1 if told else 0)
     looked_at = list(itertools.islice(records, _LOOKED_AT))
     if not looked_at:
         raise source.error("the file holds nothing but blank lines")
@@ -49,7 +61,7 @@ def read(source: Source, options: Options) -> Stream:
     quoted = len(looked_at) > 1 and isinstance(looked_at[1][1], str) and _is_quoted(first, beginning[0][1], separator)
     layout = _layout(source, options, words, beginning, quoted)
     body = itertools.chain(beginning[layout.columns is not None :], records)
-    return Stream(layout.n_cols, _blocks(source, words, layout, separator, body), layout.columns)
+    return Stream(len(layout.places), _blocks(source, words, layout, separator, body), layout.columns)
 
 
 def _separator(source: Source, line: str) -> str:
@@ -60,12 +72,12 @@ def _separator(source: Source, line: str) -> str:
     return _SEPARATORS[int(np.argmax(counts))]
 
 
-def _records(source: Source, text: Iterator[str], separator: str) -> Iterator[tuple[int, str | list[str]]]:
+def _records(source: Source, text: Iterator[str], separator: str, number: int) -> Iterator[tuple[int, str | list[str]]]:
     """The rows, each with the number of its line: as cells or, without a quote in it, as the line; blank ones left out.
 
     A line without quotes is looked at as a whole later on, which is much quicker where its cells are 0 and 1.
+    ``number`` is that of the line before the first.
     """
-    number = 0
     for line in text:
         number += 1
         if '"' in line:
@@ -124,47 +136,68 @@ def _layout(
             or (header and not first[0].strip() and len(first) == width)
             or (strange and len(set(column)) == len(column) and width > 1)
         )
+    trailing = header and bool(body) and _ends_in_separators(first, [record for _, record in body], named)
+    places = list(range(int(named), width - trailing))
     columns = None
     if header:
-        columns = [name.strip() for name in first]
-        if named and len(columns) == width:
+        columns = [name.strip() for name in (first[:-1] if trailing and len(first) == width else first)]
+        if named and len(columns) == len(places) + 1:
             columns = columns[1:]
-        expected = width - named if body else len(columns)
-        if len(columns) != expected:
+        places = places if body else list(range(len(columns)))
+        if len(columns) != len(places):
             raise source.error(
-                f"the first line names {len(columns)} columns, but line {body[0][0]} has {expected} cells"
+                f"the first line has {len(first)} cells and line {body[0][0]} has {width}; if there is something above "
+                "the line of names, delete it"
             )
-    return Layout(columns, named, len(columns) if columns is not None else width - named)
+    return _left_out(source, options, Layout(columns, named, places, width, trailing))
+
+
+def _ends_in_separators(first: list[str], records: list[list[str]], named: bool) -> bool:
+    """Whether all lines end in a separator, behind which there is nothing, not even a name."""
+    width = len(records[0])
+    unnamed = (len(first) == width and not first[-1].strip()) or (len(first) == width - 1 and (not named or first[0]))
+    return bool(unnamed) and width > 1 + named and not any(record[-1].strip() for record in records)
+
+
+def _left_out(source: Source, options: Options, layout: Layout) -> Layout:
+    """The layout without the columns that are to be left out."""
+    if not options.without:
+        return layout
+    columns = layout.columns or [str(place + 1) for place in layout.places]
+    check_there(source, options.without, columns)
+    kept = [number for number, name in enumerate(columns) if name not in options.without]
+    names = None if layout.columns is None else [columns[number] for number in kept]
+    return layout._replace(columns=names, places=[layout.places[number] for number in kept])
 
 
 def _blocks(
     source: Source, words: Words, layout: Layout, separator: str, records: Iterator[tuple[int, str | list[str]]]
 ) -> Iterator[Rows]:
     """The rows as packed bits, some at a time."""
-    skip = int(layout.row_names)
-    block = np.empty((max(1, ROWS_BITS // max(1, layout.n_cols)), layout.n_cols), np.uint8)
-    between = separator * (layout.n_cols - 1)
+    skip, n_cols = int(layout.row_names), len(layout.places)
+    block = np.empty((max(1, ROWS_BITS // max(1, n_cols)), n_cols), np.uint8)
+    between = separator * (n_cols - 1)
     names: list[str] = []
     filled = 0
     for line, record in records:
         name, bits = "", None
-        if isinstance(record, str):
+        if isinstance(record, str) and layout.is_whole:
             name, _, rest = record.partition(separator) if skip else ("", "", record)
-            if len(rest) == 2 * layout.n_cols - 1 and rest[1::2] == between:
+            if len(rest) == 2 * n_cols - 1 and rest[1::2] == between:
                 bits = words.letters(rest[::2])
         if bits is None:
             cells = _cells(record, separator)
-            if len(cells) != layout.n_cols + skip:
+            if len(cells) != layout.width or (layout.trailing and cells[-1].strip()):
                 raise source.error(
-                    f"line {line} has {len(cells)} cells where {layout.n_cols + skip} were expected; mend it (if every "
-                    'line lists the items of one row, pass format="baskets")'
+                    f"line {line} has {len(cells)} cells where {layout.width - layout.trailing} were expected; mend it "
+                    '(if every line lists the items of one row, pass format="baskets")'
                 )
 
             def where(column: int, line: int = line) -> str:
-                name = repr(layout.columns[column][:40]) if layout.columns is not None else str(column + skip + 1)
-                return f"line {line}, column {name}"
+                place = layout.places[column] + 1
+                return f"line {line}, column {place if layout.columns is None else repr(layout.columns[column][:40])}"
 
-            name, bits = cells[0], words.row(cells[skip:], where)
+            name, bits = cells[0], words.row([cells[place] for place in layout.places], where)
         block[filled] = bits
         names.append(name.strip())
         filled += 1

@@ -41,7 +41,7 @@ def patterns(found: Findings) -> str:
 {_bias(found)}
 <form class="controls" id="find" role="search" aria-label="Patterns" hidden>
 <label>Search <kbd aria-hidden="true">/</kbd>
-<input id="search" type="search" placeholder="a feature, a row, a number" autocomplete="off"
+<input id="search" type="search" placeholder="a feature, or a number" autocomplete="off"
 spellcheck="false" aria-describedby="shown" aria-keyshortcuts="/"></label>
 <label>Sort by <select id="order">{_orders(found)}</select></label>
 <p id="shown" role="status"></p>
@@ -49,7 +49,7 @@ spellcheck="false" aria-describedby="shown" aria-keyshortcuts="/"></label>
 <ol class="cards {kind}" id="cards" role="list">
 {cards}
 </ol>
-<p id="nothing" hidden>No pattern has that.</p>
+<p id="nothing" hidden>No pattern has that among its features or the rows shown with it.</p>
 {_index(found)}
 </section>"""
 

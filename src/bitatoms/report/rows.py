@@ -69,7 +69,7 @@ def _key(found: Findings) -> str:
 def _row(found: Findings, row: Row) -> str:
     """A row with its names or pictures."""
     wrong = len(row.missed) + len(row.invented)
-    right = "all right" if not wrong else f"{many(wrong, 'cell')} wrong"
+    right = "no cell wrong" if not wrong else f"{many(wrong, 'cell')} wrong"
     facts = f"{_bits(row.bits)}, {_place(row)}; {right}; {_atoms(row)}"
     if found.picture is not None:
         body = f'<div class="triple">{before_and_after(row, found.picture.tile, _SIDE)}</div>'

@@ -52,7 +52,8 @@ def _figures(found: Findings) -> list[tuple[str, str]]:
     if cells > ones:
         figures.append((share(int(found.invented.sum()), cells - ones), "of the zeros are taken for ones"))
     uses = int(found.uses.sum())
-    figures.append((f"{uses / found.n_rows:.1f}", "patterns in a row, on average"))
+    a_row = uses / found.n_rows
+    figures.append((f"{a_row:.{1 if a_row >= 0.1 else 2}f}", "patterns in a row, on average"))
     return figures
 
 
