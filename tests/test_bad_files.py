@@ -554,9 +554,7 @@ def test_nothing_is_written_over_what_is_read_nor_two_things_to_one_place(capsys
 def test_names_of_files_and_columns_are_told_as_they_are(convert, tmp_path):
     (tmp_path / "row_names.csv").write_text("max_time,n_jobs\n" + "1,2\n" * 3)
     complaint = convert("row_names.csv")[2]
-    assert complaint.startswith(
-        "bitatoms: row_names.csv: line 2, column 'n_jobs': 2 is neither 0 nor 1"
-    )
+    assert complaint.startswith("bitatoms: row_names.csv: line 2, column 'n_jobs': 2 is neither 0 nor 1")
 
 
 @pytest.mark.parametrize("columns", [("x", "y"), ("0", "1"), ("a", "x"), ("NA", ""), ("1",), ('say "x"', "yes")])
