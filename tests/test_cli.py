@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -181,6 +182,7 @@ REFUSED = {
         ["transform", "model.npz", *NUMBERS],
         "numbers.csv: the table has 2 columns",
     ),
+    "a model from a stream": (["show", "-"], "standard input: a model cannot come through it; name the file"),
     "no folder": (["fit", "table.csv", "-o", "nowhere/model.npz"], "nowhere/model.npz: there is no folder 'nowhere'"),
     "patterns as text": (
         ["fit", "table.csv", "--patterns", "p.txt"],
@@ -272,6 +274,23 @@ def test_options_that_say_what_cells_mean_are_remembered(bitatoms, folder, tmp_p
     assert (code, complaint) == (0, "Note: counts.csv is read as the data of the model were: --binarize 2.0\n")
     assert said == "atom1\n" + "1\n0\n" * 40
     assert bitatoms("transform", model, "counts.csv", "--binarize", "1")[2] == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_is_read_like_the_standard_input(table, folder, bitatoms, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    thread = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((folder / "table.csv").read_bytes()))
+    thread.start()
+    assert bitatoms("convert", tmp_path / "pipe", tmp_path / "table.npz", "--format", "csv")[0] == 0
+    thread.join()
+    assert ba.read(tmp_path / "table.npz") == table
+
+
+def test_columns_in_another_order_are_put_into_the_models(bitatoms, folder, table, tmp_path):
+    ba.write(ba.Table(table.bits.T[::-1].T, table.rows, table.columns[::-1]), tmp_path / "turned.csv")
+    code, said, complaint = bitatoms("transform", "model.npz", tmp_path / "turned.csv")
+    assert (code, said) == (0, bitatoms("transform", "model.npz", "table.csv")[1])
+    assert "are in another order than those of the model" in complaint
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")

@@ -154,7 +154,7 @@ def reconstruct(
         rows, picture, held = table.rows, table.picture, _codes(learned, table, jobs).bits
     else:
         assert codes is not None
-        learned = modelfile.load(model).model
+        learned = _loaded(model).model
         given = _read(codes, reading, quiet)
         n_atoms = learned.atoms.n_rows
         if given.shape[1] != n_atoms:
@@ -169,7 +169,7 @@ def reconstruct(
 def show(model: Path, wanted: Wanted, top: int, json: bool) -> None:
     """Say what a model has learned, and write its atoms and patterns."""
     wanted.check(None, model, json)
-    learned = modelfile.load(model).model
+    learned = _loaded(model).model
     if wanted.atoms is not None:
         write_table(_atoms(learned), wanted.atoms, None)
     if wanted.patterns is not None:
@@ -213,7 +213,7 @@ def convert(data: Path, output: Path, to: str | None, quiet: bool, reading: dict
 
 def _both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[Model, Table]:
     """A model, and a table that is read, where nothing else is said, as the one it was learned from."""
-    model, _, remembered = modelfile.load(path)
+    model, _, remembered = _loaded(path)
     added = as_learned(data, reading, remembered)
     if added and not quiet:
         note(f"{_title(data)} is read as the data of the model were:{spelled(added)}")
@@ -225,6 +225,13 @@ def _both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple
     except ValueError as error:
         raise FileError(f"{_title(data)}: {error}") from error
     return model, table
+
+
+def _loaded(path: Path) -> modelfile.Loaded:
+    """What a model file holds."""
+    if path == STANDARD:
+        raise FileError("standard input: a model cannot come through it; name the file")
+    return modelfile.load(path)
 
 
 def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:

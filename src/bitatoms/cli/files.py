@@ -37,10 +37,15 @@ def read_table(path: Path, reading: dict[str, Any]) -> Table:
         try:
             table = read(file, **how)
         except FileError as error:
-            if path != STANDARD:
+            if file == path:
                 raise
-            raise FileError(str(error).replace(str(file), "standard input", 1)) from error
+            raise FileError(str(error).replace(str(file), called(path), 1)) from error
     return table if tile is None else Table(table.bits, table.rows, table.columns, Picture(tile))
+
+
+def called(path: Path) -> str:
+    """What a file that is read is called in messages."""
+    return "standard input" if path == STANDARD else str(path)
 
 
 def meaning(reading: dict[str, Any]) -> dict[str, Any]:
@@ -83,17 +88,21 @@ def spelled(reading: dict[str, Any]) -> str:
 
 @contextmanager
 def _spooled(path: Path, format: str | None) -> Iterator[Path]:
-    """The file itself; of the standard input a copy in a file, for readers may have to go back in it."""
-    if path != STANDARD:
+    """The file itself; of the standard input, or a pipe, a copy in a file, for readers may have to go back in it."""
+    if path != STANDARD and not path.is_fifo():
         yield path
         return
     format = format or "csv"
     if format in _NOT_ONE_FILE:
-        raise FileError(f"standard input: {FORMATS[format].what} cannot come through it; name the file")
+        raise FileError(f"{called(path)}: {FORMATS[format].what} cannot come through it; name the file")
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
         copy = Path(folder) / f"input{FORMATS[format].endings[0]}"
         with open(copy, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            if path == STANDARD:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            else:
+                with open(path, "rb") as pipe:
+                    shutil.copyfileobj(pipe, file)
         yield copy
 
 

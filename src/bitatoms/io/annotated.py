@@ -14,6 +14,7 @@ from .. import __version__, door
 from ..bits import BitMatrix
 from ..model import Model
 from ..table import Names, Picture, Table, compare_names, fitting_picture
+from .errors import FileError
 from .hdf import check_heaps, opened_hdf
 from .matrix import Opened, Vault, bits_of, is_array, matrix_of
 from .stream import ROWS_BITS, Options, Rows, Source, Stream, unique
@@ -132,6 +133,8 @@ def write(table: Table, path: Path, format: str) -> None:
     from anndata.io import sparse_dataset, write_elem
 
     n_rows, n_cols = table.shape
+    if any("\0" in name for name in (*(table.rows or ()), *(table.columns or ()))):
+        raise FileError(f"{path.name}: an .h5ad file keeps no zero byte in a name; rename it, or write .npz")
     about = {
         "format": "bitatoms table",
         "version": 1,
