@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,27 +16,13 @@ from ..bits import BitMatrix
 from ..table import Table
 from .cells import BITS, Cells, Words
 from .errors import FileError
+from .layout import Layout, is_quoted, laid_out
 from .lines import lines, text_to
-from .stream import ROWS_BITS, Options, Rows, Source, Stream, check_there
+from .stream import ROWS_BITS, Options, Rows, Source, Stream
 
 _LOOKED_AT = 100  # rows from which header and row names are told
 _SEPARATORS = (",", "\t", ";", "|")
 _TOLD = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)
-
-
-class Layout(NamedTuple):
-    """Where the names and the columns of the table are in a file of text."""
-
-    columns: list[str] | None
-    row_names: bool
-    places: list[int]  # of the table's columns among the cells of a line
-    width: int  # cells of a line
-    trailing: bool = False  # the last of them is what a separator at the end of the line makes
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all cells of a line but the name of its row are the table's."""
-        return len(self.places) + self.row_names == self.width
 
 
 def read(source: Source, options: Options) -> Stream:
@@ -58,8 +44,8 @@ def read(source: Source, options: Options) -> Stream:
         raise source.error("the file holds nothing but blank lines")
     beginning = [(line, _cells(row, separator)) for line, row in looked_at]
     # Names that could be ones and zeros are told by their quotes, where what follows has none; R writes them so.
-    quoted = len(looked_at) > 1 and isinstance(looked_at[1][1], str) and _is_quoted(first, beginning[0][1], separator)
-    layout = _layout(source, options, words, beginning, quoted)
+    quoted = len(looked_at) > 1 and isinstance(looked_at[1][1], str) and is_quoted(first, beginning[0][1], separator)
+    layout = laid_out(source, options, words, beginning, quoted)
     body = itertools.chain(beginning[layout.columns is not None :], records)
     return Stream(len(layout.places), _blocks(source, words, layout, separator, body), layout.columns)
 
@@ -100,74 +86,6 @@ def _records(source: Source, text: Iterator[str], separator: str, number: int) -
 def _cells(record: str | list[str], separator: str) -> list[str]:
     """The cells of a row."""
     return record.split(separator) if isinstance(record, str) else record
-
-
-def _is_quoted(line: str, cells: list[str], separator: str) -> bool:
-    """Whether all cells of a line stand in quotes."""
-    return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
-
-
-def _begins_with_names(words: Words, records: list[list[str]]) -> bool:
-    """Whether the first line holds names: a cell of it is neither a one nor a zero, and not just the name of a row."""
-    first, *body = records
-    if any(not words.is_one_or_zero(cell) for cell in first[1:] or first):
-        return True
-    below = any(not words.is_one_or_zero(record[0]) for record in body)  # there are names of rows
-    return bool(body) and (not first[0].strip() if below else not words.is_one_or_zero(first[0]))
-
-
-def _layout(
-    source: Source, options: Options, words: Words, beginning: list[tuple[int, list[str]]], quoted: bool
-) -> Layout:
-    """Tell from the first rows whether the first line and the first column hold names."""
-    first = beginning[0][1]
-    header = options.header
-    if header is None:
-        header = quoted or _begins_with_names(words, [record for _, record in beginning])
-    body = beginning[1:] if header else beginning
-    width = len(body[0][1]) if body else len(first)
-    named = options.row_names
-    if named is None:
-        column = [record[0] for _, record in body]
-        strange = any(not words.is_one_or_zero(cell) for cell in column)
-        # R writes a header without a cell for the row names; where all lines end in a separator, there are none.
-        named = bool(column) and (
-            (header and len(first) == width - 1 and any(record[-1].strip() for _, record in body))
-            or (header and not first[0].strip() and len(first) == width)
-            or (strange and len(set(column)) == len(column) and width > 1)
-        )
-    trailing = header and bool(body) and _ends_in_separators(first, [record for _, record in body], named)
-    places = list(range(int(named), width - trailing))
-    columns = None
-    if header:
-        columns = [name.strip() for name in (first[:-1] if trailing and len(first) == width else first)]
-        if named and len(columns) == len(places) + 1:
-            columns = columns[1:]
-        places = places if body else list(range(len(columns)))
-        if len(columns) != len(places):
-            raise source.error(
-                f"the first line has {len(first)} cells and line {body[0][0]} has {width}; if there is something above "
-                "the line of names, delete it"
-            )
-    return _left_out(source, options, Layout(columns, named, places, width, trailing))
-
-
-def _ends_in_separators(first: list[str], records: list[list[str]], named: bool) -> bool:
-    """Whether all lines end in a separator, behind which there is nothing, not even a name."""
-    width = len(records[0])
-    unnamed = (len(first) == width and not first[-1].strip()) or (len(first) == width - 1 and (not named or first[0]))
-    return bool(unnamed) and width > 1 + named and not any(record[-1].strip() for record in records)
-
-
-def _left_out(source: Source, options: Options, layout: Layout) -> Layout:
-    """The layout without the columns that are to be left out."""
-    if not options.without:
-        return layout
-    columns = layout.columns or [str(place + 1) for place in layout.places]
-    check_there(source, options.without, columns)
-    kept = [number for number, name in enumerate(columns) if name not in options.without]
-    names = None if layout.columns is None else [columns[number] for number in kept]
-    return layout._replace(columns=names, places=[layout.places[number] for number in kept])
 
 
 def _blocks(
