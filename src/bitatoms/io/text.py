@@ -20,6 +20,7 @@ from .layout import Layout, is_quoted, laid_out
 from .lines import lines, text_to
 from .stream import ROWS_BITS, Options, Rows, Source, Stream
 
+_FEW = 10  # lines from which the separator is told
 _LOOKED_AT = 100  # rows from which header and row names are told
 _SEPARATORS = (",", "\t", ";", "|")
 _TOLD = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)
@@ -37,8 +38,9 @@ def read(source: Source, options: Options) -> Stream:
     told = _TOLD.fullmatch(first)
     if told:  # as spreadsheets write it for each other
         first = next(text, "")
-    separator = options.separator or (told["separator"] if told else _separator(source, first))
-    records = _records(source, itertools.chain([first], text), separator, 1 if told else 0)
+    some = [first, *itertools.islice(text, _FEW)]
+    separator = options.separator or (told["separator"] if told else _separator(source, some))
+    records = _records(source, itertools.chain(some, text), separator, 1 if told else 0)
     looked_at = list(itertools.islice(records, _LOOKED_AT))
     if not looked_at:
         raise source.error("the file holds nothing but blank lines")
@@ -50,11 +52,11 @@ def read(source: Source, options: Options) -> Stream:
     return Stream(len(layout.places), _blocks(source, words, layout, separator, body), layout.columns)
 
 
-def _separator(source: Source, line: str) -> str:
-    """What stands between the cells: a tab in TSV; in CSV the one that the first line has most of."""
+def _separator(source: Source, some: list[str]) -> str:
+    """What stands between the cells: a tab in TSV; in CSV what all of the first lines have, and most of it."""
     if source.format == "tsv":
         return "\t"
-    counts = [line.count(separator) for separator in _SEPARATORS]
+    counts = [min((line.count(separator) for line in some if line.strip()), default=0) for separator in _SEPARATORS]
     return _SEPARATORS[int(np.argmax(counts))]
 
 
