@@ -105,7 +105,7 @@ def _learn(table: Table, telling: bool, keeps: bool, how: dict[str, Any]) -> Mod
         if stopped.result is None:
             raise KeyboardInterrupt from None
         result = stopped.result
-    if result.ended == "max_time":
+    if result.ended == "max_time" and telling:
         note("max_time= ended the search before it was done; more time may give a better model")
     tile = None if table.picture is None else Picture(table.picture.tile)
     return Model.from_factorization(result, columns=table.columns, picture=tile)

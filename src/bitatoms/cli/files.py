@@ -13,18 +13,12 @@ from typing import Any
 
 from ..io.errors import FileError
 from ..io.formats import FORMATS, format_of
+from ..io.modelfile import MEANING
 from ..io.tables import read, write
 from ..table import Picture, Table
 
 STANDARD = Path("-")
-# Options that say what the cells mean, and so hold for all data of a model; the formats they are for (None: all).
-_MEANING: dict[str, tuple[str, ...] | None] = {
-    "binarize": None,
-    "missing": None,
-    "duplicates": None,
-    "layer": ("h5ad", "zarr"),
-    "blocks": ("pbm",),
-}
+_REMEMBERED_FOR = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # other formats have no use for these
 _NOT_ONE_FILE = ("bed", "zarr")  # several files, or a folder: these have no place in a stream
 
 
@@ -50,7 +44,7 @@ def called(path: Path) -> str:
 
 def meaning(reading: dict[str, Any]) -> dict[str, Any]:
     """The options that a model remembers, for data to come are to be read as those it was learned from."""
-    return {name: reading[name] for name in _MEANING if reading[name] not in (None, "refuse")}
+    return {name: reading[name] for name in MEANING if reading[name] not in (None, "refuse")}
 
 
 def as_learned(path: Path, reading: dict[str, Any], remembered: dict[str, Any]) -> dict[str, Any]:
@@ -59,9 +53,7 @@ def as_learned(path: Path, reading: dict[str, Any], remembered: dict[str, Any]) 
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in remembered.items()
-        if name in _MEANING
-        and reading[name] in (None, "refuse")
-        and (name not in ("layer", "blocks") or format in (_MEANING[name] or ()))
+        if reading[name] in (None, "refuse") and format in _REMEMBERED_FOR.get(name, (format,))
     }
 
 

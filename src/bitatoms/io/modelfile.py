@@ -28,7 +28,8 @@ KIND = "bitatoms model"
 VERSION = 1
 _COUNTS = ("saved", "ones", "missed")
 _KNOWN = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
-_READ = ("binarize", "missing", "duplicates", "layer", "blocks")  # options that say what cells mean
+# Options of reading that say what the cells mean, and so hold for all data of a model.
+MEANING = ("binarize", "missing", "duplicates", "layer", "blocks")
 _CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
 _KEPT = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
@@ -161,7 +162,7 @@ def _whole(about: dict[str, Any], name: str, least: int) -> int:
 
 def _reading(reading: Any) -> dict[str, Any]:
     """How the data were read, every option of the kind that `bitatoms.read` takes; others are passed over."""
-    known = {name: reading[name] for name in _READ if name in reading}
+    known = {name: reading[name] for name in MEANING if name in reading}
     for name, value in known.items():
         if name == "blocks":
             known[name] = tall, wide = tuple(map(index, value))
