@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def in_options(message: str) -> str:
         name, value = found.group("name"), (found.groupdict().get("value") or "").strip("\"'")
         if value.startswith("("):
             value = "x".join(re.findall(r"\d+", value))
-        return f"--{_SPELLED.get(name, name).replace('_', '-')} {value}".rstrip()
+        return f"--{_SPELLED.get(name, name).replace('_', '-')} {shlex.quote(value) if value else ''}".rstrip()
 
     return _NAME.sub(spelled, _REMEDY.sub(spelled, message))
 

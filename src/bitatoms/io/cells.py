@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ ZEROS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
 _INFINITE = frozenset(("inf", "infinity"))  # no names either; refused where they stand
 MISSING = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
 BITS = ONES | ZEROS | MISSING | {""}  # what may stand in a table of ones and zeros
+
+_COLUMN = re.compile(r"column (?P<name>'.*'|\".*\"|\d+)$")  # in the words for a place
 
 Place = Callable[[int, int], str]  # where a cell is, in words, from its row and column in the block
 
@@ -72,17 +75,17 @@ class Cells:
         """The error of a cell that is neither one nor zero."""
         if self.threshold is not None:
             return self.source.error(f"{where}: {shown[:40]!r} is not a finite number, which binarize needs; mend it")
+        column = _COLUMN.search(where)
+        leave = f"leave that column out with without={column['name'] if column else ''}"
         try:
             number = float(shown)
         except ValueError:
-            return self.source.error(
-                f"{where}: {shown[:40]!r} is neither a one (1, yes, true, x) nor a zero (0, no, false); mend it, or "
-                "leave that column out with without="
-            )
+            words = "neither a one (1, yes, true, x) nor a zero (0, no, false)"
+            return self.source.error(f"{where}: {shown[:40]!r} is {words}; mend it, or {leave}")
         other = ", or another limit" if number < 0 else ""
         return self.source.error(
             f"{where}: {shown[:40]} is neither 0 nor 1; if these are counts, pass binarize=0 to take what is above 0 "
-            f"as a one{other}; if the column does not belong here, leave it out with without="
+            f"as a one{other}; if it does not belong here, {leave}"
         )
 
     def miss(self, lost: NDArray[np.bool_], place: Place) -> None:
@@ -128,6 +131,10 @@ class Words:
         if word in BITS:
             return True
         return self.cells.threshold is not None and (_number(word) is not None or word.lstrip("+-") in _INFINITE)
+
+    def is_text(self, cell: str) -> bool:
+        """Whether this cell is neither a one, a zero or missing, nor a number."""
+        return not self.is_one_or_zero(cell) and _number(cell) is None
 
     def letters(self, cells: str) -> NDArray[np.uint8] | None:
         """A row of cells of one letter each as 0 and 1; None where they have to be looked at one by one."""

@@ -117,7 +117,13 @@ def _blocks(
                 place = layout.places[column] + 1
                 return f"line {line}, column {place if layout.columns is None else repr(layout.columns[column][:40])}"
 
-            name, bits = cells[0], words.row([cells[place] for place in layout.places], where)
+            own = [cells[place] for place in layout.places]
+            if own and all(map(words.is_text, own)):
+                raise source.error(
+                    f"line {line} holds neither ones nor zeros, but {own[0].strip()[:40]!r}; if every line lists the "
+                    'items of one row, pass format="baskets"'
+                )
+            name, bits = cells[0], words.row(own, where)
         block[filled] = bits
         names.append(name.strip())
         filled += 1
