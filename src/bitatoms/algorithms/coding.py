@@ -97,11 +97,15 @@ def code_by_beam(block: Block, rule: Rule) -> Change:
         change = _code_stale_by_beam(block, tables, rule, _NARROW, 2)
     else:
         width = min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // block.n_atoms))
-        change = _code_stale_by_beam(block, tables, rule, width, 3)
+        had = block.rows.codes.copy(), block.rows.errors.copy()  # a bit changed twice is not changed
+        _code_stale_by_beam(block, tables, rule, width, 3)
         costs = np.empty(block.n_rows, np.int64)
         beam.price_rows(block.rows, rule.prices, costs)
         block.rows.stale[:] = costs * block.n_rows > _FAR_MORE * int(costs.sum())
-        change += _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
+        _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
+        now = block.rows.codes, block.rows.errors
+        codes, errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in zip(had, now, strict=True))
+        change = Change(codes=codes, errors=errors)
     block.forget_clean()
     return change
 

@@ -15,11 +15,10 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..io.formats import FORMATS
-from .options import TELLING, AsJson, Data, Format, Jobs, ModelFile, Quiet, reads
+from .options import STANDARD, TELLING, AsJson, Data, Format, Jobs, ModelFile, Quiet, reads
 from .telling import fail, note
 
 BAD_INPUT, INTERRUPTED = 2, 130
-STANDARD = Path("-")
 _LEARNING, _WRITING = "How to learn", "What to write"
 
 

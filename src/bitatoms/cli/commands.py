@@ -17,7 +17,6 @@ from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..table import Names, Picture, Table
 from .files import (
-    STANDARD,
     as_learned,
     check_format,
     check_named,
@@ -29,6 +28,7 @@ from .files import (
     spelled,
     write_table,
 )
+from .options import STANDARD
 from .telling import Progress, as_json, doing, in_words, note, say, say_json, shape_in_words, strongest
 
 

@@ -16,8 +16,8 @@ from ..io.formats import FORMATS, format_of
 from ..io.modelfile import MEANING
 from ..io.tables import read, write
 from ..table import Picture, Table
+from .options import STANDARD
 
-STANDARD = Path("-")
 _REMEMBERED_FOR = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # other formats have no use for these
 _NOT_ONE_FILE = ("bed", "zarr")  # several files, or a folder: these have no place in a stream
 

@@ -41,6 +41,7 @@ def size(text: str) -> tuple[int, int]:
     return pair
 
 
+STANDARD = Path("-")  # the standard input or output
 _READING = "How to read the data"
 TELLING = "What to say"
 
