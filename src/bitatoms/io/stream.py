@@ -112,10 +112,10 @@ def gathered(source: Source, stream: Stream, duplicates: str) -> Table:
 
 
 def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
-    """The rows, with room for a quarter more than is needed; large arrays are moved by the system, not copied."""
+    """The rows, with room for a little more than is needed; large arrays are moved by the system, not copied."""
     if not words.flags.writeable or not words.flags.owndata:
         words = words.copy()
-    words.resize((needed + needed // 4, words.shape[1]), refcheck=False)
+    words.resize((needed + needed // 16, words.shape[1]), refcheck=False)
     return words
 
 
