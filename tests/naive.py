@@ -380,6 +380,27 @@ def beam_code(X, atoms, codes, prices, max_atoms=None, residual_limit=-1):
     return found
 
 
+def beam_where_it_matters(X, atoms, prices, typical, every, max_atoms=None, residual_limit=-1):
+    """Rows coded greedily from nothing, then by a narrow beam, all or the dear ones; and by wider beams those in which
+    that found something, or that stay dear."""
+    limits = max_atoms, residual_limit
+
+    def again(codes, rows, width, patience):
+        out = codes.copy()
+        out[rows] = beam_pass(X[rows], atoms, codes[rows], prices, width, patience, *limits)
+        return out, np.array(costs(X, atoms, out, "xor", prices), int)
+
+    codes = priced_code(X, atoms, np.zeros((len(X), len(atoms)), np.uint8), "xor", prices, *limits)
+    before = np.array(costs(X, atoms, codes, "xor", prices), int)
+    narrow, patience = (8, 2) if len(atoms) <= 128 else (4, 2)
+    codes, now = again(codes, (before > 1.5 * typical) | every, narrow, patience)
+    if len(atoms) <= 128:
+        width = min(32, max(8, 1024 // max(1, len(atoms))))
+        codes, now = again(codes, (now < before) | (now > 1.5 * typical), width, 3)
+        codes, now = again(codes, now > 3 * typical, 8 * width, 3)
+    return codes
+
+
 def who_gains(X, atoms, codes, offered, algebra, prices):
     """For each offered atom the rows that would cost less with it as one more atom: (offered, n)."""
     bits, uses = prices

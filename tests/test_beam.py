@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.algorithms.coding import code, code_afresh, code_by_beam, coding_rule
+from bitatoms.algorithms.coding import CODERS, code, code_afresh, code_and_mend, code_by_beam, coding_rule
 from blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, prices_of, within
 from strategies import planted, priced_factorisations, random_bits, random_prices
 
@@ -88,3 +88,27 @@ def test_with_the_true_atoms_it_finds_more_of_the_true_codes_than_greedy_coding(
     greedy, beam = shares
     assert greedy < 0.75
     assert beam > 0.95
+
+
+@given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.booleans(), st.sampled_from((0.5, 1, 3)))
+def test_beams_where_they_matter_match_the_oracle(problem, workers, max_atoms, every, times):
+    X, atoms, _, prices = problem
+    X, none = X[:70], np.zeros((min(70, len(X)), len(atoms)), np.uint8)
+    typical = 1 + times * float(np.mean(naive.costs(X, atoms, none, "xor", prices) or [0.0])) / 4
+    block = block_of(X, atoms, none, "xor", workers)
+    change = (CODERS["beam"] if every else code_and_mend)(block, beam_rule(prices, max_atoms)._replace(typical=typical))
+    expected = naive.beam_where_it_matters(X, atoms, prices, typical, every, max_atoms)
+    assert_step(block, change, X, (atoms, none), (atoms, expected), "xor")
+
+
+@given(priced_factorisations(n_atoms=st.integers(1, 9)), st.booleans())
+def test_what_a_row_gets_does_not_depend_on_the_others(problem, every):
+    X, atoms, codes, prices = problem
+    rule = beam_rule(prices)._replace(typical=200.0)
+    coder = CODERS["beam"] if every else code_and_mend
+    whole = block_of(X, atoms, np.zeros_like(codes), "xor")
+    coder(whole, rule)
+    for j in range(0, len(X), 7):
+        alone = block_of(X[j : j + 1], atoms, np.zeros_like(codes[j : j + 1]), "xor")
+        coder(alone, rule)
+        np.testing.assert_array_equal(factors(alone)[1][0], factors(whole)[1][j])

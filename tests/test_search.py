@@ -951,7 +951,7 @@ def test_a_change_of_basis_leaves_the_product_and_shortens_the_rest(problem, wor
     before = factors(block)
     product, bits = naive.product(before[1], before[0], "xor"), cost_of(X, *before, aim)
     errors = block.rows.errors.copy()
-    moves = change_basis(block)
+    moves = change_basis(block, Aim(True, "xor"))
     after = factors(block)
     assert_consistent(block, X, "xor")
     np.testing.assert_array_equal(block.rows.errors, errors)
@@ -959,7 +959,7 @@ def test_a_change_of_basis_leaves_the_product_and_shortens_the_rest(problem, wor
     assert cost_of(X, *after, aim) <= bits - moves  # each saves a bit or more
     assert moves or all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
     assert all(other >= cost_of(X, *after, aim) for other in pair_moves(X, *after))
-    assert change_basis(block) == 0
+    assert change_basis(block, Aim(True, "xor")) == 0
 
 
 @settings(max_examples=30)
@@ -970,7 +970,7 @@ def test_the_first_change_of_basis_is_the_one_that_saves_most(problem, workers):
     bits, best = cost_of(X, *factors(block), aim), min(pair_moves(X, *factors(block)), default=0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bitatoms.algorithms.moves.basis._MOST", 1)
-        moves = change_basis(block)
+        moves = change_basis(block, Aim(True, "xor"))
     assert cost_of(X, *factors(block), aim) == (best if moves else bits)
     assert_consistent(block, X, "xor")
 
@@ -979,7 +979,7 @@ def test_the_first_change_of_basis_is_the_one_that_saves_most(problem, workers):
 def test_under_or_there_is_no_change_of_basis(problem, workers):
     block, _ = state(problem, Aim(True, "or"), workers)
     before = factors(block)
-    assert change_basis(block) == 0
+    assert change_basis(block, Aim(True, "xor")) == 0
     assert all(np.array_equal(one, other) for one, other in zip(before, factors(block), strict=True))
 
 
@@ -1052,7 +1052,7 @@ def test_moves_follow_each_other(problem, by_codelength, algebra, workers, seed)
             move(block, aim)
             assert aim.cost(block) <= cost
             assert_consistent(block, X, algebra)
-        change_basis(block)
+        change_basis(block, Aim(True, "xor"))
         assert_consistent(block, X, algebra)
 
 

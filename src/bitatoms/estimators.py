@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import door
 from .algorithms.block import Block
-from .algorithms.result import Factorization, Interrupted
+from .algorithms.result import Counted, Factorization, Interrupted
 from .bits import BitMatrix
 from .factorization import factorize
 from .io import modelfile
@@ -100,6 +100,9 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         residual_limit: int = 0,
         max_iter: int = 1000,
         max_time: float | None = None,
+        sample_rows: int | str | None = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
         callbacks: Any = None,
@@ -123,6 +126,9 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.residual_limit = residual_limit
         self.max_iter = max_iter
         self.max_time = max_time
+        self.sample_rows = sample_rows
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callbacks = callbacks
@@ -168,7 +174,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_components_ = model.atoms.n_rows
         self.n_iter_ = model.n_iter
 
-    def _learned(self, result: Factorization, picture: Picture | None) -> Model:
+    def _learned(self, result: Factorization | Counted, picture: Picture | None) -> Model:
         """The model of a result, with the names of its features."""
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else tuple(map(str, names))

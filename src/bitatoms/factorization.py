@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from .algorithms.block import Block
+from .algorithms.evidence import AllRows
 from .algorithms.learning import logger
 from .algorithms.proximus import partition
-from .algorithms.result import Factorization
-from .algorithms.search import search as run_search
-from .algorithms.settings import generator, one_of, settle
+from .algorithms.result import Factorization, Learned
+from .algorithms.rows import RowsInMemory, joined
+from .algorithms.sampling import Taken, learn
+from .algorithms.settings import Settings, generator, one_of, settle
 from .bits import BitMatrix
 from .kernels.tables import covering
 from .mdl import Codelength, codelength_from_counts
@@ -41,6 +44,9 @@ def factorize(
     residual_limit: int = 0,
     max_iter: int = 1000,
     max_time: float | None = None,
+    sample_rows: int | str | None = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     n_jobs: int | None = None,
     verbose: int = 0,
     callbacks: Any = None,
@@ -107,6 +113,17 @@ def factorize(
     max_time : float, optional
         Seconds after which the search ends with the best it has, looked at after each round or step. The result then
         depends on the machine.
+    sample_rows : int, None or "auto", default="auto"
+        Where X has more rows than these, "fast" and "thorough" search a sample of so many, drawn by ``random_state``,
+        and take what is found to all rows: pass by pass they are coded, the atoms are fitted to all of them, and those
+        that do not pay are dropped (see docs/scale.md). "auto" is 65536, or as many rows as have 2^31 bits where that
+        is less, but at least 4096; None searches all rows, however many.
+    checkpoint : str or path-like, optional
+        A folder in which a search by sample keeps how far it has come: after the sample, after each pass over all rows,
+        and during one every half minute.
+    resume : bool, default=False
+        Go on from what the same call left in ``checkpoint``, to the same bits as if it had not been stopped; where it
+        has left nothing, begin.
     n_jobs : int, optional
         Threads: None is 1, -1 all processors. The result is the same for any number.
     verbose : int, default=0
@@ -158,13 +175,36 @@ def factorize(
         residual_limit=residual_limit,
         max_iter=max_iter,
         max_time=max_time,
+        sample_rows=sample_rows,
         callbacks=callbacks,
         device=device,
     )
+    data = BitMatrix.from_any(X, binarize)
     workers = Workers(count_threads(n_jobs))
+    learned = learn_from(RowsInMemory(data, workers), settings, workers, random_state, verbose, checkpoint, resume)
+    return with_codes(learned) if isinstance(learned, Taken) else learned
+
+
+def learn_from(
+    rows: AllRows,
+    settings: Settings,
+    workers: Workers,
+    random_state: Any,
+    verbose: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+) -> Factorization | Taken:
+    """What `factorize` does, with rows wherever they are."""
     random = generator(random_state)
     with _telling(verbose):
-        return run_search(BitMatrix.from_any(X, binarize), settings, workers, random)
+        return learn(rows, settings, workers, random)
+
+
+def with_codes(taken: Taken) -> Factorization:
+    """What passes over rows in memory came to, with the codes they left."""
+    kept = {name: getattr(taken.result, name) for name in Learned.__dataclass_fields__}
+    codes = joined(taken.codes, taken.order.atoms.n_rows)
+    return Factorization(**kept, codes=codes.T[taken.places].T)
 
 
 def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, algebra: str = "xor") -> Codelength:

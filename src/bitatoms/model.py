@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .algorithms.block import Block
-from .algorithms.coding import CODERS, coding_rule
+from .algorithms.coding import coding_rule, typical_cost
+from .algorithms.evidence import Order, coded_block
 from .algorithms.pricing import codelength_prices, unit_prices
-from .algorithms.result import Factorization, Learned, reconstruct
+from .algorithms.result import Counted, Factorization, Learned, reconstruct
 from .bits import BitMatrix
-from .kernels.tables import Prices, Rule
+from .kernels.tables import Rule
 from .parallel import Workers
 from .table import Names, Picture, Table, compare_names, feature_names
 
@@ -29,15 +30,11 @@ class Pattern(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Model(Learned):
+class Model(Counted):
     """Atoms, and how samples are coded with them: all of a Factorization but its codes, of which the counts are kept.
 
     Attributes
     ----------
-    n_samples : int
-        Samples that were learned from.
-    uses : ndarray of shape (n_atoms,), int64
-        How many of them use each atom.
     max_atoms_per_sample : int or None
     residual_limit : int
         Limits of coding, as given to the search.
@@ -47,8 +44,6 @@ class Model(Learned):
         Height and width of the picture that each sample is.
     """
 
-    n_samples: int
-    uses: NDArray[np.int64] = field(repr=False)
     max_atoms_per_sample: int | None = None
     residual_limit: int = 0
     columns: Names | None = field(default=None, repr=False)
@@ -57,7 +52,7 @@ class Model(Learned):
     @classmethod
     def from_factorization(
         cls,
-        result: Factorization,
+        result: Factorization | Counted,
         max_atoms_per_sample: int | None = None,
         residual_limit: int = 0,
         columns: Names | None = None,
@@ -93,19 +88,23 @@ class Model(Learned):
     @property
     def rule(self) -> Rule:
         """How samples are coded: at the prices that hold at the end of the search, within its limits."""
-        prices: Prices | None = None
+        prices, typical = None, 0.0
         if self.coder in ("mdl", "beam"):
             prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
             if self.objective == "codelength":
                 prices = codelength_prices(self.n_samples, self.wrong, self.uses)
-        return coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
+            typical = typical_cost(prices, self.n_samples, self.wrong, self.uses)
+        rule = coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
+        return rule._replace(typical=typical)
 
     def code(self, data: BitMatrix, workers: Workers) -> Block:
         """The samples coded afresh."""
-        rule, bias = self.rule, BitMatrix.from_dense(self.bias[np.newaxis])
-        block = Block(BitMatrix.trusted(data.words ^ bias.words, data.n_cols), self.atoms, None, rule.covers, workers)
-        CODERS[self.coder](block, rule)
-        return block
+        return coded_block(data, None, self.order, workers)
+
+    @property
+    def order(self) -> Order:
+        """A pass that codes samples afresh."""
+        return Order(self.atoms, BitMatrix.from_dense(self.bias[np.newaxis]), self.coder, self.rule)
 
     def row_bits(self, errors: BitMatrix, codes: BitMatrix) -> NDArray[np.float64]:
         """The bits that each sample takes, by how rare its wrong bits and its atoms were among those learned from."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TypeVar
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _WORTH_THREADS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
@@ -85,6 +87,24 @@ class Workers:
     def is_one_block(self, n_rows: int, row_cost: float) -> bool:
         """Whether a job of this size is not shared out."""
         return len(self._edges(n_rows, n_rows * row_cost)) == 1
+
+    def over_stream(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Run ``task(item)`` on items as they come, and give the results in their order.
+
+        The caller fetches the next items meanwhile, no more than a few ahead of what is done, so that no more of them
+        are in memory. When it is left early, what runs is waited for and what does not is dropped.
+        """
+        pending: deque[Future[Result]] = deque()
+        pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bitatoms")
+        try:
+            for item in items:
+                pending.append(pool.submit(task, item))
+                if len(pending) > self.n_threads + 1:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def _edges(self, n_rows: int, cost: float) -> list[tuple[int, int]]:
         """Where the blocks begin and end; at least one block, maybe empty."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.cpu import together, votes
-from ..kernels.tables import Rule, VoteScratch
+from ..kernels.tables import Covers, Rule, VoteScratch
 from ..parallel import BREATH
 from .block import Block, Change, Words, coded
 from .exact import update_exactly
@@ -122,31 +122,39 @@ def _update_atom(block: Block, k: int) -> Change:
 
 
 def update_together(block: Block) -> Change:
-    """All atoms from one pass of counts, so that the wrong bits cannot rise.
+    """All atoms from one pass of counts, so that the wrong bits cannot rise."""
+    if block.n_atoms == 0:
+        return Change()
+    free, wrong = block.votes(0, block.n_atoms)
+    flips, flipped = flips_together(free, wrong, block.pairs(), block.atoms.words, block.covers)
+    return Change(atoms=flipped) + block.flip(flips)
+
+
+def flips_together(
+    free: NDArray[np.integer], wrong: NDArray[np.integer], pairs: NDArray[np.integer], atoms: Words, covers: Covers
+) -> tuple[Words, int]:
+    """The bits of the atoms to flip, and how many, so that the wrong bits cannot rise.
 
     Flipping one bit of one atom takes away exactly twice its wrong votes less all free ones. In a column, flips are
     admitted in falling order of that, less what the rows that two of them share could spoil (the pair bound, see
     ``kernels/cpu/together.py``): it stops only where no single flip helps, as one atom at a time does.
     """
-    if block.n_atoms == 0:
-        return Change()
-    columns, who, helps = _helpful_flips(block)
+    columns, who, helps = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((who, -helps, columns))
-    flips, admitted = np.zeros_like(block.atoms.words), np.empty(block.n_atoms, np.int64)
-    factor = 1 if block.covers else 2
-    flipped = together.admit_flips(
-        columns[order], who[order], helps[order], block.pairs(), factor, block.atoms.words, admitted, flips
-    )
-    return Change(atoms=flipped) + block.flip(flips)
+    flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
+    factor = 1 if covers else 2
+    flipped = together.admit_flips(columns[order], who[order], helps[order], pairs, factor, atoms, admitted, flips)
+    return flips, flipped
 
 
-def _helpful_flips(block: Block) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _helpful_flips(
+    free: NDArray[np.integer], wrong: NDArray[np.integer], atoms: Words
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
     """Column, atom and wrong bits taken away of each flip that helps alone, or does no harm and clears a bit."""
-    free, wrong = block.votes(0, block.n_atoms)
-    room = 4 * block.n_atoms + 1024
+    room = 4 * len(atoms) + 1024
     while True:
-        lists = np.empty((3, room), np.int32)
-        count = together.list_candidates(free, wrong, block.atoms.words, *lists)
+        lists = np.empty((3, room), free.dtype)
+        count = together.list_candidates(free, wrong, atoms, *lists)
         if count <= room:
             return lists[0, :count], lists[1, :count], lists[2, :count]
         room = count

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.cpu import beam, coding, dictionary
 from ..kernels.tables import Atoms, Prices, Rule, beam_room, coding_scratch, covering
@@ -27,6 +28,7 @@ FEW_FOR_BEAM = 128  # atoms for which a beam may be wide
 _NARROW = 4  # the width of a beam, where there are more
 _LEAST_WIDTH, _MOST_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # and where there are few
 _FAR_MORE, _WIDER = 3, 8  # rows that cost so many times the average then get a beam so many times as wide
+_DEAR = 1.5  # rows that cost so many times the average may be stuck
 
 
 def coding_rule(
@@ -177,8 +179,45 @@ def _code_cost(block: Block) -> float:
     return ROW_COST + 0.1 * block.atoms.slices.size
 
 
-def _code_and_beam(block: Block, rule: Rule) -> Change:
-    return code(block, rule) + code_by_beam(block, rule)
+def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> float:
+    """What a row costs at these prices on average, from counts of wrong bits and uses."""
+    cost = int(prices.bits.astype(np.int64) @ wrong) + int(prices.uses[: len(uses)].astype(np.int64) @ uses)
+    return cost / max(1, n_rows)
+
+
+def code_and_mend(block: Block, rule: Rule) -> Change:
+    """Code the rows greedily, and those that cost far more than is typical by beam: the rest are seldom stuck."""
+    return _code_and_beam(block, rule, every=False)
+
+
+def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
+    """Code the rows greedily, then by beam: a narrow one, and a wide one for the rows in which that found a better code
+    or that are dear. What a row gets does not depend on the others, where the rule says what is typical."""
+    if rule.covers or block.n_atoms == 0:
+        return code(block, rule) + (code_afresh(block, rule) if every else Change())
+    assert rule.prices is not None
+    had = block.rows.codes.copy(), block.rows.errors.copy()  # a bit changed twice is not changed
+    code(block, rule)
+    tables, before, now = priced(block, block.atoms, rule.prices), *np.empty((2, block.n_rows), np.int64)
+    beam.price_rows(block.rows, rule.prices, before)
+    typical = rule.typical or float(before.mean() if block.n_rows else 0)
+    few = block.n_atoms <= FEW_FOR_BEAM
+    block.rows.stale[:] = 1 if every else before > _DEAR * typical
+    _code_stale_by_beam(block, tables, rule, _LEAST_WIDTH if few else _NARROW, 2)
+    if few:
+        width = min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // block.n_atoms))
+        beam.price_rows(block.rows, rule.prices, now)
+        block.rows.stale[:] = (now < before) | (now > _DEAR * typical)
+        _code_stale_by_beam(block, tables, rule, width, 3)
+        beam.price_rows(block.rows, rule.prices, now)
+        block.rows.stale[:] = now > _FAR_MORE * typical
+        _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
+    block.forget_clean()
+    codes, errors = (
+        int(np.bitwise_count(old ^ new).sum())
+        for old, new in zip(had, (block.rows.codes, block.rows.errors), strict=True)
+    )
+    return Change(codes=codes, errors=errors)
 
 
 CODERS: dict[str, Callable[[Block, Rule], Change]] = {

@@ -18,6 +18,7 @@ from .atoms import update_together
 from .block import Block, Change
 from .coding import FEW_FOR_BEAM, code, coding_rule
 from .fixed import refill
+from .held_out import HeldOut
 from .initial import samples, spread
 from .learning import Watch
 from .moves.basis import change_basis
@@ -39,6 +40,7 @@ _FEW = 16  # atoms for which a beam takes no time
 _CLEARLY_MOST = 0.6  # of the rows: a feature that so many have makes a bias worth a try
 _SHAKEN_ROUNDS = 12
 _SHAKEN = 0.1  # share of the atoms that a shake drops
+_ENOUGH_HELD_OUT = 1000  # rows without which nothing can be said of rare atoms
 _SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake")  # moves with a sweep in them
 
 
@@ -61,10 +63,21 @@ class Descent:
     watch: Watch
     workers: Workers
     random: np.random.Generator
+    held_out: HeldOut | None = None  # says when to stop, where the data is but a sample
 
     def __post_init__(self) -> None:
         self.rounds_left = self.plan.max_rounds
         self.cost_of_nothing = self.aim.cost_of_nothing(self.data)
+        if self.held_out is not None:
+            self.cost_of_nothing = self.held_out.cost_of_nothing()
+
+    def cost(self, block: Block) -> int:
+        """What states are compared by."""
+        if self.held_out is None:
+            return self.aim.cost(block)
+        cost = self.held_out.cost(block, self.aim)
+        self.watch.judge(block, cost)
+        return cost
 
     def is_over(self) -> bool:
         """Whether it must end now."""
@@ -74,7 +87,8 @@ class Descent:
 
     def gains(self, cost: int, best: int) -> bool:
         """Whether a cost is lower than the best so far by more than next to nothing."""
-        return cost < best - self.plan.least_gain * max(0, min(best, self.cost_of_nothing - best))
+        least = 0.0 if self.held_out is not None else self.plan.least_gain
+        return cost < best - least * max(0, min(best, self.cost_of_nothing - best))
 
     def makes(self, move: str) -> bool:
         """Whether this move is among those made."""
@@ -147,7 +161,7 @@ class Descent:
         return block
 
     def state_of(self, block: Block) -> State:
-        return State(self.aim.cost(block), *block.factors(), block.bias)
+        return State(self.cost(block), *block.factors(), block.bias)
 
     def block_of(self, state: State) -> Block:
         covers = covering(self.aim.algebra)
@@ -184,13 +198,13 @@ class Descent:
 
     def descend(self, block: Block, most_rounds: int | None = None) -> None:
         """Rounds of grow, sweep and drop until they gain next to nothing."""
-        best, idle, n_rounds = self.aim.cost(block), 0, 0
+        best, idle, n_rounds = self.cost(block), 0, 0
         while not self.is_over() and n_rounds != most_rounds:
             if self.plan.patience is not None and idle >= self.plan.patience:
                 break
             n_rounds += 1
             self.one_round(block, n_rounds % _CYCLE == 0)
-            cost = self.aim.cost(block)
+            cost = self.cost(block)
             idle = 0 if self.gains(cost, best) else idle + 1
             best = min(best, cost)
 
@@ -210,16 +224,26 @@ class Descent:
 
     def change_basis(self, block: Block) -> None:
         # A basis move gives some rows more atoms, which a limit may not allow.
-        if self.aim.max_atoms is None and self.makes("basis") and change_basis(block):
+        if self.aim.max_atoms is None and self.makes("basis") and change_basis(block, self.aim):
             self.tell(block, Change(), "basis")
 
     def drop(self, block: Block, every: bool) -> None:
         """Drop atoms that do not pay, of all or of those that save nothing as they are; and more if there must be."""
         n_gone = (eliminate if every and self.makes("eliminate") else prune)(block, self.aim, self.plan.fewest)
+        if every and self.held_out is not None and len(self.held_out.rows) >= _ENOUGH_HELD_OUT:
+            n_gone += self.drop_unheld(block, self.held_out)
         if self.plan.most is not None:
             n_gone += shrink(block, self.aim, self.plan.most)
         if n_gone:
             self.tell(block, Change(), "drop")
+
+    def drop_unheld(self, block: Block, held_out: HeldOut) -> int:
+        """Drop atoms that fit the sample alone; returns how many."""
+        gone = ~held_out.saves(block, self.aim)
+        gone &= np.cumsum(gone) <= block.n_atoms - self.plan.fewest
+        if gone.any():
+            block.discard(gone)
+        return int(gone.sum())
 
     def boil_down(self, block: Block) -> tuple[Block, bool]:
         """Do with the more useful part of the atoms, again and again; the best of all that, and if it is any better.
@@ -247,7 +271,7 @@ class Descent:
         n_times = 0
         while not self.is_over() and n_times != most_times:
             n_times += 1
-            before = self.aim.cost(block)
+            before = self.cost(block)
             if (by_beam or block.n_atoms <= _FEW) and self.makes("beam"):
                 self.tell(block, beam_sweep(block, self.aim), "beam")
             elif self.makes("recode"):
@@ -255,7 +279,7 @@ class Descent:
             self.tell(block, sweep(block, self.aim, swaps=self.makes("swap")), "code")
             self.change_basis(block)
             self.drop(block, every=True)
-            if not self.gains(self.aim.cost(block), before):
+            if not self.gains(self.cost(block), before):
                 break
 
     def shake(self, block: Block) -> Block:
@@ -267,7 +291,7 @@ class Descent:
         self.tell(block, fresh_sweep(block, self.aim), "shake")
         self.descend(block, _SHAKEN_ROUNDS)
         self.polish(block, self.plan.by_beam, 1)
-        return block if self.aim.cost(block) < before.cost else self.go_back(before)
+        return block if self.cost(block) < before.cost else self.go_back(before)
 
 
 def explore(
@@ -279,12 +303,13 @@ def explore(
     watch: Watch,
     workers: Workers,
     random: np.random.Generator,
+    held_out: HeldOut | None = None,
 ) -> Block:
     """The whole search: from the atoms given or the best of several starts; rounds, polish, shakes.
 
     ``seen``, where there is one, takes the place of a first look, and is a start.
     """
-    descent = Descent(data, aim, plan, watch, workers, random)
+    descent = Descent(data, aim, plan, watch, workers, random, held_out)
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covering(aim.algebra), workers)
     descent.tell(block, Change(), "no model")
     if not descent.is_over():
@@ -297,4 +322,6 @@ def explore(
         block = descent.shake(block)
     if plan.fewest and refill(block, coding_rule("greedy", aim.algebra, aim.max_atoms), plan.fewest, random):
         descent.tell(block, Change(), "grow")
+    if held_out is not None:
+        descent.cost(block)
     return block

@@ -59,22 +59,53 @@ class Watch:
     algebra: str = "xor"
     fewest: int = 0  # atoms, all used, that a state must have to be the best,
     most: int | None = None  # and may have
+    judged: bool = False  # the best state is the best of those that are judged
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = None
     cut_by: str | None = None
     started: float = field(default_factory=time.perf_counter)
     _best_rank: tuple[int, int, int] = (0, 0, 0)
     _told: int | None = None
+    _has_judged: bool = False
 
     def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
         """Add a round to the history, and keep its state if it is the best so far."""
         wrong = block.wrong()
         length = block.codelength(wrong)
+        if self.best is None or not self.judged:
+            cost = length.total if self.by_codelength else int(wrong.sum())
+            self._keep_if_best(block, wrong, length, cost)
+        self.note(block.n_rows, block.n_atoms, wrong, length, change, iterations, move)
+
+    def judge(self, block: Block, cost: int) -> None:
+        """Keep a state if it is the best so far by what rows held out say that it costs."""
+        if not self._has_judged:
+            self.best, self._has_judged = None, True
+        wrong = block.wrong()
+        self._keep_if_best(block, wrong, block.codelength(wrong), cost)
+
+    def _keep_if_best(self, block: Block, wrong: NDArray[np.int64], length: Codelength, cost: int) -> None:
+        """Keep a state if it is the best so far: it fits, is cheap, and has few atoms."""
+        rank = self._misfit(block), cost, block.n_atoms if self.by_codelength else 0
+        if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
+            self.best, self._best_rank = Snapshot(*block.factors(), block.bias, length, wrong), rank
+
+    def note(
+        self,
+        n_rows: int,
+        n_atoms: int,
+        wrong: NDArray[np.int64],
+        length: Codelength,
+        change: Change,
+        iterations: int,
+        move: str,
+    ) -> None:
+        """Add a round to the history, log it, and tell the callbacks."""
         wrong_bits = int(wrong.sum())
         row = Round(
             round=len(self.history) + 1,
             move=move,
-            atoms=block.n_atoms,
+            atoms=n_atoms,
             bits=length.total,
             bits_errors=length.errors,
             bits_codes=length.codes,
@@ -86,13 +117,11 @@ class Watch:
             iterations=iterations,
             start=self.start,
             algebra=self.algebra,
+            rows=n_rows,
             seconds=time.perf_counter() - self.started,
         )
         self.history.append(row)
         cost = length.total if self.by_codelength else wrong_bits
-        rank = self._misfit(block), cost, block.n_atoms if self.by_codelength else 0
-        if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
-            self.best, self._best_rank = Snapshot(*block.factors(), block.bias, length, wrong), rank
         told = move == "learn" or self._told is None or cost < _WORTH_TELLING * self._told
         self._told = cost if told else self._told
         logger.log(
@@ -112,6 +141,11 @@ class Watch:
         """How many atoms there are too many or, of those that serve a row, too few."""
         excess = 0 if self.most is None else max(0, block.n_atoms - self.most)
         return excess + (max(0, self.fewest - int(block.serving().sum())) if self.fewest else 0)
+
+    @property
+    def best_cost(self) -> int:
+        """What the best state costs."""
+        return self._best_rank[1]
 
     def is_cut(self) -> bool:
         """Whether the search should stop before it is done."""

@@ -25,17 +25,28 @@ _DENSE = 0.3  # share of wrong bits above which they would cost next to nothing,
 
 @dataclass(frozen=True)
 class Aim:
-    """What a search makes small: the codelength, or the wrong bits; and the limits of Algorithm 3."""
+    """What a search makes small: the codelength, or the wrong bits; and the limits of Algorithm 3.
+
+    ``share`` is that of all rows which are seen: an atom is paid for by all of them.
+    """
 
     by_codelength: bool
     algebra: str
     max_atoms: int | None = None
     residual_limit: int = 0
+    share: float = 1.0
 
     def cost(self, block: Block) -> int:
         """What is made small, for a block as it is."""
         wrong = block.wrong()
-        return block.codelength(wrong).total if self.by_codelength else int(wrong.sum())
+        if not self.by_codelength:
+            return int(wrong.sum())
+        length = block.codelength(wrong)
+        if self.share == 1:
+            return length.total
+        uses, ones = self.of_uses(block.n_rows, block.uses()), self.of_atoms(block.n_features, block.weights())
+        bias = self.of_atoms(block.n_features, np.array(block.bias.count())) if block.bias.count() else 0
+        return int(length.errors + uses.sum() + ones.sum() + bias)
 
     def cost_of_nothing(self, data: BitMatrix) -> int:
         """What is made small, without any atom."""
@@ -45,9 +56,22 @@ class Aim:
         """What the errors of each feature cost, of which so many rows are wrong."""
         return string_bits(n_rows, wrong) if self.by_codelength else wrong.astype(np.int64)
 
-    def of_strings(self, length: int, ones: NDArray) -> NDArray[np.int64]:
-        """What atoms or their uses cost, strings with so many ones."""
-        return string_bits(length, ones) if self.by_codelength else np.zeros(np.shape(ones), np.int64)
+    def of_uses(self, n_rows: int, uses: NDArray) -> NDArray[np.int64]:
+        """What the uses of atoms cost, of which so many rows use each."""
+        if not self.by_codelength:
+            return np.zeros(np.shape(uses), np.int64)
+        return string_bits(n_rows, uses) - self._spared(string_bits(n_rows, 0))
+
+    def of_atoms(self, n_features: int, ones: NDArray) -> NDArray[np.int64]:
+        """What atoms cost that have so many ones."""
+        if not self.by_codelength:
+            return np.zeros(np.shape(ones), np.int64)
+        bits = string_bits(n_features, ones)
+        return bits - self._spared(bits)
+
+    def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What other rows pay of costs that do not grow with the rows."""
+        return np.rint((1 - self.share) * bits).astype(np.int64)
 
     def rule(self, block: Block, flat: bool = False) -> Rule:
         """How rows are coded at the prices of now; ``flat``, with one price for all features."""

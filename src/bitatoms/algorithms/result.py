@@ -35,6 +35,7 @@ class Round(NamedTuple):
     iterations: int  # steps of learning in this round
     start: int  # the start it belongs to, from 1 on
     algebra: str
+    rows: int  # that the figures are of: a sample, or all
     seconds: float  # since that start
 
 
@@ -138,6 +139,22 @@ class Learned:
         return lines
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Counted(Learned):
+    """What a search leaves of rows whose codes are not kept, but counted.
+
+    Attributes
+    ----------
+    n_samples : int
+        Samples that were learned from.
+    uses : ndarray of shape (n_atoms,), int64
+        How many of them use each atom.
+    """
+
+    n_samples: int
+    uses: NDArray[np.int64] = field(repr=False)
+
+
 def _many(number: int, what: str) -> str:
     """So many of something."""
     return f"1 {what}" if number == 1 else f"{number} {what}s"
@@ -209,7 +226,7 @@ def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], alg
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a search; ``result`` is the best factorisation so far, or None when there is none yet."""
 
-    def __init__(self, result: Factorization | None) -> None:
+    def __init__(self, result: Factorization | Counted | None) -> None:
         found = "nothing was learned yet" if result is None else "the best factorisation so far is in .result"
         super().__init__(f"the search was interrupted; {found}")
         self.result = result

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,74 +15,112 @@ from .block import Block
 from .coding import coding_rule
 from .descent import explore
 from .fixed import fewest_errors
+from .held_out import HeldOut
 from .initial import start_factors, warn
 from .learning import Method, Watch, learn, logger
 from .moves.drop import savings
 from .pricing import Aim
-from .result import Factorization, Interrupted
+from .result import Factorization, Interrupted, Learned
 from .selection import Growth, forward_selection
 from .settings import Settings
 
 _THOROUGH_EFFORT = 2  # times as many trials for a fixed number of atoms
 
 
-def search(data: BitMatrix, settings: Settings, workers: Workers, random: np.random.Generator) -> Factorization:
-    """The best factorisation over the algebras asked for and the restarts."""
-    deadline = float("inf") if settings.max_time is None else time.perf_counter() + settings.max_time
-    best: Factorization | None = None
+class _Candidate(NamedTuple):
+    """What a start came to, and what it is compared by."""
+
+    cost: int
+    result: Factorization
+
+
+def search(
+    data: BitMatrix,
+    settings: Settings,
+    workers: Workers,
+    random: np.random.Generator,
+    deadline: float = float("inf"),
+    held_out: HeldOut | None = None,
+    share: float = 1.0,
+) -> Factorization:
+    """The best factorisation over the algebras asked for and the restarts.
+
+    Where the data is but a share of the rows, atoms cost so much less, and rows held out say when to stop.
+    """
+    best: _Candidate | None = None
     codelengths: dict[str, int] = {}
     without = int(string_bits(data.n_rows, data.column_weights()).sum())
     for algebra in settings.algebras:
-        winner: Factorization | None = None
+        winner: _Candidate | None = None
+        aim = Aim(settings.by_codelength, algebra, settings.max_atoms_per_sample, settings.residual_limit, share)
         for start in range(settings.n_init):
             watch = Watch(
                 settings.by_codelength, deadline, settings.callbacks, start + 1, algebra, settings.plan.fewest,
-                settings.plan.most,
+                settings.plan.most, held_out is not None and settings.by_codelength,
             )  # fmt: skip
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             try:
-                block, converged = _one_start(data, settings, watch, workers, own_random)
+                block, converged = _one_start(data, settings, aim, watch, workers, own_random, held_out)
                 ended = watch.cut_by or ("converged" if converged else "max_iter")
                 result = _finish(watch, block, settings.coder_after, ended)
             except KeyboardInterrupt:
-                winner = _better(winner, _salvage(data, watch, settings.coder_after, workers), settings.by_codelength)
+                winner = _better(winner, _candidate(_salvage(data, watch, settings.coder_after, workers), watch))
                 if winner is not None:
-                    codelengths[algebra] = winner.codelength.total
-                best = _better(best, winner, True)
-                raise Interrupted(best and replace(best, codelengths=codelengths, bits_without=without)) from None
-            winner = _better(winner, result, settings.by_codelength)
+                    codelengths[algebra] = winner.result.codelength.total
+                best = _better(best, winner if settings.by_codelength else _by_codelength(winner))
+                raise Interrupted(
+                    best and replace(best.result, codelengths=codelengths, bits_without=without)
+                ) from None
+            winner = _better(winner, _candidate(result, watch))
             if watch.cut_by:
                 break
         if winner is not None:
-            codelengths[algebra] = winner.codelength.total
-        best = _better(best, winner, True)
+            codelengths[algebra] = winner.result.codelength.total
+        best = _better(best, winner if settings.by_codelength else _by_codelength(winner))
         if watch.cut_by:
             break
     assert best is not None  # every start records a round
-    best = replace(best, ended=watch.cut_by or best.ended, codelengths=codelengths, bits_without=without)
-    logger.info("%s", best.summary())
-    wanted, n_atoms = settings.n_components, best.atoms.n_rows
-    if settings.search != "paper" and wanted != "mdl" and best.ended == "converged" and n_atoms < wanted:
-        why = f"only {n_atoms} are of use" if best.wrong_bits else f"with {n_atoms} nothing is wrong any more"
+    return replace(best.result, ended=watch.cut_by or best.result.ended, codelengths=codelengths, bits_without=without)
+
+
+def tell(result: Learned, settings: Settings) -> None:
+    """Say what was found, and warn where fewer atoms are of use than were asked for."""
+    logger.info("%s", result.summary())
+    wanted, n_atoms = settings.n_components, result.atoms.n_rows
+    if settings.search != "paper" and wanted != "mdl" and result.ended == "converged" and n_atoms < wanted:
+        why = f"only {n_atoms} are of use" if result.wrong_bits else f"with {n_atoms} nothing is wrong any more"
         warn(f"{wanted} atoms were asked for, but {why}: no more are learned")
-    return best
 
 
-def _better(first: Factorization | None, second: Factorization | None, by_codelength: bool) -> Factorization | None:
-    """The one with the shorter codelength or the fewer wrong bits; the first on a tie."""
+def _candidate(result: Factorization | None, watch: Watch) -> _Candidate | None:
+    """A result, compared with others of its algebra."""
+    return None if result is None else _Candidate(watch.best_cost, result)
+
+
+def _by_codelength(candidate: _Candidate | None) -> _Candidate | None:
+    """The same, compared with those of another algebra."""
+    return candidate and candidate._replace(cost=candidate.result.codelength.total)
+
+
+def _better(first: _Candidate | None, second: _Candidate | None) -> _Candidate | None:
+    """The one that costs less; the first on a tie."""
     if first is None or second is None:
         return first if second is None else second
-    if by_codelength:
-        return second if second.codelength.total < first.codelength.total else first
-    return second if second.wrong_bits < first.wrong_bits else first
+    return second if second.cost < first.cost else first
 
 
 def _one_start(
-    data: BitMatrix, settings: Settings, watch: Watch, workers: Workers, random: np.random.Generator
+    data: BitMatrix,
+    settings: Settings,
+    aim: Aim,
+    watch: Watch,
+    workers: Workers,
+    random: np.random.Generator,
+    held_out: HeldOut | None,
 ) -> tuple[Block, bool]:
     """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
     if settings.search != "paper":
-        return _search_widely(data, settings, watch, workers, random), True
+        return _search_widely(data, settings, aim, watch, workers, random, held_out), True
     rule = coding_rule(settings.coder, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
     method = Method(settings.coder, settings.update, rule, settings.max_iter)
     atoms, codes = start_factors(data, settings, rule.covers, workers, random)
@@ -94,15 +132,20 @@ def _one_start(
 
 
 def _search_widely(
-    data: BitMatrix, settings: Settings, watch: Watch, workers: Workers, random: np.random.Generator
+    data: BitMatrix,
+    settings: Settings,
+    aim: Aim,
+    watch: Watch,
+    workers: Workers,
+    random: np.random.Generator,
+    held_out: HeldOut | None,
 ) -> Block:
     """The fast and the thorough search, for the shortest codelength or, with a fixed number of atoms, few errors."""
-    aim = Aim(settings.by_codelength, watch.algebra, settings.max_atoms_per_sample, settings.residual_limit)
     given = None
     if not (isinstance(settings.init, str) and settings.init == "auto"):
         given = start_factors(data, settings, covering(watch.algebra), workers, random)
     if settings.n_components == "mdl" or (settings.by_codelength and given is not None):
-        return explore(data, given, None, aim, settings.plan, watch, workers, random)
+        return explore(data, given, None, aim, settings.plan, watch, workers, random, held_out)
     effort = _THOROUGH_EFFORT if settings.search == "thorough" else 1
     few = fewest_errors(
         data,
@@ -117,7 +160,7 @@ def _search_widely(
     )
     if not settings.by_codelength:
         return few
-    return explore(data, given, few, aim, settings.plan, watch, workers, random)
+    return explore(data, given, few, aim, settings.plan, watch, workers, random, held_out)
 
 
 def _finish(watch: Watch, block: Block | None, coder: str, ended: str) -> Factorization | None:

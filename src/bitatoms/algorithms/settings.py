@@ -83,6 +83,7 @@ class Settings:
     max_iter: int
     plan: Plan  # of the searches other than the paper's
     max_time: float | None
+    sample_rows: int | Literal["auto"] | None  # more rows than these are searched by sample
     callbacks: tuple[Callable[[Round], object], ...]
 
 
@@ -103,6 +104,7 @@ def settle(
     residual_limit: Any,
     max_iter: Any,
     max_time: Any,
+    sample_rows: Any,
     callbacks: Any,
     device: str,
 ) -> Settings:
@@ -167,6 +169,7 @@ def settle(
         max_iter=max_iter,
         plan=_plan(search, coder, n_components, start, max_components, patience, max_iter),
         max_time=None if max_time is None else _positive("max_time", max_time),
+        sample_rows=_sample_rows(sample_rows),
         callbacks=_callables(callbacks),
     )
 
@@ -221,6 +224,13 @@ def _plan(
         fewest=0 if search == "paper" else fixed or 0,
         most=None if search == "paper" else max_components if fixed is None else fixed,
     )
+
+
+def _sample_rows(sample_rows: Any) -> int | Literal["auto"] | None:
+    """How many rows are searched at most."""
+    if _is_auto(sample_rows):
+        return "auto"
+    return None if sample_rows is None else _whole("sample_rows", sample_rows, 2)
 
 
 def check_exact(coder: str, n_atoms: int) -> None:

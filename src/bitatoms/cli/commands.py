@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..algorithms.result import Interrupted
+from ..algorithms.result import Counted, Factorization, Interrupted
 from ..factorization import factorize
 from ..io import modelfile
 from ..io.beside import beside
@@ -100,7 +100,8 @@ def _learn(table: Table, telling: bool, keeps: bool, how: dict[str, Any]) -> Mod
         raise ValueError(f"the table has no {what}: there is nothing to learn from")
     try:
         with doing("Getting ready (on a new machine this compiles for some 25 seconds)", not telling) as status:
-            result = factorize(table.bits, callbacks=Progress(len(table), not telling, status, keeps), **how)
+            progress = Progress(len(table), not telling, status, keeps)
+            result: Factorization | Counted = factorize(table.bits, callbacks=progress, **how)
     except Interrupted as stopped:
         if stopped.result is None:
             raise KeyboardInterrupt from None

@@ -123,7 +123,7 @@ def _model(source: Source, file: Archive, about: dict[str, Any]) -> Model:
     counts = {"wrong": m, "uses": p} | {name: p if name == "saved" else m for name in _COUNTS if name in file}
     arrays = {name: _counts(file, name, length, n if name != "saved" else None) for name, length in counts.items()}
     fields = tuple(about["history_fields"])
-    unknown: dict[str, Any] = {"seconds": math.nan}
+    unknown: dict[str, Any] = {"seconds": math.nan, "rows": n}
     history = tuple(Round(**unknown | dict(zip(fields, row, strict=True))) for row in about["history"])
     for name, known in _KNOWN.items():
         if about[name] not in known:

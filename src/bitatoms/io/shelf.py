@@ -41,14 +41,17 @@ class Shelf:
         options: dict[str, Any] = {"mode": "r", "zarr_format": self._version, **plainly}
         self.root: Any = zarr.open(source.path, **options)
 
-    def child(self, group: Any, name: str) -> Any | None:
-        """The group or array of this name; None where there is none."""
+    def child(self, group: Any, name: str, all_chunks: bool = True) -> Any | None:
+        """The group or array of this name; None where there is none.
+
+        Its chunks are looked at as well, unless whoever takes from it does that (`take_whole`).
+        """
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
             return None
         folder = self.source.path / group.path / name
         if not self._metadata_file(folder):
             return None
-        self._check(folder, f"{group.path}/{name}".lstrip("/"))
+        self._check(folder, f"{group.path}/{name}".lstrip("/"), all_chunks)
         return group[name]
 
     def children(self, group: Any) -> list[str]:
@@ -78,12 +81,32 @@ class Shelf:
         key: str = array.metadata.encode_chunk_key(chunk)
         return self.source.path / array.path / key
 
-    def check_whole(self, array: Any) -> None:
-        """Refuse an array of ours of which a chunk was lost: all are written, those of nothing but zeros too."""
-        counts = [-(-length // size) for length, size in zip(array.shape, array.chunks, strict=True)]
-        for chunk in itertools.product(*map(range, counts)):
-            if not (file := self.chunk_file(array, chunk)).is_file():
-                raise self.source.error(f"its chunk {self._shown(file)} is not there; copy the store anew")
+    def take_whole(self, array: Any, *slices: slice) -> NDArray[Any]:
+        """Some values of an array of ours, all chunks of which are there, those of nothing but zeros too.
+
+        Only the chunks that are taken are looked at, just before: an array may have a million.
+        """
+        for chunk in _chunks(array, slices):
+            self.check_chunk(array, chunk)
+        return self.take(array, *slices)
+
+    def check_chunk(self, array: Any, chunk: tuple[int, ...]) -> None:
+        """Refuse a chunk of an array of ours that was lost, leads elsewhere, or unpacks to more than it should."""
+        key: str = array.metadata.encode_chunk_key(chunk)
+        path = os.fspath(self.source.path)
+        length = 0
+        for name in (*array.path.split("/"), *key.split("/")):
+            path = os.path.join(path, name)
+            try:
+                about = os.lstat(path)
+            except OSError as error:
+                shown = self._shown(self.chunk_file(array, chunk))
+                raise self.source.error(f"its chunk {shown} is not there; copy the store anew") from error
+            _refuse_odd(self.source, path, about.st_mode)
+            length = about.st_size
+        if array.shards is None:
+            whole = array.dtype.itemsize * math.prod(array.chunks)
+            self._check_chunks([(length, path)], whole, f"its array {array.path!r}", zstd=True)
 
     def _shown(self, file: Path) -> str:
         """A file of the store, for messages."""
@@ -92,9 +115,7 @@ class Shelf:
     def _to_blame(self, array: Any, slices: tuple[slice, ...]) -> str:
         """The first chunk within these slices that cannot be read."""
         sizes = array.shards or array.chunks
-        ranges = [piece.indices(length) for piece, length in zip(slices, array.shape, strict=True)]
-        places = [range(first // size, -(-end // size)) for (first, end, _), size in zip(ranges, sizes, strict=True)]
-        for chunk in itertools.product(*places):
+        for chunk in _chunks(array, slices):
             corner = [slice(at * size, (at + 1) * size) for at, size in zip(chunk, sizes, strict=True)]
             try:
                 array[tuple(corner)]
@@ -113,6 +134,8 @@ class Shelf:
             raise self.source.error(
                 "this folder is no Zarr store: it has neither 'zarr.json' nor '.zgroup' nor '.zarray'"
             )
+        for path in (file,) if folder == self.source.path else (folder, file):
+            _refuse_odd(self.source, os.fspath(path), os.lstat(path).st_mode)
         if file.stat().st_size > _MOST_METADATA:
             raise self.source.error(f"{file.name!r} is too large for what it should be")
         about = json.loads(file.read_bytes())
@@ -124,7 +147,7 @@ class Shelf:
         """Whether an array is meant, not a group."""
         return about.get("node_type") == "array" if self._version == 3 else "dtype" in about
 
-    def _check(self, folder: Path, what: str) -> None:
+    def _check(self, folder: Path, what: str, all_chunks: bool = True) -> None:
         """Refuse an array that needs other codecs than those that unpack numbers and text, or that claims too much."""
         about = self._metadata(folder)
         if not self._is_array(about):
@@ -138,9 +161,12 @@ class Shelf:
                 f"its array {what!r} {unpacks}, which is not opened; save it as numbers or booleans"
             )
         chunk = about["chunk_grid"]["configuration"]["chunk_shape"] if self._version == 3 else about["chunks"]
-        files = [(entry.stat().st_size, entry.path) for entry in _files(folder)]
         size = 8 if "vlen-utf8" in codecs else np.dtype(kind).itemsize
         shown = f"its array {what!r}"
+        if not all_chunks:
+            check_claim(self.source, shown, about["shape"], chunk, size, size * math.prod(about["shape"]))
+            return
+        files = [(entry.stat().st_size, entry.path) for entry in _files(folder)]
         check_claim(self.source, shown, about["shape"], chunk, size, sum(length for length, _ in files))
         count = math.prod(-(-length // piece) for length, piece in zip(about["shape"], chunk, strict=True))
         if count > _FEW_CHUNKS + 16 * len(files):
@@ -165,6 +191,15 @@ class Shelf:
                     f"{shown} has in {self._shown(Path(path))} a chunk of {unpacked} bytes where {whole} are all: "
                     "damaged, or made to mislead"
                 )
+
+
+def _chunks(array: Any, slices: tuple[slice, ...]) -> Iterator[tuple[int, ...]]:
+    """The chunks, each a file, that these slices are in."""
+    sizes = array.shards or array.chunks
+    ranges = [piece.indices(length) for piece, length in zip(slices, array.shape, strict=True)]
+    return itertools.product(
+        *(range(first // size, -(-end // size)) for (first, end, _), size in zip(ranges, sizes, strict=True))
+    )
 
 
 def _unpacked(beginning: bytes) -> int:
@@ -215,8 +250,12 @@ def check_folder(source: Source) -> None:
     for place, folders, files in os.walk(source.path):
         for name in (*folders, *files):
             path = os.path.join(place, name)
-            mode = os.lstat(path).st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                kind = "a link out of its place" if stat.S_ISLNK(mode) else "no plain file"
-                shown = os.path.relpath(path, source.path)
-                raise source.error(f"{shown!r} is {kind}, which is not followed; copy the store with what it links to")
+            _refuse_odd(source, path, os.lstat(path).st_mode)
+
+
+def _refuse_odd(source: Source, path: str, mode: int) -> None:
+    """Refuse what is neither a file nor a folder."""
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        kind = "a link out of its place" if stat.S_ISLNK(mode) else "no plain file"
+        shown = os.path.relpath(path, source.path)
+        raise source.error(f"{shown!r} is {kind}, which is not followed; copy the store with what it links to")

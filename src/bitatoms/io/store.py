@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,18 +14,17 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..bits import BitMatrix
-from ..table import Picture, Table, fitting_picture
+from ..table import Picture, Table
 from .annotated import read_annotated
 from .entries import check_shape
 from .errors import MissingLibrary
+from .packed import KEY, KIND, VERSION, Packed
 from .shelf import Shelf, check_folder, opened_shelf
 from .stream import ROWS_BITS, Options, Rows, Source, Stream
 from .tiles import Numbers, bands
 
-KEY = "bitatoms"  # of our JSON in the attributes of the group
-KIND = "bitatoms table"
-VERSION = 1
 _CHUNK = 1 << 20  # bytes of a chunk
+_DENSE = 0.2  # share of ones from which on packing bits tightly takes five times as long, to save next to nothing
 
 
 class StoreWriter:
@@ -48,6 +47,8 @@ class StoreWriter:
         Height and width of the picture that each row is.
     about : dict, optional
         What JSON can hold: where the rows came from, how they were read.
+    chunk_bytes : int, optional
+        About how large a chunk is, unpacked; a megabyte by default.
 
     Examples
     --------
@@ -69,6 +70,7 @@ class StoreWriter:
         columns: Sequence[str] | None = None,
         picture: Picture | None = None,
         about: dict[str, Any] | None = None,
+        chunk_bytes: int | None = None,
     ) -> None:
         import zarr
 
@@ -85,8 +87,8 @@ class StoreWriter:
             "about": about or {},
         }
         self._group: Any = zarr.create_group(path, zarr_format=3, attributes={KEY: self._attributes})
-        width = -(-n_cols // 8)
-        self._bits = _Growing(self._group, "bits", np.uint8, (width,))
+        self._chunk = _CHUNK if chunk_bytes is None else chunk_bytes
+        self._bits = _Growing(self._group, "bits", np.uint8, self._chunk, (-(-n_cols // 8),))
         self._names: tuple[_Growing, _Growing] | None = None
         self._end = 0
 
@@ -96,8 +98,8 @@ class StoreWriter:
             raise ValueError(f"the rows have {rows.bits.n_cols} columns, and the store has {self._n_cols}")
         if not self.n_rows and rows.names is not None and self._names is None:
             self._names = (
-                _Growing(self._group, "name_bytes", np.uint8),
-                _Growing(self._group, "name_ends", np.int64),
+                _Growing(self._group, "name_bytes", np.uint8, self._chunk),
+                _Growing(self._group, "name_ends", np.int64, self._chunk),
             )
         if (rows.names is not None) != (self._names is not None):
             raise ValueError("either all rows of a store have names or none")
@@ -131,19 +133,10 @@ class StoreWriter:
 class _Growing:
     """An array of a store that grows; what does not fill a chunk waits."""
 
-    def __init__(self, group: Any, name: str, dtype: Any, row: tuple[int, ...] = ()) -> None:
-        from zarr.codecs import ZstdCodec
-
-        self._size = max(1, _CHUNK // max(1, int(np.prod(row)) * np.dtype(dtype).itemsize))
-        self._array = group.create_array(
-            name,
-            shape=(0, *row),
-            chunks=(self._size, *(max(1, length) for length in row)),
-            dtype=np.dtype(dtype),
-            fill_value=0,
-            compressors=[ZstdCodec(level=1, checksum=True)],
-            config={"write_empty_chunks": True},
-        )
+    def __init__(self, group: Any, name: str, dtype: Any, chunk: int, row: tuple[int, ...] = ()) -> None:
+        self._group, self._name, self._dtype, self._row = group, name, np.dtype(dtype), row
+        self._size = max(1, chunk // max(1, math.prod(row) * self._dtype.itemsize))
+        self._array: Any = None
         self._waiting: list[NDArray[Any]] = []
         self._count = 0
 
@@ -156,14 +149,31 @@ class _Growing:
 
     def finish(self) -> None:
         """Write what waits."""
-        if self._count:
-            self._put(self._count)
+        self._put(self._count)
 
     def _put(self, count: int) -> None:
         """Write the first of the values that wait."""
-        values = np.concatenate(self._waiting)
-        self._array.append(values[:count])
+        values = np.concatenate([np.empty((0, *self._row), self._dtype), *self._waiting])
+        if self._array is None:
+            self._array = self._made(values[:count])
+        if count:
+            self._array.append(values[:count])
         self._waiting, self._count = [values[count:].copy()], len(values) - count
+
+    def _made(self, first: NDArray[Any]) -> Any:
+        """The array, with nothing in it yet; the first values that will be tell how tightly to pack it."""
+        from zarr.codecs import ZstdCodec
+
+        dense = bool(self._row) and np.bitwise_count(first).sum() > _DENSE * 8 * first.size
+        return self._group.create_array(
+            self._name,
+            shape=(0, *self._row),
+            chunks=(self._size, *(max(1, length) for length in self._row)),
+            dtype=self._dtype,
+            fill_value=0,
+            compressors=[ZstdCodec(level=-1 if dense else 1, checksum=True)],
+            config={"write_empty_chunks": True},
+        )
 
 
 def write(table: Table, path: Path, format: str) -> None:
@@ -183,13 +193,13 @@ def read(source: Source, options: Options) -> Stream:
         attributes = dict(shelf.root.attrs)
         about = attributes.get(KEY)
         if isinstance(about, dict) and about.get("format") == KIND:
-            return _read_packed(source, options, shelf, about)
+            return _read_packed(source, options, Packed(shelf, about))
         if attributes.get("encoding-type") == "anndata":
             if find_spec("anndata") is None:
                 raise MissingLibrary(
                     f'{source.name}: AnnData needs anndata; get it with pip install "bitatoms[anndata]"'
                 )
-            return read_annotated(source, options, opened_shelf)
+            return read_annotated(Source(*source), options, opened_shelf)  # parts of which may be gathered in memory
         return _read_array(source, options, shelf, _array(source, options, shelf))
 
 
@@ -235,58 +245,17 @@ def _read_array(source: Source, options: Options, shelf: Shelf, array: Any) -> S
     return Stream(array.shape[1], blocks())
 
 
-def _read_packed(source: Source, options: Options, shelf: Shelf, about: dict[str, Any]) -> Stream:
+def _read_packed(source: Source, options: Options, packed: Packed) -> Stream:
     """The rows of a packed store."""
     if options.layer is not None:
         raise source.error(f"a table that bitatoms wrote has no {options.layer!r}; leave layer= out")
-    if int(about["version"]) > VERSION:
-        by = str(about.get("bitatoms", "a newer one"))[:20]
-        raise source.error(f"written by bitatoms {by}, which is newer than this, {__version__}; update bitatoms")
-    if about["complete"] is not True:
-        raise source.error("it was not written to its end; write it anew")
-    n_cols, columns = int(about["n_cols"]), about["columns"]
-    bits = shelf.child(shelf.root, "bits")
-    ends, letters = (shelf.child(shelf.root, name) for name in ("name_ends", "name_bytes"))
-    if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
-        raise source.error(f"damaged: its bits are not those of {n_cols} columns")
-    if columns is not None and (len(columns) != n_cols or not all(isinstance(name, str) for name in columns)):
-        raise source.error(f"damaged: it has not as many names as its {n_cols} columns")
-    check_shape(source, bits.shape[0], n_cols)
-    if ends is not None and (ends.shape != (bits.shape[0],) or getattr(letters, "dtype", None) != np.uint8):
-        raise source.error(f"damaged: it has not as many names as its {bits.shape[0]} rows")
-    picture = None if about["picture"] is None else fitting_picture(about["picture"], (bits.shape[0], n_cols))
-    return Stream(n_cols, _packed_blocks(source, options, shelf, n_cols, (bits, ends, letters)), columns, picture)
+    check_shape(source, packed.n_rows, packed.n_cols)
 
+    def blocks() -> Iterator[Rows]:
+        start = 0
+        for bits in packed.pieces(packed.chunk_rows):
+            names = packed.names(start, start + len(bits))
+            yield Rows(BitMatrix.from_any(bits, options.binarize), names)
+            start += len(bits)
 
-def _packed_blocks(
-    source: Source, options: Options, shelf: Shelf, n_cols: int, arrays: tuple[Any, Any, Any]
-) -> Iterator[Rows]:
-    """The rows of a packed store, a chunk at a time."""
-    bits, ends, letters = arrays
-    with source.foreign():
-        for array in arrays:
-            if array is not None:
-                shelf.check_whole(array)
-        end = 0
-        for start in range(0, bits.shape[0], bits.chunks[0]):
-            rows = slice(start, min(bits.shape[0], start + bits.chunks[0]))
-            packed = shelf.take(bits, rows, slice(None))
-            try:
-                some = BitMatrix.from_bytes(packed.tobytes(), len(packed), n_cols)
-            except ValueError as error:
-                raise source.error(f"its rows {rows.start} to {rows.stop - 1} are damaged: {error}") from error
-            names = None
-            if ends is not None:
-                stops = np.concatenate(([end], shelf.take(ends, rows)))
-                names = _names(source, shelf, letters, stops)
-                end = int(stops[-1])
-            yield Rows(BitMatrix.from_any(some, options.binarize), names)
-
-
-def _names(source: Source, shelf: Shelf, letters: Any, stops: NDArray[np.int64]) -> list[str]:
-    """The names that end at these places, all but the first."""
-    if (stops[1:] < stops[:-1]).any() or stops[-1] > letters.shape[0]:
-        raise source.error("damaged: the names of its rows do not follow each other")
-    text = shelf.take(letters, slice(int(stops[0]), int(stops[-1]))).tobytes()
-    places = (stops - stops[0]).tolist()
-    return [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(places)]
+    return Stream(packed.n_cols, blocks(), packed.columns, packed.picture)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..table import Table
+from ..table import Table, feature_names
 from .beside import beside
 from .errors import FileError
 from .formats import format_of, looks_like, module_of
-from .stream import Options, Source, Stream, check_there, gathered
+from .stream import Options, Rows, Source, Stream, check_there, gathered, unique
 
 _TEXT = ("csv", "tsv")
 _ONLY_FOR = {  # options that other formats have no use for
@@ -24,6 +26,7 @@ _ONLY_FOR = {  # options that other formats have no use for
 
 
 _LEAVE_OUT = (*_TEXT, "parquet", "feather")
+_IN_BLOCKS = ("parquet", "feather", "zarr")
 
 
 def read(
@@ -89,32 +92,65 @@ def read(
     without = (without,) if isinstance(without, str) else tuple(without)
     options = Options(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
     source = Source(Path(path), format_of(path, format), os.fspath(path))
-    try:
-        table = gathered(source, _stream(source, options), duplicates)
+    with _said(source):
+        return gathered(source, opened(source, options), duplicates)
+
+
+class PassingBy(Source):
+    """A file whose rows are not kept: where its format can be read a block at a time, it may be larger than memory."""
+
+    def check_size(self, n_rows: int, n_cols: int) -> None:
+        """Refuse only what no table can be, unless the format is gathered in memory."""
+        if self.format not in _IN_BLOCKS or min(n_rows, n_cols) < 0:
+            super().check_size(n_rows, n_cols)
+
+
+def opened(source: Source, options: Options) -> Stream:
+    """The rows of a file, on their way in; all that is wrong with it is said in one line, then too.
+
+    The names of its columns are all different, and those to leave out are left out.
+    """
+    with _said(source):
+        stream = _stream(source, options)
+        if stream.columns is not None:
+            stream.columns = unique(source, stream.columns, options.duplicates)
         # Modules whose columns may be no numbers at all have left them out by themselves.
-        return _left_out(source, table, without) if source.format not in _LEAVE_OUT else table
+        if options.without and source.format not in _LEAVE_OUT:
+            stream = left_out(source, stream, options.without)
+    return replace(stream, blocks=_said_on_the_way(source, stream.blocks))
+
+
+def left_out(source: Source, stream: Stream, without: Sequence[str]) -> Stream:
+    """A stream without these columns."""
+    columns = feature_names(stream.columns, range(stream.n_cols))
+    check_there(source, without, columns)
+    gone = set(without)
+    kept = [place for place, name in enumerate(columns) if name not in gone]
+    blocks = (Rows(rows.bits.T[kept].T, rows.names) for rows in stream.blocks)
+    return Stream(len(kept), blocks, None if stream.columns is None else tuple(columns[place] for place in kept))
+
+
+def _said_on_the_way(source: Source, blocks: Iterator[Rows]) -> Iterator[Rows]:
+    """The same blocks; what is wrong in the middle of the file is said as at its beginning."""
+    with _said(source):
+        yield from blocks
+
+
+@contextmanager
+def _said(source: Source) -> Iterator[None]:
+    """Whatever is wrong with a file is said in one line, with its name and what to do."""
+    try:
+        yield
     except FileError as error:
         found = looks_like(source.path)
-        if found is not None and found != source.format and source.format != "zarr":
-            raise source.error(
-                f"not a file of the format {source.format!r}: it looks like {found!r}; pass format={found!r}"
-            ) from error
-        raise
+        if found is None or found == source.format or source.format == "zarr":
+            raise
+        message = f"not a file of the format {source.format!r}: it looks like {found!r}; pass format={found!r}"
+        raise source.error(message) from error
     except OSError as error:
         raise source.error(f"cannot be read: {error.strerror or error}") from error
     except MemoryError as error:
         raise source.error("takes more memory than there is; take fewer rows or columns") from error
-
-
-def _left_out(source: Source, table: Table, without: Sequence[str]) -> Table:
-    """The table without these columns."""
-    if not without:
-        return table
-    columns = table.names_of(range(table.shape[1]))
-    check_there(source, without, columns)
-    kept = [place for place, name in enumerate(columns) if name not in without]
-    names = None if table.columns is None else tuple(columns[place] for place in kept)
-    return Table(table.bits.T[kept].T, table.rows, names)
 
 
 def _stream(source: Source, options: Options) -> Stream:

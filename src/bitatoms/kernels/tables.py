@@ -63,6 +63,7 @@ class Rule(NamedTuple):
     residual_limit: int  # a row with so few wrong bits is left alone
     prices: Prices | None = None  # a wrong bit costs 1 and an atom nothing, unless they are given
     swaps: bool = False  # try one atom in place of another where no toggle gains
+    typical: float = 0.0  # what a row costs on average; 0: not known
 
 
 class CodingScratch(NamedTuple):

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.cpu import dictionary
-from ...mdl import string_bits
 from ..block import Block, transposed
+from ..pricing import Aim
 
 _MOST = 200  # moves in one call
 
 
-def change_basis(block: Block) -> int:
+def change_basis(block: Block, aim: Aim) -> int:
     """Make the pair move that shortens atoms and codes most until none does; returns how many were made."""
     n, m, p = block.n_rows, block.n_features, block.n_atoms
     if block.covers or p < 2:
@@ -26,8 +26,8 @@ def change_basis(block: Block) -> int:
     pairs += np.tril(pairs, -1).T
     weights, uses = overlaps.diagonal().copy(), pairs.diagonal().copy()
     # saved[k, l]: bits saved by adding atom l to atom k and the rows of k to those of l.
-    saved = string_bits(m, weights)[:, np.newaxis] - string_bits(m, weights[:, np.newaxis] + weights - 2 * overlaps)
-    saved += string_bits(n, uses) - string_bits(n, uses[:, np.newaxis] + uses - 2 * pairs)
+    saved = aim.of_atoms(m, weights)[:, np.newaxis] - aim.of_atoms(m, weights[:, np.newaxis] + weights - 2 * overlaps)
+    saved += aim.of_uses(n, uses) - aim.of_uses(n, uses[:, np.newaxis] + uses - 2 * pairs)
     np.fill_diagonal(saved, 0)
     moves = 0
     while moves < _MOST:
@@ -40,9 +40,9 @@ def change_basis(block: Block) -> int:
         pairs[other] = pairs[:, other] = np.bitwise_count(users & users[other]).sum(axis=1)
         weights[k], uses[other] = overlaps[k, k], pairs[other, other]
         for i in (k, other):
-            lighter = string_bits(m, weights + weights[i] - 2 * overlaps[i])
-            rarer = string_bits(n, uses + uses[i] - 2 * pairs[i])
-            before = string_bits(m, weights), string_bits(n, uses)
+            lighter = aim.of_atoms(m, weights + weights[i] - 2 * overlaps[i])
+            rarer = aim.of_uses(n, uses + uses[i] - 2 * pairs[i])
+            before = aim.of_atoms(m, weights), aim.of_uses(n, uses)
             saved[i] = before[0][i] - lighter + before[1] - rarer
             saved[:, i] = before[0] - lighter + before[1][i] - rarer
             saved[i, i] = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...kernels.cpu import coding
 from ...kernels.tables import Atoms, Rule, coding_scratch
-from ..block import Block
+from ..block import Block, Words
 from ..coding import priced
 from ..pricing import Aim
 
@@ -21,17 +21,29 @@ _ATOMS_AT_A_TIME = 64
 
 def savings(block: Block, aim: Aim) -> NDArray[np.int64]:
     """How much dearer it would be without each atom, its rows left as they are."""
-    wrong, uses = block.wrong(), block.uses()
-    n, m = block.n_rows, block.n_features
-    now = aim.of_errors(n, wrong)
-    saved = np.empty(block.n_atoms, np.int64)
-    for first in range(0, block.n_atoms, _ATOMS_AT_A_TIME):
-        some = slice(first, min(first + _ATOMS_AT_A_TIME, block.n_atoms))
-        free, bad = block.votes(some.start, some.stop)
-        ones = BitMatrix.trusted(block.atoms.words[some].copy(), m).to_dense(bool)
+    words, wrong, uses = block.atoms.words, block.wrong(), block.uses()
+    return savings_from_counts(block.n_rows, words, wrong, uses, block.votes, aim)
+
+
+def savings_from_counts(
+    n_rows: int,
+    atoms: Words,
+    wrong: NDArray[np.int64],
+    uses: NDArray[np.int64],
+    votes: Callable[[int, int], tuple[NDArray[np.integer], NDArray[np.integer]]],
+    aim: Aim,
+) -> NDArray[np.int64]:
+    """The same from counts: wrong bits a feature, uses an atom, and the votes on the atoms from one to another."""
+    m = len(wrong)
+    now = aim.of_errors(n_rows, wrong)
+    saved = np.empty(len(atoms), np.int64)
+    for first in range(0, len(atoms), _ATOMS_AT_A_TIME):
+        some = slice(first, min(first + _ATOMS_AT_A_TIME, len(atoms)))
+        free, bad = votes(some.start, some.stop)
+        ones = BitMatrix.trusted(atoms[some].copy(), m).to_dense(bool)
         without = wrong + np.where(ones, free - 2 * bad, 0)
-        saved[some] = (aim.of_errors(n, without) - now).sum(axis=1) - aim.of_strings(m, ones.sum(axis=1))
-    return saved - aim.of_strings(n, uses)
+        saved[some] = (aim.of_errors(n_rows, without) - now).sum(axis=1) - aim.of_atoms(m, ones.sum(axis=1))
+    return saved - aim.of_uses(n_rows, uses)
 
 
 def prune(block: Block, aim: Aim, least: int = 0) -> int:
@@ -60,17 +72,17 @@ def _drop(block: Block, aim: Aim, order: NDArray[np.intp], most: int, always: bo
     assert rule.prices is not None
     trial = _Trial(block, priced(block, block.atoms, rule.prices), rule)
     wrong, uses, weights = block.wrong(), block.uses(), block.weights()
-    errors_cost, uses_cost = (int(cost.sum()) for cost in (aim.of_errors(n, wrong), aim.of_strings(n, uses)))
+    errors_cost, uses_cost = (int(cost.sum()) for cost in (aim.of_errors(n, wrong), aim.of_uses(n, uses)))
     gone = np.zeros(block.n_atoms, bool)
     for k in order:
         if gone.sum() == most:
             break
         price, rule.prices.uses[k] = rule.prices.uses[k], _FORBIDDEN
-        own = int(aim.of_strings(n, uses[k])), int(aim.of_strings(m, weights[k]))
+        own = int(aim.of_uses(n, uses[k])), int(aim.of_atoms(m, weights[k]))
         for _ in trial.parts(k):
             new_wrong, new_uses = wrong + trial.more_wrong, uses + trial.more_uses
             new_errors_cost = int(aim.of_errors(n, new_wrong).sum())
-            new_uses_cost = int(aim.of_strings(n, new_uses).sum() - aim.of_strings(n, new_uses[k]))
+            new_uses_cost = int(aim.of_uses(n, new_uses).sum() - aim.of_uses(n, new_uses[k]))
             dearer = new_errors_cost - errors_cost + new_uses_cost - (uses_cost - own[0])
             if dearer > sum(own) and not always:
                 trial.undo()
@@ -79,7 +91,7 @@ def _drop(block: Block, aim: Aim, order: NDArray[np.intp], most: int, always: bo
         else:
             gone[k] = True
             wrong, uses, errors_cost = new_wrong, new_uses, new_errors_cost
-            uses_cost = new_uses_cost + int(aim.of_strings(n, new_uses[k]))
+            uses_cost = new_uses_cost + int(aim.of_uses(n, new_uses[k]))
     if gone.any():
         block.discard(gone)
     block.forget_clean()

@@ -65,7 +65,7 @@ def _fitted(block: Block, aim: Aim, seeds: Words, n_fits: int) -> tuple[Words, W
     ones = BitMatrix.trusted(atoms.copy(), m).to_dense(bool)
     after = wrong + np.where(ones, free - 2 * bad, 0)
     costs = (aim.of_errors(n, after) - aim.of_errors(n, wrong)).sum(axis=1)
-    return atoms, users, costs + aim.of_strings(n, uses) + aim.of_strings(m, ones.sum(axis=1))
+    return atoms, users, costs + aim.of_uses(n, uses) + aim.of_atoms(m, ones.sum(axis=1))
 
 
 def _pack(bits: NDArray[np.bool_]) -> Words:

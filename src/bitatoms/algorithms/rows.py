@@ -1,0 +1,67 @@
+"""Rows in memory, gone through a piece at a time; and the passes over pieces that a store shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..parallel import Workers
+from .evidence import Counts, Order, Partial, work
+
+PIECE_BYTES = 1 << 22  # of packed rows that are worked on together,
+FEWEST_ROWS = 1024  # but so many rows at least: the counts of a piece take room for themselves
+
+
+def piece_rows(n_features: int) -> int:
+    """How many rows to work on together; a multiple of 64."""
+    return max(FEWEST_ROWS, PIECE_BYTES // max(1, -(-n_features // 64) * 8) // 64 * 64)
+
+
+def work_on_pieces(
+    pieces: Iterable[tuple[BitMatrix, BitMatrix | None]], order: Order, workers: Workers
+) -> Iterator[tuple[BitMatrix, Counts]]:
+    """Do what is ordered with each piece, rows and the codes they had; each thread takes one at a time."""
+    alone = Workers(1)
+    return workers.over_stream(lambda piece: work(*piece, order, alone), pieces)
+
+
+class RowsInMemory:
+    """All rows of a table that is in memory. Their codes are a list of pieces."""
+
+    def __init__(self, data: BitMatrix, workers: Workers) -> None:
+        self.n_rows, self.n_features = data.shape
+        self.whole: BitMatrix | None = data
+        self._data, self._workers = data, workers
+        self._size = workers.block_rows or piece_rows(data.n_cols)
+
+    def take(self, rows: NDArray[np.int64]) -> BitMatrix:
+        """These rows."""
+        return self._data[rows]
+
+    def sweep(
+        self, order: Order, codes: Any, number: int, partial: Partial | None, keep: Callable[[Partial], None]
+    ) -> tuple[list[BitMatrix], Counts]:
+        """A pass over all rows."""
+        starts = range(0, self.n_rows, self._size)
+        before = codes if codes is not None else [None] * len(starts)
+        pieces = ((self._data[i : i + self._size], some) for i, some in zip(starts, before, strict=True))
+        after: list[BitMatrix] = []
+        total = Counts.none(order.atoms.n_rows, self.n_features)
+        for some, counts in work_on_pieces(pieces, order, self._workers):
+            after.append(some)
+            total += counts
+        return after, total
+
+    def codes_of(self, number: int) -> None:
+        """They are not kept from one call to the next."""
+        return None
+
+
+def joined(pieces: list[BitMatrix], n_cols: int) -> BitMatrix:
+    """Pieces as one matrix of so many columns."""
+    words = np.concatenate([np.empty((0, -(-n_cols // 64)), np.uint64), *(piece.words for piece in pieces)])
+    return BitMatrix.trusted(words, n_cols)
