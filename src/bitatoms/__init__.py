@@ -17,11 +17,13 @@ _HOMES = {
     "Factorization": "algorithms.result",
     "FileError": "io.errors",
     "Interrupted": "algorithms.result",
+    "Store": "scale.store",
     "Table": "table",
     "annotate": "estimators",
     "codelength": "factorization",
     "factorize": "factorization",
     "load": "estimators",
+    "pack": "scale.packing",
     "proximus": "factorization",
     "read": "io.tables",
     "write": "io.tables",
@@ -36,12 +38,14 @@ __all__ = [
     "Factorization",
     "FileError",
     "Interrupted",
+    "Store",
     "Table",
     "annotate",
     "codelength",
     "datasets",
     "factorize",
     "load",
+    "pack",
     "plots",
     "proximus",
     "read",
@@ -60,6 +64,8 @@ if TYPE_CHECKING:
     from .io.tables import read, write
     from .mdl import Codelength
     from .report import write_report
+    from .scale.packing import pack
+    from .scale.store import Store
     from .table import Table
 
 

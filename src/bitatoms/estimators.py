@@ -8,20 +8,26 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import door
 from .algorithms.block import Block
+from .algorithms.evidence import AllRows
 from .algorithms.result import Counted, Factorization, Interrupted
+from .algorithms.rows import RowsInMemory
+from .algorithms.sampling import Taken
+from .algorithms.settings import SETTLED, Settings, settle
 from .bits import BitMatrix
-from .factorization import factorize
+from .factorization import factorize, learn_from
 from .io import modelfile
 from .model import Model, Pattern
 from .parallel import Workers, count_threads
-from .table import Picture, Table, compare_names
+from .scale import places
+from .scale.coding import code_store, codes_in_memory, dense_bytes, row_bits
+from .scale.memory import checked
+from .table import Names, Picture, Table, compare_names
 
 
 def _with_parameters_of(function: Any) -> Any:
@@ -45,6 +51,9 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Parameters
     ----------
     (those of :func:`bitatoms.factorize`)
+    max_memory : int, str or None, default=None
+        Bytes that rows, codes and counts of a packed store may take together (also "500 MB", "2 GiB"); None is 512 MiB.
+        It does not change what is found.
 
     Attributes
     ----------
@@ -103,6 +112,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         sample_rows: int | str | None = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        max_memory: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         callbacks: Any = None,
@@ -129,6 +139,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.sample_rows = sample_rows
         self.checkpoint = checkpoint
         self.resume = resume
+        self.max_memory = max_memory
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callbacks = callbacks
@@ -139,27 +150,58 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
         """Learn atoms from the samples X, of shape (n_samples, n_features); y is not looked at.
 
-        Ctrl-C raises KeyboardInterrupt and leaves the best model so far on the estimator.
+        X may also be a packed store on disk (a `Store`, or the path of one), or a Dask array; the same rows give the
+        same model to the bit, wherever they are. Ctrl-C raises KeyboardInterrupt and leaves the best model so far on
+        the estimator.
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:  # a fit that fails leaves no half of a model
-            delattr(self, name)
-        parameters = {**self.get_params(deep=False), "binarize": None}
+        if places.is_elsewhere(X):
+            with places.opened(X, self.binarize, self._workers(), checked(self.max_memory), self.checkpoint) as place:
+                return self._fit_rows(*place)
+        self._forget_all()
         data = self._table(X, reset=True)
         picture = None if not isinstance(X, Table) or X.picture is None else Picture(X.picture.tile)
+        return self._learn(RowsInMemory(data, self._workers()), picture)
+
+    def _forget_all(self) -> None:
+        """A fit that fails leaves no half of a model."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _fit_rows(
+        self, rows: AllRows, columns: Names | None = None, picture: Picture | None = None
+    ) -> BinaryDictionaryLearning:
+        """Learn from rows that are not in memory."""
+        self._forget_all()
+        _refuse_nothing((rows.n_rows, rows.n_features))
+        self._check_columns(Table(BitMatrix.zeros(0, rows.n_features), columns=columns), reset=True)
+        return self._learn(rows, picture)
+
+    def _learn(self, rows: AllRows, picture: Picture | None) -> BinaryDictionaryLearning:
+        """Search, and keep what is found."""
+        own = self._settings(), self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
         try:
-            result = factorize(data, **parameters)
+            learned = learn_from(rows, *own)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._keep(self._learned(interrupted.result, picture))
             raise
+        result = learned.result if isinstance(learned, Taken) else learned
         self._keep(self._learned(result, picture))
         if result.ended in ("max_iter", "max_time"):
             warnings.warn(
                 f"{result.ended} ended the search before it converged; raise it for a better model",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
+
+    def _settings(self) -> Settings:
+        """The parameters of the search."""
+        parameters = self.get_params(deep=False)
+        return settle(**{name: parameters[name] for name in SETTLED})
+
+    def _workers(self) -> Workers:
+        return Workers(count_threads(self.n_jobs))
 
     def _keep(self, model: Model) -> None:
         """Take over what was learned."""
@@ -191,27 +233,57 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self, "components_")
         return replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:
+    def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """The atoms that each sample uses: codes of shape (n_samples, n_components_), uint8.
 
-        Each sample is coded afresh, whatever its code was in ``fit``.
+        Each sample is coded afresh, whatever its code was in ``fit``. The codes of a Dask array are a Dask array, not
+        computed yet. Those of a packed store are an array where that fits into ``max_memory``; with ``output``, a path,
+        they are written there as a packed store, which comes back, however many there are.
         """
-        return self._code(X).factors()[1].to_dense()
+        if not places.is_elsewhere(X):
+            if output is not None:
+                raise ValueError("output= is for the codes of a packed store; bitatoms.write writes those of a table")
+            return self._code(X).factors()[1].to_dense()
+        model, store = self.as_model(), places.store_of(X)
+        if store is None:
+            from .scale import lazy
 
-    def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
+            return lazy.transform(model, X, self.binarize)
+        limit = checked(self.max_memory)
+        if output is not None:
+            return code_store(store, model, output, self._workers(), limit)
+        if (needed := dense_bytes(store, model)) > limit:
+            raise ValueError(
+                f"the codes of {len(store)} samples take {needed} bytes as an array, more than max_memory={limit}; "
+                'pass output="codes.zarr" to have them written to a store'
+            )
+        return codes_in_memory(store, model, self._workers(), limit).to_dense()
+
+    def inverse_transform(self, X: Any) -> Any:
         """The samples that these codes, of shape (n_samples, n_components_), stand for."""
         check_is_fitted(self, "components_")
+        if places.is_dask(X):
+            from .scale import lazy
+
+            return lazy.inverse_transform(self.as_model(), X)
         codes = BitMatrix.from_any(X, name="the code matrix")
         if codes.n_cols != self.n_components_:
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
         return self.as_model().reconstruct(codes).to_dense()
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> Any:
         """Minus the bits that each sample takes, of shape (n_samples,): samples that fit badly stand out.
 
         A wrong bit and the use of an atom cost by how rare they were in ``fit``. The atoms themselves, which all
         samples share, are not counted in.
         """
+        if places.is_elsewhere(X):
+            store = places.store_of(X)
+            if store is not None:
+                return row_bits(store, self.as_model(), self._workers(), checked(self.max_memory))
+            from .scale import lazy
+
+            return lazy.score_samples(self.as_model(), X, self.binarize)
         block = self._code(X)
         codes = block.factors()[1]
         errors = BitMatrix.trusted(block.rows.errors, block.n_features)
@@ -223,7 +295,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _code(self, X: Any) -> Block:
         """The samples coded afresh."""
-        return self.as_model().code(self._table(X, reset=False), Workers(count_threads(self.n_jobs)))
+        return self.as_model().code(self._table(X, reset=False), self._workers())
 
     def _table(self, X: Any, reset: bool) -> BitMatrix:
         """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
@@ -231,9 +303,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         table = Table.from_any(X, binarize=self.binarize) if named else None
         packed = table is not None or isinstance(X, BitMatrix)
         shape = table.shape if table is not None else X.shape if packed else (1, 1)
-        if 0 in shape:
-            what = "sample" if shape[0] == 0 else "feature"
-            raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+        _refuse_nothing(shape)
         if table is not None:
             self._check_columns(table, reset)
             return table.bits
@@ -296,6 +366,13 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _refuse_nothing(shape: tuple[int, int]) -> None:
+    """Refuse a table without samples or features, in scikit-learn's words."""
+    if 0 in shape:
+        what = "sample" if shape[0] == 0 else "feature"
+        raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def load(path: Any) -> BinaryDictionaryLearning:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,12 @@ from .algorithms.rows import RowsInMemory, joined
 from .algorithms.sampling import Taken, learn
 from .algorithms.settings import Settings, generator, one_of, settle
 from .bits import BitMatrix
+from .io.checkpoint import Checkpoint
 from .kernels.tables import covering
 from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
+
+_LOOKED_AT = 64  # rows by which a table is known again
 
 
 def factorize(
@@ -189,7 +194,7 @@ def learn_from(
     rows: AllRows,
     settings: Settings,
     workers: Workers,
-    random_state: Any,
+    random_state: Any = None,
     verbose: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -197,7 +202,33 @@ def learn_from(
     """What `factorize` does, with rows wherever they are."""
     random = generator(random_state)
     with _telling(verbose):
-        return learn(rows, settings, workers, random)
+        if checkpoint is None:
+            if resume:
+                raise ValueError("resume=True goes on from a checkpoint; say where it is, checkpoint=folder")
+            return learn(rows, settings, workers, random)
+        with Checkpoint(checkpoint, _call(rows, settings, random_state), resume) as journal:
+            return learn(rows, settings, workers, journal.random(random), journal)
+
+
+def _call(rows: AllRows, settings: Settings, random_state: Any) -> dict[str, Any]:
+    """What decides the result of a call, to tell it from another."""
+    free = ("callbacks", "max_time", "plan", "init")
+    call = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in free}
+    call["init"] = settings.init if isinstance(settings.init, str) else _digest(settings.init)
+    call["random_state"] = random_state if isinstance(random_state, int) else type(random_state).__name__
+    call["n_samples"], call["n_features"] = rows.n_rows, rows.n_features
+    some = np.unique(np.linspace(0, rows.n_rows - 1, _LOOKED_AT).astype(np.int64))
+    call["rows"] = _digest(rows.take(some))
+    return call
+
+
+def _digest(tables: Any) -> str:
+    """A short name for a table or some of them, by their bits."""
+    listed = tables if isinstance(tables, tuple) else (tables,)
+    digest = hashlib.sha256()
+    for bits in (BitMatrix.from_any(table) for table in listed if table is not None):
+        digest.update(repr(bits.shape).encode() + bits.words.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def with_codes(taken: Taken) -> Factorization:

@@ -106,6 +106,10 @@ class AllRows(Protocol):
         """The codes that a pass of an earlier call left, where they were kept."""
         ...
 
+    def forget(self, keep: set[int]) -> None:
+        """The codes of all passes but these are no longer wanted."""
+        ...
+
 
 def work(data: BitMatrix, codes: BitMatrix | None, order: Order, workers: Workers) -> tuple[BitMatrix, Counts]:
     """Do what is ordered with some rows and the codes they had; their codes now, and the counts."""

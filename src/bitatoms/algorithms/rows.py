@@ -60,6 +60,9 @@ class RowsInMemory:
         """They are not kept from one call to the next."""
         return None
 
+    def forget(self, keep: set[int]) -> None:
+        """They go when nobody holds them."""
+
 
 def joined(pieces: list[BitMatrix], n_cols: int) -> BitMatrix:
     """Pieces as one matrix of so many columns."""

@@ -191,29 +191,30 @@ class _Passes:
     def run(self) -> None:
         """Pass after pass, while that gains and is allowed."""
         self._replay()
-        while not self.state.finished:
+        while not self.state.finished and not (self.state.best and self.watch.is_cut()):
             number = len(self.state.orders)
             order = self.state.orders[-1]
             self.codes[number], counts = self.rows.sweep(
                 order, self.codes.get(number - 1), number, self.state.partial, self._keep_part
             )
             self._settle(number, order, counts)
-            for old in [n for n in self.codes if n < min(number, self.state.best)]:
-                del self.codes[old]
             self.journal.save(self.state)
+            needed = {self.state.best} if self.state.finished else {self.state.best, number}
+            self.codes = {n: codes for n, codes in self.codes.items() if n in needed}
+            self.rows.forget(set() if self.state.finished else needed)
 
     def _replay(self) -> None:
-        """Have the codes of the pass before again, where another process began."""
-        done = len(self.state.orders) - 1
-        if self.state.finished or not done:
+        """Have the codes of the pass before again, or in the end of the best one, where another process began."""
+        if self.state.finished and self.rows.whole is None:
             return
-        self.codes = {n: codes for n in (done, self.state.best) if (codes := self.rows.codes_of(n)) is not None}
-        if done not in self.codes:
-            for number in range(1, done + 1):
-                before = self.codes.get(number - 1)
-                self.codes[number], _ = self.rows.sweep(
-                    self.state.orders[number - 1], before, number, None, lambda part: None
-                )
+        last = self.state.best if self.state.finished else len(self.state.orders) - 1
+        if last and (codes := self.rows.codes_of(last)) is not None:
+            self.codes = {last: codes}
+            return
+        for number in range(1, last + 1):
+            order, before = self.state.orders[number - 1], self.codes.get(number - 1)
+            self.codes[number], _ = self.rows.sweep(order, before, number, None, lambda part: None)
+            self.codes = {n: codes for n, codes in self.codes.items() if n in (number, self.state.best)}
 
     def _keep_part(self, partial: Partial) -> None:
         self.journal.save(replace(self.state, partial=partial))
@@ -237,7 +238,7 @@ class _Passes:
                 best, best_counts = self.state.best, before
         orders = self.state.orders
         most = min(_MOST_PASSES[self.settings.search], self.settings.max_iter)
-        finished = not gains or number >= most or self.watch.is_cut()
+        finished = not gains or number >= most
         if not finished:
             orders = (*orders, self._next_order(order, counts, flips))
         self.state = replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -172,6 +173,9 @@ def settle(
         sample_rows=_sample_rows(sample_rows),
         callbacks=_callables(callbacks),
     )
+
+
+SETTLED = tuple(signature(settle).parameters)  # the names of these parameters
 
 
 def chosen_coder(coder: str, search: str, by_codelength: bool, n_components: Any) -> str:
