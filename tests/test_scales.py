@@ -119,3 +119,66 @@ def test_rows_on_a_cluster(expected, client):
     for number, call in enumerate(CALLS):
         X = partitioned(number)
         assert_same(expected, number, on_dask.fit(estimator(call), X, client), TABLES[call["algebra"]])
+
+
+def test_a_store_is_known_by_path_by_name_and_as_a_group_of_zarr(expected, stores):
+    import zarr
+
+    path = stores / "xor-None.zarr"
+    for given in (str(path), path, ba.Store(path), zarr.open_group(path, mode="r")):
+        assert_same(expected, 0, estimator(CALLS[0]).fit(given), given)
+
+
+def test_scores_and_codes_of_a_store_are_those_of_its_rows(stores, tmp_path):
+    path = stores / "xor-700.zarr"
+    X = TABLES["xor"]
+    model = estimator(CALLS[0]).fit(X)
+    np.testing.assert_array_equal(model.score_samples(path), model.score_samples(X))
+    assert model.score(path) == model.score(X)
+    written = model.transform(path, output=tmp_path / "codes.zarr")
+    np.testing.assert_array_equal(ba.read(written.path).to_dense(), model.transform(X))
+    np.testing.assert_array_equal(estimator(CALLS[0]).fit_transform(path), model.transform(X))
+
+
+def test_codes_that_would_not_fit_into_memory_are_to_be_written(stores, monkeypatch):
+    path = stores / "xor-700.zarr"
+    model = estimator(CALLS[0]).fit(path)
+    monkeypatch.setattr("bitatoms.estimators.dense_bytes", lambda *_: 10**12)
+    with pytest.raises(ValueError, match=r'pass output="codes\.zarr"'):
+        model.transform(path)
+    with pytest.raises(ValueError, match="output= is for the codes of a packed store"):
+        model.transform(TABLES["xor"], output="codes.zarr")
+
+
+@pytest.mark.parametrize("how", [{"search": "paper"}, {"search": "paper", "update": "k-prox"}])
+def test_what_needs_all_rows_in_memory_says_so(stores, how):
+    X = da.from_array(TABLES["xor"], chunks=(100, M))
+    for rows in (stores / "xor-700.zarr", X):
+        with pytest.raises(ValueError, match="needs all rows in memory, and they are not"):
+            ba.BinaryDictionaryLearning(7, **how).fit(rows)
+
+
+def test_a_fit_that_time_ended_goes_on_when_resumed(expected, stores, tmp_path):
+    """The callback stands for the limit on time, which is looked at in the same place."""
+    path, folder = stores / "or-700.zarr", tmp_path / "kept"
+    number = next(i for i, call in enumerate(CALLS) if call["algebra"] == "or" and call["n_components"] == 20)
+    stopped = estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
+    assert stopped.as_model().ended == "callback"
+    again = estimator(CALLS[number], checkpoint=folder, resume=True)
+    assert_same(expected, number, again.fit(path), path)
+    with pytest.raises(ValueError, match="checkpoint=folder"):
+        estimator(CALLS[number], resume=True).fit(path)
+
+
+def test_ctrl_c_in_a_pass_leaves_what_was_found_and_can_be_gone_on_from(expected, stores, tmp_path):
+    path, folder, number = stores / "xor-700.zarr", tmp_path / "kept", 4
+
+    def interrupt(row):
+        if row.rows == N:
+            raise KeyboardInterrupt
+
+    model = estimator(CALLS[number], checkpoint=folder, callbacks=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(path)
+    assert model.components_.shape[1] == M
+    assert_same(expected, number, estimator(CALLS[number], checkpoint=folder, resume=True).fit(path), path)

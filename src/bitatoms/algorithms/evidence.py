@@ -7,7 +7,7 @@ which add up over any blocks of rows, and rows taken by their numbers; so it is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -62,6 +62,17 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Counts)))
 
+    def add(self, more: Counts) -> Counts:
+        """The sum, made in the arrays of this one: they are as large as atoms by features."""
+        for field in _ARRAYS:
+            sums: NDArray[np.int64] = getattr(self, field)
+            sums += getattr(more, field)
+        return replace(self, n_rows=self.n_rows + more.n_rows, codes_changed=self.codes_changed + more.codes_changed)
+
+    def copy(self) -> Counts:
+        """The same counts in arrays of their own."""
+        return self + Counts.none(*self.free.shape)
+
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The votes on the atoms first..last."""
         return self.free[first:last], self.bad[first:last]
@@ -70,6 +81,9 @@ class Counts:
         """Bits that describe the rows, of which these are the counts, by what was ordered."""
         weights = order.atoms.row_weights(), order.bias.count()
         return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights)
+
+
+_ARRAYS = tuple(field.name for field in fields(Counts) if field.type != "int")
 
 
 class Partial(NamedTuple):

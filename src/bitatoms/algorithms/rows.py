@@ -53,7 +53,7 @@ class RowsInMemory:
         total = Counts.none(order.atoms.n_rows, self.n_features)
         for some, counts in work_on_pieces(pieces, order, self._workers):
             after.append(some)
-            total += counts
+            total = total.add(counts)
         return after, total
 
     def codes_of(self, number: int) -> None:

@@ -82,7 +82,7 @@ def _may_be_table(file: Archive, name: str) -> bool:
 
 
 def _table_shape(values: Values) -> Shape:
-    """The shape of an array that is a table of numbers, and fits into memory when packed."""
+    """The shape of an array that is a table of numbers, and fits into memory when packed, if it must."""
     kind, shape = values.dtype.kind, values.shape
     if kind not in _TABLES:
         trouble = _OTHERS.get(kind, f"values of the type {values.dtype}; turn them into 0 and 1 first")
@@ -92,7 +92,7 @@ def _table_shape(values: Values) -> Shape:
             f"{values.what} has {len(shape)} dimension{'' if len(shape) == 1 else 's'} (its shape is "
             f"{str(shape)[:60]}), and a table has two; reshape it to (rows, columns) first"
         )
-    check_shape(values.source, *shape)
+    check_shape(values.source, *shape, by_rows=not values.by_columns)
     return shape[0], shape[1]
 
 

@@ -105,10 +105,10 @@ def where(row: int, column: int) -> str:
     return f"row {row}, column {column} (counted from 0)"
 
 
-def check_shape(source: Source, n_rows: int, n_cols: int) -> None:
+def check_shape(source: Source, n_rows: int, n_cols: int, by_rows: bool = False) -> None:
     """Refuse a table that does not fit into memory, also one without rows that has far too many columns."""
-    source.check_size(n_rows, n_cols)
-    source.check_size(max(n_rows, 1), max(n_cols, 1))
+    source.check_size(n_rows, n_cols, by_rows)
+    source.check_size(max(n_rows, 1), max(n_cols, 1), by_rows)
 
 
 def _flip(marks: NDArray[np.uint64], places: NDArray[np.int64]) -> None:

@@ -42,8 +42,11 @@ class Source(NamedTuple):
             said = " ".join(str(error).split()) or type(error).__name__
             raise self.error(f"damaged, or not a file of the format {self.format!r}: {said[:200]}") from error
 
-    def check_size(self, n_rows: int, n_cols: int) -> None:
-        """Refuse a table that, packed, does not fit into the memory of this machine."""
+    def check_size(self, n_rows: int, n_cols: int, by_rows: bool = False) -> None:
+        """Refuse a table that, packed, does not fit into the memory of this machine.
+
+        ``by_rows``: its rows come one after the other, so that whoever keeps none of them need not refuse it.
+        """
         needed, there = max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8, _memory()
         if n_rows < 0 or n_cols < 0:
             raise self.error(f"says that it has {n_rows} rows and {n_cols} columns")

@@ -99,9 +99,9 @@ def read(
 class PassingBy(Source):
     """A file whose rows are not kept: where its format can be read a block at a time, it may be larger than memory."""
 
-    def check_size(self, n_rows: int, n_cols: int) -> None:
-        """Refuse only what no table can be, unless the format is gathered in memory."""
-        if self.format not in _IN_BLOCKS or min(n_rows, n_cols) < 0:
+    def check_size(self, n_rows: int, n_cols: int, by_rows: bool = False) -> None:
+        """Refuse only what no table can be, unless it is gathered in memory."""
+        if min(n_rows, n_cols) < 0 or not (by_rows or self.format in _IN_BLOCKS):
             super().check_size(n_rows, n_cols)
 
 

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -203,7 +202,7 @@ class StoreRows:
         size = self._workers.block_rows or self._memory.piece_rows(n_atoms)
         in_memory = self._memory.holds_codes(self.n_rows, n_atoms)
         after, row = self._scratch.begin(number, n_atoms, partial.next_row if partial else 0, in_memory)
-        total = _copied(partial.counts) if partial and row else Counts.none(n_atoms, self.n_features)
+        total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features)
         before = None if order.kept is None else codes
         noted = time.monotonic()
         try:
@@ -211,11 +210,11 @@ class StoreRows:
             with closing(cast(Generator[tuple[BitMatrix, Counts]], work)) as done:
                 for some, counts in done:
                     after.put(row, some)
-                    total = _added(total, counts)
+                    total = total.add(counts)
                     row += len(some)
                     if self._scratch.lasts and row < self.n_rows and time.monotonic() - noted >= self.keep_every:
                         after.sync()
-                        keep(Partial(row, _copied(total)))
+                        keep(Partial(row, total.copy()))
                         noted = time.monotonic()
             if self._scratch.lasts:
                 after.sync()
@@ -251,19 +250,3 @@ def check_memory(
     memory = store.memory(max_memory, workers)
     memory.check_search(min(n_searched, store.n_rows))
     memory.piece_rows(n_atoms or 1)
-
-
-def _added(total: Counts, more: Counts) -> Counts:
-    """The sum, made in the arrays of the first: they are as large as atoms by features."""
-    for field in fields(Counts):
-        if isinstance(sums := getattr(total, field.name), np.ndarray):
-            sums += getattr(more, field.name)
-    return replace(total, n_rows=total.n_rows + more.n_rows, codes_changed=total.codes_changed + more.codes_changed)
-
-
-def _copied(counts: Counts) -> Counts:
-    """The same counts in arrays of their own."""
-    arrays: dict[str, Any] = {
-        f.name: value.copy() for f in fields(Counts) if isinstance(value := getattr(counts, f.name), np.ndarray)
-    }
-    return replace(counts, **arrays)
