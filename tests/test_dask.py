@@ -13,7 +13,7 @@ import scipy.sparse
 
 import bitatoms as ba
 from bitatoms import BitMatrix
-from bitatoms.algorithms.evidence import Counts, Order
+from bitatoms.algorithms.evidence import Counts, Order, work
 from bitatoms.algorithms.rows import RowsInMemory, joined
 from bitatoms.algorithms.sampling import NOTHING_KEPT, learn
 from bitatoms.algorithms.settings import generator
@@ -119,14 +119,16 @@ def test_rows_that_are_searched_all_are_taken_from_the_workers(client):
 
 def test_a_worker_killed_in_the_middle_costs_no_bit(client):
     rows = DaskRows(PARTITIONS["many"], client=client)
-    killed = []
+    killed, moves = [], []
 
     def kill_one(row):
+        moves.append(row.move)
         if row.move.startswith("pass 2 "):  # with its rows, and their codes of both passes
             has = client.has_what()
             killed.append(kill(client, max(has, key=lambda worker: len(has[worker]))))
 
-    assert_same_bits(rows, "xor 20", callbacks=kill_one)
+    assert_same_bits(rows, "xor 6", callbacks=kill_one)
+    assert moves[-1].startswith("pass 3 ")
     assert len(killed) == 1
     assert killed[0] not in client.run(os.getpid).values()
 
@@ -170,18 +172,27 @@ def test_what_comes_back_from_a_pass_does_not_grow_with_the_rows(monkeypatch):
     assert abs(sizes[1] - sizes[0]) < 16  # the number of rows takes a byte or two more
 
 
-def test_counts_are_added_up_a_few_at_a_time(monkeypatch):
-    most = []
+def test_counts_are_added_up_a_few_at_a_time_and_soon(monkeypatch):
+    added, held_at = [], [0]
+
+    def counted(*given):
+        held_at.append(held_at[-1] + 1)
+        return work(*given)
 
     def add_up(*counts):
-        most.append(len(counts))
+        added.append(len(counts))
+        held_at.append(held_at[-1] - len(counts) + 1)
         return sum(counts[1:], counts[0])
 
+    monkeypatch.setattr(on_dask, "work", counted)
     monkeypatch.setattr(on_dask, "_sum", add_up)  # whatever adds, adds by it
-    rows = DaskRows(da.from_array(X, chunks=(7, M)))
-    _, counts = rows.sweep(order_of(X[:5]), None, 1, None, nothing_kept)
+    with dask.config.set(scheduler="synchronous"):
+        rows = DaskRows(da.from_array(X, chunks=(7, M)))
+        _, counts = rows.sweep(order_of(X[:5]), None, 1, None, nothing_kept)
     assert counts.n_rows == N
-    assert sorted(most) == [2, 4, 5, *[8] * 13]  # 100 partitions: 13 sums, 2 of those, 1
+    assert sorted(added) == [2, 4, 5, *[8] * 13]  # 100 partitions: 13 sums, 2 of those, 1
+    assert held_at[-1] == 1
+    assert max(held_at) <= 3 * 8  # those of a few partitions and of a few sums, not of all partitions
 
 
 def held(client):

@@ -1,0 +1,214 @@
+"""Passes over rows on a Dask cluster: one and two workers, and what a pass costs beside its work.
+
+``python benchmarks/cluster.py [--rows N]``; ``make bench`` runs it as the part "cluster".
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+from tables import Row, Table, show, tell
+
+import bitatoms as ba
+from bitatoms import BitMatrix
+from bitatoms.algorithms.coding import coding_rule
+from bitatoms.algorithms.evidence import AllRows, Order
+from bitatoms.algorithms.rows import RowsInMemory, joined
+from bitatoms.algorithms.sampling import Taken, learn
+from bitatoms.parallel import Workers
+from bitatoms.scale import dask as on_dask
+
+FEATURES, ATOMS, CODE_DENSITY, NOISE = 500, 40, 0.08, 0.02
+SAMPLE = 8192  # rows that are searched, by the driver alone: the same seconds whatever the cluster
+WORKERS = (1, 2)
+PARTITIONS = 16
+COST_PARTITIONS = (4, 16, 64)
+
+
+def partition(number: int, n_rows: int) -> np.ndarray:
+    """Rows of one partition, made where they are wanted: the same atoms in all, other codes and noise."""
+    random = np.random.default_rng([1, number])
+    codes = random.random((n_rows, ATOMS), np.float32) < CODE_DENSITY
+    made = (codes.astype(np.float32) @ atoms().astype(np.float32)) % 2 == 1
+    return made ^ (random.random(made.shape, np.float32) < NOISE)
+
+
+def atoms() -> np.ndarray:
+    """The atoms that are planted."""
+    return np.random.default_rng(0).random((ATOMS, FEATURES)) < 0.1
+
+
+def table(n_rows: int, n_partitions: int) -> Any:
+    """The rows as a Dask array."""
+    import dask
+    import dask.array as da
+
+    sizes = np.diff(np.linspace(0, n_rows, n_partitions + 1).astype(int))
+    made = [dask.delayed(partition)(number, int(size)) for number, size in enumerate(sizes)]
+    return da.concatenate(
+        [da.from_delayed(part, (size, FEATURES), bool) for part, size in zip(made, sizes.tolist(), strict=True)]
+    )
+
+
+class Watched:
+    """Rows, wherever they are, with the seconds of each pass and the CPU seconds of those who work."""
+
+    def __init__(self, rows: AllRows, clock: Callable[[], float]) -> None:
+        self.rows, self.clock = rows, clock
+        self.passes: list[float] = []
+        self.cpu = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rows, name)
+
+    def sweep(self, *how: Any) -> Any:
+        """A pass."""
+        before, begin = self.clock(), time.perf_counter()
+        done = self.rows.sweep(*how)
+        self.passes.append(time.perf_counter() - begin)
+        self.cpu += self.clock() - before
+        return done
+
+
+def fitted(rows: AllRows, clock: Callable[[], float] = time.process_time) -> tuple[Taken, Watched, float]:
+    """What is learned, what was seen meanwhile, and the seconds of it all."""
+    watched = Watched(rows, clock)
+    settings = ba.BinaryDictionaryLearning(ATOMS, sample_rows=SAMPLE)._settings()
+    begin = time.perf_counter()
+    taken = learn(watched, settings, Workers(1), np.random.default_rng(0))
+    assert isinstance(taken, Taken)
+    return taken, watched, time.perf_counter() - begin
+
+
+@contextmanager
+def started(n_workers: int) -> Iterator[Any]:
+    """A client of so many workers, each a process with one thread, that have their kernels loaded."""
+    from distributed import Client, LocalCluster
+
+    how = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**how) as cluster, Client(cluster, set_as_default=False) as client:
+        fitted(on_dask.rows_of(table(2 * SAMPLE, 4 * n_workers), None, client))
+        yield client
+
+
+def scaling_row(where: str, rows: AllRows, packing: float, clock: Callable[[], float]) -> tuple[Row, BitMatrix]:
+    """A fit, its passes apart from the search on the sample, which is not shared out."""
+    taken, watched, seconds = fitted(rows, clock)
+    row = {
+        "where": where,
+        "make, pack s": packing,
+        "search s": seconds - sum(watched.passes),
+        "passes": len(watched.passes),
+        "first s": watched.passes[0],
+        "a later s": median(watched.passes[1:]),
+        "all s": sum(watched.passes),
+        "CPU s": watched.cpu,
+        "Mrows/s": rows.n_rows * len(watched.passes) / sum(watched.passes) / 1e6,
+    }
+    return tell(row), taken.result.atoms
+
+
+def cost_row(n_partitions: int, n_rows: int, n_workers: int, client: Any) -> Row:
+    """What a pass costs beside its work: a first one from nothing, with the atoms that were planted."""
+    from distributed import get_task_stream
+
+    rows = on_dask.rows_of(table(n_rows, n_partitions), None, client)
+    order = Order(BitMatrix.from_dense(atoms()), BitMatrix.zeros(1, FEATURES), "greedy", coding_rule("greedy", "xor"))
+    before = sum(moved_bytes(client))
+    with messages(client) as sent, get_task_stream(client) as stream:
+        begin = time.perf_counter()
+        _, counts = rows.sweep(order, None, 1, None, lambda partial: None)
+        wall = time.perf_counter() - begin
+    parts = [part for task in stream.data for part in task["startstops"] if part["action"] == "compute"]
+    seconds = sum(part["stop"] - part["start"] for part in parts)
+    row = {
+        "partitions": n_partitions,
+        "tasks": len(stream.data),
+        "messages": len(sent),
+        "kB sent": sum(sent) / 1e3,
+        "of it atoms": len(pickle.dumps(order)) / 1e3,
+        "kB received": len(pickle.dumps(counts)) / 1e3,
+        "MB among workers": (sum(moved_bytes(client)) - before) / 1e6,
+        "wall s": wall,
+        "work s": seconds,
+        "beside %": 100 * (1 - seconds / (wall * n_workers)),
+    }
+    return tell(row)
+
+
+@contextmanager
+def messages(client: Any) -> Iterator[list[int]]:
+    """The bytes of each message from the driver to the scheduler."""
+    comm, sizes = client.scheduler_comm.comm, []
+    write = comm.write
+
+    async def measured(*what: Any, **how: Any) -> int:
+        sizes.append(await write(*what, **how))
+        return sizes[-1]
+
+    comm.write = measured
+    try:
+        yield sizes
+    finally:
+        del comm.write
+
+
+def moved_bytes(client: Any) -> list[int]:
+    """The bytes that each worker got from others."""
+    return list(client.run(_bytes_got).values())
+
+
+def _cpu_of_workers(client: Any) -> float:
+    return sum(client.run(time.process_time).values())
+
+
+def _bytes_got(dask_worker: Any) -> int:
+    return sum(transfer["total"] for transfer in dask_worker.transfer_incoming_log)
+
+
+def cluster(options: argparse.Namespace) -> list[Table]:
+    """Strong scaling over worker processes, and what a pass costs beside its work."""
+    n_rows = options.rows
+    begin = time.perf_counter()
+    blocks = table(n_rows, PARTITIONS).blocks.ravel()
+    here = RowsInMemory(joined([BitMatrix.from_dense(block.compute()) for block in blocks], FEATURES), Workers(1))
+    row, expected = scaling_row("memory, 1 thread", here, time.perf_counter() - begin, time.process_time)
+    scaling, costs = [row | {"x faster": None, "same bits": True}], []
+    for n_workers in WORKERS:
+        with started(n_workers) as client:
+            begin = time.perf_counter()
+            rows = on_dask.rows_of(table(n_rows, PARTITIONS), None, client)
+            name = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
+            row, found = scaling_row(name, rows, time.perf_counter() - begin, partial(_cpu_of_workers, client))
+            alone = [*scaling, row][1]["all s"]  # what one worker takes, the first after memory
+            scaling.append(row | {"x faster": alone / row["all s"], "same bits": found == expected})
+            if n_workers == max(WORKERS):
+                del rows
+                costs = [cost_row(n_partitions, n_rows, n_workers, client) for n_partitions in COST_PARTITIONS]
+    what = f"planted {n_rows} x {FEATURES}, p = {ATOMS}"
+    note = f"search: on {SAMPLE} rows, by the driver alone. all, CPU: of the passes. x faster: all s beside 1 worker."
+    beside = "beside: the share of the workers' time that is not the tasks' own. kB: between driver and scheduler."
+    return [
+        Table(f"Workers, {what}, {PARTITIONS} partitions", scaling, note),
+        Table(f"A pass from nothing, {what}, {max(WORKERS)} workers", costs, beside),
+    ]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=400_000, help="rows of the table (default: %(default)s)")
+    for each in cluster(parser.parse_args(argv)):
+        show(each)
+
+
+if __name__ == "__main__":
+    main()
