@@ -228,14 +228,12 @@ def least(store, workers=Workers(1), n_searched=200, n_atoms=20):  # noqa: B008
             limit = int(str(error).split("at least ")[1].split()[0])
 
 
-def test_memory_changes_nothing_but_where_codes_are(stores, monkeypatch):
+def test_memory_changes_nothing_but_where_codes_are(stores):
     given = {"n_components": 12, "sample_rows": 200}
     expected = learn(RowsInMemory(BITS, Workers()), settings_for(**given), Workers(), generator(0))
     assert isinstance(expected, Taken)
-    for limit, kind in ((None, CodesInMemory), (least(stores[0]), CodesInMemory), (None, CodesInFile)):
+    for limit, kind in ((None, CodesInMemory), (4 * least(stores[0]), CodesInMemory), (least(stores[0]), CodesInFile)):
         rows = StoreRows(stores[0], Workers(), max_memory=limit)
-        if kind is CodesInFile:
-            monkeypatch.setattr("bitatoms.scale.memory.Memory.holds_codes", lambda *of: False)
         taken = learn(rows, settings_for(**given), Workers(), generator(0))
         assert_same(taken.result, expected.result)
         assert isinstance(taken.codes, kind)

@@ -355,7 +355,9 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         path : str or path-like
             Mostly with the ending .npz. The file holds arrays and JSON, no pickles, and is there whole or not at all.
         """
-        modelfile.save(self.as_model(), path, self.get_params(deep=False))
+        passing = ("checkpoint", "resume")  # of one fit, not of the model
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in passing}
+        modelfile.save(self.as_model(), path, parameters)
 
     @property
     def _n_features_out(self) -> int:

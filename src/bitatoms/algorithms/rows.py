@@ -13,12 +13,14 @@ from ..parallel import Workers
 from .evidence import Counts, Order, Partial, work
 
 PIECE_BYTES = 1 << 22  # of packed rows that are worked on together,
-FEWEST_ROWS = 1024  # but so many rows at least: the counts of a piece take room for themselves
+FEWEST_ROWS = 1 << 10  # but so many rows at least: the counts of a piece take room for themselves;
+MOST_ROWS = 1 << 15  # and no more than so many: Ctrl-C waits for the piece that is worked on
 
 
 def piece_rows(n_features: int) -> int:
     """How many rows to work on together; a multiple of 64."""
-    return max(FEWEST_ROWS, PIECE_BYTES // max(1, -(-n_features // 64) * 8) // 64 * 64)
+    fitting = PIECE_BYTES // max(1, -(-n_features // 64) * 8) // 64 * 64
+    return min(MOST_ROWS, max(FEWEST_ROWS, fitting))
 
 
 def work_on_pieces(

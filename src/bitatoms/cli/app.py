@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..io.formats import FORMATS
+from . import options
 from .options import STANDARD, TELLING, AsJson, Data, Format, Jobs, ModelFile, Quiet, reads
 from .telling import fail, note
 
@@ -131,6 +132,7 @@ def common(
         "bitatoms fit cells.h5ad --binarize 0 --algebra or -o model.npz --patterns patterns.md",
         "bitatoms fit picture.pbm --blocks 16x16 -o model.npz --search thorough",
         "zcat big.csv.gz | bitatoms fit - -o model.npz",
+        "bitatoms fit rows.zarr -o model.npz --max-memory 500MB --checkpoint so-far --resume",
     )
 )
 @reads
@@ -147,6 +149,18 @@ def fit(
     max_atoms: Annotated[int | None, _learning(help="The most atoms that mdl may end with.")] = None,
     max_time: Annotated[float | None, _learning(help="Seconds after which to end with the best found.")] = None,
     seed: Annotated[int, _learning(min=0, help="The same seed gives the same result, to the bit.")] = 0,
+    sample_rows: Annotated[
+        str,
+        _learning(help="How many rows to search where there are more, before going through all; or all, or auto."),
+    ] = "auto",
+    checkpoint: Annotated[
+        Path | None,
+        _learning(help="A folder to keep how far it has come, where a sample is searched.", metavar="FOLDER"),
+    ] = None,
+    resume: Annotated[
+        bool, _learning("--resume", help="Go on from the checkpoint, if there is one, to the same result.")
+    ] = False,
+    max_memory: Annotated[str | None, options.max_memory(_LEARNING)] = None,
     codes: Annotated[Path | None, _also(help="Which atoms each row uses, as a table in any format.")] = None,
     atoms_to: AtomsTo = None,
     patterns: Patterns = None,
@@ -160,9 +174,10 @@ def fit(
     """Learn the patterns (atoms) of a table, and say what was found.
 
     How many there are is chosen by description length: with that number, the table and its atoms together take the
-    fewest bits to write down.
+    fewest bits to write down. A packed store, as 'bitatoms pack' writes it, is not read whole.
     """
     from . import commands
+    from .stores import Running
 
     how = {
         "n_components": _number_or_mdl(atoms),
@@ -171,13 +186,11 @@ def fit(
         "max_components": max_atoms,
         "max_time": max_time,
         "random_state": seed,
-        "n_jobs": jobs,
+        "sample_rows": _rows_or_word(sample_rows),
     }
     wanted = commands.Wanted(codes, atoms_to, patterns, report)
-    if not commands.fit(data, output, wanted, how, top, quiet, json, reading):
-        kept = f"the best model so far is in {output}" if output else "nothing was written"
-        fail(f"interrupted; {kept}{', and nothing else was written' if output and wanted.paths else ''}")
-        raise typer.Exit(INTERRUPTED)
+    running = Running(jobs, max_memory, checkpoint, resume)
+    _end(commands.fit(data, output, wanted, how, running, top, quiet, json, reading))
 
 
 @app.command(
@@ -185,6 +198,7 @@ def fit(
         "bitatoms transform model.npz new.csv -o codes.csv",
         "bitatoms transform model.npz cells.h5ad --binarize 0 -o annotated.h5ad",
         "bitatoms transform model.npz new.csv | head",
+        "bitatoms transform model.npz rows.zarr -o codes.zarr --max-memory 500MB",
     )
 )
 @reads
@@ -193,17 +207,20 @@ def transform(
     data: Data,
     output: Output = STANDARD,
     to: To = None,
+    max_memory: Annotated[str | None, options.max_memory(TELLING)] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
     """Tell which atoms each row of a table uses: its codes.
 
-    From one .h5ad file to another, they are added to what is there: codes in obsm, atoms in varm.
+    From one .h5ad file to another, they are added to what is there: codes in obsm, atoms in varm. From a packed store
+    to another they go a piece at a time.
     """
     from . import commands
+    from .stores import Running
 
-    commands.transform(model, data, output, to and str(to), jobs, quiet, reading)
+    commands.transform(model, data, output, to and str(to), Running(jobs, max_memory), quiet, reading)
 
 
 @app.command(
@@ -241,7 +258,7 @@ def reconstruct(
 def show(
     model: ModelFile, atoms_to: AtomsTo = None, patterns: Patterns = None, top: Top = 20, json: AsJson = False
 ) -> None:
-    """Show what a model has learned."""
+    """Show what a model has learned, or what a packed store holds."""
     from . import commands
 
     commands.show(model, commands.Wanted(atoms=atoms_to, patterns=patterns), top, json)
@@ -292,6 +309,30 @@ def convert(
     commands.convert(data, output, to and str(to), quiet, reading)
 
 
+@app.command(
+    epilog=_examples(
+        "bitatoms pack big.csv.gz -o rows.zarr",
+        "bitatoms pack counts.parquet --binarize 0 -o rows.zarr",
+        "zcat big.csv.gz | bitatoms pack - -o rows.zarr",
+    )
+)
+@reads
+def pack(
+    source: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The store to make, .zarr.", rich_help_panel=_WRITING)],
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Pack a table into a store on disk, a block of rows at a time: it may be larger than memory.
+
+    fit and transform take such a store without reading it whole.
+    """
+    from . import stores
+
+    _end(stores.pack_table(source, output, quiet, json, reading))
+
+
 @app.command(epilog=_examples("bitatoms demo", "bitatoms demo genotypes --folder somewhere"))
 def demo(
     which: Annotated[Demo, typer.Argument(help="Which data to try it on.")] = Demo.baskets,
@@ -311,6 +352,23 @@ def _number_or_mdl(text: str) -> int | str:
         return int(text)
     except ValueError:
         raise typer.BadParameter(f"--atoms is {text!r}; give a number, or mdl") from None
+
+
+def _rows_or_word(text: str) -> int | str | None:
+    """The rows of a sample as a number, "auto", or None for all."""
+    if text in ("auto", "all"):
+        return text if text == "auto" else None
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"--sample-rows is {text!r}; give a number, all, or auto") from None
+
+
+def _end(stopped: str | None) -> None:
+    """Where Ctrl-C ended a command early, say what came of it."""
+    if stopped is not None:
+        fail(stopped)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _tell_warning(

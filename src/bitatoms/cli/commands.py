@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,20 +16,31 @@ from ..io.patterns import check_patterns, write_patterns
 from ..model import Model
 from ..parallel import Workers, count_threads
 from ..report import write_report
-from ..table import Names, Picture, Table
+from ..scale.memory import checked
+from ..scale.store import Store
+from ..table import Picture, Table
+from . import stores
 from .files import (
-    as_learned,
+    both,
+    called,
+    check_checkpoint,
     check_format,
     check_named,
     check_report,
     check_writable,
+    is_packed,
+    loaded,
     meaning,
+    packed_store,
     quoted,
     read_table,
+    read_telling,
     spelled,
+    title_of,
     write_table,
 )
 from .options import STANDARD
+from .stores import Running, show_store, write_codes
 from .telling import Progress, as_json, doing, in_words, note, say, say_json, shape_in_words, strongest
 
 
@@ -58,89 +70,141 @@ class Wanted(NamedTuple):
 
 
 def fit(
-    data: Path, output: Path | None, wanted: Wanted, how: dict[str, Any], top: int, quiet: bool, json: bool,
-    reading: dict[str, Any],
-) -> bool:  # fmt: skip
-    """Learn from a table; returns False when Ctrl-C ended it early."""
+    data: Path, output: Path | None, wanted: Wanted, how: dict[str, Any], running: Running, top: int, quiet: bool,
+    json: bool, reading: dict[str, Any],
+) -> str | None:  # fmt: skip
+    """Learn from a table; returns what there is to say when Ctrl-C ended it early."""
     wanted.check(output, data, json)
     if output is not None and output.suffix.lower() != ".npz":
         raise FileError(f"{output}: a model is an .npz file; give it that ending")
+    check_checkpoint(running.checkpoint, running.resume, data, output, *wanted)
     telling = not quiet and not json and STANDARD not in wanted
-    table = _read(data, reading, not telling)
+    table = _opened(data, reading, running, not telling)
+    if 0 in table.shape:
+        what = "rows" if len(table) == 0 else "columns"
+        raise ValueError(f"the table has no {what}: there is nothing to learn from")
+    if isinstance(table, Store):
+        stores.check_fit(table, data, how, running, wanted.codes, wanted.report)
     if telling:
-        say(f"{_title(data)}: {in_words(table)}")
-    model = _learn(table, telling, output is not None, how)
+        say(f"{title_of(data)}: {stores.in_words(table) if isinstance(table, Store) else in_words(table)}")
+    by_sample = stores.searched_rows(*table.shape, how) < len(table)
+    if running.checkpoint is not None and not by_sample and telling:
+        note(f"all {len(table)} rows are searched at once, so that there is nothing to keep in {running.checkpoint}")
+    goes_on = running.checkpoint is not None and by_sample
+    resumed = f"; the same command with --resume goes on from what {running.checkpoint} holds" if goes_on else ""
+    model = _learn(table, telling, output is not None or goes_on, how, running)
+    if model is None:
+        return f"interrupted; nothing was written{resumed}"
     written = [] if output is None else [output]
     if output is not None:
-        modelfile.save(model, output, {k: v for k, v in how.items() if k != "n_jobs"}, meaning(reading))
+        remembered = stores.as_packed(table) | meaning(reading) if isinstance(table, Store) else meaning(reading)
+        modelfile.save(model, output, how, remembered)
     whole = model.ended != "interrupted"
     if whole:
-        _write_more(model, table, wanted, _title(data), how["n_jobs"])
-        written += wanted.paths
+        try:
+            for path in _write_more(model, table, wanted, data, running, not telling, reading):
+                written.append(path)
+        except KeyboardInterrupt:
+            return f"interrupted; {f'only {_listed(written)} was written' if written else 'nothing was written'}"
     if json:
         say_json(as_json(model, top))
     elif telling:
         say(f"\n{model.summary()}")
         strongest(model, top, "\nThe strongest patterns (atoms):")
-        say(
-            f"\nWritten: {', '.join(map(str, written))}"
-            if written
-            else "\nNothing was written; -o model.npz keeps the model."
-        )
-        if output is not None and wanted.report is None and data != STANDARD and model.atoms.n_rows:
-            rest = {name: value for name, value in reading.items() if name not in (*meaning(reading), "tile")}
-            say(f"Next: bitatoms report {quoted(output)} {quoted(data)} -o report.html{spelled(rest)}")
-    return whole
+        say(f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model.")
+        if whole and output is not None and data != STANDARD and model.atoms.n_rows:
+            _say_next(data, output, wanted, isinstance(table, Store), reading)
+    if whole:
+        return None
+    kept = f"the best model so far is in {output}" if output else "nothing was written"
+    return f"interrupted; {kept}{', and nothing else was written' if output and wanted.paths else ''}{resumed}"
 
 
-def _learn(table: Table, telling: bool, keeps: bool, how: dict[str, Any]) -> Model:
-    """Search, with progress; Ctrl-C ends it with the best found so far."""
-    if 0 in table.shape:
-        what = "rows" if len(table) == 0 else "columns"
-        raise ValueError(f"the table has no {what}: there is nothing to learn from")
+def _say_next(data: Path, model: Path, wanted: Wanted, packed: bool, reading: dict[str, Any]) -> None:
+    """Say what a user may do next."""
+    rest = spelled({name: value for name, value in reading.items() if name not in (*meaning(reading), "tile")})
+    if packed and wanted.codes is None:
+        say(f"Next: bitatoms transform {quoted(model)} {quoted(data)} -o codes.zarr{rest}")
+    elif not packed and wanted.report is None:
+        say(f"Next: bitatoms report {quoted(model)} {quoted(data)} -o report.html{rest}")
+
+
+def _learn(table: Table | Store, telling: bool, keeps: bool, how: dict[str, Any], running: Running) -> Model | None:
+    """Search, with progress; Ctrl-C ends it with the best found so far, if any."""
+    result: Factorization | Counted | None
     try:
         with doing("Getting ready (on a new machine this compiles for some 25 seconds)", not telling) as status:
             progress = Progress(len(table), not telling, status, keeps)
-            result: Factorization | Counted = factorize(table.bits, callbacks=progress, **how)
-    except Interrupted as stopped:
-        if stopped.result is None:
-            raise KeyboardInterrupt from None
-        result = stopped.result
+            if isinstance(table, Store):
+                result = stores.learn(table, progress, how, running)
+            else:
+                own = {"n_jobs": running.jobs, "checkpoint": running.checkpoint, "resume": running.resume}
+                result = factorize(table.bits, callbacks=progress, **(own | how))
+    except KeyboardInterrupt as stopped:
+        result = stopped.result if isinstance(stopped, Interrupted) else None
+    if result is None:
+        return None
     if result.ended == "max_time" and telling:
         note("max_time= ended the search before it was done; more time may give a better model")
     tile = None if table.picture is None else Picture(table.picture.tile)
     return Model.from_factorization(result, columns=table.columns, picture=tile)
 
 
-def _write_more(model: Model, table: Table, wanted: Wanted, title: str, jobs: int) -> None:
-    """Write what was asked for beside the model."""
-    if wanted.codes is not None:
-        write_table(_codes(model, table, jobs), wanted.codes, None)
+def _write_more(
+    model: Model,
+    table: Table | Store,
+    wanted: Wanted,
+    data: Path,
+    running: Running,
+    quiet: bool,
+    reading: dict[str, Any],
+) -> Iterator[Path]:
+    """Write what was asked for beside the model, and say what is written."""
     if wanted.atoms is not None:
         write_table(_atoms(model), wanted.atoms, None)
+        yield wanted.atoms
     if wanted.patterns is not None:
         write_patterns(model, wanted.patterns)
+        yield wanted.patterns
+    if wanted.codes is not None:
+        if isinstance(table, Store):
+            write_codes(table, model, wanted.codes, None, running, quiet)
+        else:
+            write_table(_codes(model, table, running.jobs), wanted.codes, None)
+        yield wanted.codes
     if wanted.report is not None:
-        write_report(model, table, wanted.report, title=title, n_jobs=jobs)
+        with doing("Writing the report", quiet):
+            whole = read_table(data, reading) if isinstance(table, Store) else table
+            write_report(model, whole, wanted.report, title=title_of(data), n_jobs=running.jobs)
+        yield wanted.report
 
 
 def transform(
-    model: Path, data: Path, output: Path, to: str | None, jobs: int, quiet: bool, reading: dict[str, Any]
+    model: Path, data: Path, output: Path, to: str | None, running: Running, quiet: bool, reading: dict[str, Any]
 ) -> None:
     """Write the codes of a table; from one .h5ad file to another, add them to what is there."""
     adds = _is_h5ad(data, reading["format"]) and _is_h5ad(output, to)
     check_writable(output, read=(model,) if adds else (model, data))
-    learned, table = _both(model, data, reading, quiet)
-    codes = _codes(learned, table, jobs)
-    if adds:
-        from ..io.annotated import write_annotated
-
-        with beside(output) as made:
-            write_annotated(data, made, codes.bits, learned)
+    store = packed_store(data, reading)
+    codes: Table | Store
+    if store is not None:
+        learned = loaded(model).model
+        stores.check_columns(store, data, learned)
+        codes = write_codes(store, learned, output, to, running, quiet or output == STANDARD)
     else:
-        write_table(codes, output, to)
+        _refuse_limit(data, running)
+        learned, table = both(model, data, reading, quiet)
+        codes = _codes(learned, table, running.jobs)
+        if adds:
+            from ..io.annotated import write_annotated
+
+            with beside(output) as made:
+                write_annotated(data, made, codes.bits, learned)
+        else:
+            write_table(codes, output, to)
     if not quiet and output != STANDARD:
-        a_row = codes.bits.count() / max(1, len(codes))
+        used = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.pieces())
+        a_row = used / max(1, len(codes))
         say(f"{output}: which of {codes.shape[1]} atoms each of {len(codes)} rows uses, {a_row:.1f} on average")
 
 
@@ -151,12 +215,12 @@ def reconstruct(
     """Write a table as the model sees it, from the table itself or from codes."""
     check_writable(output, read=(model, data, codes))
     if data is not None:
-        learned, table = _both(model, data, reading, quiet)
+        learned, table = both(model, data, reading, quiet)
         rows, picture, held = table.rows, table.picture, _codes(learned, table, jobs).bits
     else:
         assert codes is not None
-        learned = _loaded(model).model
-        given = _read(codes, reading, quiet)
+        learned = loaded(model).model
+        given = read_telling(codes, reading, quiet)
         n_atoms = learned.atoms.n_rows
         if given.shape[1] != n_atoms:
             raise FileError(f"{codes}: codes of {given.shape[1]} columns, but the model has {n_atoms} atoms")
@@ -170,7 +234,10 @@ def reconstruct(
 def show(model: Path, wanted: Wanted, top: int, json: bool) -> None:
     """Say what a model has learned, and write its atoms and patterns."""
     wanted.check(None, model, json)
-    learned = _loaded(model).model
+    if is_packed(model):
+        show_store(Store(model), wanted.paths, json)
+        return
+    learned = loaded(model).model
     if wanted.atoms is not None:
         write_table(_atoms(learned), wanted.atoms, None)
     if wanted.patterns is not None:
@@ -194,9 +261,9 @@ def report(
     check_named(output, "a report")
     check_writable(output, read=(model, data))
     check_report(output)
-    learned, table = _both(model, data, reading, quiet)
+    learned, table = both(model, data, reading, quiet)
     with doing("Writing the report", quiet):
-        write_report(learned, table, output, title=title or _title(data), rows=tuple(rows), n_jobs=jobs)
+        write_report(learned, table, output, title=title or title_of(data), rows=tuple(rows), n_jobs=jobs)
     if not quiet:
         say(f"The report is in {output}; open it in a browser.")
 
@@ -206,49 +273,28 @@ def convert(data: Path, output: Path, to: str | None, quiet: bool, reading: dict
     check_writable(output)
     if output != STANDARD:
         format_of(output, to, writing=True)
-    table = _read(data, reading, quiet)
+    table = read_telling(data, reading, quiet)
     write_table(table, output, to)
     if not quiet and output != STANDARD:
         say(f"{output}: {shape_in_words(table)}")
 
 
-def _both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[Model, Table]:
-    """A model, and a table that is read, where nothing else is said, as the one it was learned from."""
-    model, _, remembered = _loaded(path)
-    added = as_learned(data, reading, remembered)
-    if added and not quiet:
-        note(f"{_title(data)} is read as the data of the model were:{spelled(added)}")
-    table = _read(data, reading | added, quiet)
-    if model.columns is not None and table.columns is not None and table.columns != model.columns:
-        table = _in_order(model.columns, table, data, quiet)
-    try:
-        model.check(table)
-    except ValueError as error:
-        raise FileError(f"{_title(data)}: {error}") from error
-    return model, table
+def _opened(data: Path, reading: dict[str, Any], running: Running, quiet: bool) -> Table | Store:
+    """A packed store as it is, all else read."""
+    store = packed_store(data, reading)
+    if store is None:
+        _refuse_limit(data, running)
+    return read_telling(data, reading, quiet) if store is None else store
 
 
-def _loaded(path: Path) -> modelfile.Loaded:
-    """What a model file holds."""
-    if path == STANDARD:
-        raise FileError("standard input: a model cannot come through it; name the file")
-    return modelfile.load(path)
-
-
-def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:
-    """The table with its columns in this order, if they are the same; else as it is."""
-    place = {name: number for number, name in enumerate(table.columns or ())}
-    if len(columns) != len(place) or any(name not in place for name in columns):
-        return table
-    if not quiet:
-        note(f"the columns of {_title(data)} are in another order than those of the model, and are put into its order")
-    return Table(table.bits.T[[place[name] for name in columns]].T, table.rows, columns)
-
-
-def _read(data: Path, reading: dict[str, Any], quiet: bool) -> Table:
-    """The table of a file; that of a large one takes a while."""
-    with doing(f"Reading {_title(data)}", quiet):
-        return read_table(data, reading)
+def _refuse_limit(data: Path, running: Running) -> None:
+    """Refuse a limit of memory for what is read whole."""
+    if running.max_memory is not None:
+        checked(running.max_memory)
+        raise FileError(
+            f"{called(data)}: max_memory= is for packed stores, and this is read whole; "
+            f"bitatoms pack {quoted(data)} -o rows.zarr makes one of it"
+        )
 
 
 def _codes(model: Model, table: Table, jobs: int) -> Table:
@@ -267,6 +313,5 @@ def _is_h5ad(path: Path, format: str | None) -> bool:
     return path != STANDARD and FORMATS["h5ad"].endings[0] in (path.suffix.lower(), f".{format}")
 
 
-def _title(data: Path) -> str:
-    """What a table is called."""
-    return "standard input" if data == STANDARD else data.name
+def _listed(paths: list[Path]) -> str:
+    return ", ".join(map(str, paths))

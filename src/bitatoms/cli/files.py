@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
@@ -11,12 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..io import modelfile
+from ..io.beside import is_store
 from ..io.errors import FileError
 from ..io.formats import FORMATS, format_of
-from ..io.modelfile import MEANING
-from ..io.tables import read, write
-from ..table import Picture, Table
+from ..io.packed import KEY, KIND
+from ..io.stream import Options
+from ..io.tables import PassingBy, opened, read, write
+from ..model import Model
+from ..scale.store import Store
+from ..table import Names, Picture, Table, fitting_picture
 from .options import STANDARD
+from .telling import doing, note
 
 _REMEMBERED_FOR = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # other formats have no use for these
 _NOT_ONE_FILE = ("bed", "zarr")  # several files, or a folder: these have no place in a stream
@@ -27,13 +34,8 @@ def read_table(path: Path, reading: dict[str, Any]) -> Table:
     tile = reading["tile"]
     how = {name: value for name, value in reading.items() if name != "tile"}
     how["without"] = how["without"] or ()
-    with _spooled(path, how["format"]) as file:
-        try:
-            table = read(file, **how)
-        except FileError as error:
-            if file == path:
-                raise
-            raise FileError(str(error).replace(str(file), called(path), 1)) from error
+    with spooled(path, how["format"]) as file, said_of(path, file):
+        table = read(file, **how)
     return table if tile is None else Table(table.bits, table.rows, table.columns, Picture(tile))
 
 
@@ -44,7 +46,7 @@ def called(path: Path) -> str:
 
 def meaning(reading: dict[str, Any]) -> dict[str, Any]:
     """The options that a model remembers, for data to come are to be read as those it was learned from."""
-    return {name: reading[name] for name in MEANING if reading[name] not in (None, "refuse")}
+    return {name: reading[name] for name in modelfile.MEANING if reading[name] not in (None, "refuse")}
 
 
 def as_learned(path: Path, reading: dict[str, Any], remembered: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +81,18 @@ def spelled(reading: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _spooled(path: Path, format: str | None) -> Iterator[Path]:
+def said_of(path: Path, file: Path) -> Iterator[None]:
+    """What is wrong with the copy of a file is said of the file itself."""
+    try:
+        yield
+    except FileError as error:
+        if file == path:
+            raise
+        raise FileError(str(error).replace(str(file), called(path), 1)) from error
+
+
+@contextmanager
+def spooled(path: Path, format: str | None) -> Iterator[Path]:
     """The file itself; of the standard input, or a pipe, a copy in a file, for readers may have to go back in it."""
     if path != STANDARD and not path.is_fifo():
         yield path
@@ -129,6 +142,23 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
                 raise FileError(f"{path}: there is a folder of that name; choose another name")
 
 
+def check_checkpoint(folder: Path | None, resume: bool, *others: Path | None) -> None:
+    """Before long work: refuse a checkpoint that is no folder of its own, and one to go on from that is not named."""
+    if folder is None:
+        if resume:
+            raise FileError("resume=True goes on from a checkpoint; say where it is, checkpoint=folder")
+        return
+    check_named(folder, "a checkpoint")
+    if any(other is not None and other != STANDARD and other.resolve() == folder.resolve() for other in others):
+        raise FileError(f"{folder}: this is read, or written, by the same command; choose another name")
+    if not folder.parent.is_dir():
+        raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first")
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"{folder}: is a file, and a checkpoint is a folder; choose another name")
+    if is_store(folder):
+        raise FileError(f"{folder}: this is a Zarr store, and a checkpoint is a folder of its own; choose another name")
+
+
 def check_named(path: Path | None, what: str) -> None:
     """Refuse the standard output for what is no table."""
     if path == STANDARD:
@@ -146,3 +176,83 @@ def check_format(*paths: Path | None) -> None:
     for path in paths:
         if path is not None and path != STANDARD:
             format_of(path, writing=True)
+
+
+def is_packed(path: Path, format: str | None = None) -> bool:
+    """Whether a path stands for a packed store; all else is read."""
+    if path == STANDARD or format not in (None, "zarr") or not is_store(path):
+        return False
+    try:
+        about = json.loads((path / "zarr.json").read_bytes())["attributes"][KEY]
+    except (OSError, ValueError, LookupError, TypeError):  # the reader says what is wrong with it
+        return False
+    return isinstance(about, dict) and about.get("format") == KIND
+
+
+def packed_store(path: Path, reading: dict[str, Any]) -> Store | None:
+    """The packed store that a path stands for, None for all else."""
+    if not is_packed(path, reading["format"]):
+        return None
+    store = Store(path)
+    _check_options(path, reading)
+    if reading["tile"] is not None:
+        store.picture = fitting_picture(Picture(reading["tile"]), store.shape)
+    return store
+
+
+def _check_options(path: Path, reading: dict[str, Any]) -> None:
+    """Refuse options of reading that a packed store has no use for."""
+    how = {name: value for name, value in reading.items() if name not in ("format", "tile")}
+    threshold, without = how["binarize"], how["without"] or ()
+    if without:
+        raise FileError(f"{path}: columns are left out when a store is packed, by bitatoms pack; leave without= out")
+    if threshold is not None and not 0 <= threshold < 1:
+        raise FileError(f"{path}: a packed store has only ones and zeros; leave binarize= out")
+    opened(PassingBy(path, "zarr", str(path)), Options(**how | {"without": ()}))
+
+
+def both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[Model, Table]:
+    """A model, and a table that is read, where nothing else is said, as the one it was learned from."""
+    model, _, remembered = loaded(path)
+    packed = is_packed(data, reading["format"])  # what its cells mean was said when they were packed
+    added = {} if packed else as_learned(data, reading, remembered)
+    if added and not quiet:
+        note(f"{title_of(data)} is read as the data of the model were:{spelled(added)}")
+    table = read_telling(data, reading | added, quiet)
+    if model.columns is not None and table.columns is not None and table.columns != model.columns:
+        table = _in_order(model.columns, table, data, quiet)
+    try:
+        model.check(table)
+    except ValueError as error:
+        raise FileError(f"{title_of(data)}: {error}") from error
+    return model, table
+
+
+def loaded(path: Path) -> modelfile.Loaded:
+    """What a model file holds."""
+    if path == STANDARD:
+        raise FileError("standard input: a model cannot come through it; name the file")
+    return modelfile.load(path)
+
+
+def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:
+    """The table with its columns in this order, if they are the same; else as it is."""
+    place = {name: number for number, name in enumerate(table.columns or ())}
+    if len(columns) != len(place) or any(name not in place for name in columns):
+        return table
+    if not quiet:
+        note(
+            f"the columns of {title_of(data)} are in another order than those of the model, and are put into its order"
+        )
+    return Table(table.bits.T[[place[name] for name in columns]].T, table.rows, columns)
+
+
+def read_telling(data: Path, reading: dict[str, Any], quiet: bool) -> Table:
+    """The table of a file; that of a large one takes a while."""
+    with doing(f"Reading {title_of(data)}", quiet):
+        return read_table(data, reading)
+
+
+def title_of(data: Path) -> str:
+    """What a table is called."""
+    return "standard input" if data == STANDARD else data.name

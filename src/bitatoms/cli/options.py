@@ -52,6 +52,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Say it in JSON, for machin
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all processors.", rich_help_panel=TELLING)]
 
 
+def max_memory(panel: str) -> Any:
+    """The option that bounds the memory of work on a packed store."""
+    return typer.Option(
+        "--max-memory",
+        metavar="SIZE",
+        help="The memory that work on a packed store may take, as in 500MB or 2GiB.",
+        show_default="512MiB",
+        rich_help_panel=panel,
+    )
+
+
 def _option(*names: str, help: str, **more: Any) -> Any:
     """An option of reading."""
     return typer.Option(*names, help=help, show_default=False, rich_help_panel=_READING, **more)

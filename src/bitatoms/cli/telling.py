@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ..table import Table
 
 _OPTIONS = (
-    "algebra binarize blocks duplicates format header layer max_iter max_time missing n_components objective row_names "
-    "without search separator max_components n_jobs random_state"
+    "algebra binarize blocks checkpoint duplicates format header layer max_iter max_memory max_time missing tile "
+    "n_components objective resume row_names sample_rows without search separator max_components n_jobs random_state"
 )
 _SPELLED = {"n_components": "atoms", "max_components": "max-atoms", "n_jobs": "jobs", "random_state": "seed"}
 _ALONE = r"(?<![\w./\\'\"-])"  # not part of the name of a file, or of a column, which stands in quotes
@@ -47,6 +47,7 @@ def in_options(message: str) -> str:
         name, value = found.group("name"), (found.groupdict().get("value") or "").strip("\"'")
         if value.startswith("("):
             value = "x".join(re.findall(r"\d+", value))
+        value = "" if value == "True" else value
         return f"--{_SPELLED.get(name, name).replace('_', '-')} {shlex.quote(value) if value else ''}".rstrip()
 
     return _NAME.sub(spelled, _REMEDY.sub(spelled, message))
@@ -72,26 +73,59 @@ def doing(what: str, quiet: bool) -> Iterator[Status | None]:
         yield status
 
 
-class Progress:
-    """How a search gets on: a line that changes, or where there is no terminal, one now and then."""
+class Line:
+    """How long work gets on: a line that changes, or where there is no terminal, one now and then."""
 
-    def __init__(self, n_rows: int, quiet: bool, status: Status | None, keeps: bool) -> None:
-        self.n_rows = max(1, n_rows)
+    def __init__(self, quiet: bool, status: Status | None, what: str = "", n_rows: int = 0) -> None:
         self.quiet = quiet
+        self.n_rows = n_rows  # 0: not known
         self.started = self.told = time.monotonic()
         self._status = status
-        self._hint = "  [dim](Ctrl-C keeps it)[/dim]" if keeps else ""
+        self._what = what
+
+    def rows(self, done: int) -> None:
+        """So many rows are gone through."""
+        far = f"{done} of {self.n_rows}" if self.n_rows else f"{done}"
+        self.tell(f"{self._what}: {far} rows, {self.seconds}")
+
+    @property
+    def seconds(self) -> str:
+        """For how long it has gone on."""
+        return f"{time.monotonic() - self.started:.0f} s"
+
+    def tell(self, told: str, hint: str = "") -> None:
+        """Say this, if it is time."""
+        if self._status is not None:
+            self._status.update(Text.assemble(told, (hint, "dim")))
+        elif not self.quiet and time.monotonic() - self.told > _EVERY:
+            self.told = time.monotonic()
+            err.print(Text(told))
+
+
+class Progress(Line):
+    """How a search gets on. The bits of a sample and those of all rows are never said together."""
+
+    def __init__(self, n_rows: int, quiet: bool, status: Status | None, keeps: bool) -> None:
+        super().__init__(quiet, status, n_rows=n_rows)
+        self._hint = "  (Ctrl-C keeps it)" if keeps else ""
+        self._figures = ""  # of the last pass over all rows
 
     def __call__(self, row: Round) -> None:
-        """One more round of the search."""
-        now = time.monotonic()
+        """One more round of the search, or pass over all rows."""
         atoms = "1 atom" if row.atoms == 1 else f"{row.atoms} atoms"
-        told = f"{atoms} ({row.algebra.upper()}), {row.bits / self.n_rows:.2f} bits a row, {now - self.started:.0f} s"
-        if self._status is not None:
-            self._status.update(f"Learning: {told}{self._hint}")
-        elif not self.quiet and now - self.told > _EVERY:
-            self.told = now
-            err.print(f"Learning: {told}")
+        figures = f"{atoms} ({row.algebra.upper()}), {row.bits / max(1, row.rows):.2f} bits a row"
+        what = "Learning"
+        if row.rows < self.n_rows:
+            what = f"Searching {row.rows} of {self.n_rows} rows"
+        elif row.move.startswith("pass "):
+            what = row.move.capitalize()
+            self._figures = f"; after {row.move.partition(' over')[0]}: {figures}"
+        self.tell(f"{what}: {figures}, {self.seconds}", self._hint)
+
+    def rows(self, done: int) -> None:
+        """A pass over all rows has come so far."""
+        far = f"{done / self.n_rows:.0%} of {self.n_rows} rows"
+        self.tell(f"Going through all rows: {far}{self._figures}, {self.seconds}", self._hint)
 
 
 def say(text: str, style: str = "") -> None:
@@ -101,16 +135,24 @@ def say(text: str, style: str = "") -> None:
 
 def in_words(table: Table) -> str:
     """How a table was understood, so that a wrong guess is seen."""
-    names = [what for what, there in (("rows", table.rows), ("columns", table.columns)) if there]
-    named = f"{' and '.join(names)} have names" if names else "without names"
-    return f"{shape_in_words(table)}, {named}"
+    return f"{shape_in_words(table)}, {names_in_words(table.rows, table.columns)}"
 
 
 def shape_in_words(table: Table) -> str:
+    """How large a table is, and how full."""
+    return f"{size_in_words(table.shape)}, {table.bits.density:.2%} ones"
+
+
+def size_in_words(shape: tuple[int, int]) -> str:
     """How large a table is."""
-    rows = "1 row" if len(table) == 1 else f"{len(table)} rows"
-    columns = "1 column" if table.shape[1] == 1 else f"{table.shape[1]} columns"
-    return f"{rows} of {columns}, {table.bits.density:.2%} ones"
+    rows = "1 row" if shape[0] == 1 else f"{shape[0]} rows"
+    return f"{rows} of {'1 column' if shape[1] == 1 else f'{shape[1]} columns'}"
+
+
+def names_in_words(rows: object, columns: object) -> str:
+    """Whether the rows and the columns of a table have names."""
+    names = [what for what, there in (("rows", rows), ("columns", columns)) if there]
+    return f"{' and '.join(names)} have names" if names else "without names"
 
 
 def say_json(value: Any) -> None:

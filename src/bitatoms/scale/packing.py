@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ def pack(
     layer: str | None = None,
     blocks: tuple[int, int] | None = None,
     without: Sequence[str] = (),
+    callback: Callable[[int], object] | None = None,
 ) -> Store:
     """Pack a table of 0 and 1 into a store on disk, a block of rows at a time, so that it may be larger than memory.
 
@@ -47,6 +48,8 @@ def pack(
         The store to make, mostly with the ending .zarr; there whole, or not at all.
     format, binarize, missing, duplicates, header, row_names, separator, layer, blocks, without
         How to read the source, as in `bitatoms.read`.
+    callback : callable, optional
+        Called with the number of rows that are packed, again and again.
 
     Returns
     -------
@@ -92,6 +95,8 @@ def pack(
         for rows in stream.blocks:
             for some in _cut(rows):
                 store.append(some)
+                if callback is not None:
+                    callback(store.n_rows)
     return Store(path)
 
 

@@ -53,6 +53,16 @@ def _is_path_of_store(X: Any) -> bool:
     return isinstance(X, (str, os.PathLike)) and is_store(Path(X))
 
 
+def _make(folder: Path) -> None:
+    """Make a folder for a checkpoint, where there is none."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"{folder}: this is a file, and a checkpoint is a folder; choose another name")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
 @contextmanager
 def opened(
     X: Any, binarize: float | None, workers: Workers, max_memory: int | None, scratch: str | os.PathLike[str] | None
@@ -65,10 +75,7 @@ def opened(
         yield Place(dask.rows_of(X, binarize), dask.columns_of(X))
         return
     if scratch is not None:
-        try:
-            Path(scratch).mkdir(exist_ok=True)
-        except OSError as error:
-            raise unwritable(Path(scratch), error) from error
+        _make(Path(scratch))
     with closing(StoreRows(store, workers, max_memory, scratch)) as rows:
         picture = None if store.picture is None else Picture(store.picture.tile)
         yield Place(rows, store.columns, picture)

@@ -138,7 +138,8 @@ class Store:
 
     def memory(self, max_memory: int | None, workers: Workers) -> Memory:
         """What so much memory leaves for work on this store."""
-        return Memory(checked(max_memory), self.n_features, workers.n_threads, self._packed.read_bytes)
+        read = min(self._packed.read_bytes, self.n_rows * -(-self.n_features // 8))
+        return Memory(checked(max_memory), self.n_features, workers.n_threads, read)
 
     def __len__(self) -> int:
         return self.n_rows
