@@ -25,8 +25,10 @@ import numba
 import numpy as np
 from ablation import ablation
 from curve import curve
+from large import large
 from llvmlite.binding import get_host_cpu_name
 from methods import FORCED, METHODS, asked
+from online import online
 from quality import quality
 from sets import EINSTEIN, MNIST, PLANTED, main_sets, planted_set
 from tables import Row, Table, best_of, show
@@ -38,6 +40,7 @@ from bitatoms.algorithms.atoms import fit_each, update_each
 from bitatoms.algorithms.block import Block
 from bitatoms.algorithms.coding import code, coding_rule
 from bitatoms.parallel import Workers
+from cluster import cluster
 
 GREEDY, BMP = coding_rule("greedy", "xor"), coding_rule("bmp", "xor")
 STEEP = 2.2  # a doubling that costs more is flagged
@@ -284,6 +287,9 @@ PARTS = {
     "scaling": scaling,
     "threads": threads,
     "startup": startup,
+    "large": large,
+    "cluster": cluster,
+    "online": online,
 }
 
 
@@ -294,7 +300,8 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(PARTS), help="parts to run, with commas (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, help="starts of each model (default: %(default)s)")
     parser.add_argument("--sets", help="data sets of quality, ablation and curve, with commas (default: all there are)")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows for the threads (default: %(default)s)")
+    rows = "rows for threads, large and cluster (default: %(default)s)"
+    parser.add_argument("--rows", type=int, default=1_000_000, help=rows)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the same figures there as well")
     options = parser.parse_args()
     parts = options.only.split(",")

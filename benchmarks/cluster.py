@@ -21,8 +21,9 @@ import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.algorithms.coding import coding_rule
 from bitatoms.algorithms.evidence import AllRows, Order
+from bitatoms.algorithms.passes import Taken
 from bitatoms.algorithms.rows import RowsInMemory, joined
-from bitatoms.algorithms.sampling import Taken, learn
+from bitatoms.algorithms.sampling import learn
 from bitatoms.parallel import Workers
 from bitatoms.scale import dask as on_dask
 

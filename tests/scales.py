@@ -6,7 +6,8 @@ import numpy as np
 
 from bitatoms import factorize
 from bitatoms.algorithms.evidence import AllRows
-from bitatoms.algorithms.sampling import NOTHING_KEPT, Taken, learn
+from bitatoms.algorithms.passes import NOTHING_KEPT, Taken
+from bitatoms.algorithms.sampling import learn
 from bitatoms.algorithms.settings import Settings, generator, settle
 from bitatoms.parallel import Workers
 

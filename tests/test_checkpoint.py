@@ -17,9 +17,9 @@ import bitatoms as ba
 from bitatoms.algorithms.block import lanes_of
 from bitatoms.algorithms.coding import CODERS
 from bitatoms.algorithms.evidence import Counts, Order, Partial
+from bitatoms.algorithms.passes import State
 from bitatoms.algorithms.result import Round
 from bitatoms.algorithms.rows import RowsInMemory
-from bitatoms.algorithms.sampling import State
 from bitatoms.bits import BitMatrix
 from bitatoms.io import checkpoint as checkpoints
 from bitatoms.io.checkpoint import Checkpoint

@@ -14,8 +14,9 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.algorithms.evidence import Counts, Order, work
+from bitatoms.algorithms.passes import NOTHING_KEPT
 from bitatoms.algorithms.rows import RowsInMemory, joined
-from bitatoms.algorithms.sampling import NOTHING_KEPT, learn
+from bitatoms.algorithms.sampling import learn
 from bitatoms.algorithms.settings import generator
 from bitatoms.model import Model
 from bitatoms.parallel import Workers

@@ -15,8 +15,9 @@ import scipy.sparse as sp
 import zarr
 
 import bitatoms as ba
+from bitatoms.algorithms.passes import Taken
 from bitatoms.algorithms.rows import RowsInMemory, joined
-from bitatoms.algorithms.sampling import Taken, learn
+from bitatoms.algorithms.sampling import learn
 from bitatoms.algorithms.settings import generator
 from bitatoms.io.store import StoreWriter
 from bitatoms.io.stream import Rows

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import door
 from .algorithms.block import Block
 from .algorithms.evidence import AllRows
+from .algorithms.passes import Taken
 from .algorithms.result import Counted, Factorization, Interrupted
 from .algorithms.rows import RowsInMemory
-from .algorithms.sampling import Taken
 from .algorithms.settings import SETTLED, Settings, settle
 from .bits import BitMatrix
 from .factorization import factorize, learn_from

@@ -16,10 +16,11 @@ import numpy as np
 from .algorithms.block import Block
 from .algorithms.evidence import AllRows
 from .algorithms.learning import logger
+from .algorithms.passes import Taken
 from .algorithms.proximus import partition
 from .algorithms.result import Factorization, Learned
 from .algorithms.rows import RowsInMemory, joined
-from .algorithms.sampling import Taken, learn
+from .algorithms.sampling import learn
 from .algorithms.settings import Settings, generator, one_of, settle
 from .bits import BitMatrix
 from .io.checkpoint import Checkpoint

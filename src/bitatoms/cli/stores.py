@@ -9,8 +9,9 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..algorithms.passes import Taken
 from ..algorithms.result import Counted, Factorization
-from ..algorithms.sampling import Taken, auto_sample
+from ..algorithms.sampling import auto_sample
 from ..algorithms.settings import SETTLED, settle
 from ..bits import BitMatrix
 from ..factorization import factorize, learn_from

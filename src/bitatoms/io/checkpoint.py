@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..algorithms.learning import logger
-from ..algorithms.sampling import State
+from ..algorithms.passes import State
 from .archive import KEY, Archive, archive, as_bytes, description
 from .beside import beside, unwritable
 from .errors import FileError

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..algorithms.block import lanes_of
 from ..algorithms.coding import CODERS
 from ..algorithms.evidence import Counts, Order, Partial
+from ..algorithms.passes import State
 from ..algorithms.result import Round
-from ..algorithms.sampling import State
 from ..bits import BitMatrix
 from ..kernels.tables import MOST_PRICE, Prices, Rule, covering
 from .archive import Archive
