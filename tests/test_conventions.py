@@ -89,7 +89,8 @@ def test_parameters_and_defaults_are_those_of_the_function():
             if name not in but
         }
 
-    assert parameters(BinaryDictionaryLearning, ()) == parameters(factorize, ("X",))
+    own = ("max_memory", "forget")  # of stores and streams, which the function does not take
+    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X",))
 
 
 def test_nothing_is_done_with_parameters_before_fit():
@@ -604,3 +605,40 @@ def test_each_parameter_is_described_where_scikit_learn_users_look():
     described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
     for name in BinaryDictionaryLearning().get_params():
         assert f"    {name} : " in described
+
+
+def test_batches_are_learned_from_one_after_the_other():
+    X = planted(1500, 40, 4, code_density=0.4, noise=0.02, random_state=0)
+    model = BinaryDictionaryLearning(4, random_state=0)
+    for start in range(0, 1500, 500):
+        assert model.partial_fit(X.X[start : start + 500]) is model
+        assert model.as_model().n_samples == start + 500
+    assert {tuple(atom) for atom in model.components_} == {tuple(atom) for atom in X.atoms}
+    assert model.n_features_in_ == 40
+    again = pickle.loads(pickle.dumps(model))
+    for one in (model, again):
+        one.partial_fit(X.X[:300])
+    np.testing.assert_array_equal(model.components_, again.components_)
+    with pytest.raises(ValueError, match="X has 39 features"):
+        model.partial_fit(X.X[:, :39])
+    assert model.as_model().n_samples == 1800
+
+
+def test_fit_begins_anew_after_batches_and_batches_after_fit():
+    X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
+    model, other = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
+    model.partial_fit(X[:300]).fit(X)
+    np.testing.assert_array_equal(model.components_, other.fit(X).components_)
+    model.partial_fit(X[:300])
+    assert model.as_model().n_samples == 300
+    np.testing.assert_array_equal(
+        model.components_, BinaryDictionaryLearning(4, random_state=0).partial_fit(X[:300]).components_
+    )
+
+
+def test_the_paper_search_takes_no_batches_and_says_why():
+    model = BinaryDictionaryLearning(4, search="paper")
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        model.partial_fit([[1, 0]])
+    assert 'search="paper" needs all rows at once' in str(caught.value.__cause__)

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import door
 from .algorithms.block import Block
 from .algorithms.evidence import AllRows
+from .algorithms.online import Online
 from .algorithms.passes import Taken
 from .algorithms.result import Counted, Factorization, Interrupted
 from .algorithms.rows import RowsInMemory
-from .algorithms.settings import SETTLED, Settings, settle
+from .algorithms.settings import SETTLED, Settings, generator, settle
 from .bits import BitMatrix
 from .factorization import factorize, learn_from
 from .io import modelfile
@@ -44,6 +46,13 @@ def _with_parameters_of(function: Any) -> Any:
     return decorate
 
 
+def _takes_batches(estimator: BinaryDictionaryLearning) -> bool:
+    """Whether there is partial_fit; where there is not, why."""
+    if estimator.search == "paper":
+        raise AttributeError('search="paper" needs all rows at once; learn from batches with search="fast"')
+    return True
+
+
 @_with_parameters_of(factorize)
 class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Binary matrix factorization by dictionary learning: the few binary patterns (atoms) that explain a table.
@@ -54,6 +63,9 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     max_memory : int, str or None, default=None
         Bytes that rows, codes and counts of a packed store may take together (also "500 MB", "2 GiB"); None is 512 MiB.
         It does not change what is found.
+    forget : float, default=0.0
+        The share of their weight that the rows so far lose with every row that ``partial_fit`` takes in: 1e-4 remembers
+        about the last 10 000; 0 forgets nothing.
 
     Attributes
     ----------
@@ -113,6 +125,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         max_memory: int | str | None = None,
+        forget: float = 0.0,
         n_jobs: int | None = None,
         verbose: int = 0,
         callbacks: Any = None,
@@ -140,6 +153,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.checkpoint = checkpoint
         self.resume = resume
         self.max_memory = max_memory
+        self.forget = forget
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.callbacks = callbacks
@@ -158,13 +172,43 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             with places.opened(X, self.binarize, self._workers(), checked(self.max_memory), self.checkpoint) as place:
                 return self._fit_rows(*place)
         self._forget_all()
-        data = self._table(X, reset=True)
-        picture = None if not isinstance(X, Table) or X.picture is None else Picture(X.picture.tile)
-        return self._learn(RowsInMemory(data, self._workers()), picture)
+        settings, data = self._settings(), self._table(X, reset=True)
+        return self._learn(RowsInMemory(data, self._workers()), settings, _tile_of(X))
+
+    @available_if(_takes_batches)
+    def partial_fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
+        """Learn from one more batch of samples, of shape (n_samples, n_features); y is not looked at.
+
+        The samples themselves are not kept: of what is past there are counts, which fade by ``forget``, and a sample of
+        at most 4096 rows. The first batch is learned as ``fit`` would, or from atoms given as ``init`` by one step:
+        code, count, update. The result depends on the batches and their order (see docs/scale.md). The first call, and
+        one after ``fit`` or ``load``, begins a new stream, with the parameters of then. Interrupted, nothing of the
+        batch is learned.
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> X = ba.datasets.planted(2000, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
+        >>> model = ba.BinaryDictionaryLearning(4, random_state=0)
+        >>> for start in range(0, 2000, 500):
+        ...     model = model.partial_fit(X[start : start + 500])
+        >>> model.components_.shape, model.as_model().n_samples
+        ((4, 40), 2000)
+        """
+        online: Online | None = getattr(self, "_online", None)
+        if online is None:
+            self._forget_all()
+        data = self._table(X, reset=online is None)
+        if online is None:
+            online = Online(self._settings(), self.forget, generator(self.random_state))
+        online.take_in(data, self._workers())
+        self._online = online
+        self._keep(self._learned(online.as_result(), _tile_of(X)))
+        return self
 
     def _forget_all(self) -> None:
         """A fit that fails leaves no half of a model."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_online"]:
             delattr(self, name)
 
     def _fit_rows(
@@ -174,13 +218,13 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._forget_all()
         _refuse_nothing((rows.n_rows, rows.n_features))
         self._check_columns(Table(BitMatrix.zeros(0, rows.n_features), columns=columns), reset=True)
-        return self._learn(rows, picture)
+        return self._learn(rows, self._settings(), picture)
 
-    def _learn(self, rows: AllRows, picture: Picture | None) -> BinaryDictionaryLearning:
+    def _learn(self, rows: AllRows, settings: Settings, picture: Picture | None) -> BinaryDictionaryLearning:
         """Search, and keep what is found."""
-        own = self._settings(), self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
+        own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
         try:
-            learned = learn_from(rows, *own)
+            learned = learn_from(rows, settings, *own)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._keep(self._learned(interrupted.result, picture))
@@ -368,6 +412,11 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _tile_of(X: Any) -> Picture | None:
+    """The picture that each row of a table is, if it is one."""
+    return None if not isinstance(X, Table) or X.picture is None else Picture(X.picture.tile)
 
 
 def _refuse_nothing(shape: tuple[int, int]) -> None:

@@ -77,9 +77,9 @@ class Counts:
         """The votes on the atoms first..last."""
         return self.free[first:last], self.bad[first:last]
 
-    def codelength(self, order: Order) -> Codelength:
-        """Bits that describe the rows, of which these are the counts, by what was ordered."""
-        weights = order.atoms.row_weights(), order.bias.count()
+    def codelength(self, atoms: BitMatrix, bias: BitMatrix) -> Codelength:
+        """Bits that describe the rows, of which these are the counts, by the atoms they are coded with."""
+        weights = atoms.row_weights(), bias.count()
         return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights)
 
 

@@ -145,7 +145,7 @@ class Passes:
 
     def _settle(self, number: int, order: Order, counts: Counts) -> None:
         """Compare a pass with the best so far, and say what comes next."""
-        length = counts.codelength(order)
+        length = counts.codelength(order.atoms, order.bias)
         cost = self._cost(order, counts)
         flips, flipped = self._flips(order, counts)
         change = Change(codes=counts.codes_changed, atoms=flipped)
@@ -177,7 +177,7 @@ class Passes:
 
     def _cost(self, order: Order, counts: Counts) -> int:
         """What is made small."""
-        return counts.codelength(order).total if self.aim.by_codelength else int(counts.wrong.sum())
+        return counts.codelength(order.atoms, order.bias).total if self.aim.by_codelength else int(counts.wrong.sum())
 
     def _flips(self, order: Order, counts: Counts) -> tuple[NDArray[np.uint64], int]:
         """The bits of the atoms that the rows outvote."""
@@ -186,7 +186,7 @@ class Passes:
 
     def _next_order(self, order: Order, counts: Counts, flips: NDArray[np.uint64]) -> Order:
         """Better atoms, without those that do not pay, and rows coded on from what they have."""
-        saved = self._savings(order, counts, self.aim)
+        saved = savings(order.atoms, counts, self.aim)
         gone = np.argsort(saved, kind="stable")[: max(0, len(saved) - self.settings.plan.fewest)]
         kept = np.setdiff1d(np.arange(len(saved)), gone[saved[gone] <= 0])
         atoms = BitMatrix.trusted((order.atoms.words ^ flips)[kept], order.atoms.n_cols)
@@ -194,36 +194,46 @@ class Passes:
         coder = "exact" if _codes_exactly(self.settings, atoms) else "mdl"
         return Order(atoms, order.bias, coder, rule, kept)
 
-    @staticmethod
-    def _savings(order: Order, counts: Counts, aim: Aim) -> NDArray[np.int64]:
-        """How much dearer it would be without each atom."""
-        return savings_from_counts(counts.n_rows, order.atoms.words, counts.wrong, counts.uses, counts.votes, aim)
-
     def taken(self, ended: str | None = None) -> Taken:
-        """The best pass as a result, its atoms in order of the bits they save; those of no use are left out."""
+        """The best pass as a result."""
         order, counts = self.state.orders[self.state.best - 1], self.state.counts
         assert counts is not None
-        saved = self._savings(order, counts, Aim(True, self.state.algebra))
-        places = np.argsort(-saved, kind="stable")
-        places = places[(counts.uses[places] > 0) & (order.atoms.row_weights()[places] > 0)]
-        atoms = order.atoms[places]
-        length = replace(counts, uses=counts.uses[places]).codelength(replace(order, atoms=atoms))
-        result = Counted(
-            atoms=atoms,
-            bias=order.bias.to_dense()[0],
-            algebra=self.state.algebra,
-            codelength=length,
-            history=self.state.history,
-            wrong=counts.wrong,
-            ended=ended or self.watch.cut_by or self.state.ended,
-            coder=self.settings.coder_after,
-            objective="codelength" if self.settings.by_codelength else "errors",
-            codelengths={self.state.algebra: length.total},
-            bits_without=int(string_bits(counts.n_rows, counts.ones).sum()),
-            saved=saved[places],
-            ones=counts.ones,
-            missed=counts.missed,
-            n_samples=counts.n_rows,
-            uses=counts.uses[places],
-        )
+        result, places = counted(order.atoms, order.bias, counts, self.state.algebra, self.settings)
+        ended = ended or self.watch.cut_by or self.state.ended
+        result = replace(result, history=self.state.history, ended=ended)
         return Taken(result, order, places, self.codes.get(self.state.best))
+
+
+def counted(
+    atoms: BitMatrix, bias: BitMatrix, counts: Counts, algebra: str, settings: Settings
+) -> tuple[Counted, NDArray[np.intp]]:
+    """What was learned, from counts of the rows: atoms in order of the bits they save, those of no use left out; and
+    the places they had."""
+    saved = savings(atoms, counts, Aim(True, algebra))
+    places = np.argsort(-saved, kind="stable")
+    places = places[(counts.uses[places] > 0) & (atoms.row_weights()[places] > 0)]
+    atoms, uses = atoms[places], counts.uses[places]
+    length = replace(counts, uses=uses).codelength(atoms, bias)
+    result = Counted(
+        atoms=atoms,
+        bias=bias.to_dense()[0],
+        algebra=algebra,
+        codelength=length,
+        history=(),
+        wrong=counts.wrong,
+        coder=settings.coder_after,
+        objective="codelength" if settings.by_codelength else "errors",
+        codelengths={algebra: length.total},
+        bits_without=int(string_bits(counts.n_rows, counts.ones).sum()),
+        saved=saved[places],
+        ones=counts.ones,
+        missed=counts.missed,
+        n_samples=counts.n_rows,
+        uses=uses,
+    )
+    return result, places
+
+
+def savings(atoms: BitMatrix, counts: Counts, aim: Aim) -> NDArray[np.int64]:
+    """How much dearer it would be without each atom, from counts of rows coded with them."""
+    return savings_from_counts(counts.n_rows, atoms.words, counts.wrong, counts.uses, counts.votes, aim)

@@ -1,0 +1,144 @@
+"""One pass over a stream in batches, beside a search of all rows at once: codelength, errors on new rows, CPU seconds.
+
+With a folder of data sets (NAME.npz with ``X``, rows from ``np.packbits``, and ``shape``) on those of the paper and on
+digits; without one, on the digits that scikit-learn bundles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sets import EINSTEIN, MNIST, load
+from tables import Row, Table, show, tell
+
+import bitatoms as ba
+from bitatoms.algorithms.online import Online
+from bitatoms.algorithms.settings import Settings, generator, settle
+from bitatoms.model import Model
+from bitatoms.parallel import Workers
+
+SETS = ("digits_8x8", EINSTEIN, MNIST)
+OBJECTIVES = ("errors", "codelength")
+MOST_LONGER, MOST_WORSE = 0.015, 0.02  # what is asked: the codelength of the stream, and its errors on new rows
+HELD_OUT = 10  # one row of so many is not learned from
+ALONE = Workers(1)
+
+
+def settings(**given: Any) -> Settings:
+    """The settings of a call of `factorize`."""
+    defaults = {name: argument.default for name, argument in inspect.signature(ba.factorize).parameters.items()}
+    return settle(**{name: given.get(name, defaults[name]) for name in inspect.signature(settle).parameters})
+
+
+def from_stream(rows: ba.BitMatrix, size: int, seed: int, **how: Any) -> tuple[Model, list[float]]:
+    """What is learned from rows in batches, and the CPU seconds of each."""
+    online, seconds = Online(settings(**how), 0.0, generator(seed)), []
+    for start in range(0, len(rows), size):
+        begin = time.process_time()
+        online.take_in(rows[start : start + size], ALONE)
+        seconds.append(time.process_time() - begin)
+    return Model.from_factorization(online.as_result()), seconds
+
+
+def afresh(model: Model, rows: ba.BitMatrix) -> tuple[int, int]:
+    """Bits of rows that a model codes afresh, and wrong bits."""
+    block = model.code(rows, ALONE)
+    wrong = block.wrong()
+    return block.codelength(wrong).total, int(wrong.sum())
+
+
+def one_seed(data: ba.BitMatrix, seed: int, size: int, shuffled: bool, how: Row) -> Row:
+    """Both, on all rows and on all but those held out."""
+    order = np.random.default_rng(seed).permutation(len(data))
+    held_out, others = data[np.sort(order[: len(data) // HELD_OUT])], np.sort(order[len(data) // HELD_OUT :])
+    stream = order if shuffled else np.arange(len(data))
+    begin = time.process_time()
+    whole = ba.factorize(data, **how, random_state=seed)
+    taken = time.process_time() - begin
+    model, seconds = from_stream(data[stream], size, seed, **how)
+    part = Model.from_factorization(ba.factorize(data[others], **how, random_state=seed))
+    part_online, _ = from_stream(data[stream[np.isin(stream, others)]], size, seed, **how)
+    return {
+        "batch L": whole.codelength.total,
+        "coded afresh": afresh(Model.from_factorization(whole), data)[0],
+        "online L": afresh(model, data)[0],
+        "batch new": afresh(part, held_out)[1],
+        "online new": afresh(part_online, held_out)[1],
+        "batch CPU s": taken,
+        "online CPU s": sum(seconds),
+        "ms a batch": 1000 * float(np.median(seconds)),
+        "longest": 1000 * max(seconds),
+    }
+
+
+def compared(name: str, data: ba.BitMatrix, k: int, objective: str, options: argparse.Namespace) -> Row:
+    """One set, one number of atoms: means over seeds."""
+    how = {"n_components": k, "objective": objective}
+    runs = [one_seed(data, seed, options.batch, not options.in_order, how) for seed in range(options.seeds)]
+    mean = {column: float(np.mean([run[column] for run in runs])) for column in runs[0]}
+    longer = mean["online L"] / mean["batch L"] - 1
+    worse = mean["online new"] / max(1.0, mean["batch new"]) - 1
+    row: Row = {"data": name, "k": k, "objective": objective}
+    row |= {column: int(mean[column]) for column in ("batch L", "coded afresh", "online L")}
+    row |= {"longer %": 100 * longer, "than afresh %": 100 * (mean["online L"] / mean["coded afresh"] - 1)}
+    row |= {"met": "yes" if longer <= MOST_LONGER else "no"}
+    row |= {column: int(mean[column]) for column in ("batch new", "online new")}
+    row |= {"worse %": 100 * worse, "met too": "yes" if worse <= MOST_WORSE else "no"}
+    row |= {column: mean[column] for column in ("batch CPU s", "online CPU s")}
+    return tell(row | {column: int(mean[column]) for column in ("ms a batch", "longest")})
+
+
+def online(options: argparse.Namespace) -> list[Table]:
+    """The table of all sets, as `make bench` asks for it."""
+    chosen = {"folder": options.folder, "sets": options.sets, "seeds": min(3, options.seeds)}
+    return streams(
+        argparse.Namespace(atoms="32,64", objectives=",".join(OBJECTIVES), batch=512, in_order=False, **chosen)
+    )
+
+
+def streams(options: argparse.Namespace) -> list[Table]:
+    """The table of all sets."""
+    if options.folder is None:
+        sets = {"digits_8x8": ba.datasets.digits()[0]}
+    else:
+        sets = {name: load(options.folder, name) for name in SETS if (options.folder / f"{name}.npz").exists()}
+    if options.sets:
+        sets = {name: X for name, X in sets.items() if name in options.sets.split(",")}
+    rows = [
+        compared(name, ba.BitMatrix.from_dense(X), k, objective, options)
+        for name, X in sets.items()
+        for k in map(int, options.atoms.split(","))
+        for objective in options.objectives.split(",")
+    ]
+    order = "in the order of the file" if options.in_order else "shuffled"
+    note = (
+        "batch L: of the search; coded afresh: of its model, as transform codes. online L: coded afresh. new: wrong "
+        f"bits in rows not learned from. met: at most {MOST_LONGER:.1%} longer; met too: {MOST_WORSE:.0%} worse. "
+        "ms a batch: CPU, the median; longest: with a search in it."
+    )
+    title = f"One pass in batches of {options.batch}, rows {order}, mean of {options.seeds} seeds"
+    return [Table(title, rows, note)] if rows else []
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz; bundled digits without it")
+    parser.add_argument("--sets", help="some of the sets, with commas (default: all there are)")
+    parser.add_argument("--atoms", default="16,32,64", help="numbers of atoms, with commas (default: %(default)s)")
+    parser.add_argument("--objectives", default=",".join(OBJECTIVES), help="with commas (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=3, help="(default: %(default)s)")
+    parser.add_argument("--batch", type=int, default=512, help="rows of a batch (default: %(default)s)")
+    parser.add_argument("--in-order", action="store_true", help="rows as they are in the file, not shuffled")
+    for table in streams(parser.parse_args(argv)):
+        show(table)
+
+
+if __name__ == "__main__":
+    main()
