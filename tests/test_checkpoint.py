@@ -8,6 +8,7 @@ import sys
 import zipfile
 from dataclasses import fields
 
+import dask.array as da
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,8 @@ from bitatoms.io import checkpoint as checkpoints
 from bitatoms.io.checkpoint import Checkpoint
 from bitatoms.kernels.tables import Prices, Rule, covering
 from bitatoms.parallel import Workers
+from bitatoms.scale.dask import DaskRows
+from bitatoms.scale.store import StoreRows
 from files import outcome
 from scales import assert_same, learned
 from strategies import COLUMNS, SEEDS, random_bits
@@ -252,7 +255,7 @@ CALLS = {
     "another number": (call_of(n_components=30), "n_components was 20 and is 30;"),
     "another list": (call_of(init=[1, 2, "x"]), 'init was [1, null, "x"] and is [1, 2, "x"]'),
     "a new parameter": (call_of(forget=0.5), "forget was not there and is 0.5"),
-    "other rows": (call_of(7, rows="ab"), 'n_features was 40 and is 7, rows was not there and is "ab";'),
+    "other rows": (call_of(7, rows="ab"), "n_features was 40 and is 7, the rows are others;"),
     "all of it": (dict.fromkeys(("n_samples", "n_features", *"abcde"), 1), "n_samples was 1000 and is 1", "5 more)"),
 }
 
@@ -557,3 +560,22 @@ def stopped_or_done(rows, checkpoint, how, callback, seed):
     """A fit with the checkpoint's random numbers; the seed is of no consequence but in the first call."""
     random = checkpoint.random(np.random.default_rng(seed))
     return learned(rows, seed=random, journal=checkpoint, callbacks=callback, **how)
+
+
+def test_rows_that_were_changed_anywhere_are_others(tmp_path):
+    """In memory and in a store; on a cluster however they are cut."""
+    X = random_bits(0, 3000, 70, 0.3)
+    other = X.copy()
+    other[1234, 5] ^= 1
+
+    def prints(table, name):
+        store = ba.pack(table, tmp_path / f"{name}.zarr")
+        yield RowsInMemory(BitMatrix.from_dense(table), Workers()).fingerprint()
+        yield StoreRows(store, Workers()).fingerprint()
+        for size in (3000, 700):
+            yield DaskRows(da.from_array(table, chunks=(size, 70))).fingerprint()
+
+    before, again, after = (list(prints(table, name)) for name, table in (("a", X), ("b", X), ("c", other)))
+    assert before == again
+    assert before[2] == before[3]
+    assert all(one != two for one, two in zip(before, after, strict=True))

@@ -389,3 +389,12 @@ def test_lazy_codes_refuse_other_columns_and_wrong_values():
 def test_dask_knows_how_large_packed_rows_and_counts_are():
     assert dask.sizeof.sizeof(BitMatrix.zeros(1000, 130)) == 24_000
     assert dask.sizeof.sizeof(Counts.none(5, 130)) > 2 * 5 * 130 * 8
+
+
+def test_workers_read_a_store_by_themselves(client, tmp_path):
+    store = ba.pack(X, tmp_path / "rows.zarr")
+    array = on_dask.array_of(store, chunk_rows=300)
+    assert array.chunks == ((300, 300, 100), (M,))
+    assert_same_bits(DaskRows(array, client=client), "xor 20")
+    empty = on_dask.array_of(ba.pack(X[:0], tmp_path / "empty.zarr"))
+    assert empty.compute().shape == (0, M)

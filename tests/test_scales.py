@@ -182,3 +182,76 @@ def test_ctrl_c_in_a_pass_leaves_what_was_found_and_can_be_gone_on_from(expected
         model.fit(path)
     assert model.components_.shape[1] == M
     assert_same(expected, number, estimator(CALLS[number], checkpoint=folder, resume=True).fit(path), path)
+
+
+def test_a_store_is_where_it_was_when_it_was_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = ba.pack(TABLES["xor"], "rows.zarr")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    np.testing.assert_array_equal(next(store.pieces()).to_dense(), TABLES["xor"])
+    assert repr(store) == f"Store('rows.zarr', {N} x {M})"
+
+
+def test_what_makes_no_sense_for_rows_elsewhere_is_refused(stores, tmp_path):
+    path = stores / "xor-700.zarr"
+    model = estimator(CALLS[0]).fit(path)
+    with pytest.raises(ValueError, match="a packed store holds 0 and 1, of which none is above binarize=3"):
+        estimator(CALLS[0], binarize=3).fit(path)
+    np.testing.assert_array_equal(estimator(CALLS[0], binarize=0).fit(path).components_, model.components_)
+    with pytest.raises(ValueError, match="those of a Dask array have to_zarr"):
+        model.transform(da.from_array(TABLES["xor"], chunks=(100, M)), output=tmp_path / "codes.zarr")
+    with pytest.raises(ba.FileError, match="is a Zarr store, and a checkpoint is a folder of its own"):
+        estimator(CALLS[0], checkpoint=path).fit(path)
+    with pytest.raises(ba.FileError, match=r"there is no folder .* make it first"):
+        estimator(CALLS[0], checkpoint=tmp_path / "no" / "there").fit(path)
+    with pytest.raises(TypeError, match="whose rows are not in memory; fit BinaryDictionaryLearning"):
+        ba.factorize(ba.Store(path))
+    for wrong in ([1.5], [True, False]):
+        with pytest.raises(TypeError, match="rows are taken by their numbers"):
+            ba.Store(path).take(wrong)
+    empty = ba.pack(TABLES["xor"][:0], tmp_path / "empty.zarr")
+    for refused in (model.transform, model.score, estimator(CALLS[0]).fit):
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+            refused(empty)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"random_state": np.int64(0)}, {"random_state": np.int64(7)}),
+        ({"random_state": [1, 2]}, {"random_state": [3, 4]}),
+        ({"patience": "auto"}, {"patience": 1}),
+        ({"start_components": "auto"}, {"start_components": 64}),
+        ({"init": "auto"}, {"init": "spread"}),
+    ],
+)
+def test_only_the_same_call_goes_on(stores, tmp_path, one, other):
+    path, how = stores / "or-700.zarr", {"algebra": "or", "sample_rows": SAMPLE, "max_iter": 12}
+    kept = {"checkpoint": tmp_path / "kept", "callbacks": lambda row: row.rows == N}
+    ba.BinaryDictionaryLearning(**{"random_state": 0, **how, **one}, **kept).fit(path)
+    with pytest.raises(ba.FileError, match="holds the fit of another call"):
+        ba.BinaryDictionaryLearning(**{"random_state": 0, **how, **other}, **kept, resume=True).fit(path)
+
+
+@pytest.mark.parametrize("damage", ["a row", "all rows", "the pad bits", "the number of atoms", "the end"])
+def test_codes_that_were_damaged_are_made_again(expected, stores, tmp_path, damage):
+    path, folder, number = stores / "xor-700.zarr", tmp_path / "kept", 4
+    estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
+    (codes,) = folder.glob("codes-*.bin")
+    content = bytearray(codes.read_bytes())
+    header = len(content) - 8 * N  # up to 64 atoms take a word a row
+    if damage == "a row":
+        content[header] ^= 3
+    elif damage == "all rows":
+        content[header::8] = bytes(byte ^ 1 for byte in content[header::8])
+    elif damage == "the pad bits":
+        content[header + 7] ^= 0xFF
+    elif damage == "the number of atoms":
+        content[24] ^= 5
+    else:
+        del content[-8:]
+    codes.write_bytes(content)
+    again = estimator(CALLS[number], checkpoint=folder, resume=True)
+    assert_same(expected, number, again.fit(path), path)
+    assert not list(folder.glob("codes-*.bin"))

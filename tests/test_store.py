@@ -381,7 +381,9 @@ def test_nothing_is_left_in_the_temporary_folder(tmp_path, error):
     )
     assert done.stdout.strip() == "1", done.stderr
     said = done.stderr.strip().splitlines()[-1]
-    assert ("KeyboardInterrupt" if error == "KeyboardInterrupt" else "No space left on device; a pass takes") in said
+    assert (
+        "KeyboardInterrupt" if error == "KeyboardInterrupt" else "No space left on device; those of two passes take"
+    ) in said
     assert not os.listdir(tmp_path / "scratch")
 
 
@@ -396,7 +398,9 @@ def test_a_full_disk_is_said_and_what_was_kept_can_be_gone_on_from(stores, tmp_p
         return write(file, content[:100])  # and a system may write less than it was given
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(ba.FileError, match=r"No space left on device; a pass takes .* MiB: make room") as caught:
+    with pytest.raises(
+        ba.FileError, match=r"No space left on device; those of two passes take .* MiB: make room"
+    ) as caught:
         rows.sweep(orders[0][0], None, 1, None, kept.append)
     assert str(caught.value).startswith(str(tmp_path))
     monkeypatch.undo()

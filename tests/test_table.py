@@ -152,3 +152,9 @@ def test_tables_are_equal_by_bits_names_and_picture_and_go_to_pandas_and_numpy()
     np.testing.assert_array_equal(np.asarray(table), BITS)
     assert table != "a table"
     assert len(table) == 2
+
+
+def test_batches_of_pyarrow_are_tables():
+    (batch,) = pa.table({"milk": [True, False, True], "bread": [1, 0, 0]}).to_batches()
+    bits = ba.BitMatrix.from_dense([[1, 1], [0, 0], [1, 0]])
+    assert ba.Table.from_any(batch) == ba.Table(bits, columns=("milk", "bread"))

@@ -50,14 +50,24 @@ def plain(X: Any, layer: str | None = None) -> Any:
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
+    if library_of(X) == "bitatoms" and hasattr(X, "pieces"):
+        raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; bitatoms.read reads one from a file")
     if library_of(X) == "pyarrow" and hasattr(X, "column_names"):
+        X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
         if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
         return np.stack([_arrow_column(column) for column in kept]).T  # as it lies: a column after the other
     return X
+
+
+def _arrow_table(X: Any) -> Any:
+    """A table of pyarrow's; also of what a stream of batches gives."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
 
 
 def _arrow_index(table: Any) -> tuple[str, ...]:
@@ -90,6 +100,7 @@ def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     if library == "polars" and hasattr(X, "columns"):
         return None, _strings(X.columns)
     if library == "pyarrow" and hasattr(X, "column_names"):
+        X = _arrow_table(X)
         index = _arrow_index(X)
         rows = tuple(map(str, X.column(index[0]).to_pylist())) if len(index) == 1 else None
         return rows, _strings(name for name in X.column_names if name not in index)

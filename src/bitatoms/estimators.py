@@ -288,11 +288,14 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             if output is not None:
                 raise ValueError("output= is for the codes of a packed store; bitatoms.write writes those of a table")
             return self._code(X).factors()[1].to_dense()
-        model, store = self.as_model(), places.store_of(X)
+        model, store = self.as_model(), places.store_of(X, self.binarize)
         if store is None:
             from .scale import lazy
 
+            if output is not None:
+                raise ValueError("output= is for the codes of a packed store; those of a Dask array have to_zarr")
             return lazy.transform(model, X, self.binarize)
+        _refuse_nothing(store.shape)
         limit = checked(self.max_memory)
         if output is not None:
             return code_store(store, model, output, self._workers(), limit)
@@ -322,8 +325,9 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         samples share, are not counted in.
         """
         if places.is_elsewhere(X):
-            store = places.store_of(X)
+            store = places.store_of(X, self.binarize)
             if store is not None:
+                _refuse_nothing(store.shape)
                 return row_bits(store, self.as_model(), self._workers(), checked(self.max_memory))
             from .scale import lazy
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .algorithms.learning import logger
 from .algorithms.passes import Taken
 from .algorithms.proximus import partition
 from .algorithms.result import Factorization, Learned
-from .algorithms.rows import RowsInMemory, joined
+from .algorithms.rows import RowsInMemory, digest_of, joined
 from .algorithms.sampling import learn
 from .algorithms.settings import Settings, generator, one_of, settle
 from .bits import BitMatrix
@@ -27,8 +27,6 @@ from .io.checkpoint import Checkpoint
 from .kernels.tables import covering
 from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
-
-_LOOKED_AT = 64  # rows by which a table is known again
 
 
 def factorize(
@@ -213,23 +211,29 @@ def learn_from(
 
 def _call(rows: AllRows, settings: Settings, random_state: Any) -> dict[str, Any]:
     """What decides the result of a call, to tell it from another."""
-    free = ("callbacks", "max_time", "plan", "init")
+    free = ("callbacks", "max_time", "plan", "init")  # the last two in words of their own
     call = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in free}
-    call["init"] = settings.init if isinstance(settings.init, str) else _digest(settings.init)
-    call["random_state"] = random_state if isinstance(random_state, int) else type(random_state).__name__
+    call["init"] = settings.init if isinstance(settings.init, str) else _name_of(settings.init)
+    call["plan"] = repr(settings.plan)
+    call["random_state"] = _seed(random_state)
     call["n_samples"], call["n_features"] = rows.n_rows, rows.n_features
-    some = np.unique(np.linspace(0, rows.n_rows - 1, _LOOKED_AT).astype(np.int64))
-    call["rows"] = _digest(rows.take(some))
+    call["rows"] = rows.fingerprint()
     return call
 
 
-def _digest(tables: Any) -> str:
-    """A short name for a table or some of them, by their bits."""
-    listed = tables if isinstance(tables, tuple) else (tables,)
-    digest = hashlib.sha256()
-    for bits in (BitMatrix.from_any(table) for table in listed if table is not None):
-        digest.update(repr(bits.shape).encode() + bits.words.tobytes())
-    return digest.hexdigest()[:16]
+def _seed(random_state: Any) -> Any:
+    """A seed as JSON has it; of a generator, whose state the checkpoint keeps, its kind."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    if isinstance(random_state, (list, tuple, np.ndarray)):
+        return np.asarray(random_state).tolist()
+    return type(random_state).__name__
+
+
+def _name_of(init: Any) -> str:
+    """A short name for atoms, or atoms and codes, by their bits."""
+    listed = init if isinstance(init, tuple) else (init,)
+    return digest_of(*(BitMatrix.from_any(table).words for table in listed if table is not None))
 
 
 def with_codes(taken: Taken) -> Factorization:

@@ -116,6 +116,10 @@ class AllRows(Protocol):
         """
         ...
 
+    def fingerprint(self) -> str:
+        """Some letters that tell these rows from others."""
+        ...
+
     def codes_of(self, number: int) -> Any | None:
         """The codes that a pass of an earlier call left, where they were kept."""
         ...

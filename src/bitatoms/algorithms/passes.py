@@ -125,7 +125,9 @@ class Passes:
             self.journal.save(self.state)
             needed = {self.state.best} if self.state.finished else {self.state.best, number}
             self.codes = {n: codes for n, codes in self.codes.items() if n in needed}
-            self.rows.forget(set() if self.state.finished else needed)
+            self.rows.forget(needed)
+        if self.state.finished:
+            self.rows.forget(set())
 
     def _replay(self) -> None:
         """Have the codes of the pass before again, or in the end of the best one, where another process began."""
@@ -156,6 +158,8 @@ class Passes:
         gains = True
         if self.state.counts is not None:
             before_order, before = self.state.orders[self.state.best - 1], self.state.counts
+            if (before.ones != counts.ones).any():
+                raise ValueError("the rows are not those of the pass before: they were changed in between; fit anew")
             least = self._cost(before_order, before)
             gains = cost < least - self.settings.plan.least_gain * least
             if cost >= least:

@@ -117,6 +117,8 @@ class Learned:
             ones = int(self.bias.sum())
             features = "1 feature is a one" if ones == 1 else f"{ones} features are ones"
             lines.append(f"{features} unless an atom says otherwise (the bias)")
+        if self.ended == "interrupted":
+            lines.append("The search was interrupted: with more time it may find more")
         for algebra, others in self.codelengths.items():
             if algebra != self.algebra and self.ended != "interrupted":  # it may have had less time
                 more = f"{others} bits, {others - bits} more" if others > bits else "as many"

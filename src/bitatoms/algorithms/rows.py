@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -58,12 +59,24 @@ class RowsInMemory:
             total = total.add(counts)
         return after, total
 
+    def fingerprint(self) -> str:
+        """Some letters that tell these rows from others."""
+        return digest_of(self._data.words)
+
     def codes_of(self, number: int) -> None:
         """They are not kept from one call to the next."""
         return None
 
     def forget(self, keep: set[int]) -> None:
         """They go when nobody holds them."""
+
+
+def digest_of(*arrays: NDArray[Any]) -> str:
+    """Some letters that tell arrays from others."""
+    digest = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def joined(pieces: list[BitMatrix], n_cols: int) -> BitMatrix:

@@ -17,6 +17,7 @@ from ..bits import BitMatrix
 from ..parallel import Workers
 from .evidence import AllRows
 from .held_out import HeldOut
+from .learning import logger
 from .passes import NOTHING_KEPT, Journal, Passes, State, Taken, first_order
 from .result import Factorization, Interrupted
 from .search import search, tell
@@ -65,6 +66,9 @@ def _search_a_sample(
 ) -> Taken:
     """Search a sample of so many rows, some of them held out, and take what is found to all."""
     state = journal.load()
+    if state is not None:
+        done = "all passes are done" if state.finished else f"pass {len(state.orders)} comes next"
+        logger.info("going on from what was kept: %s", done)
     found: Factorization | None = None
     if state is None:
         drawn = random.choice(rows.n_rows, n_drawn, replace=False)

@@ -56,7 +56,7 @@ class Running(NamedTuple):
 class Watched(Store):
     """A store that tells how many of its rows were gone through."""
 
-    def __init__(self, path: Path, told: Callable[[int], None]) -> None:
+    def __init__(self, path: str, told: Callable[[int], None]) -> None:
         super().__init__(path)
         self._told = told
 
@@ -168,7 +168,7 @@ def learn(store: Store, progress: Progress, how: dict[str, Any], running: Runnin
     asked = usual | how | {"callbacks": progress}
     settings = settle(**{name: asked[name] for name in SETTLED})
     folder, workers = running.checkpoint, running.workers
-    with places.opened(Watched(store.path, progress.rows), None, workers, running.limit, folder) as place:
+    with places.opened(Watched(store.name, progress.rows), None, workers, running.limit, folder) as place:
         learned = learn_from(place.rows, settings, workers, how["random_state"], 0, folder, running.resume)
     return learned.result if isinstance(learned, Taken) else learned
 
@@ -178,7 +178,7 @@ def write_codes(store: Store, model: Model, path: Path, to: str | None, running:
     check_codes(store, path, model.atoms.n_rows, running, to)
     with doing(f"Coding {store.path.name}", quiet) as status:
         line = Line(quiet, status, f"Coding {store.path.name}", len(store))
-        watched = Watched(store.path, line.rows)
+        watched = Watched(store.name, line.rows)
         if _streams(path, to):
             return code_store(watched, model, path, running.workers, running.limit)
         bits = codes_in_memory(watched, model, running.workers, running.limit)
@@ -244,7 +244,7 @@ def _count_ones(store: Store, quiet: bool) -> int:
     """How many ones a store has, by reading it back, which shows as well that this can be done."""
     what = f"Reading {store.path.name} back"
     with doing(what, quiet) as status:
-        watched = Watched(store.path, Line(quiet, status, what, store.n_rows).rows)
+        watched = Watched(store.name, Line(quiet, status, what, store.n_rows).rows)
         return sum(bits.count() for bits in watched.pieces())
 
 
@@ -252,12 +252,12 @@ def show_store(store: Store, wanted: list[Path], json: bool) -> None:
     """Say what a packed store holds, without reading its rows."""
     if wanted:
         raise FileError(
-            f"{store.path}: this is a packed store, no model; 'bitatoms fit {store.path} -o MODEL.npz' makes one of it"
+            f"{store.name}: this is a packed store, no model; 'bitatoms fit {store.name} -o MODEL.npz' makes one of it"
         )
     if json:
         say_json(about(store))
         return
-    say(f"{store.path}: {in_words(store)}, {_size(size_on_disk(store))} on disk")
+    say(f"{store.name}: {in_words(store)}, {_size(size_on_disk(store))} on disk")
     options = as_packed(store)
     if store.about.get("source"):
         say(f"packed from {store.about['source']}{f', read with{spelled(options)}' if options else ''}")

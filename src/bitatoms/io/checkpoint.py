@@ -26,7 +26,7 @@ from .. import __version__
 from ..algorithms.learning import logger
 from ..algorithms.passes import State
 from .archive import KEY, Archive, archive, as_bytes, description
-from .beside import beside, unwritable
+from .beside import beside, is_store, unwritable
 from .errors import FileError
 from .states import described, restored
 from .stream import Source
@@ -117,7 +117,7 @@ class Checkpoint:
         elif not names:
             self._holds_state, self._random, self._generator = begun, random, generator
         elif begun:
-            changes = [f"{name} was {_short(call, name)} and is {_short(self._call, name)}" for name in names[:4]]
+            changes = [_changed(call, self._call, name) for name in names[:4]]
             more = f" (and {len(names) - 4} more)" if len(names) > 4 else ""
             raise FileError(
                 f"{self.folder}: holds the fit of another call: {', '.join(changes)}{more}; make the same call to go "
@@ -183,8 +183,10 @@ class Checkpoint:
         _put_on_disk(self.folder)
 
 
-def _made_and_locked(folder: Path) -> IO[bytes]:
-    """Make the folder if need be; the file in it that is locked while it is open, or this process lives."""
+def make_folder(folder: Path) -> None:
+    """Make the folder of a checkpoint, where it is not there; the folder it is in must be."""
+    if is_store(folder):
+        raise FileError(f"{folder}: is a Zarr store, and a checkpoint is a folder of its own; choose another name")
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError as error:
@@ -193,6 +195,11 @@ def _made_and_locked(folder: Path) -> IO[bytes]:
         raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first") from error
     except OSError as error:
         raise unwritable(folder, error) from error
+
+
+def _made_and_locked(folder: Path) -> IO[bytes]:
+    """Make the folder if need be; the file in it that is locked while it is open, or this process lives."""
+    make_folder(folder)
     try:
         file = open(folder / _LOCK, "ab")  # noqa: SIM115, it is kept
     except OSError as error:
@@ -255,6 +262,13 @@ def _generator(kept: dict[str, Any]) -> np.random.Generator:
     bits = getattr(np.random, name)()
     bits.state = kept
     return np.random.Generator(bits)
+
+
+def _changed(before: dict[str, Any], now: dict[str, Any], name: str) -> str:
+    """What is other than it was."""
+    if name == "rows":
+        return "the rows are others"
+    return f"{name} was {_short(before, name)} and is {_short(now, name)}"
 
 
 def _short(call: dict[str, Any], name: str) -> str:

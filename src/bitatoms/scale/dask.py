@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from .. import door
 from ..algorithms.evidence import Counts, Order, Partial, work
-from ..algorithms.rows import joined, piece_rows
+from ..algorithms.rows import digest_of, joined, piece_rows
 from ..bits import BitMatrix
 from ..io.errors import MissingLibrary
 from ..parallel import Workers
-from .lazy import inverse_transform, score_samples, transform
+from .lazy import array_of, inverse_transform, score_samples, transform
 from .partitions import about, columns_of, pack, partitions, sizes
 
 try:
@@ -37,7 +37,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from ..estimators import BinaryDictionaryLearning
 
-__all__ = ["DaskRows", "columns_of", "fit", "inverse_transform", "rows_of", "score_samples", "transform"]
+__all__ = ["DaskRows", "array_of", "columns_of", "fit", "inverse_transform", "rows_of", "score_samples", "transform"]
 
 _FAN_IN = 8  # counts that are added up by one task
 _ATOMS_MAY_BE_LARGE = {"distributed.admin.large-graph-warning-threshold": "1 TB"}  # they are sent once a pass
@@ -136,6 +136,13 @@ class DaskRows:
         with self._tasks.dropped_on_error(started):
             (total,) = self._tasks.fetched(started[-1:])
         return started[:-1], total
+
+    def fingerprint(self) -> str:
+        """Some letters that tell these rows from others, however they are cut: from the ones of each feature."""
+        ones = self._tasks.results(list(map(delayed(BitMatrix.column_weights), self._packed)))
+        return digest_of(
+            np.sum(ones, axis=0), self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64))).words
+        )
 
     def codes_of(self, number: int) -> None:
         """They are not kept from one call to the next."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..model import Model
 from ..parallel import Workers
 from ..table import compare_names
 from .partitions import Refused, columns_of, in_wide_chunks, moved, pack, pieces
+from .store import Store
 
 
 def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
@@ -48,6 +50,43 @@ def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
     X = _known_columns(model, X)
     width = model.atoms.n_rows
     return _by_partition(_codes, X, model, binarize, dtype=np.uint8, chunks=(X.chunks[0], (width,)))
+
+
+def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
+    """The rows of a packed store as a Dask array, read by the workers when they are asked for; the folder must be there
+    for all of them.
+
+    Parameters
+    ----------
+    store : Store
+    chunk_rows : int, default=65536
+        Rows of a partition.
+
+    Returns
+    -------
+    dask array of shape (n_rows, n_features), uint8
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> from bitatoms.scale.dask import array_of
+    >>> store = ba.pack(ba.datasets.planted(300, 40, 4, random_state=0).X, "rows.zarr")
+    >>> array_of(store, chunk_rows=128).chunks
+    ((128, 128, 44), (40,))
+    """
+    import dask.array as da
+    from dask.delayed import delayed
+
+    edges = [*range(0, len(store), chunk_rows), len(store)]
+    parts = [
+        da.from_delayed(delayed(_dense)(store, start, stop), (stop - start, store.n_features), dtype=np.uint8)
+        for start, stop in itertools.pairwise(edges)
+    ]
+    return da.concatenate(parts) if parts else da.zeros(store.shape, dtype=np.uint8)
+
+
+def _dense(store: Store, start: int, stop: int) -> NDArray[np.uint8]:
+    return store.take(np.arange(start, stop)).to_dense()
 
 
 def score_samples(model: Model, X: Any, binarize: float | None = None) -> Any:

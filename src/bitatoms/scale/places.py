@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from .. import door
 from ..algorithms.evidence import AllRows
-from ..io.beside import is_store, unwritable
+from ..io.beside import is_store
+from ..io.checkpoint import make_folder
 from ..io.errors import FileError
 from ..parallel import Workers
 from ..table import Names, Picture
@@ -30,18 +31,19 @@ def is_dask(X: Any) -> bool:
     return door.library_of(X) in ("dask", "dask_expr")
 
 
-def store_of(X: Any) -> Store | None:
+def store_of(X: Any, binarize: float | None = None) -> Store | None:
     """The store that is meant: one as it is, a path to one, or a group of zarr's that is one."""
-    if isinstance(X, Store):
-        return X
-    if isinstance(X, (str, os.PathLike)):
-        return Store(X) if is_store(Path(X)) else None
-    if door.library_of(X) == "zarr":
+    store = X if isinstance(X, Store) else None
+    if isinstance(X, (str, os.PathLike)) and is_store(Path(X)):
+        store = Store(X)
+    elif door.library_of(X) == "zarr":
         root = getattr(X.store, "root", None)
         if root is None:
             raise FileError("a zarr group that is no folder on disk was given; bitatoms.pack writes its rows to one")
-        return Store(Path(root) / X.path)
-    return None
+        store = Store(Path(root) / X.path)
+    if store is not None and binarize is not None and not 0 <= binarize < 1:
+        raise ValueError(f"a packed store holds 0 and 1, of which none is above binarize={binarize}; give it to pack")
+    return store
 
 
 def is_elsewhere(X: Any) -> bool:
@@ -53,29 +55,19 @@ def _is_path_of_store(X: Any) -> bool:
     return isinstance(X, (str, os.PathLike)) and is_store(Path(X))
 
 
-def _make(folder: Path) -> None:
-    """Make a folder for a checkpoint, where there is none."""
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"{folder}: this is a file, and a checkpoint is a folder; choose another name")
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-
-
 @contextmanager
 def opened(
     X: Any, binarize: float | None, workers: Workers, max_memory: int | None, scratch: str | os.PathLike[str] | None
 ) -> Iterator[Place]:
     """The rows of X, to learn from; what is kept of them only for that is removed in the end."""
-    store = store_of(X)
+    store = store_of(X, binarize)
     if store is None:
         from . import dask
 
         yield Place(dask.rows_of(X, binarize), dask.columns_of(X))
         return
     if scratch is not None:
-        _make(Path(scratch))
+        make_folder(Path(scratch))
     with closing(StoreRows(store, workers, max_memory, scratch)) as rows:
         picture = None if store.picture is None else Picture(store.picture.tile)
         yield Place(rows, store.columns, picture)

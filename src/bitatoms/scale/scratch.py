@@ -11,10 +11,11 @@ import shutil
 import struct
 import tempfile
 import weakref
+import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..io.errors import FileError
 
-_HEADER = struct.Struct("<8sQQQ")  # what it is, version, rows, atoms
-_MAGIC, _VERSION = b"bitcodes", 1
+_HEADER = struct.Struct("<8sQQQQQ")  # what it is, version, rows, atoms, rows that are synced and their checksum
+_MAGIC, _VERSION = b"bitcodes", 2
+_AT_A_TIME = 1 << 22  # bytes that are read together
 _NAME = re.compile(r"codes-(\d{1,9})\.bin")
 
 
@@ -75,38 +77,64 @@ class CodesInFile:
         self._path, self._n_rows, self._n_atoms = path, n_rows, n_atoms
         self._row = 8 * -(-n_atoms // 64)
         self._file: int | None = None
+        self._sum = self._end = 0  # checksum of the rows that were put, and where they end
 
     @classmethod
     def found(cls, path: Path, n_rows: int) -> CodesInFile | None:
-        """Those of an earlier process, for so many rows; None where they are not there, or not whole."""
+        """Those of an earlier process, for so many rows; None where they are not there, not whole, or damaged."""
         try:
             with open(path, "rb") as file:
                 header = file.read(_HEADER.size)
-                length = file.seek(0, os.SEEK_END)
+                if len(header) < _HEADER.size:
+                    return None
+                magic, version, rows, n_atoms, *_ = _HEADER.unpack(header)
+                codes = cls(path, n_rows, n_atoms)
+                fits = (magic, version, rows) == (_MAGIC, _VERSION, n_rows)
+                return codes if fits and codes._is_sound(file, n_rows) else None
         except OSError:
             return None
-        if len(header) < _HEADER.size:
-            return None
-        magic, version, rows, n_atoms = _HEADER.unpack(header)
-        codes = cls(path, n_rows, n_atoms)
-        fits = (magic, version, rows) == (_MAGIC, _VERSION, n_rows)
-        return codes if fits and length == codes._place(n_rows) else None
 
     def begin(self, start: int) -> int:
         """Have the rows before ``start`` as an earlier process left them, and no others; from which row to go on.
 
-        That is ``start``, or 0 where they are not there.
+        That is ``start``, or 0 where they are not there, or not as they were written.
         """
-        header = _HEADER.pack(_MAGIC, _VERSION, self._n_rows, self._n_atoms)
         with self._telling():
             if start and self._path.is_file():
                 with open(self._path, "r+b") as file:
-                    if file.read(_HEADER.size) == header and file.seek(0, os.SEEK_END) >= self._place(start):
+                    if self._is_sound(file, start):
                         file.truncate(self._place(start))
+                        file.seek(0)
+                        file.write(self._header(start))
                         return start
+            self._sum = 0
             with open(self._path, "wb") as file:
-                file.write(header)
+                file.write(self._header(0))
         return 0
+
+    def _header(self, synced: int) -> bytes:
+        return _HEADER.pack(_MAGIC, _VERSION, self._n_rows, self._n_atoms, synced, self._sum)
+
+    def _is_sound(self, file: IO[bytes], start: int) -> bool:
+        """Whether the rows before ``start`` are there as they were written; then the checksum is theirs."""
+        file.seek(0)
+        header = file.read(_HEADER.size)
+        if len(header) < _HEADER.size:
+            return False
+        *what, synced, expected = _HEADER.unpack(header)
+        if what != [_MAGIC, _VERSION, self._n_rows, self._n_atoms] or not start <= synced <= self._n_rows:
+            return False
+        found = here = 0
+        for stop in (start, synced):
+            left = self._place(stop) - file.tell()
+            while left:
+                some = file.read(min(left, _AT_A_TIME))
+                if not some:
+                    return False
+                found, left = zlib.crc32(some, found), left - len(some)
+            here = found if stop == start else here
+        self._sum, self._end = here, start
+        return found == expected
 
     def put(self, start: int, codes: BitMatrix) -> None:
         """Keep the codes of the rows from ``start`` on."""
@@ -114,6 +142,7 @@ class CodesInFile:
             file = self._opened()
             os.lseek(file, self._place(start), os.SEEK_SET)
             left = _bytes(codes.words.astype("<u8", copy=False))
+            self._sum, self._end = zlib.crc32(left, self._sum), start + len(codes)
             while left:
                 left = left[os.write(file, left) :]
 
@@ -136,7 +165,10 @@ class CodesInFile:
     def sync(self) -> None:
         """Have on the disk what was put."""
         with self._telling():
-            os.fsync(self._opened())
+            file = self._opened()
+            os.lseek(file, 0, os.SEEK_SET)
+            os.write(file, self._header(self._end))
+            os.fsync(file)
 
     def rest(self) -> None:
         """Hold no file open until the next use."""
@@ -173,8 +205,8 @@ def _said(folder: Path, needed: int, what: str) -> Iterator[None]:
     except OSError as error:
         raise FileError(
             f"{folder}: the codes of all rows cannot be {what} there: {error.strerror or error}; "
-            f"a pass takes {needed / 2**20:.1f} MiB: make room, name a folder on another disk "
-            "(checkpoint=, or the environment variable TMPDIR), or raise max_memory"
+            f"those of two passes take {2 * needed / 2**20:.1f} MiB: make room, or name a folder on another disk "
+            "(checkpoint=, or without one the environment variable TMPDIR)"
         ) from error
 
 

@@ -37,6 +37,8 @@ class Store:
     Attributes
     ----------
     path : Path
+    path : Path
+        The folder; ``name`` is what it was called.
     shape : tuple of int
         Number of rows and of columns; also ``n_rows`` and ``n_features``.
     columns : tuple of str or None
@@ -65,8 +67,9 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        source = Source(self.path, "zarr", os.fspath(path))
+        self.path = Path(os.path.abspath(path))  # the folder that is worked in may change
+        self.name = os.fspath(path)
+        source = Source(self.path, "zarr", self.name)
         if not self.path.exists():
             raise source.error("there is no such store")
         how = f"bitatoms.pack({os.fspath(path)!r}, 'packed.zarr') makes one of it"
@@ -119,7 +122,10 @@ class Store:
         -------
         BitMatrix of shape (len(rows), n_features)
         """
-        chosen = np.asarray(rows, np.int64)
+        given = np.asarray(rows)
+        if given.size and given.dtype.kind not in "iu":
+            raise TypeError(f"rows are taken by their numbers, not by values of the type {given.dtype}")
+        chosen = given.astype(np.int64)
         if chosen.ndim != 1 or (chosen[1:] < chosen[:-1]).any():
             raise ValueError("rows are taken by a 1-D list of their numbers, in rising order")
         if len(chosen) and not 0 <= chosen[0] <= chosen[-1] < self.n_rows:
@@ -133,7 +139,7 @@ class Store:
         return self._packed.names(first, max(first, last))
 
     def fingerprint(self) -> str:
-        """Some letters that tell this store from others; they are made of a few of its chunks, not of all."""
+        """Some letters that tell this store from others, made of the checksums of its chunks."""
         return self._packed.fingerprint()
 
     def memory(self, max_memory: int | None, workers: Workers) -> Memory:
@@ -148,7 +154,7 @@ class Store:
         return Store, (self.path,)
 
     def __repr__(self) -> str:
-        return f"Store({os.fspath(self.path)!r}, {self.n_rows} x {self.n_features})"
+        return f"Store({self.name!r}, {self.n_rows} x {self.n_features})"
 
 
 class StoreRows:
@@ -230,6 +236,10 @@ class StoreRows:
         for data in self.store.pieces(size, start):
             yield data, None if codes is None else codes.take(start, len(data))
             start += len(data)
+
+    def fingerprint(self) -> str:
+        """Some letters that tell these rows from others."""
+        return self.store.fingerprint()
 
     def codes_of(self, number: int) -> Codes | None:
         """The codes that a pass of an earlier process left in the folder for them, where they are whole."""
