@@ -17,7 +17,7 @@ demo: $(DEMO)  ## learn atoms from a halftone picture and from digits, print wha
 	$(BIN)/python examples/demo.py
 
 test: check  ## the checks, then all tests and the examples in the documentation
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-browser: .venv/.browser  ## the report in Chromium, which must be there (CHROMIUM=path where it is not found)
 	REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/browser
