@@ -19,8 +19,8 @@ import bitatoms as ba
 pytest.importorskip("typer")
 
 from bitatoms.__main__ import main
-from bitatoms.cli.app import run
 from bitatoms.cli.telling import in_options
+from commands import runner
 
 ROWS, COLUMNS = 300, 30
 
@@ -46,14 +46,7 @@ def folder(table, tmp_path_factory):
 def bitatoms(capsys, monkeypatch, folder):
     """Runs a command in the folder; gives the exit code, and what was said."""
     monkeypatch.chdir(folder)
-
-    def command(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            run([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return command
+    return runner(capsys)
 
 
 def test_fit_needs_no_option_and_ends_with_a_summary_in_words(bitatoms, folder, tmp_path):

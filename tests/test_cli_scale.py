@@ -16,11 +16,11 @@ pytest.importorskip("zarr")
 import zarr
 
 from bitatoms.algorithms.result import Round
-from bitatoms.cli.app import run
 from bitatoms.cli.telling import Progress, in_options
 from bitatoms.io.checkpoint import Checkpoint
 from bitatoms.scale.memory import checked
 from bitatoms.scale.store import Store
+from commands import runner
 
 ROWS, COLUMNS = 1201, 70
 HOW = ["--sample-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
@@ -47,14 +47,7 @@ def folder(table, tmp_path_factory):
 def bitatoms(capsys, monkeypatch, folder):
     """Runs a command in the folder; gives the exit code, and what was said."""
     monkeypatch.chdir(folder)
-
-    def command(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            run([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
-
-    return command
+    return runner(capsys)
 
 
 # Packing.

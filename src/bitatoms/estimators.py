@@ -22,7 +22,7 @@ from .algorithms.result import Counted, Factorization, Interrupted
 from .algorithms.rows import RowsInMemory
 from .algorithms.settings import SETTLED, Settings, generator, settle
 from .bits import BitMatrix
-from .factorization import factorize, learn_from
+from .factorization import factorize, learn_from, telling
 from .io import modelfile
 from .model import Model, Pattern
 from .parallel import Workers, count_threads
@@ -201,7 +201,8 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         data = self._table(X, reset=online is None)
         if online is None:
             online = Online(self._settings(), self.forget, generator(self.random_state))
-        online.take_in(data, self._workers())
+        with telling(self.verbose):
+            online.take_in(data, self._workers())
         self._online = online
         self._keep(self._learned(online.as_result(), _tile_of(X)))
         return self

@@ -200,7 +200,7 @@ def learn_from(
 ) -> Factorization | Taken:
     """What `factorize` does, with rows wherever they are."""
     random = generator(random_state)
-    with _telling(verbose):
+    with telling(verbose):
         if checkpoint is None:
             if resume:
                 raise ValueError("resume=True goes on from a checkpoint; say where it is, checkpoint=folder")
@@ -353,7 +353,7 @@ _talk: logging.Handler | None = None
 
 
 @contextmanager
-def _telling(verbose: int) -> Iterator[None]:
+def telling(verbose: int) -> Iterator[None]:
     """While searches run for which that is asked, show what they log, once."""
     if verbose:
         _count_talkers(1, logging.DEBUG if verbose > 1 else logging.INFO)

@@ -11,7 +11,7 @@ from ..bits import BitMatrix
 from ..mdl import string_bits
 from ..parallel import Workers
 from .block import Block
-from .coding import code_and_mend, typical_cost
+from .coding import code_and_mend
 from .moves.drop import savings
 from .pricing import Aim
 
@@ -47,12 +47,8 @@ class HeldOut:
     def _coded(self, block: Block, aim: Aim) -> Block:
         """These rows, coded with the atoms of a block at its prices."""
         atoms, _ = block.factors()
-        wrong, uses = block.wrong(), block.uses()
-        rule = aim.rule_from_counts(block.n_rows, wrong, uses)
-        assert rule.prices is not None
-        rule = rule._replace(typical=typical_cost(rule.prices, block.n_rows, wrong, uses))
         others = Block(self.rows, atoms, None, block.covers, self.workers, block.bias)
-        code_and_mend(others, rule)
+        code_and_mend(others, aim.rule(block))
         return others
 
     def _bits(self, ones: NDArray[np.int64], seen: NDArray[np.int64], n_seen: int) -> float:

@@ -2,8 +2,8 @@
 
 A batch is coded at the prices of the counts so far, its counts are added, and all atoms are updated together from the
 sum. Now and then a look is taken at the latest rows: atoms that serve no more make room for such as mend what is wrong
-there. And whenever half as many rows have come as were remembered the last time, the sample is searched again, from
-the atoms there are; when as many have come, from scratch too.
+there. And the sample is searched again, from the atoms there are and from scratch: while it holds all rows, whenever an
+eighth more have come; later, half as many more as were remembered the last time (from scratch: as many).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.tables import Rule, covering
+from ..kernels.tables import covering
 from ..mdl import Codelength
 from ..parallel import Workers
 from .again import Sample, deadline, parted, search_again
 from .atoms import flips_together
 from .block import Block
-from .coding import MOST_EXACT_ATOMS, coding_rule, typical_cost
+from .coding import MOST_EXACT_ATOMS, coding_rule
 from .evidence import Counts, Order, work
 from .initial import start_factors
 from .learning import logger
@@ -182,10 +182,11 @@ class Online:
         """With atoms, and codes of the sample, that were found at these counts of rows, wrong bits and uses."""
         there = len(codes) == len(state.sample.rows)
         coder = "exact" if self._exactly(atoms) else "mdl" if there else self._coder
-        order = Order(atoms, state.bias, coder, _rule(self._aim(state.algebra), *counts), np.arange(atoms.n_rows))
-        codes, counted = _swept(state.sample.rows, codes if there else None, order, workers)
+        rule = self._aim(state.algebra).rule_from_counts(*counts)
+        order = Order(atoms, state.bias, coder, rule, np.arange(atoms.n_rows))
+        codes, now = _swept(state.sample.rows, codes if there else None, order, workers)
         sample = replace(state.sample, codes=codes)
-        return replace(state, atoms=atoms, sample=sample, counts=Remembered.of(counted, n_rows))
+        return replace(state, atoms=atoms, sample=sample, counts=Remembered.of(now, n_rows))
 
     # Those after it.
 
@@ -216,7 +217,7 @@ class Online:
     def _order(self, state: _State, kept: NDArray[np.intp] | None = None, coder: str | None = None) -> Order:
         """How rows are coded with the atoms of now: from nothing, or on from the codes they have."""
         counts = state.counts.whole()
-        rule = _rule(self._aim(state.algebra), counts.n_rows, counts.wrong, counts.uses)
+        rule = self._aim(state.algebra).rule_from_counts(counts.n_rows, counts.wrong, counts.uses)
         coder = "exact" if self._exactly(state.atoms) else coder or self._coder
         return Order(state.atoms, state.bias, coder, rule, kept)
 
@@ -366,13 +367,6 @@ class Online:
     def _length(self, state: _State) -> Codelength:
         """Bits that describe the rows remembered."""
         return state.counts.whole().codelength(state.atoms, state.bias)
-
-
-def _rule(aim: Aim, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> Rule:
-    """The prices at these counts, and what a row costs at them."""
-    rule = aim.rule_from_counts(n_rows, wrong, uses)
-    assert rule.prices is not None
-    return rule._replace(typical=typical_cost(rule.prices, n_rows, wrong, uses))
 
 
 def _last(rows: BitMatrix, most: int) -> BitMatrix:

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.tables import Rule
 from ..mdl import string_bits
 from .atoms import flips_together
 from .block import Change
-from .coding import MOST_EXACT_ATOMS, typical_cost
+from .coding import MOST_EXACT_ATOMS
 from .evidence import AllRows, Counts, Order, Partial
 from .learning import Watch
 from .moves.drop import savings_from_counts
@@ -81,20 +80,13 @@ class Taken:
 def first_order(found: Factorization, settings: Settings) -> Order:
     """The first pass: all rows from nothing, at the prices of the sample."""
     aim = _aim(settings, found.algebra)
-    rule = _rule(aim, found.n_samples, found.wrong, found.uses)
+    rule = aim.rule_from_counts(found.n_samples, found.wrong, found.uses)
     coder = "exact" if _codes_exactly(settings, found.atoms) else "beam" if settings.search == "thorough" else "mend"
     return Order(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
 
 
 def _aim(settings: Settings, algebra: str) -> Aim:
     return Aim(settings.by_codelength, algebra, settings.max_atoms_per_sample, settings.residual_limit)
-
-
-def _rule(aim: Aim, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> Rule:
-    """The prices at these counts, and what a row costs at them."""
-    rule = aim.rule_from_counts(n_rows, wrong, uses)
-    assert rule.prices is not None
-    return rule._replace(typical=typical_cost(rule.prices, n_rows, wrong, uses))
 
 
 def _codes_exactly(settings: Settings, atoms: BitMatrix) -> bool:
@@ -194,7 +186,7 @@ class Passes:
         gone = np.argsort(saved, kind="stable")[: max(0, len(saved) - self.settings.plan.fewest)]
         kept = np.setdiff1d(np.arange(len(saved)), gone[saved[gone] <= 0])
         atoms = BitMatrix.trusted((order.atoms.words ^ flips)[kept], order.atoms.n_cols)
-        rule = _rule(self.aim, counts.n_rows, counts.wrong, counts.uses[kept])
+        rule = self.aim.rule_from_counts(counts.n_rows, counts.wrong, counts.uses[kept])
         coder = "exact" if _codes_exactly(self.settings, atoms) else "mdl"
         return Order(atoms, order.bias, coder, rule, kept)
 

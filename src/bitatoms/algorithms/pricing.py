@@ -16,7 +16,7 @@ from ..bits import BitMatrix
 from ..kernels.tables import MOST_PRICE, Prices, Rule
 from ..mdl import string_bits
 from .block import Block, lanes_of
-from .coding import coding_rule
+from .coding import coding_rule, typical_cost
 
 _LEAST_SLOPE = 0.05  # bits: a wrong bit costs something even where every second one is wrong
 _FIRST_USE = 5.06  # bits: what the use of an atom costs that no row uses yet, as of one that 3 % of the rows use
@@ -85,7 +85,8 @@ class Aim:
             prices = codelength_prices(n_rows, wrong, uses, flat)
         else:
             prices = unit_prices(len(wrong), len(uses))
-        return coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
+        rule = coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
+        return rule._replace(typical=typical_cost(prices, n_rows, wrong, uses))
 
 
 def unit_prices(n_features: int, n_atoms: int) -> Prices:
