@@ -138,11 +138,11 @@ class DaskRows:
         return started[:-1], total
 
     def fingerprint(self) -> str:
-        """Some letters that tell these rows from others, however they are cut: from the ones of each feature."""
+        """Some letters that tell these rows from others, however they are cut: from the ones of each feature, and some
+        rows."""
         ones = self._tasks.results(list(map(delayed(BitMatrix.column_weights), self._packed)))
-        return digest_of(
-            np.sum(ones, axis=0), self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64))).words
-        )
+        some = np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64))
+        return digest_of(np.sum(ones, axis=0), self.take(some).words)
 
     def codes_of(self, number: int) -> None:
         """They are not kept from one call to the next."""
@@ -246,7 +246,7 @@ def _work(packed: BitMatrix, codes: BitMatrix | None, order: Order) -> tuple[Bit
         before = None if codes is None else codes[start : start + size]
         some, counts = work(packed[start : start + size], before, order, Workers(1))
         after.append(some)
-        total += counts
+        total = total.add(counts)
     return joined(after, order.atoms.n_rows), total
 
 
