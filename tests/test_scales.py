@@ -255,3 +255,16 @@ def test_codes_that_were_damaged_are_made_again(expected, stores, tmp_path, dama
     again = estimator(CALLS[number], checkpoint=folder, resume=True)
     assert_same(expected, number, again.fit(path), path)
     assert not list(folder.glob("codes-*.bin"))
+
+
+def test_wrong_parameters_are_refused_before_rows_are_read(stores, tmp_path):
+    def never(part):
+        raise AssertionError("a partition was read")
+
+    X = da.from_array(TABLES["xor"], chunks=(100, M)).map_blocks(never, dtype=np.uint8)
+    for fit in (lambda model: model.fit(X), lambda model: on_dask.fit(model, X)):
+        with pytest.raises(ValueError, match="search='slow' is not available"):
+            fit(ba.BinaryDictionaryLearning(search="slow"))
+    with pytest.raises(ValueError, match="n_components must be at least 0"):
+        ba.BinaryDictionaryLearning(-3, checkpoint=tmp_path / "never").fit(stores / "xor-700.zarr")
+    assert not (tmp_path / "never").exists()

@@ -169,8 +169,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         the estimator.
         """
         if places.is_elsewhere(X):
-            with places.opened(X, self.binarize, self._workers(), checked(self.max_memory), self.checkpoint) as place:
-                return self._fit_rows(*place)
+            return self._fit_elsewhere(X)
         self._forget_all()
         settings, data = self._settings(), self._table(X, reset=True)
         return self._learn(RowsInMemory(data, self._workers()), settings, _tile_of(X))
@@ -211,6 +210,13 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """A fit that fails leaves no half of a model."""
         for name in [name for name in vars(self) if name.endswith("_") or name == "_online"]:
             delattr(self, name)
+
+    def _fit_elsewhere(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
+        """Learn from a store, or from a Dask array on the cluster of a client."""
+        self._settings()  # what is wrong with them is said before rows are read
+        how = self.binarize, self._workers(), checked(self.max_memory), self.checkpoint, client
+        with places.opened(X, *how) as place:
+            return self._fit_rows(*place)
 
     def _fit_rows(
         self, rows: AllRows, columns: Names | None = None, picture: Picture | None = None

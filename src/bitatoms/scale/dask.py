@@ -74,8 +74,7 @@ def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDi
     >>> fit(ba.BinaryDictionaryLearning(random_state=0), X).n_components_
     4
     """
-    model._fit_rows(rows_of(X, model.binarize, client), columns_of(X))
-    return model
+    return model._fit_elsewhere(X, client)
 
 
 def rows_of(X: Any, binarize: float | None, client: Any = None) -> DaskRows:

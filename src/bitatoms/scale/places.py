@@ -57,14 +57,19 @@ def _is_path_of_store(X: Any) -> bool:
 
 @contextmanager
 def opened(
-    X: Any, binarize: float | None, workers: Workers, max_memory: int | None, scratch: str | os.PathLike[str] | None
+    X: Any,
+    binarize: float | None,
+    workers: Workers,
+    max_memory: int | None,
+    scratch: str | os.PathLike[str] | None,
+    client: Any = None,
 ) -> Iterator[Place]:
     """The rows of X, to learn from; what is kept of them only for that is removed in the end."""
     store = store_of(X, binarize)
     if store is None:
         from . import dask
 
-        yield Place(dask.rows_of(X, binarize), dask.columns_of(X))
+        yield Place(dask.rows_of(X, binarize, client), dask.columns_of(X))
         return
     if scratch is not None:
         make_folder(Path(scratch))
