@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +40,6 @@ class Sample:
         return len(self.rows) >= int(self.n_all)
 
 
-def deadline(settings: Settings) -> float:
-    """When a search that begins now must end."""
-    return float("inf") if settings.max_time is None else time.perf_counter() + settings.max_time
-
-
 def parted(
     rows: BitMatrix, n_all: float, settings: Settings, random: np.random.Generator, workers: Workers
 ) -> tuple[NDArray[np.intp], HeldOut | None]:
@@ -66,13 +60,13 @@ def search_again(
     """
     seen, held_out = parted(sample.rows, sample.n_all, settings, random, workers)
     rows, algebra = sample.rows[seen], sample.algebra
-    limits = settings.max_atoms_per_sample, settings.residual_limit
     part = len(seen) / sample.n_all if settings.by_codelength else 1.0
-    aim, errors = Aim(settings.by_codelength, algebra, *limits, part), Aim(False, algebra, *limits)
+    aim = Aim.of(settings, algebra, part)
+    errors = replace(aim, by_codelength=False, share=1.0)
     plan = settings.plan
     watch = Watch(
         settings.by_codelength,
-        deadline(settings),
+        settings.deadline(),
         algebra=algebra,
         fewest=plan.fewest,
         most=plan.most,

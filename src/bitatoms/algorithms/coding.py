@@ -98,16 +98,14 @@ def code_by_beam(block: Block, rule: Rule) -> Change:
     if block.n_atoms > FEW_FOR_BEAM:
         change = _code_stale_by_beam(block, tables, rule, _NARROW, 2)
     else:
-        width = min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // block.n_atoms))
+        width = _width(block.n_atoms)
         had = block.rows.codes.copy(), block.rows.errors.copy()  # a bit changed twice is not changed
         _code_stale_by_beam(block, tables, rule, width, 3)
         costs = np.empty(block.n_rows, np.int64)
         beam.price_rows(block.rows, rule.prices, costs)
         block.rows.stale[:] = costs * block.n_rows > _FAR_MORE * int(costs.sum())
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
-        now = block.rows.codes, block.rows.errors
-        codes, errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in zip(had, now, strict=True))
-        change = Change(codes=codes, errors=errors)
+        change = _changed(block, *had)
     block.forget_clean()
     return change
 
@@ -205,7 +203,7 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
     block.rows.stale[:] = 1 if every else before > _DEAR * typical
     _code_stale_by_beam(block, tables, rule, _LEAST_WIDTH if few else _NARROW, 2)
     if few:
-        width = min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // block.n_atoms))
+        width = _width(block.n_atoms)
         beam.price_rows(block.rows, rule.prices, now)
         block.rows.stale[:] = (now < before) | (now > _DEAR * typical)
         _code_stale_by_beam(block, tables, rule, width, 3)
@@ -213,11 +211,19 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
         block.rows.stale[:] = now > _FAR_MORE * typical
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
     block.forget_clean()
-    codes, errors = (
-        int(np.bitwise_count(old ^ new).sum())
-        for old, new in zip(had, (block.rows.codes, block.rows.errors), strict=True)
-    )
-    return Change(codes=codes, errors=errors)
+    return _changed(block, *had)
+
+
+def _width(n_atoms: int) -> int:
+    """The width of a beam where there are few atoms."""
+    return min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // n_atoms))
+
+
+def _changed(block: Block, codes: Words, errors: Words) -> Change:
+    """The bits in which a block differs from the codes and errors it had."""
+    pairs = (codes, block.rows.codes), (errors, block.rows.errors)
+    n_codes, n_errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in pairs)
+    return Change(codes=n_codes, errors=n_errors)
 
 
 CODERS: dict[str, Callable[[Block, Rule], Change]] = {

@@ -63,7 +63,7 @@ class Descent:
     watch: Watch
     workers: Workers
     random: np.random.Generator
-    held_out: HeldOut | None = None  # says when to stop, where the data is but a sample
+    held_out: HeldOut | None = None  # what states are compared by, where the data is but a sample
 
     def __post_init__(self) -> None:
         self.rounds_left = self.plan.max_rounds

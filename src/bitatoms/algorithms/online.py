@@ -19,15 +19,15 @@ from ..bits import BitMatrix
 from ..kernels.tables import covering
 from ..mdl import Codelength
 from ..parallel import Workers
-from .again import Sample, deadline, parted, search_again
+from .again import Sample, parted, search_again
 from .atoms import flips_together
 from .block import Block
-from .coding import MOST_EXACT_ATOMS, coding_rule
+from .coding import coding_rule
 from .evidence import Counts, Order, work
 from .initial import start_factors
 from .learning import logger
 from .moves.grow import grow
-from .passes import counted, savings
+from .passes import codes_exactly, counted, savings
 from .pricing import Aim
 from .proximus import append_rank_one
 from .remembered import Remembered
@@ -134,9 +134,9 @@ class Online:
         ends = []
         for algebra in self.settings.algebras:
             atoms, codes = start_factors(batch, self.settings, covering(algebra), workers, random)
-            aim, no_uses = self._aim(algebra), np.zeros(atoms.n_rows, np.int64)
+            aim, no_uses = Aim.of(self.settings, algebra), np.zeros(atoms.n_rows, np.int64)
             rule = aim.rule_from_counts(n, batch.column_weights(), no_uses, flat=True)._replace(swaps=False)
-            coder = "exact" if self._exactly(atoms) else "mdl"
+            coder = "exact" if codes_exactly(self.settings, atoms) else "mdl"
             bias = BitMatrix.zeros(1, m)
             kept = None if codes is None else np.arange(atoms.n_rows)
             codes, counts = _swept(batch, codes, Order(atoms, bias, coder, rule, kept), workers)
@@ -158,7 +158,7 @@ class Online:
         """What a search from scratch finds in a sample of so many rows."""
         rows, m = sample.rows, sample.rows.n_cols
         seen, held_out = parted(rows, n_rows, self.settings, random, workers)
-        until = deadline(self.settings)
+        until = self.settings.deadline()
         found = search(rows[seen], self.settings, workers, random, until, held_out, len(seen) / n_rows)
         if len(self.settings.algebras) > 1:
             each = ", ".join(f"{algebra} {bits} bits" for algebra, bits in found.codelengths.items())
@@ -181,8 +181,8 @@ class Online:
     ) -> _State:
         """With atoms, and codes of the sample, that were found at these counts of rows, wrong bits and uses."""
         there = len(codes) == len(state.sample.rows)
-        coder = "exact" if self._exactly(atoms) else "mdl" if there else self._coder
-        rule = self._aim(state.algebra).rule_from_counts(*counts)
+        coder = "exact" if codes_exactly(self.settings, atoms) else "mdl" if there else self._coder
+        rule = Aim.of(self.settings, state.algebra).rule_from_counts(*counts)
         order = Order(atoms, state.bias, coder, rule, np.arange(atoms.n_rows))
         codes, now = _swept(state.sample.rows, codes if there else None, order, workers)
         sample = replace(state.sample, codes=codes)
@@ -217,8 +217,8 @@ class Online:
     def _order(self, state: _State, kept: NDArray[np.intp] | None = None, coder: str | None = None) -> Order:
         """How rows are coded with the atoms of now: from nothing, or on from the codes they have."""
         counts = state.counts.whole()
-        rule = self._aim(state.algebra).rule_from_counts(counts.n_rows, counts.wrong, counts.uses)
-        coder = "exact" if self._exactly(state.atoms) else coder or self._coder
+        rule = Aim.of(self.settings, state.algebra).rule_from_counts(counts.n_rows, counts.wrong, counts.uses)
+        coder = "exact" if codes_exactly(self.settings, state.atoms) else coder or self._coder
         return Order(state.atoms, state.bias, coder, rule, kept)
 
     def _updated(self, state: _State) -> _State:
@@ -236,7 +236,7 @@ class Online:
 
     def _looked(self, state: _State, workers: Workers) -> _State:
         """Atoms that serve no more dropped, and others grown from what is wrong in the latest rows."""
-        aim, wanted = self._aim(state.algebra), self.settings.n_components
+        aim, wanted = Aim.of(self.settings, state.algebra), self.settings.n_components
         state = replace(self._without_idle(state, aim), unseen=0)
         p = state.atoms.n_rows
         if wanted != "mdl" and p >= wanted:
@@ -351,14 +351,6 @@ class Online:
     def _coder(self) -> str:
         """How rows are coded from nothing."""
         return "beam" if self.settings.search == "thorough" else "mend"
-
-    def _aim(self, algebra: str, part: float = 1.0) -> Aim:
-        settings = self.settings
-        return Aim(settings.by_codelength, algebra, settings.max_atoms_per_sample, settings.residual_limit, part)
-
-    def _exactly(self, atoms: BitMatrix) -> bool:
-        """Whether rows take the best of all codes."""
-        return not self.settings.by_codelength and atoms.n_rows <= MOST_EXACT_ATOMS
 
     def _cost(self, state: _State) -> int:
         """What is made small, for the rows remembered."""

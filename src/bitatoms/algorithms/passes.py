@@ -79,17 +79,13 @@ class Taken:
 
 def first_order(found: Factorization, settings: Settings) -> Order:
     """The first pass: all rows from nothing, at the prices of the sample."""
-    aim = _aim(settings, found.algebra)
+    aim = Aim.of(settings, found.algebra)
     rule = aim.rule_from_counts(found.n_samples, found.wrong, found.uses)
-    coder = "exact" if _codes_exactly(settings, found.atoms) else "beam" if settings.search == "thorough" else "mend"
+    coder = "exact" if codes_exactly(settings, found.atoms) else "beam" if settings.search == "thorough" else "mend"
     return Order(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
 
 
-def _aim(settings: Settings, algebra: str) -> Aim:
-    return Aim(settings.by_codelength, algebra, settings.max_atoms_per_sample, settings.residual_limit)
-
-
-def _codes_exactly(settings: Settings, atoms: BitMatrix) -> bool:
+def codes_exactly(settings: Settings, atoms: BitMatrix) -> bool:
     """Whether rows take the best of all codes."""
     return not settings.by_codelength and atoms.n_rows <= MOST_EXACT_ATOMS
 
@@ -99,7 +95,7 @@ class Passes:
 
     def __init__(self, rows: AllRows, settings: Settings, deadline: float, journal: Journal, state: State) -> None:
         self.rows, self.settings, self.journal, self.state = rows, settings, journal, state
-        self.aim = _aim(settings, state.algebra)
+        self.aim = Aim.of(settings, state.algebra)
         self.codes: dict[int, Any] = {}  # of the last passes, by their numbers
         self.watch = Watch(settings.by_codelength, deadline, settings.callbacks, algebra=state.algebra)
         self.watch.history = list(state.history)
@@ -139,8 +135,7 @@ class Passes:
 
     def _settle(self, number: int, order: Order, counts: Counts) -> None:
         """Compare a pass with the best so far, and say what comes next."""
-        length = counts.codelength(order.atoms, order.bias)
-        cost = self._cost(order, counts)
+        length, cost = counts.codelength(order.atoms, order.bias), self._cost(order, counts)
         flips, flipped = self._flips(order, counts)
         change = Change(codes=counts.codes_changed, atoms=flipped)
         self.watch.note(
@@ -187,7 +182,7 @@ class Passes:
         kept = np.setdiff1d(np.arange(len(saved)), gone[saved[gone] <= 0])
         atoms = BitMatrix.trusted((order.atoms.words ^ flips)[kept], order.atoms.n_cols)
         rule = self.aim.rule_from_counts(counts.n_rows, counts.wrong, counts.uses[kept])
-        coder = "exact" if _codes_exactly(self.settings, atoms) else "mdl"
+        coder = "exact" if codes_exactly(self.settings, atoms) else "mdl"
         return Order(atoms, order.bias, coder, rule, kept)
 
     def taken(self, ended: str | None = None) -> Taken:

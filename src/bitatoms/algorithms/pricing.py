@@ -17,6 +17,7 @@ from ..kernels.tables import MOST_PRICE, Prices, Rule
 from ..mdl import string_bits
 from .block import Block, lanes_of
 from .coding import coding_rule, typical_cost
+from .settings import Settings
 
 _LEAST_SLOPE = 0.05  # bits: a wrong bit costs something even where every second one is wrong
 _FIRST_USE = 5.06  # bits: what the use of an atom costs that no row uses yet, as of one that 3 % of the rows use
@@ -35,6 +36,11 @@ class Aim:
     max_atoms: int | None = None
     residual_limit: int = 0
     share: float = 1.0
+
+    @classmethod
+    def of(cls, settings: Settings, algebra: str, share: float = 1.0) -> Aim:
+        """What these settings ask for, in an algebra."""
+        return cls(settings.by_codelength, algebra, settings.max_atoms_per_sample, settings.residual_limit, share)
 
     def cost(self, block: Block) -> int:
         """What is made small, for a block as it is."""

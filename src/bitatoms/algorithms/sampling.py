@@ -6,7 +6,6 @@ and states are compared by rows held out, for atoms could fit a sample row by ro
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +36,7 @@ def learn(
     rows: AllRows, settings: Settings, workers: Workers, random: np.random.Generator, journal: Journal = NOTHING_KEPT
 ) -> Factorization | Taken:
     """Search all rows, or where there are more than are searched a sample of them, from which all are gone through."""
-    deadline = float("inf") if settings.max_time is None else time.perf_counter() + settings.max_time
+    deadline = settings.deadline()
     most = auto_sample(rows.n_features) if settings.sample_rows == "auto" else settings.sample_rows
     needs_all = "update" if settings.update == "k-prox" else "search" if settings.search == "paper" else None
     if needs_all and rows.whole is None:

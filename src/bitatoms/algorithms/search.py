@@ -52,7 +52,7 @@ def search(
     without = int(string_bits(data.n_rows, data.column_weights()).sum())
     for algebra in settings.algebras:
         winner: _Candidate | None = None
-        aim = Aim(settings.by_codelength, algebra, settings.max_atoms_per_sample, settings.residual_limit, share)
+        aim = Aim.of(settings, algebra, share)
         for start in range(settings.n_init):
             watch = Watch(
                 settings.by_codelength, deadline, settings.callbacks, start + 1, algebra, settings.plan.fewest,

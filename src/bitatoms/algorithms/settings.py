@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -86,6 +87,10 @@ class Settings:
     max_time: float | None
     sample_rows: int | Literal["auto"] | None  # more rows than these are searched by sample
     callbacks: tuple[Callable[[Round], object], ...]
+
+    def deadline(self) -> float:
+        """When a search that begins now must end."""
+        return float("inf") if self.max_time is None else time.perf_counter() + self.max_time
 
 
 def settle(
