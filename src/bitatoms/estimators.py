@@ -8,12 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from . import door
 from .algorithms.block import Block
 from .algorithms.evidence import AllRows
 from .algorithms.online import Online
@@ -22,6 +20,7 @@ from .algorithms.result import Counted, Factorization, Interrupted
 from .algorithms.rows import RowsInMemory
 from .algorithms.settings import SETTLED, Settings, generator, settle
 from .bits import BitMatrix
+from .contract import TableTransformer, refuse_nothing
 from .factorization import factorize, learn_from, telling
 from .io import modelfile
 from .model import Model, Pattern
@@ -29,7 +28,7 @@ from .parallel import Workers, count_threads
 from .scale import places
 from .scale.coding import code_store, codes_in_memory, dense_bytes, row_bits
 from .scale.memory import checked
-from .table import Names, Picture, Table, compare_names
+from .table import Names, Picture, Table
 
 
 def _with_parameters_of(function: Any) -> Any:
@@ -54,7 +53,7 @@ def _takes_batches(estimator: BinaryDictionaryLearning) -> bool:
 
 
 @_with_parameters_of(factorize)
-class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BinaryDictionaryLearning(TableTransformer):
     """Binary matrix factorization by dictionary learning: the few binary patterns (atoms) that explain a table.
 
     Parameters
@@ -223,7 +222,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ) -> BinaryDictionaryLearning:
         """Learn from rows that are not in memory."""
         self._forget_all()
-        _refuse_nothing((rows.n_rows, rows.n_features))
+        refuse_nothing((rows.n_rows, rows.n_features))
         self._check_columns(Table(BitMatrix.zeros(0, rows.n_features), columns=columns), reset=True)
         return self._learn(rows, self._settings(), picture)
 
@@ -302,7 +301,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             if output is not None:
                 raise ValueError("output= is for the codes of a packed store; those of a Dask array have to_zarr")
             return lazy.transform(model, X, self.binarize)
-        _refuse_nothing(store.shape)
+        refuse_nothing(store.shape)
         limit = checked(self.max_memory)
         if output is not None:
             return code_store(store, model, output, self._workers(), limit)
@@ -334,7 +333,7 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if places.is_elsewhere(X):
             store = places.store_of(X, self.binarize)
             if store is not None:
-                _refuse_nothing(store.shape)
+                refuse_nothing(store.shape)
                 return row_bits(store, self.as_model(), self._workers(), checked(self.max_memory))
             from .scale import lazy
 
@@ -351,45 +350,6 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _code(self, X: Any) -> Block:
         """The samples coded afresh."""
         return self.as_model().code(self._table(X, reset=False), self._workers())
-
-    def _table(self, X: Any, reset: bool) -> BitMatrix:
-        """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
-        named = isinstance(X, (Table, str, os.PathLike)) or door.is_anndata(X) or door.library_of(X) == "pyarrow"
-        table = Table.from_any(X, binarize=self.binarize) if named else None
-        packed = table is not None or isinstance(X, BitMatrix)
-        shape = table.shape if table is not None else X.shape if packed else (1, 1)
-        _refuse_nothing(shape)
-        if table is not None:
-            self._check_columns(table, reset)
-            return table.bits
-        door.refuse_masked(X, "X")  # scikit-learn would look past the mask
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            skip_check_array=packed,
-            accept_sparse=("csr", "csc", "coo"),
-            dtype=None,
-            ensure_all_finite=False,  # the door says where such a value is
-        )
-        return BitMatrix.from_any(checked, self.binarize)
-
-    def _check_columns(self, table: Table, reset: bool) -> None:
-        """What validate_data does, for a Table, whose names scikit-learn does not know."""
-        name, learned = type(self).__name__, getattr(self, "feature_names_in_", None)
-        if reset:
-            self.n_features_in_ = table.shape[1]
-            if table.columns is not None:
-                self.feature_names_in_ = np.array(table.columns, object)
-            elif learned is not None:
-                del self.feature_names_in_
-        elif table.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {table.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
-        elif (table.columns is None) != (learned is None):
-            had, was = ("names", "without") if learned is None else ("no names", "with")
-            warnings.warn(f"the columns of X have {had}, but {name} was fitted {was} names", stacklevel=5)
-        elif table.columns is not None and learned is not None:
-            compare_names(tuple(learned), table.columns)
 
     def patterns(self) -> list[Pattern]:
         """The atoms as people read them: features by name, how many samples use each, how many bits it saves.
@@ -414,27 +374,10 @@ class BinaryDictionaryLearning(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in passing}
         modelfile.save(self.as_model(), path, parameters)
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
 
 def _tile_of(X: Any) -> Picture | None:
     """The picture that each row of a table is, if it is one."""
     return None if not isinstance(X, Table) or X.picture is None else Picture(X.picture.tile)
-
-
-def _refuse_nothing(shape: tuple[int, int]) -> None:
-    """Refuse a table without samples or features, in scikit-learn's words."""
-    if 0 in shape:
-        what = "sample" if shape[0] == 0 else "feature"
-        raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def load(path: Any) -> BinaryDictionaryLearning:

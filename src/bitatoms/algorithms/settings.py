@@ -126,7 +126,7 @@ def settle(
     if by_mdl:
         one_of("n_components", n_components, ("mdl",), "a whole number")
     else:
-        n_components = _whole("n_components", n_components, 0)
+        n_components = whole("n_components", n_components, 0)
     as_published = search == "paper"
     by_codelength = by_mdl if objective == "auto" else objective == "codelength"
     if by_mdl and not by_codelength:
@@ -142,17 +142,17 @@ def settle(
         raise ValueError(f'update="k-prox" belongs to search="paper"; search="{search}" updates all atoms together')
     coder, asked = chosen_coder(coder, search, by_codelength, n_components), coder
     if max_components is not None:
-        max_components = _whole("max_components", max_components, 0)
-    patience = "auto" if _is_auto(patience) else None if patience is None else _whole("patience", patience, 1)
+        max_components = whole("max_components", max_components, 0)
+    patience = "auto" if _is_auto(patience) else None if patience is None else whole("patience", patience, 1)
     if as_published and by_mdl and patience is None and max_components is None:
         raise ValueError("patience=None goes on to max_components: give max_components a number")
     exact = as_published and coder == "exact"
     if exact and by_mdl:
         max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
-    start = None if _is_auto(start_components) else _whole("start_components", start_components, 0)
+    start = None if _is_auto(start_components) else whole("start_components", start_components, 0)
     if start is not None and max_components is not None and start > max_components:
         raise ValueError(f"start_components={start} is above max_components={max_components}")
-    max_iter = _whole("max_iter", max_iter, 1)
+    max_iter = whole("max_iter", max_iter, 1)
     return Settings(
         n_components=n_components,
         search=search,
@@ -164,14 +164,14 @@ def settle(
         coder_after="beam" if asked == "auto" and coder in ("mdl", "greedy") else coder,
         init=("greedy" if exact else "samples") if _is_auto(init) and as_published else init,
         init_density=share("init_density", init_density),
-        n_init=1 if _is_auto(n_init) else _whole("n_init", n_init, 1),
+        n_init=1 if _is_auto(n_init) else whole("n_init", n_init, 1),
         start_components=_first_atoms(start, as_published, exact, max_components),
         max_components=max_components,
         patience=1 if patience == "auto" else patience,
         max_atoms_per_sample=None
         if max_atoms_per_sample is None
-        else _whole("max_atoms_per_sample", max_atoms_per_sample, 1),
-        residual_limit=_whole("residual_limit", residual_limit, 0),
+        else whole("max_atoms_per_sample", max_atoms_per_sample, 1),
+        residual_limit=whole("residual_limit", residual_limit, 0),
         max_iter=max_iter,
         plan=_plan(search, coder, n_components, start, max_components, patience, max_iter),
         max_time=None if max_time is None else _positive("max_time", max_time),
@@ -239,7 +239,7 @@ def _sample_rows(sample_rows: Any) -> int | Literal["auto"] | None:
     """How many rows are searched at most."""
     if _is_auto(sample_rows):
         return "auto"
-    return None if sample_rows is None else _whole("sample_rows", sample_rows, 2)
+    return None if sample_rows is None else whole("sample_rows", sample_rows, 2)
 
 
 def check_exact(coder: str, n_atoms: int) -> None:
@@ -279,7 +279,7 @@ def one_of(name: str, value: Any, choices: Sequence[str], also: str | None = Non
         raise ValueError(f"{name}={value!r} is not available; choose from {listed}")
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole(name: str, value: Any, least: int) -> int:
     """A whole number that is not too small."""
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be a whole number, not {value!r}")

@@ -1,14 +1,12 @@
-"""The page: its sections put together, with the style and the script in it, and nothing that comes from elsewhere."""
+"""The page: its sections, from top to bottom."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import __version__
 from .atoms import patterns
+from .document import Section, Top, document, inlined
 from .features import by_feature
 from .findings import Findings
 from .length import where_bits_go
@@ -37,46 +35,12 @@ _ALGEBRAS = {
 }
 
 
-class Section(NamedTuple):
-    """A part of the page; without a place it is not among the contents."""
-
-    html: str
-    place: str = ""
-    name: str = ""
-
-
 def render(found: Findings, title: str | None, parameters: dict[str, Any]) -> str:
     """The whole page; ``parameters`` are those of the search, as far as they are known."""
     heading = title or f"A table of {many(found.n_rows, 'row')} and {many(found.n_features, 'column')}"
-    style, script = (_inlined(name) for name in ("page.css", "page.js"))
-    sections = _sections(found)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="bitatoms {__version__}">
-<link rel="icon" href="data:,">
-<title>{text(heading)} – patterns</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#patterns">Skip to the patterns</a>
-<header class="top">
-<p class="kicker">Patterns in a table of zeros and ones</p>
-<h1>{text(heading)}</h1>
-{_contents(sections)}
-</header>
-<main>
-{chr(10).join(section.html for section in sections)}
-</main>
-{_footer(found, parameters)}
-<script>{script}</script>
-</body>
-</html>
-"""
+    top = Top(f"{heading} – patterns", "Patterns in a table of zeros and ones", heading, ("patterns", "the patterns"))
+    style, script = (inlined("report", name) for name in ("page.css", "page.js"))
+    return document(top, _sections(found), _footer(found, parameters), style, script)
 
 
 def _sections(found: Findings) -> list[Section]:
@@ -92,12 +56,6 @@ def _sections(found: Findings) -> list[Section]:
         Section(_glossary(found), "words", "Words"),
     )
     return [section for section in sections if section.html]
-
-
-def _contents(sections: list[Section]) -> str:
-    """Links to the sections."""
-    links = "".join(f'<li><a href="#{section.place}">{section.name}</a></li>' for section in sections if section.place)
-    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
 
 
 def _whole(found: Findings) -> str:
@@ -132,15 +90,3 @@ def _footer(found: Findings, parameters: dict[str, Any]) -> str:
 {many(found.n_atoms, "pattern")} learned from {many(model.n_samples, "row")}; {"; ".join(how)}.</p>
 <p>All numbers as a table: <code>bitatoms show MODEL --patterns patterns.csv</code></p>
 </footer>"""
-
-
-def _inlined(name: str) -> str:
-    """A file that lies beside this one."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """What a browser may do with this page: run this one script, show the pictures in it, and fetch nothing."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'")
-    return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
