@@ -29,7 +29,7 @@ _HOMES = {
     "write": "io.tables",
     "write_report": "report",
 }
-_MODULES = ("datasets", "plots")
+_MODULES = ("baselines", "datasets", "plots")
 
 __all__ = [
     "BinaryDictionaryLearning",
@@ -41,6 +41,7 @@ __all__ = [
     "Store",
     "Table",
     "annotate",
+    "baselines",
     "codelength",
     "datasets",
     "factorize",
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from . import baselines as baselines
     from . import datasets as datasets
     from . import plots as plots
     from .algorithms.result import Factorization, Interrupted

@@ -20,7 +20,7 @@ from .options import STANDARD, TELLING, AsJson, Data, Format, Jobs, ModelFile, Q
 from .telling import fail, note
 
 BAD_INPUT, INTERRUPTED = 2, 130
-_LEARNING, _WRITING = "How to learn", "What to write"
+_LEARNING, _RUNNING, _WRITING = "How to learn", "Who is run, and how", "What to write"
 
 
 class Algebra(StrEnum):
@@ -68,6 +68,11 @@ def _also(*names: str, help: str) -> Any:
 def _learning(*names: str, help: str, **more: Any) -> Any:
     """An option of learning."""
     return typer.Option(*names, help=help, rich_help_panel=_LEARNING, **more)
+
+
+def _running(*names: str, help: str, **more: Any) -> Any:
+    """An option of comparing."""
+    return typer.Option(*names, help=help, rich_help_panel=_RUNNING, **more)
 
 
 AtomsTo = Annotated[Path | None, _also("--atoms-to", help="The atoms, as a table in any format.")]
@@ -307,6 +312,91 @@ def convert(
     from . import commands
 
     commands.convert(data, output, to and str(to), quiet, reading)
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms compare digits planted-or -o comparison",
+        "bitatoms compare baskets.csv --atoms 5,10,20 --seeds 5 -o comparison",
+        "bitatoms compare mushroom.npz --only bitatoms-or,asso,grecond --max-time 300 -o comparison",
+        "bitatoms compare --list",
+    )
+)
+@reads
+def compare(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(help="Tables, or names of data that come with bitatoms (see --list).", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to.", rich_help_panel=_WRITING, metavar="FOLDER")
+    ] = Path("comparison"),
+    atoms: Annotated[
+        str | None,
+        _running("--atoms", "-k", help="How many atoms to ask for, as in 2,4,8.", show_default="2,4,8,16, or fewer"),
+    ] = None,
+    only: Annotated[str | None, _running(help="Who is run, as in bitatoms-or,asso.", show_default="all")] = None,
+    leave_out: Annotated[str | None, _running(help="Who is not run.", show_default=False)] = None,
+    seeds: Annotated[int, _running(min=1, help="How many seeds; the table then shows medians and ranges.")] = 1,
+    seed: Annotated[int, _running(min=0, help="The first seed.")] = 0,
+    max_time: Annotated[float, _running(help="Seconds; who takes longer is not run again on the same table.")] = 60.0,
+    list_them: Annotated[
+        bool, typer.Option("--list", help="Say who can be compared, and on which data.", rich_help_panel=TELLING)
+    ] = False,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Run bitatoms and other methods on the same data by the same clock, and write who gets what wrong in which time.
+
+    Written are compare.md, compare.csv, a page (index.html) and the figures. Programs of others that are installed are
+    run, too.
+    """
+    from . import comparing
+
+    if list_them:
+        comparing.list_all(json)
+        return
+    wanted = comparing.Wanted(atoms, only, leave_out, seeds, seed, max_time, jobs)
+    _end(comparing.compare(data or [], output, wanted, quiet, json, reading))
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms reproduce -o paper",
+        "bitatoms reproduce --einstein einstein.pbm --mnist openml -o paper",
+        "bitatoms reproduce --mnist t10k-images-idx3-ubyte.gz -o paper",
+    )
+)
+def reproduce(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write to.", rich_help_panel=_WRITING, metavar="FOLDER")
+    ] = Path("paper"),
+    einstein: Annotated[
+        Path | None,
+        typer.Option(help="The paper's halftone picture.", metavar="FILE", show_default="another, which is bundled"),
+    ] = None,
+    mnist: Annotated[
+        str | None,
+        typer.Option(
+            help="The digits of MNIST: openml to fetch them, or a file.",
+            metavar="FILE|openml",
+            show_default="other digits, which are bundled",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same figures, but for times.")] = 0,
+    quiet: Quiet = False,
+    json: AsJson = False,
+) -> None:
+    """Do the experiments of the paper again: its figures, and each of its claims beside what is found.
+
+    Written are a page (index.html), the claims (claims.csv), and a PNG and a CSV of each figure. Without the paper's
+    data, bundled data stand in, and the page says so. It takes a minute.
+    """
+    from . import reproducing
+
+    reproducing.reproduce(output, einstein, mnist, seed, quiet, json)
 
 
 @app.command(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..io import modelfile
-from ..io.beside import is_store
+from ..io.beside import is_store, unwritable
 from ..io.errors import FileError
 from ..io.formats import FORMATS, format_of
 from ..io.packed import KEY, KIND
@@ -157,6 +157,17 @@ def check_checkpoint(folder: Path | None, resume: bool, *others: Path | None) ->
         raise FileError(f"{folder}: is a file, and a checkpoint is a folder; choose another name")
     if is_store(folder):
         raise FileError(f"{folder}: this is a Zarr store, and a checkpoint is a folder of its own; choose another name")
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Before long work: refuse a folder that cannot be written to, or made where there is none yet."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise FileError(f"{folder}: {there} is a file, and {what} is written to a folder; choose another name")
+    try:
+        tempfile.TemporaryDirectory(prefix=".bitatoms-", dir=there).cleanup()
+    except OSError as error:
+        raise unwritable(folder, error) from error
 
 
 def check_named(path: Path | None, what: str) -> None:

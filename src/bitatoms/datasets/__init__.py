@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .factors import Planted, planted
+from .handwriting import mnist
 from .haplotypes import genotypes
 from .market import baskets
 from .pictures import cut_blocks, digits, dither, halftone, stitch_blocks
@@ -15,6 +16,7 @@ __all__ = [
     "dither",
     "genotypes",
     "halftone",
+    "mnist",
     "planted",
     "stitch_blocks",
 ]

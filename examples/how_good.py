@@ -1,0 +1,77 @@
+"""Compare bitatoms with other methods on bundled data, and bring docs/how-good.md and its picture up to date.
+
+python examples/how_good.py                                    # some ten minutes, better on an idle machine
+python examples/how_good.py --machine "a 2-core Neoverse-N1"   # how to call it
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from bitatoms.compare import Comparison, compare
+from bitatoms.compare.figures import figures_of
+from bitatoms.compare.markdown import part_of
+from bitatoms.compare.standings import overview
+
+DOCS = Path(__file__).parents[1] / "docs"
+SETS = ("digits", "planted-or", "planted-xor", "planted-dense", "halftone", "baskets")
+BEGIN, END = "<!-- compare: begin -->", "<!-- compare: end -->"
+SHOWN = ("digits-or-wrong-by-atoms", "digits-xor-bits-by-atoms")
+
+
+def main() -> None:
+    """Run the comparison, then write what it found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--machine", help="what to call the machine")
+    parser.add_argument("--folder", type=Path, help="also write all tables, figures and the page there")
+    options = parser.parse_args()
+    found = compare(SETS, callback=lambda done, count, run: tell(f"{done}/{count} {run.data}: {run.contender.label}"))
+    tell("")
+    if found.interrupted:
+        raise SystemExit("interrupted; nothing was written")
+    if options.folder is not None:
+        found.write(options.folder)
+    page = DOCS / "how-good.md"
+    text = page.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(
+        f"{before}{BEGIN}\n\n{tables(found, options.machine)}\n{END}{after}", encoding="utf-8", newline="\n"
+    )
+    (DOCS / "how-good.png").write_bytes(picture(found))
+
+
+def tables(found: Comparison, machine: str | None) -> str:
+    """What was found, as Markdown."""
+    how = dict(found.how) | ({"Machine": machine} if machine else {})
+    run = f"*{how['Machine'][0].upper()}{how['Machine'][1:]}; threads: {how['Threads']}; {how['Versions']}; seed 0.*\n"
+    parts = [run, overview(found).to_markdown(), *(part_of(found, table) for table in found.tables)]
+    return "\n".join(parts)
+
+
+def picture(found: Comparison) -> bytes:
+    """Two of the figures side by side, in few colours."""
+    figures = {figure.name: figure for figure in figures_of(found, found.tables[0])}
+    images = [Image.open(io.BytesIO(figures[name].png)).convert("RGB") for name in SHOWN]
+    sheet = Image.new("RGB", (sum(image.width for image in images), max(image.height for image in images)), "white")
+    left = 0
+    for image in images:
+        sheet.paste(image, (left, 0))
+        left += image.width
+    made = io.BytesIO()
+    sheet.quantize(64).save(made, "png", optimize=True)
+    return made.getvalue()
+
+
+def tell(line: str) -> None:
+    """Say how far it has come."""
+    sys.stderr.write(f"\r{line[:78]:78}")
+
+
+if __name__ == "__main__":
+    main()

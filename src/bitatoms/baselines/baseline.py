@@ -1,0 +1,71 @@
+"""What the methods of others have in common: scikit-learn's face over a function from a table to atoms and codes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..algorithms.coding import coding_rule
+from ..algorithms.evidence import Order, coded_block
+from ..algorithms.result import reconstruct
+from ..algorithms.settings import generator, whole
+from ..bits import BitMatrix
+from ..contract import TableTransformer
+from ..factorization import codelength
+from ..parallel import Workers
+
+
+class Factors(NamedTuple):
+    """What a method finds: arrays of 0 and 1, or of bools."""
+
+    atoms: NDArray  # (n_atoms, n_features)
+    codes: NDArray  # (n_samples, n_atoms)
+
+
+class Baseline(TableTransformer):
+    """A method to compare with.
+
+    ``fit`` keeps the atoms that the method finds (``components_``) and the codes that it gives to the samples
+    (``codes_``); ``transform`` codes samples afresh with those atoms, greedily, whichever the method.
+    """
+
+    algebra: ClassVar[str] = "or"  # that the method is defined for
+    n_components: int | None
+    random_state: Any
+
+    @abstractmethod
+    def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
+        """The atoms and codes of a table with at least one row and one column, at most ``n_components`` of them."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the atoms of X, of shape (n_samples, n_features), and the codes of its samples. y is not looked at."""
+        data = self._table(X, reset=True)
+        if self.n_components is not None:
+            whole("n_components", self.n_components, 1)
+        found = self._factorize(data, generator(self.random_state))
+        self.components_ = np.asarray(found.atoms, np.uint8)
+        self.codes_ = np.asarray(found.codes, np.uint8)
+        self.n_components_ = len(self.components_)
+        self.codelength_ = codelength(data, self.components_, self.codes_, algebra=self.algebra)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.uint8]:
+        """The atoms that each sample uses, coded afresh: shape (n_samples, n_components_), uint8."""
+        check_is_fitted(self, "components_")
+        data = self._table(X, reset=False)
+        atoms, zeros = BitMatrix.from_dense(self.components_), BitMatrix.zeros(1, data.n_cols)
+        order = Order(atoms, zeros, "greedy", coding_rule("greedy", self.algebra))
+        return coded_block(data, None, order, Workers()).factors()[1].to_dense()
+
+    def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
+        """The samples that these codes, of shape (n_samples, n_components_), stand for."""
+        check_is_fitted(self, "components_")
+        codes = BitMatrix.from_any(X, name="the code matrix")
+        if codes.n_cols != self.n_components_:
+            raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
+        atoms = BitMatrix.from_dense(self.components_)
+        return reconstruct(codes, atoms, np.zeros(atoms.n_cols, np.uint8), self.algebra).to_dense()

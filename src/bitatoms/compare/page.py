@@ -1,0 +1,120 @@
+"""The page of a comparison: for each table who is best, in words, tables and figures; and how it was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import __version__
+from ..report.document import Section, Top, document, inlined
+from ..report.figures import Figure
+from ..report.words import many, name, share, shortened, text
+from .comparison import Comparison, Tried
+from .contenders import Contender
+from .figures import slugs
+from .markdown import INTERRUPTED
+from .standings import Standings, fewest_bits, fewest_wrong, overview
+from .verdict import verdicts
+
+_WORDS = (
+    ("wrong cells", "Cells of the table in which the product of codes and atoms says something else."),
+    (
+        "bits",
+        "What it takes to write the table down by atoms, by which of them each row uses, and by what is wrong then: "
+        "the codelength. It is counted in one way for all, whatever a contender makes small.",
+    ),
+    ("CPU seconds", "Of all processors together, without reading the data, compiling and loading."),
+    (
+        "OR, XOR",
+        "How atoms are put together: a cell that two atoms of a row have is a one (OR), or a zero again (XOR). Wrong "
+        "cells are compared within an algebra, bits across both.",
+    ),
+)
+
+
+def render(comparison: Comparison, figures: Sequence[Sequence[Figure]]) -> str:
+    """The whole page; ``figures`` are those of each table."""
+    tables = comparison.tables
+    names = [table.name for table in tables]
+    heading = shortened(", ".join(names)) if len(names) < 4 else f"{len(names)} tables"
+    top = Top(f"{heading} – a comparison", "Binary matrix factorization, compared on the same data", heading)
+    places = [f"data-{slug}" for slug in slugs(names)]
+    sections = [
+        Section(_summary(comparison)),
+        *(
+            Section(_part(comparison, table, place, some), place, name(table.name))
+            for table, place, some in zip(tables, places, figures, strict=True)
+        ),
+        Section(_contenders(comparison), "contenders", "Who is compared"),
+        Section(_how(comparison), "how", "How it was run"),
+    ]
+    return document(top, sections, _footer(), inlined("compare", "page.css"))
+
+
+def _summary(comparison: Comparison) -> str:
+    """What the page is."""
+    n_contenders = len({run.contender.key for run in comparison.runs})
+    done = sum(run.done for run in comparison.runs)
+    said = f"{many(n_contenders, 'method')}, {many(len(comparison.tables), 'table')}, {many(done, 'run')}."
+    ended = f'<p class="warning">{INTERRUPTED}</p>' if comparison.interrupted else ""
+    best = overview(comparison).to_html("Who is best on each table") if len(comparison.tables) > 1 else ""
+    return (
+        f'<section id="summary"><p class="lede">{said} Wrong cells and bits are counted by the same function for all, '
+        f"from the atoms and codes that each method gives.</p>{ended}{best}</section>"
+    )
+
+
+def _part(comparison: Comparison, table: Tried, place: str, figures: Sequence[Figure]) -> str:
+    """The part on one table."""
+    about = f"{text(table.about[:1].upper() + table.about[1:])}; " if table.about else ""
+    size = f"{many(table.shape[0], 'row')} of {many(table.shape[1], 'column')}, {share(table.density, 1)} ones."
+    said = "".join(f"<li>{text(each)}</li>" for each in verdicts(comparison, table))
+    tables = "".join(
+        _table(standings, table.name) for standings in (fewest_wrong(comparison, table), fewest_bits(comparison, table))
+    )
+    drawn = "".join(figure.to_html() for figure in figures)
+    return (
+        f'<section id="{place}"><h2>{name(table.name)}</h2><p class="note">{about}{size}</p>'
+        f'<ul class="verdicts">{said}</ul>{tables}<div class="figures">{drawn}</div></section>'
+    )
+
+
+def _table(standings: Standings, of: str) -> str:
+    """A table with its heading and its notes."""
+    notes = "".join(f"<p>{text(note)}</p>" for note in standings.notes)
+    body = standings.to_html(f"{standings.heading}: {shortened(of)}") if standings.rows else "<p>No figures.</p>"
+    return f'<h3>{text(standings.heading)}</h3>{body}<div class="note notes">{notes}</div>'
+
+
+def _contenders(comparison: Comparison) -> str:
+    """Who was run, and what the words mean."""
+    there: dict[str, Contender] = {run.contender.key: run.contender for run in comparison.runs}
+    rows = "".join(
+        f'<tr{" class=ours" if each.ours else ""}><th scope="row">{text(each.name)}</th><td>{each.algebra.upper()}</td>'
+        f"<td>{text(each.small)}</td><td>{text(each.about)}</td><td><code>{text(each.key)}</code></td></tr>"
+        for each in there.values()
+    )
+    words = "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in _WORDS)
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "algebra", "makes small", "what it is", "called"))
+    return (
+        '<section id="contenders"><h2>Who is compared</h2>'
+        '<div class="scroll" role="region" aria-label="Who is compared" tabindex="0">'
+        f'<table class="standings"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f'<dl class="words">{words}</dl></section>'
+    )
+
+
+def _how(comparison: Comparison) -> str:
+    """On which machine, and how to repeat it."""
+    items = "".join(
+        f"<dt>{text(what)}</dt><dd>{f'<code>{text(value)}</code>' if what == 'To repeat it' else text(value)}</dd>"
+        for what, value in comparison.how
+    )
+    return f'<section id="how"><h2>How it was run</h2><dl class="words">{items}</dl></section>'
+
+
+def _footer() -> str:
+    """Where the numbers are."""
+    return (
+        f"<footer><p>Made by bitatoms {__version__}. All runs with all figures are in <code>compare.csv</code>, beside "
+        "this page; the same in text in <code>compare.md</code>.</p></footer>"
+    )

@@ -1,0 +1,128 @@
+"""The experiments of the paper, done again: figures, and each of its claims beside what is found."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..io.beside import beside
+from ..report.figures import Figure
+from ..report.numbers import Numbers
+from .convergence import convergence
+from .experiment import Claim, Experiment, Panel, Verdict
+from .initialisation import initialisation
+from .models import models
+from .page import render
+from .panel import data_sets
+from .runs import UPDATES, learned, starting_atoms
+from .selection import selection
+from .subjects import Subject, halftone, handwriting
+from .today import today
+
+__all__ = ["Claim", "Experiment", "Panel", "Verdict", "reproduce"]
+
+_EXPERIMENTS = {
+    "Drawing the data": data_sets,
+    "Learning the four models": models,
+    "Learning from two starts": initialisation,
+    "Selecting how many atoms": selection,
+    "Following convergence": convergence,
+    "Searching as the default does": today,
+}
+_WARMING = 64  # rows that kernels are compiled with, so that no time is taken of that
+
+
+def reproduce(
+    folder: str | os.PathLike[str],
+    *,
+    einstein: str | os.PathLike[str] | None = None,
+    mnist: str | os.PathLike[str] | None = None,
+    random_state: int = 0,
+    callback: Callable[[str], object] | None = None,
+) -> list[Experiment]:
+    """Do the experiments of the paper again, and write a page of what comes out.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Where to write: ``index.html``, ``claims.csv``, and a PNG and a CSV of every figure in ``figures``.
+    einstein : str or path-like, optional
+        The halftone picture of the paper, 1160 × 896, in a file that `bitatoms.read` takes, such as a .pbm. By default
+        another photograph, which comes with scikit-learn, as a halftone.
+    mnist : str or path-like, optional
+        Digits of MNIST: "openml" to fetch them, a file of pictures as MNIST is published, or a table of 17 × 17 or 28
+        × 28 pixels in a file that `bitatoms.read` takes. By default the digits that come with scikit-learn.
+    random_state : int, default=0
+        The same number gives the same figures, but for those of time.
+    callback : callable, optional
+        Called with what is being done, in words.
+
+    Returns
+    -------
+    list of Experiment
+        With figures and claims.
+
+    Examples
+    --------
+    >>> from bitatoms.reproduce import reproduce
+    >>> experiments = reproduce("paper")  # doctest: +SKIP
+    >>> [claim.says for experiment in experiments for claim in experiment.claims]  # doctest: +SKIP
+    ['The model of MNIST has 79 atoms.', ...]
+    """
+    tell = callback or (lambda _: None)
+    tell("Reading the data")
+    subjects = handwriting(mnist), halftone(einstein)
+    tell("Compiling")
+    for subject in subjects:
+        _warm(subject)
+    experiments = []
+    for doing, experiment in _EXPERIMENTS.items():
+        tell(doing)
+        experiments.append(experiment(*subjects, random_state))
+    tell("Writing the page")
+    write(experiments, Path(folder), _how(subjects, random_state))
+    return experiments
+
+
+def write(experiments: list[Experiment], folder: Path, how: str) -> None:
+    """Write the page, and the files of every figure; the page comes last, when all that it names is there."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for figure in _figures(experiments):
+        _put(folder / "figures" / f"{figure.name}.png", figure.png)
+        if figure.numbers is not None:
+            _put(folder / "figures" / f"{figure.name}.csv", figure.numbers.to_csv().encode())
+    columns = ("experiment", "the paper says", "found", "verdict", "why")
+    claims = [
+        (experiment.title, claim.says, claim.found, str(claim.verdict), claim.why)
+        for experiment in experiments
+        for claim in experiment.claims
+    ]
+    _put(folder / "claims.csv", Numbers.of(columns, claims).to_csv().encode())
+    _put(folder / "index.html", render(experiments, how).encode())
+
+
+def _figures(experiments: list[Experiment]) -> Iterator[Figure]:
+    """All figures."""
+    return (figure for experiment in experiments for panel in experiment.panels for figure in panel.figures)
+
+
+def _put(path: Path, held: bytes) -> None:
+    """A file that is there whole or not at all."""
+    with beside(path) as made:
+        made.write_bytes(held)
+
+
+def _warm(subject: Subject) -> None:
+    """Have all kernels compiled."""
+    few = subject.data[:_WARMING]
+    for update in UPDATES:
+        learned(few, starting_atoms("samples", few, 4, 0), update)
+
+
+def _how(subjects: tuple[Subject, ...], seed: int) -> str:
+    """On what it was made."""
+    sets = ", ".join(f"{subject.name} ({subject.data.n_rows} × {subject.data.n_cols})" for subject in subjects)
+    machine = platform.processor() or platform.machine()
+    return f"Data: {sets}. Seed {seed}; times of one thread on {machine}, Python {platform.python_version()}."

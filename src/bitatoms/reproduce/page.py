@@ -1,0 +1,75 @@
+"""The page: each experiment with its figures, and beside them what the paper says and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import __version__
+from ..report.document import Section, Top, document, inlined
+from ..report.words import text
+from .experiment import Claim, Experiment, Panel, counted
+
+_TITLE = "Binary Matrix Factorization via Dictionary Learning, done again"
+_PAPER = (
+    "I. Ramírez, “Binary Matrix Factorization via Dictionary Learning”, IEEE Journal of Selected Topics in Signal "
+    "Processing 12(6), 2018"
+)
+
+
+def render(experiments: Sequence[Experiment], how: str) -> str:
+    """The whole page; ``how`` says on what it was made, and how to repeat it."""
+    top = Top(_TITLE, "The experiments of a paper", _TITLE, ("summary", "what was found"))
+    sections = [_summary(experiments), *map(_section, experiments)]
+    footer = f"<footer><p>Made by bitatoms {__version__}. {text(how)}</p></footer>"
+    return document(top, sections, footer, inlined("reproduce", "page.css"))
+
+
+def _summary(experiments: Sequence[Experiment]) -> Section:
+    """All claims, with links to where they are looked at."""
+    claims = [
+        (experiment, panel, claim)
+        for experiment in experiments
+        for panel in experiment.panels
+        for claim in panel.claims
+    ]
+    rows = "".join(
+        f'<tr><td>{_badge(claim)}</td><td><a href="#{experiment.place}">{text(claim.says)}</a></td>'
+        f"<td>{text(panel.title)}</td></tr>"
+        for experiment, panel, claim in claims
+    )
+    return Section(
+        f'<section id="summary"><p class="lede">{counted(claim for *_, claim in claims)}</p>'
+        f"<p>{text(_PAPER)}. All of its experiments are done again here with the methods as it describes them, "
+        "mistakes in its text mended. Its figures are not copied, but made anew.</p>"
+        '<table class="claims"><thead><tr><th scope="col">what was found</th><th scope="col">the paper says</th>'
+        f'<th scope="col">of</th></tr></thead><tbody>{rows}</tbody></table></section>',
+        "summary",
+        "Claims",
+    )
+
+
+def _section(experiment: Experiment) -> Section:
+    """An experiment."""
+    panels = "".join(map(_panel, experiment.panels))
+    about = f"<h2>{text(experiment.title)}</h2><p>{text(experiment.about)}</p>"
+    return Section(f'<section id="{experiment.place}">{about}{panels}</section>', experiment.place, experiment.name)
+
+
+def _panel(panel: Panel) -> str:
+    """Figures, and the claims that are read off them."""
+    heading = f"<h3>{text(panel.title)}</h3>" if panel.title else ""
+    about = f"<p>{text(panel.about)}</p>" if panel.about else ""
+    figures = "".join(figure.to_html() for figure in panel.figures)
+    claims = f'<ul class="found">{"".join(map(_claim, panel.claims))}</ul>' if panel.claims else ""
+    return f'<div class="panel">{heading}{about}<div class="{panel.layout}">{figures}</div>{claims}</div>'
+
+
+def _claim(claim: Claim) -> str:
+    """What the paper says, what was found, and whether the two agree."""
+    why = f'<p class="note">{text(claim.why)}</p>' if claim.why else ""
+    return f"<li>{_badge(claim)}<p><q>{text(claim.says)}</q></p><p>{text(claim.found)}</p>{why}</li>"
+
+
+def _badge(claim: Claim) -> str:
+    """The verdict."""
+    return f'<span class="verdict {claim.verdict.name.lower()}">{claim.verdict}</span>'

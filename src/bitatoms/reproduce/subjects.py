@@ -1,0 +1,106 @@
+"""The two data sets of the paper, from a user's files, or bundled ones that stand for them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import datasets
+from ..bits import BitMatrix
+from ..datasets.handwriting import SIDE as MNIST_SIDE
+from ..datasets.handwriting import is_pictures, shrunk
+from ..io.errors import FileError
+from ..io.tables import read
+
+OPENML = "openml"
+BLOCK = (16, 16)
+_SIDE = 17  # of the paper's digits
+_FEWEST = 64  # samples; the paper's have thousands
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A data set, and whether it is the paper's or stands for it."""
+
+    name: str
+    of_the_paper: str  # what it is called there
+    about: str  # where it comes from, in a sentence
+    stands_in: bool
+    data: BitMatrix
+    tile: tuple[int, int]
+    picture: NDArray[np.uint8] | None = None  # of which the samples are blocks
+
+    @property
+    def blocks_across(self) -> int:
+        """Blocks from left to right in the picture."""
+        return 0 if self.picture is None else -(-self.picture.shape[1] // self.tile[1])
+
+    @property
+    def density(self) -> float:
+        """The share of ones."""
+        return self.data.count() / (self.data.n_rows * self.data.n_cols)
+
+
+def handwriting(source: str | os.PathLike[str] | None) -> Subject:
+    """MNIST from OpenML or from a file; without either, the digits that come with scikit-learn."""
+    if source is None:
+        X, _ = datasets.digits()
+        about = (
+            "1797 handwritten digits of 8 × 8 pixels, which come with scikit-learn; black where ink is above 7 of 16."
+        )
+        return Subject("digits", "MNIST", about, True, BitMatrix.from_dense(X), (8, 8))
+    how = (
+        f"shrunk to {_SIDE} × {_SIDE} by mean ink, black from one half on: the paper does not say how its set was made"
+    )
+    if str(source) == OPENML:
+        X = datasets.mnist(side=_SIDE).X
+        about = f"The {len(X)} test digits of MNIST, fetched from OpenML, {how}."
+        return Subject("MNIST", "MNIST", about, False, BitMatrix.from_dense(X), (_SIDE, _SIDE))
+    path = Path(source)
+    if not path.is_dir() and is_pictures(path):
+        X = datasets.mnist(path, side=_SIDE).X
+        data, about = BitMatrix.from_dense(X), f"{len(X)} digits of MNIST from {path.name}, {how}."
+    else:
+        data = read(path).bits
+        about = f"{data.n_rows} digits from {path.name}."
+        if data.n_cols == MNIST_SIDE**2:
+            pictures = data.to_dense().reshape(-1, MNIST_SIDE, MNIST_SIDE)
+            data, about = BitMatrix.from_dense(shrunk(255 * pictures, _SIDE)), f"{about[:-1]}, {how}."
+    side = isqrt(data.n_cols)
+    if side * side != data.n_cols:
+        raise FileError(
+            f"{path}: its rows have {data.n_cols} pixels, which make no square; give digits of 17 × 17 or 28 × 28"
+        )
+    return _enough(Subject("MNIST", "MNIST", about, False, data, (side, side)), path)
+
+
+def halftone(source: str | os.PathLike[str] | None) -> Subject:
+    """The halftone Einstein from a file; without one, a photograph that comes with scikit-learn, made a halftone."""
+    if source is None:
+        picture = datasets.halftone()
+        about = "A photograph of a temple, which comes with scikit-learn, in the dots of the paper's picture"
+    else:
+        table = read(source)
+        if table.picture is not None and table.picture.whole is not None:
+            picture = datasets.stitch_blocks(table.bits, table.picture.whole, table.picture.tile)
+        else:
+            picture = table.bits.to_dense()
+        about = f"The picture in {Path(source).name}"
+    tall, wide = picture.shape
+    data = BitMatrix.from_dense(datasets.cut_blocks(picture, BLOCK))
+    about += f", {tall} × {wide} pixels, cut into {data.n_rows} blocks of 16 × 16 (white where a block is not full)."
+    name = "halftone" if source is None else "Einstein"
+    subject = Subject(name, "Einstein", about, source is None, data, BLOCK, picture)
+    return subject if source is None else _enough(subject, Path(source))
+
+
+def _enough(subject: Subject, path: Path) -> Subject:
+    """Refuse what is too small to find anything in."""
+    if subject.data.n_rows < _FEWEST:
+        raise FileError(f"{path}: {subject.data.n_rows} samples are too few to learn from; give at least {_FEWEST}")
+    return subject

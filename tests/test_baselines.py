@@ -1,0 +1,134 @@
+"""All comparators keep one contract: scikit-learn's, the same seed the same bits, codes and atoms in their algebra."""
+
+import inspect
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bitatoms as ba
+import naive
+from bitatoms import BitMatrix, baselines
+from bitatoms.baselines.baseline import Baseline
+from bitatoms.datasets import planted
+from bitatoms.table import Table
+
+QUICK = {  # so that many tests take little
+    "Asso": {"threshold": 0.6},
+    "MessagePassing": {"max_iter": 20, "n_init": 1},
+    "PandaPlus": {"n_orders": 2},
+    "PenalizedNMF": {"n_init": 1},
+    "ThresholdedNMF": {"n_init": 1},
+}
+METHODS = [getattr(baselines, name) for name in baselines.__all__]
+each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
+
+
+def seeded(method, n_components=3, **how):
+    """One that gives the same result each time."""
+    if "random_state" in inspect.signature(method).parameters:
+        how["random_state"] = 0
+    return method(n_components, **how)
+
+
+def quick(method, n_components=3, **more):
+    """One that is quick to fit."""
+    return seeded(method, n_components, **QUICK.get(method.__name__, {}), **more)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return planted(120, 65, 3, algebra="or", atom_density=0.3, code_density=0.3, noise=0.03, random_state=0).X
+
+
+@parametrize_with_checks([quick(method, binarize=0.0) for method in METHODS])
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+@each_method
+def test_atoms_and_codes_are_bits_of_the_right_shape(method, table):
+    model = quick(method).fit(table)
+    assert model.components_.dtype == model.codes_.dtype == np.uint8
+    assert 1 <= model.n_components_ <= 3
+    assert model.components_.shape == (model.n_components_, 65)
+    assert model.codes_.shape == (120, model.n_components_)
+    assert max(model.components_.max(), model.codes_.max()) <= 1
+
+
+@each_method
+def test_it_is_better_than_nothing(method, table):
+    model = quick(method).fit(table)
+    made = model.inverse_transform(model.codes_)
+    assert (made == naive.product(model.codes_, model.components_, model.algebra)).all()
+    assert (made != table).sum() < table.sum()
+
+
+@each_method
+def test_the_codelength_is_that_of_its_own_codes(method, table):
+    model = quick(method).fit(table)
+    assert model.codelength_ == ba.codelength(table, model.components_, model.codes_, algebra=model.algebra)
+
+
+@each_method
+def test_the_same_seed_gives_the_same_bits_whatever_holds_the_table(method, table):
+    models = [
+        quick(method).fit(X)
+        for X in (table, csr_array(table), BitMatrix.from_dense(table), Table(BitMatrix.from_dense(table)))
+    ]
+    for other in models[1:]:
+        assert (other.components_ == models[0].components_).all()
+        assert (other.codes_ == models[0].codes_).all()
+
+
+@each_method
+def test_new_rows_are_coded_no_worse_than_without_atoms(method, table):
+    model = quick(method).fit(table[:80])
+    made = model.inverse_transform(model.transform(table[80:]))
+    assert ((made != table[80:]).sum(axis=1) <= table[80:].sum(axis=1)).all()
+
+
+@each_method
+@pytest.mark.parametrize("X", [[[0]], [[1]], np.zeros((4, 3), int), np.ones((4, 3), int), np.eye(5, dtype=int)])
+def test_tables_without_much_in_them_do_no_harm(method, X):
+    X = np.asarray(X)
+    model = seeded(method).fit(X)
+    assert model.codes_.shape == (len(X), model.n_components_)
+    assert (model.inverse_transform(model.codes_) != X).sum() <= X.sum()
+
+
+@each_method
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[0, 2]], "first: 2 at row 0, column 1"),
+        ([[0.5, 1]], "values other than 0 and 1"),
+        ([[np.nan, 1]], "NaN|missing"),
+    ],
+)
+def test_what_is_no_table_of_bits_is_refused(method, X, message):
+    with pytest.raises(ValueError, match=message):
+        quick(method).fit(X)
+
+
+@each_method
+@pytest.mark.parametrize("n_components", [0, -1, 2.5, "many"])
+def test_impossible_numbers_of_atoms_are_refused(method, n_components, table):
+    with pytest.raises((TypeError, ValueError), match="n_components"):
+        quick(method, n_components).fit(table)
+
+
+@each_method
+def test_it_is_a_baseline_with_a_reference_and_an_example(method):
+    assert issubclass(method, Baseline)
+    assert method.algebra in ("or", "xor")
+    assert "References\n" in method.__doc__
+    assert ">>> " in method.__doc__
+    assert clone(quick(method)).get_params()["n_components"] == 3
+
+
+def test_the_names_are_public():
+    assert ba.baselines is baselines
+    assert list(baselines.__all__) == sorted(baselines.__all__)

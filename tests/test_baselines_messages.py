@@ -1,0 +1,203 @@
+"""Message passing: each message is what max-sum says, a tree is solved exactly, planted factors come back."""
+
+from itertools import product as all_choices
+
+import numpy as np
+import pytest
+
+import naive
+from bitatoms.baselines.message_passing import Beliefs, MessagePassing
+from bitatoms.datasets import digits, planted
+from bitatoms.kernels.cpu.messages import Graph, Scratch, exchange
+
+
+def graph_of(X, n_atoms, seed, spread=1.0):
+    random = np.random.default_rng(seed)
+    shape = len(X), n_atoms, X.shape[1]
+    return Graph(X, *(spread * random.standard_normal(shape, np.float32) for _ in range(2)))
+
+
+def best_with(variable, value, score, n_variables):
+    """The highest score among all assignments that give a variable a value."""
+    return max(score(bits) for bits in all_choices((0, 1), repeat=n_variables) if bits[variable] == value)
+
+
+def log_odds(variable, score, n_variables):
+    """What a factor tells a variable: by how much the best with a one is better than the best with a zero."""
+    return best_with(variable, 1, score, n_variables) - best_with(variable, 0, score, n_variables)
+
+
+def both(code_says, atom_says, part_says):
+    """The score of (code, atom, part), where the part of a cell is a one just where code and atom both are."""
+
+    def score(bits):
+        code, atom, part = bits
+        return code * code_says + atom * atom_says + part * part_says if part == (code and atom) else -np.inf
+
+    return score
+
+
+def any_of(said, silent, cell):
+    """The score of all parts of a cell, which is a one where any of them is; one part says nothing."""
+
+    def score(parts):
+        return sum(part * said[k] for k, part in enumerate(parts) if k != silent) + (cell if any(parts) else 0.0)
+
+    return score
+
+
+def renewed(X, to_codes, to_atoms, code_prior, atom_prior, step):
+    """All messages anew, each factor by all its assignments."""
+    (n, m), p = X.shape, to_codes.shape[1]
+    code_says, atom_says, part_says = (np.zeros((n, p, m)) for _ in range(3))
+    for i, k, j in np.ndindex(n, p, m):
+        code_says[i, k, j] = code_prior + sum(to_codes[i, k, other] for other in range(m) if other != j)
+        atom_says[i, k, j] = atom_prior + sum(to_atoms[other, k, j] for other in range(n) if other != i)
+
+    for i, k, j in np.ndindex(n, p, m):
+        part_says[i, k, j] = log_odds(2, both(code_says[i, k, j], atom_says[i, k, j], 0.0), 3)
+    new_codes, new_atoms = to_codes.astype(float), to_atoms.astype(float)
+    for i, k, j in np.ndindex(n, p, m):
+        left = log_odds(k, any_of(part_says[i, :, j], k, 1.0 if X[i, j] else -1.0), p)
+        to_code = log_odds(0, both(0.0, atom_says[i, k, j], left), 3)
+        to_atom = log_odds(1, both(code_says[i, k, j], 0.0, left), 3)
+        new_codes[i, k, j] += step * (to_code - new_codes[i, k, j])
+        new_atoms[i, k, j] += step * (to_atom - new_atoms[i, k, j])
+    return new_codes, new_atoms
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_atoms"), [((3, 5), 3), ((1, 7), 2), ((6, 1), 2), ((4, 9), 1), ((1, 1), 4), ((2, 18), 2)]
+)
+@pytest.mark.parametrize("priors", [(0.0, 0.0), (-0.7, 0.3)])
+def test_messages_are_those_of_max_sum_on_the_graph(shape, n_atoms, priors):
+    X = np.random.default_rng(sum(shape)).integers(0, 2, shape, np.uint8)
+    graph = graph_of(X, n_atoms, seed=1)
+    beliefs = Beliefs(graph, *priors)
+    expected = graph.to_codes.copy(), graph.to_atoms.copy()
+    for _ in range(3):
+        expected = renewed(X, *expected, *priors, step=0.6)
+        beliefs.renew(0.6)
+        np.testing.assert_allclose(graph.to_codes, expected[0], atol=1e-4)
+        np.testing.assert_allclose(graph.to_atoms, expected[1], atol=1e-4)
+    np.testing.assert_allclose(beliefs.codes, priors[0] + expected[0].sum(axis=2), atol=1e-4)
+    np.testing.assert_allclose(beliefs.atoms, priors[1] + expected[1].sum(axis=0), atol=1e-4)
+
+
+def test_rows_in_pieces_give_the_same_messages_as_all_together():
+    X = np.random.default_rng(0).integers(0, 2, (9, 13), np.uint8)
+    together, pieces = (graph_of(X, 3, seed=2) for _ in range(2))
+    beliefs = Beliefs(together, 0.0, 0.0)
+    codes, atoms, sums = beliefs.codes.copy(), beliefs.atoms, np.zeros((3, 13), np.float32)
+    beliefs.renew(0.5)
+    scratch = Scratch(np.empty((3, 13), np.float32), *np.empty((3, 13), np.float32))
+    for start, stop in ((0, 4), (4, 5), (5, 5), (5, 9)):
+        exchange(pieces, start, stop, codes, atoms, np.float32(0.5), sums, scratch)
+    assert (pieces.to_codes == together.to_codes).all()
+    assert (sums == beliefs.atoms).all()
+
+
+def most_probable(X, code_prior, atom_prior):
+    """The codes and the atom with the highest score, in what a cell says of itself, and its lead over the next."""
+    scores = {}
+    for codes in all_choices((0, 1), repeat=len(X)):
+        for atom in all_choices((0, 1), repeat=X.shape[1]):
+            wrong = int((np.outer(codes, atom) != X).sum())
+            scores[codes, atom] = code_prior * sum(codes) + atom_prior * sum(atom) - wrong
+    best = max(scores, key=scores.get)
+    return best, scores[best] - sorted(scores.values())[-2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("tall", [False, True])
+def test_one_atom_and_one_row_or_column_is_a_tree_and_solved_exactly(seed, tall):
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2, (1, 7), np.uint8)
+    code_prior, atom_prior = random.uniform(-2, 2), random.uniform(-0.9, 0.9)
+    if tall:
+        X = np.ascontiguousarray(X.T)
+    (codes, atom), lead = most_probable(X, code_prior, atom_prior)
+    assert lead > 1e-3  # else what is best is not one answer
+    beliefs = Beliefs(graph_of(X, 1, seed, spread=0.1), code_prior, atom_prior)
+    for _ in range(60):
+        change = beliefs.renew(0.7)
+    assert change < 1e-4
+    assert tuple(beliefs.codes[:, 0] > 0) == codes
+    assert tuple(beliefs.atoms[0] > 0) == atom
+
+
+def wrong_share(model, X):
+    return np.mean(naive.product(model.codes_, model.components_, "or") != X)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_factors_come_back_from_noise(seed):
+    data = planted(300, 120, 6, algebra="or", noise=0.05, random_state=seed)
+    model = MessagePassing(6, random_state=seed).fit(data.X)
+    assert np.mean(model.inverse_transform(model.codes_) != data.clean) < 0.002
+    assert wrong_share(model, data.X) <= np.mean(data.clean != data.X) + 0.001
+
+
+def test_digits_come_out_better_than_by_its_public_implementation():
+    X, _ = digits()
+    model = MessagePassing(16, n_init=1, max_iter=60, random_state=0).fit(X)
+    assert np.mean(model.inverse_transform(model.codes_) != X) < 0.0853
+
+
+def test_the_same_seed_gives_the_same_bits_and_restarts_never_hurt():
+    data = planted(80, 40, 4, algebra="xor", noise=0.1, random_state=3)
+    once, again = (MessagePassing(4, n_init=1, random_state=7).fit(data.X) for _ in range(2))
+    assert (once.components_ == again.components_).all()
+    assert (once.codes_ == again.codes_).all()
+    assert wrong_share(MessagePassing(4, n_init=4, random_state=7).fit(data.X), data.X) <= wrong_share(once, data.X)
+
+
+def test_flips_do_not_matter_beside_even_priors():
+    data = planted(60, 30, 3, algebra="or", random_state=1)
+    few, many = (MessagePassing(3, flip=flip, n_init=2, random_state=0).fit(data.X) for flip in (0.01, 0.3))
+    assert (few.components_ == many.components_).all()
+
+
+def test_a_prior_against_ones_makes_fewer_of_them():
+    data = planted(60, 30, 3, algebra="or", random_state=1)
+    even, against = (MessagePassing(3, atom_prior=prior, random_state=0).fit(data.X) for prior in (0.5, 1e-9))
+    assert against.components_.sum() < even.components_.sum()
+
+
+@pytest.mark.parametrize("n_atoms", [1, 2, 5])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((5, 4)),
+        np.ones((5, 4)),
+        np.array([[0, 1, 1]]),
+        np.array([[1], [0], [1]]),
+        np.ones((1, 1)),
+        np.tile([1, 0, 1], (6, 1)),
+    ],
+    ids=["zeros", "ones", "one row", "one column", "one cell", "equal rows"],
+)
+def test_tables_of_rank_one_come_out_without_a_wrong_cell(X, n_atoms):
+    model = MessagePassing(n_atoms, random_state=0).fit(X)
+    assert wrong_share(model, X) == 0
+    assert model.components_.shape == (n_atoms, X.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"flip": 0.5}, r"flip must be below 0\.5, not 0\.5"),
+        ({"flip": 0}, "flip must lie between 0 and 1, both excluded, not 0"),
+        ({"atom_prior": 1.0}, "atom_prior must lie between 0 and 1, both excluded"),
+        ({"code_prior": "even"}, "code_prior must lie between 0 and 1, not 'even'"),
+        ({"damping": 1}, "damping must be below 1: at 1 no message ever changes"),
+        ({"tol": -1}, "tol must lie between 0 and 1"),
+        ({"n_init": 0}, "n_init must be at least 1"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"n_components": 0}, "n_components must be at least 1"),
+        ({"max_memory": "1 kB"}, "12 samples, 5 features and 8 atoms take .* GiB, but max_memory allows"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_plain_words(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        MessagePassing(**parameters).fit(np.ones((12, 5)))

@@ -1,0 +1,199 @@
+"""NMF, cut and penalised: the thresholds are the best, the penalty falls, planted factors come back."""
+
+import numpy as np
+import pytest
+
+import naive
+from bitatoms.baselines.penalized import PenalizedNMF, penalized
+from bitatoms.baselines.thresholded import RealFactors, ThresholdedNMF, best_cut, best_rounded, real_starts
+from bitatoms.datasets import digits, planted
+
+METHODS = pytest.mark.parametrize("method", [ThresholdedNMF, PenalizedNMF])
+
+
+def wrong_cells(X, real, at_codes, at_atoms):
+    """Wrong cells of the factors that two thresholds leave."""
+    codes, atoms = (real.codes > at_codes).astype(np.uint8), (real.atoms > at_atoms).astype(np.uint8)
+    return int(naive.errors(X, atoms, codes, "or").sum())
+
+
+def thresholds(factor):
+    """All that make a difference."""
+    return sorted({0.0, *factor.ravel().tolist()})
+
+
+def random_case(seed, n, m, k):
+    """A table, and factors of few and of many different numbers."""
+    random = np.random.default_rng(seed)
+    codes, atoms = random.random((n, k)), random.random((k, m))
+    if seed % 2:
+        codes, atoms = np.round(codes, 1), np.round(atoms, 1)
+    return random.integers(0, 2, (n, m), np.uint8), RealFactors(codes, atoms, 1)
+
+
+def share_wrong(model, X):
+    return np.mean(model.inverse_transform(model.codes_) != X)
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(5, 3, 2), (1, 9, 2), (7, 1, 1), (1, 1, 3), (6, 5, 3)])
+@pytest.mark.parametrize("seed", range(4))
+def test_thresholds_are_counted_exactly_and_neither_can_be_bettered_alone(n, m, k, seed):
+    X, real = random_case(seed, n, m, k)
+    cut = best_cut(X, real)
+    assert cut.wrong == wrong_cells(X, real, cut.codes, cut.atoms)
+    assert cut.wrong <= min(wrong_cells(X, real, other, cut.atoms) for other in thresholds(real.codes))
+    assert cut.wrong <= min(wrong_cells(X, real, cut.codes, other) for other in thresholds(real.atoms))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_thresholds_are_all_tried_together(seed):
+    X, real = random_case(seed, 8, 5, 3)  # no more than 16 different numbers in the atoms
+    pairs = [(one, other) for one in thresholds(real.codes) for other in thresholds(real.atoms)]
+    assert best_cut(X, real).wrong == min(wrong_cells(X, real, *pair) for pair in pairs)
+
+
+def test_many_thresholds_and_many_rows_are_counted_exactly():
+    X, real = random_case(0, 70_000, 5, 2)  # more numbers than two bytes can rank, and more than one block of rows
+    cut = best_cut(X, real)
+    product = (real.codes > cut.codes).astype(int) @ (real.atoms > cut.atoms).astype(int) > 0
+    assert cut.wrong == int((product != X).sum())
+
+
+def test_the_best_of_several_factors_is_rounded():
+    X, good = planted_case(0)
+    bad = RealFactors(np.ones_like(good.codes), np.ones_like(good.atoms), 3)
+    found, n_iter = best_rounded(X, [bad, good, bad])
+    assert n_iter == 7
+    assert (naive.product(found.codes.astype(np.uint8), found.atoms.astype(np.uint8), "or") == X).all()
+
+
+def planted_case(seed):
+    """A table without noise, and its factors, blurred."""
+    random = np.random.default_rng(seed)
+    data = planted(30, 20, 3, algebra="or", noise=0.0, random_state=seed)
+    blurred = [np.abs(factor - random.uniform(0, 0.3, factor.shape)) for factor in (data.codes, data.atoms)]
+    return data.X, RealFactors(*blurred, 7)
+
+
+def test_starts_are_scaled_and_the_first_is_always_the_same():
+    X = planted(40, 25, 4, algebra="or", random_state=0).X
+    first, second = real_starts(X, 4, 2, 50, np.random.default_rng(1))
+    for real in (first, second):
+        np.testing.assert_allclose(real.codes.max(axis=0), 1)
+        np.testing.assert_allclose(real.atoms.max(axis=1), 1)
+    again = next(real_starts(X, 4, 1, 50, np.random.default_rng(2)))  # from the singular vectors, not by chance
+    np.testing.assert_allclose(again.codes, first.codes, atol=1e-6)
+
+
+def objective(X, real, weight):
+    """What the penalty method makes small."""
+    penalty = sum(float(((factor**2 - factor) ** 2).sum()) for factor in (real.codes, real.atoms))
+    return float(((X - real.codes @ real.atoms) ** 2).sum()) + weight * penalty
+
+
+def moved(number, up, down, weight):
+    """The paper's update of one number; a zero stays one."""
+    if number == 0:
+        return 0.0
+    return number * (up + 3 * weight * number**2) / (down + 2 * weight * number**3 + weight * number)
+
+
+def updated(X, real, weight):
+    """One update of all atoms, then of all codes, number by number."""
+    codes, atoms = real.codes.copy(), real.atoms.copy()
+    product = codes @ atoms
+    for k, j in np.ndindex(*atoms.shape):
+        atoms[k, j] = moved(atoms[k, j], codes[:, k] @ X[:, j], codes[:, k] @ product[:, j], weight)
+    product = codes @ atoms
+    for i, k in np.ndindex(*codes.shape):
+        codes[i, k] = moved(codes[i, k], X[i] @ atoms[k], product[i] @ atoms[k], weight)
+    return RealFactors(codes, atoms, real.n_iter + 1)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 100.0])
+def test_updates_are_those_of_the_paper(weight):
+    X, real = planted_case(1)
+    once = penalized(X.astype(float), real, weight, 2)
+    expected = updated(X, updated(X, real, weight), weight)
+    np.testing.assert_allclose(once.codes, expected.codes, atol=1e-9)
+    np.testing.assert_allclose(once.atoms, expected.atoms, atol=1e-9)
+    assert once.n_iter == real.n_iter + 2
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 8.0])
+def test_updates_lower_what_they_are_to_make_small(weight):
+    X, real = planted_case(2)
+    values = [objective(X, real, weight)]
+    for _ in range(30):
+        real = penalized(X.astype(float), real, weight, 1)
+        values.append(objective(X, real, weight))
+    assert max(np.diff(values)) < 1e-9
+    assert values[-1] < 0.5 * values[0]
+
+
+def test_a_large_weight_drives_all_numbers_to_zero_or_one():
+    X, real = planted_case(3)
+    for stage in range(20):
+        real = penalized(X.astype(float), real, 2.0**stage, 20)
+    assert max(np.abs(factor - factor.round()).max() for factor in (real.codes, real.atoms)) < 0.01
+
+
+@METHODS
+@pytest.mark.parametrize("seed", range(2))
+def test_planted_factors_come_back_from_noise(method, seed):
+    data = planted(300, 120, 6, algebra="or", noise=0.05, random_state=seed)
+    model = method(6, n_init=1, random_state=seed).fit(data.X)
+    assert np.mean(model.inverse_transform(model.codes_) != data.clean) < 0.002
+    assert share_wrong(model, data.X) <= np.mean(data.clean != data.X) + 0.001
+
+
+@METHODS
+def test_digits_come_out_as_well_as_by_the_best_thresholds_known(method):
+    X, _ = digits()
+    model = method(16, n_init=4 if method is ThresholdedNMF else 1, random_state=0).fit(X)
+    assert share_wrong(model, X) < 0.0880
+    assert share_wrong(model, X) == np.mean(naive.product(model.codes_, model.components_, "or") != X)
+
+
+@METHODS
+def test_the_same_seed_gives_the_same_bits_and_restarts_never_hurt(method):
+    data = planted(80, 40, 4, algebra="xor", noise=0.1, random_state=3)
+    once, again = (method(4, n_init=2, random_state=7).fit(data.X) for _ in range(2))
+    assert (once.components_ == again.components_).all()
+    assert (once.codes_ == again.codes_).all()
+    assert share_wrong(method(4, n_init=4, random_state=7).fit(data.X), data.X) <= share_wrong(once, data.X)
+
+
+@METHODS
+@pytest.mark.parametrize("n_atoms", [1, 2, 5])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((5, 4)),
+        np.ones((5, 4)),
+        np.array([[0, 1, 1]]),
+        np.array([[1], [0], [1]]),
+        np.ones((1, 1)),
+        np.tile([1, 0, 1], (6, 1)),
+    ],
+    ids=["zeros", "ones", "one row", "one column", "one cell", "equal rows"],
+)
+def test_tables_of_rank_one_come_out_without_a_wrong_cell(method, X, n_atoms):
+    model = method(n_atoms, n_init=2, random_state=0).fit(X)
+    assert share_wrong(model, X) == 0
+    assert model.components_.shape == (n_atoms, X.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ThresholdedNMF(0), "n_components must be at least 1, not 0"),
+        (ThresholdedNMF(2, n_init=0), "n_init must be at least 1, not 0"),
+        (ThresholdedNMF(2, max_iter=0), "max_iter must be at least 1, not 0"),
+        (PenalizedNMF(2, n_init=-1), "n_init must be at least 1, not -1"),
+        (PenalizedNMF(2, n_updates=0), "n_updates must be at least 1, not 0"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_plain_words(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(np.eye(3))
