@@ -47,8 +47,8 @@ def partition(
 
     A rank-one fit splits the rows into those that have its pattern and those that have not. The former are done when
     each of them differs from the pattern in at most ``radius`` bits; both parts are split again otherwise. Where a
-    pattern takes in all rows but some lie outside the radius, those outside are parted from those inside, or, with
-    none inside, the rows equal to the first from the rest.
+    pattern takes in all rows but some lie outside the radius, the rows that are nearer to the farthest of them than to
+    the pattern are parted from the rest.
     """
     patterns: list[np.ndarray] = []
     owner = np.full(data.n_rows, -1, np.int64)
@@ -68,7 +68,9 @@ def partition(
         elif not has.all():
             open_parts += [part[~has], part[has]]
         else:
-            inside = near if near.any() else (rows.words == rows.words[0]).all(axis=1)
+            farthest = rows.words[distance.argmax()]
+            # The pattern is the majority of these rows: they cannot all be nearer to the farthest, which is itself.
+            inside = distance <= np.bitwise_count(rows.words ^ farthest).sum(axis=1)
             open_parts += [part[~inside], part[inside]]
     words = np.array(patterns, np.uint64).reshape(len(patterns), data.words.shape[1])
     return BitMatrix.trusted(words, data.n_cols), owner

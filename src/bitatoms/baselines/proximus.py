@@ -46,7 +46,7 @@ class Proximus(Baseline):
     Notes
     -----
     The radius, not a number of patterns, ends the recursion. The smallest that leaves few enough patterns is a poor way
-    to a given number: on the digits with 16 patterns nearly .2 of the cells are wrong then, and .12 with the 16 largest
+    to a given number: on the digits with 16 patterns nearly .2 of the cells are wrong then, and .11 with the 16 largest
     of the hundreds that a smaller radius leaves; on planted factors no radius leaves as few as there are.
 
     References
