@@ -21,13 +21,14 @@ def found(monkeypatch):
     claims = (
         Claim("It converges", "it does", Verdict.AGREES),
         Claim("It is [bold]fast[/bold]", "it is slow", Verdict.PARTLY, "because"),
+        Claim("It is smooth", "it is", Verdict.AGREES, of_paper=False),
     )
     asked = []
 
     def run(folder, *, callback, **how):
         callback("Reading the data")
         asked.append((folder, how))
-        return [Experiment("here", "Here", "How it converges", "", (Panel("", "", (), claims),))]
+        return [Experiment("here", "Here", "How it converges", "", (Panel("digits", "", (), claims),))]
 
     monkeypatch.setattr("bitatoms.cli.reproducing.run_experiments", run)
     return asked
@@ -38,11 +39,11 @@ def test_it_says_which_claims_hold_and_where_the_page_is(bitatoms, found, tmp_pa
     code, said, _ = bitatoms("reproduce", "--einstein", tmp_path / "picture.pbm", "--mnist", "openml", "-o", tmp_path)
     assert code == 0
     assert said.split("\n")[1:6] == [
-        "How it converges",
+        "How it converges: digits",
         "  agrees: It converges",
         "  agrees in part: It is [bold]fast[/bold]",
         "    it is slow because",
-        "",
+        "  agrees: It is smooth (not in the paper)",
     ]
     assert "2 claims of the paper were looked at: 1 agree with what was found, 1 in part." in said
     assert f"The page is {tmp_path / 'index.html'}" in said
@@ -55,9 +56,10 @@ def test_json_has_the_claims(bitatoms, found, tmp_path):
     claims = json.loads(said)["claims"]
     assert code == 0
     assert claims[0] == {
-        "experiment": "Here", "says": "It converges", "found": "it does", "verdict": "agrees", "why": "",
+        "experiment": "Here", "data": "digits", "says": "It converges", "found": "it does", "verdict": "agrees",
+        "why": "", "of_paper": True,
     }  # fmt: skip
-    assert [claim["verdict"] for claim in claims] == ["agrees", "agrees in part"]
+    assert [claim["verdict"] for claim in claims] == ["agrees", "agrees in part", "agrees"]
     assert found[0][1]["random_state"] == 7
 
 

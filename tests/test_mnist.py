@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bitatoms.datasets import mnist
-from bitatoms.datasets.handwriting import is_pictures, shrunk
+from bitatoms.datasets.handwriting import is_published, shrunk
 
 GRAY = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
 
@@ -60,7 +60,7 @@ def test_the_published_file_is_read_packed_or_not(tmp_path, packed):
     path = tmp_path / "t10k-images-idx3-ubyte"
     path.write_bytes(gzip.compress(idx(GRAY)) if packed else idx(GRAY))
     X, y = mnist(path)
-    assert is_pictures(path)
+    assert is_published(path)
     assert (X == shrunk(GRAY, 17)).all()
     assert y is None
 
@@ -70,6 +70,7 @@ def test_the_published_file_is_read_packed_or_not(tmp_path, packed):
     [
         (b"", "this is no file of MNIST's pictures"),
         (b"0,1\n1,0\n", "this is no file of MNIST's pictures"),
+        (bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 2]), "says what digits show; pass the pictures"),
         (idx(GRAY)[:-1], "3 pictures take 2368 bytes, but it has 2367"),
         (idx(GRAY) + b"0", "but it has 2369"),
         (idx(GRAY)[:9], "pictures are"),

@@ -15,10 +15,12 @@ from bitatoms.reproduce import Claim, Experiment, Panel, Verdict, reproduce, wri
 from bitatoms.reproduce import runs as paper_runs
 from bitatoms.reproduce.experiment import counted
 from bitatoms.reproduce.initialisation import initialisation
-from bitatoms.reproduce.models import likeness, marked_atoms
+from bitatoms.reproduce.likeness import likeness
+from bitatoms.reproduce.model_claims import claims_of_the_paper
+from bitatoms.reproduce.models import marked_atoms
 from bitatoms.reproduce.mosaics import GAP, RED, coded_samples, mosaic, with_blocks, with_stripe
 from bitatoms.reproduce.panel import shown_samples, stripe
-from bitatoms.reproduce.paths import count_valleys, running_median
+from bitatoms.reproduce.paths import Path, count_valleys, law_of, running_median
 from bitatoms.reproduce.runs import UPDATES, learned, selected, shortest, starting_atoms, stops_at
 from bitatoms.reproduce.subjects import Subject, halftone, handwriting
 from bitatoms.table import Picture, Table
@@ -190,11 +192,52 @@ def test_marked_atoms_are_used_by_some_samples_but_not_most():
     assert next(iter(marked)) == "red"
 
 
-def test_samples_are_like_themselves_and_unlike_when_shuffled():
-    data = BitMatrix.from_dense(datasets.digits()[0][:100])
-    like = likeness(data[:10], data)
-    assert like.share == 1
-    assert like.shuffled < 0.6
+def test_digits_are_like_other_digits_and_noise_like_no_other_noise():
+    noise = BitMatrix.from_dense(random_bits(0, 300, 64, 0.3))
+    assert not likeness(noise[:16], noise, noise[:16]).clearly
+    digits = BitMatrix.from_dense(datasets.digits()[0][:300])
+    assert likeness(digits[:16], digits, digits[:16]).clearly
+    assert likeness(digits[:16], digits, digits[:0]).share == 1
+
+
+def test_noise_is_not_taken_for_interpretable_atoms():
+    noise = BitMatrix.from_dense(random_bits(1, 300, 100, 0.3))
+    subject = Subject("noise", "Einstein", "", True, noise, (10, 10), picture=np.zeros((10, 10), np.uint8))
+    runs = [selected(noise, update, 0, patience=2) for update in UPDATES]
+    claim = claims_of_the_paper(subject, *runs, 0)[0]
+    assert claim.says.startswith("The atoms are clearly interpretable")
+    assert claim.verdict is Verdict.DIFFERS
+
+
+def test_an_atom_that_one_digit_uses_is_a_clear_correspondence():
+    X, y = datasets.digits()
+    chosen = np.flatnonzero(y < 2)
+    data = BitMatrix.from_dense(X[chosen])
+    run = selected(data, "mob", 0, patience=2)
+    for labels, verdict in ((y[chosen], Verdict.AGREES), (None, Verdict.NOT_SEEN)):
+        subject = Subject("digits", "MNIST", "", True, data, (8, 8), labels=labels)
+        claim = claims_of_the_paper(subject, run, run, 0)[-1]
+        assert "correspondence" in claim.says
+        assert claim.verdict in (verdict, Verdict.PARTLY if labels is not None else verdict)
+
+
+class Falls(Path):
+    """A path whose codelengths are given."""
+
+    def __init__(self, bits):
+        object.__setattr__(self, "given", np.asarray(bits, float))
+
+    atoms = property(lambda self: 16 + np.arange(len(self.given)))
+    bits = property(lambda self: self.given)
+
+
+def test_an_exponential_is_told_from_a_power():
+    atoms = 16 + np.arange(120)
+    fast = law_of(Falls(50 + 100 * np.exp(-atoms / 15) - 100 * np.exp(-atoms[-1] / 15)))
+    slow = law_of(Falls(50 + 1e5 * atoms**-2.0))
+    assert fast.exponential > max(0.99, fast.power)
+    assert slow.power > slow.exponential
+    assert law_of(Falls([10, 5, 1, 1, 1])) is None
 
 
 # --- the data
@@ -223,7 +266,15 @@ def test_a_picture_may_come_cut_in_blocks_or_whole(tmp_path):
     assert (whole.picture == picture).all()
     assert (blocks.picture == picture).all()
     assert whole.data == blocks.data
-    assert not whole.stands_in
+    assert (whole.name, whole.stands_in) == ("halftone", True)  # it has not the size of the paper's
+
+
+def test_a_picture_of_the_size_of_the_papers_is_taken_for_it(tmp_path):
+    ba.write(
+        Table(BitMatrix.from_dense(np.tile(datasets.halftone()[:580], (2, 1))[:, :896])), tmp_path / "einstein.pbm"
+    )
+    subject = halftone(tmp_path / "einstein.pbm")
+    assert (subject.name, subject.stands_in, subject.data.shape) == ("Einstein", False, (4088, 256))
 
 
 def test_digits_come_as_published_or_as_a_table(tmp_path):
@@ -236,6 +287,15 @@ def test_digits_come_as_published_or_as_a_table(tmp_path):
     assert large.data.shape == small.data.shape == (75, 289)
     assert (small.data.to_dense() == random_bits(0, 75, 289, 0.4)).all()
     assert "17 × 17" in published.about
+    assert not published.stands_in
+
+
+def test_what_is_no_table_is_refused_with_what_to_give(tmp_path):
+    (tmp_path / "digits").write_bytes(b"something else")
+    with pytest.raises(FileError, match="its ending tells no format of tables; give digits, such as t10k"):
+        handwriting(tmp_path / "digits")
+    with pytest.raises(ValueError, match="random_state must be at least 0"):
+        reproduce(tmp_path / "paper", random_state=-1)
 
 
 @pytest.mark.parametrize(
@@ -264,11 +324,13 @@ def test_a_bernoulli_start_fails_on_sparse_data_and_not_on_a_halftone():
     fails = next(claim for says, claim in claims.items() if says.startswith("The Bernoulli start does not work"))
     assert fails.verdict is Verdict.AGREES
     assert fails.found.startswith("No atom is ever used, at any seed")
-    assert claims["Both starts work well, with both methods."].verdict is Verdict.AGREES
+    assert claims["Both starts work well, with both methods."].verdict is not Verdict.DIFFERS
+    assert claims["In all cases some atoms come to resemble halftone patterns."].verdict is Verdict.AGREES
 
 
 def test_claims_are_counted_in_a_sentence():
     claims = [Claim("a", "b", verdict) for verdict in (Verdict.AGREES, Verdict.AGREES, Verdict.DIFFERS)]
+    claims.append(Claim("ours", "b", Verdict.AGREES, of_paper=False))
     assert counted(claims) == "3 claims of the paper were looked at: 2 agree with what was found, 1 not."
 
 
@@ -281,7 +343,7 @@ def test_every_experiment_of_the_paper_is_there(reproduced):
         "data", "models", "start", "selection", "convergence", "today",
     ]  # fmt: skip
     titles = [panel.title for panel in experiments[1].panels]
-    assert titles == ["MNIST by MOB", "MNIST by K-PROX", "Einstein by K-PROX", "Einstein by MOB"]
+    assert titles == ["digits by MOB", "digits by K-PROX", "halftone by K-PROX", "halftone by MOB"]
     assert [len(panel.figures) for panel in experiments[2].panels] == [6, 6]
     assert told[0] == "Reading the data"
     assert told[-1] == "Writing the page"
@@ -296,13 +358,23 @@ def test_every_figure_is_a_picture_and_its_numbers_are_a_table(reproduced):
         assert png == figure.png
         width, height = struct.unpack(">II", png[16:24])
         assert width / height == pytest.approx(figure.size[1] / figure.size[0], rel=0.02)
-        if figure.numbers is not None:
-            text = (folder / "figures" / f"{figure.name}.csv").read_text(encoding="utf-8")
-            rows = list(csv.reader(text.splitlines()))
-            assert tuple(rows[0]) == figure.numbers.columns
-            assert len(rows) == len(figure.numbers.rows) + 1
+    tables = {figure.name: figure.numbers for figure in figures if figure.numbers is not None}
+    assert {figure.name for figure in figures} - set(tables) == {"picture", "blocks"}
+    for each in experiments:
+        tables |= {f"{each.place}-{panel.title}-runs": panel.numbers for panel in each.panels if panel.numbers}
+    for name, numbers in tables.items():
+        text = (folder / "figures" / f"{name}.csv").read_text(encoding="utf-8")
+        rows = list(csv.reader(text.splitlines()))
+        assert tuple(rows[0]) == numbers.columns
+        assert len(rows) == len(numbers.rows) + 1
     written = {path.stem for path in (folder / "figures").iterdir()}
-    assert written == {figure.name for figure in figures}
+    assert written == {figure.name for figure in figures} | set(tables)
+
+
+def test_the_atoms_themselves_are_in_the_numbers(reproduced):
+    panel = reproduced[1][1].panels[0]
+    rows = panel.figures[0].numbers.rows
+    assert all(len(row[-1]) == 64 and row[-1].count("1") == row[1] for row in rows)
 
 
 def test_the_page_has_every_figure_and_claim_and_nothing_from_elsewhere(reproduced):
@@ -313,9 +385,10 @@ def test_the_page_has_every_figure_and_claim_and_nothing_from_elsewhere(reproduc
         for panel in experiment.panels:
             assert all(f'<figure id="{figure.name}">' in page for figure in panel.figures)
     claims = [claim for experiment in experiments for claim in experiment.claims]
-    assert page.count('class="verdict') == 2 * len(claims)
+    assert page.count('class="verdict') == len(claims) + sum(claim.of_paper for claim in claims)
     rows = list(csv.reader((folder / "claims.csv").read_text(encoding="utf-8").splitlines()))
-    assert [row[1] for row in rows[1:]] == [claim.says for claim in claims]
+    assert [(row[2], row[3]) for row in rows[1:]] == [("yes" if each.of_paper else "no", each.says) for each in claims]
+    assert len({(row[1], row[3]) for row in rows[1:]}) == len(claims)  # each can be told apart from the others
     assert not re.findall(r"(?:src|href)=\"(?!#|data:)", page)
     assert "<script" not in page
 

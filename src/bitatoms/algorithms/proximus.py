@@ -69,7 +69,7 @@ def partition(
             open_parts += [part[~has], part[has]]
         else:
             farthest = rows.words[distance.argmax()]
-            # The pattern is the majority of these rows: they cannot all be nearer to the farthest, which is itself.
+            # The pattern is the majority of these rows: not all of them can be nearer to the farthest one.
             inside = distance <= np.bitwise_count(rows.words ^ farthest).sum(axis=1)
             open_parts += [part[~inside], part[inside]]
     words = np.array(patterns, np.uint64).reshape(len(patterns), data.words.shape[1])

@@ -341,9 +341,9 @@ def compare(
     seed: Annotated[int, _running(min=0, help="The first seed.")] = 0,
     max_time: Annotated[float, _running(help="Seconds; who takes longer is not run again on the same table.")] = 60.0,
     list_them: Annotated[
-        bool, typer.Option("--list", help="Say who can be compared, and on which data.", rich_help_panel=TELLING)
+        bool, _running("--list", help="Say who can be compared, and on which data; run nothing.")
     ] = False,
-    jobs: Jobs = 1,
+    jobs: Annotated[int, _running("--jobs", "-j", help="Threads; -1 is all processors.")] = 1,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -391,8 +391,8 @@ def reproduce(
 ) -> None:
     """Do the experiments of the paper again: its figures, and each of its claims beside what is found.
 
-    Written are a page (index.html), the claims (claims.csv), and a PNG and a CSV of each figure. Without the paper's
-    data, bundled data stand in, and the page says so. It takes a minute.
+    Written are a page (index.html), the claims (claims.csv), and the figures with their numbers. Without the paper's
+    data, bundled data stand in, and the page says so. It takes about half a minute.
     """
     from . import reproducing
 

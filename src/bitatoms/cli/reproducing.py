@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.text import Text
@@ -46,12 +47,14 @@ def reproduce(folder: Path, einstein: Path | None, mnist: str | None, seed: int,
 def _say_claims(experiments: list[Experiment]) -> None:
     """The claims of the paper, those that do not hold here with what was found instead."""
     for experiment in experiments:
-        if experiment.claims:
-            say(f"\n{experiment.title}", style="bold")
-        for claim in experiment.claims:
-            out.print(Text.assemble((f"  {claim.verdict}: ", _STYLES[claim.verdict]), claim.says))
-            if claim.verdict != Verdict.AGREES:
-                out.print(Text(f"    {claim.found} {claim.why}".rstrip(), style="dim"))
+        for panel in experiment.panels:
+            if panel.claims:
+                say(f"\n{experiment.title}: {panel.title}", style="bold")
+            for claim in panel.claims:
+                own = "" if claim.of_paper else " (not in the paper)"
+                out.print(Text.assemble((f"  {claim.verdict}: ", _STYLES[claim.verdict]), claim.says, (own, "dim")))
+                if claim.verdict != Verdict.AGREES:
+                    out.print(Text(f"    {claim.found} {claim.why}".rstrip(), style="dim"))
     say(f"\n{counted(claim for experiment in experiments for claim in experiment.claims)}")
 
 
@@ -59,15 +62,10 @@ def _as_json(experiments: list[Experiment], folder: Path) -> dict[str, object]:
     """The claims, for machines."""
     return {
         "claims": [
-            {
-                "experiment": experiment.name,
-                "says": claim.says,
-                "found": claim.found,
-                "verdict": str(claim.verdict),
-                "why": claim.why,
-            }
+            {"experiment": experiment.name, "data": panel.title, **asdict(claim)}
             for experiment in experiments
-            for claim in experiment.claims
+            for panel in experiment.panels
+            for claim in panel.claims
         ],
         "page": str(folder / "index.html"),
     }

@@ -16,6 +16,7 @@ from .arguments import count
 SIDE = 28  # pixels of a digit as it comes
 _WHITE = 255
 _IMAGES = (0, 0, 8, 3)  # the first bytes of a file of pictures: bytes, three dimensions
+_LABELS = (0, 0, 8, 1)  # those of the file that says what they show
 _TEST = 10_000  # digits of the test set, the last ones of OpenML's table
 
 
@@ -79,13 +80,13 @@ def shrunk(gray: NDArray, side: int) -> NDArray[np.uint8]:
     return bits
 
 
-def is_pictures(path: Path) -> bool:
-    """Whether a file begins as MNIST's files of pictures do, packed or not."""
+def is_published(path: Path) -> bool:
+    """Whether a file begins as MNIST's own files do, packed or not."""
     with open(path, "rb") as file:
         first = file.read(2)
     try:
         with gzip.open(path) if first == b"\x1f\x8b" else open(path, "rb") as file:
-            return tuple(file.read(4)) == _IMAGES
+            return tuple(file.read(4)) in (_IMAGES, _LABELS)
     except (EOFError, OSError, zlib.error):
         return False
 
@@ -99,6 +100,8 @@ def _pictures(path: Path) -> NDArray[np.uint8]:
             held = file.read()
     except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
         raise ValueError(f"{path}: the file is cut short or damaged ({broken}); get it anew") from broken
+    if tuple(held[:4]) == _LABELS:
+        raise ValueError(f"{path}: this file says what digits show; pass the pictures, t10k-images-idx3-ubyte.gz")
     if tuple(held[:4]) != _IMAGES:
         raise ValueError(f"{path}: this is no file of MNIST's pictures; pass one like t10k-images-idx3-ubyte.gz")
     n_digits, tall, wide = (int.from_bytes(held[start : start + 4], "big") for start in (4, 8, 12))

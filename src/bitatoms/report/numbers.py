@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .words import count, text
+from .words import count, shortened, text
 
 Cell = str | int | float | None
 
@@ -46,7 +46,10 @@ class Numbers(NamedTuple):
         )
         body = "".join(
             f'<tr><th scope="row"{kinds[0]}>{text(readable(row[0]))}</th>'
-            + "".join(f"<td{kind}>{text(readable(cell))}</td>" for cell, kind in zip(row[1:], kinds[1:], strict=True))
+            + "".join(
+                f"<td{kind}>{text(shortened(readable(cell)))}</td>"
+                for cell, kind in zip(row[1:], kinds[1:], strict=True)
+            )
             + "</tr>"
             for row in self.rows
         )

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ..algorithms.settings import whole
 from ..io.beside import beside
 from ..report.figures import Figure
 from ..report.numbers import Numbers
@@ -47,7 +48,8 @@ def reproduce(
     Parameters
     ----------
     folder : str or path-like
-        Where to write: ``index.html``, ``claims.csv``, and a PNG and a CSV of every figure in ``figures``.
+        Where to write: ``index.html``, ``claims.csv``, and in ``figures`` a PNG of every figure and a CSV of the
+        numbers behind it.
     einstein : str or path-like, optional
         The halftone picture of the paper, 1160 × 896, in a file that `bitatoms.read` takes, such as a .pbm. By default
         another photograph, which comes with scikit-learn, as a halftone.
@@ -71,6 +73,7 @@ def reproduce(
     >>> [claim.says for experiment in experiments for claim in experiment.claims]  # doctest: +SKIP
     ['The model of MNIST has 79 atoms.', ...]
     """
+    seed = whole("random_state", random_state, 0)
     tell = callback or (lambda _: None)
     tell("Reading the data")
     subjects = handwriting(mnist), halftone(einstein)
@@ -80,9 +83,9 @@ def reproduce(
     experiments = []
     for doing, experiment in _EXPERIMENTS.items():
         tell(doing)
-        experiments.append(experiment(*subjects, random_state))
+        experiments.append(experiment(*subjects, seed))
     tell("Writing the page")
-    write(experiments, Path(folder), _how(subjects, random_state))
+    write(experiments, Path(folder), _how(subjects, seed))
     return experiments
 
 
@@ -93,14 +96,25 @@ def write(experiments: list[Experiment], folder: Path, how: str) -> None:
         _put(folder / "figures" / f"{figure.name}.png", figure.png)
         if figure.numbers is not None:
             _put(folder / "figures" / f"{figure.name}.csv", figure.numbers.to_csv().encode())
-    columns = ("experiment", "the paper says", "found", "verdict", "why")
+    for experiment in experiments:
+        for panel in experiment.panels:
+            if panel.numbers is not None:
+                name = f"{experiment.place}-{panel.title}".lower()
+                _put(folder / "figures" / f"{name}-runs.csv", panel.numbers.to_csv().encode())
+    columns = ("experiment", "data", "in the paper", "the paper says", "found", "verdict", "why")
     claims = [
-        (experiment.title, claim.says, claim.found, str(claim.verdict), claim.why)
+        (experiment.name, panel.title, "yes" if claim.of_paper else "no", *told(claim))
         for experiment in experiments
-        for claim in experiment.claims
+        for panel in experiment.panels
+        for claim in panel.claims
     ]
     _put(folder / "claims.csv", Numbers.of(columns, claims).to_csv().encode())
     _put(folder / "index.html", render(experiments, how).encode())
+
+
+def told(claim: Claim) -> tuple[str, str, str, str]:
+    """A claim as text."""
+    return claim.says, claim.found, str(claim.verdict), claim.why
 
 
 def _figures(experiments: list[Experiment]) -> Iterator[Figure]:

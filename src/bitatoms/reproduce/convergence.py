@@ -21,6 +21,7 @@ N_ATOMS = 36
 _SIZES = (16, 36, 79, 128)
 _SEEDS = 3
 _FEW = 25  # steps
+_PAPER_SECONDS = 0.1
 _NEAR = 0.05  # of the codelength at the end: near it
 _CHANGES = (
     ("codes_changed", "codes A", "#0072b2", "o"),
@@ -43,22 +44,24 @@ def convergence(digits: Subject, halftone: Subject, seed: int) -> Experiment:
         for each in range(_SEEDS)
         for update in UPDATES
     ]
-    large = learned(digits.data, starting_atoms("samples", digits.data, N_ATOMS, seed), "mob")
     figures = (
-        _codelengths(halftone, runs, more),
+        _codelengths(halftone, runs),
         _times(halftone, runs),
         *(_changes(halftone, run) for run in runs.values()),
     )
     every = [run for _, _, run in more]
-    panel = Panel(halftone.name, _in_words(more), figures, _claims(digits, runs, every, large))
+    panels = (
+        Panel(halftone.name, _in_words(more), figures, _claims(runs, every), numbers=_numbers(more)),
+        Panel(digits.name, "", (), (_from_scratch(digits),)),
+    )
     about = (
         f"{N_ATOMS} atoms learned from random samples, step by step; the paper does not say with how many atoms its "
         f"figure was made. The numbers are also of {', '.join(map(str, _SIZES))} atoms, at {_SEEDS} seeds each."
     )
-    return Experiment("convergence", "Convergence", "How learning converges", about, (panel,))
+    return Experiment("convergence", "Convergence", "How learning converges", about, panels)
 
 
-def _codelengths(subject: Subject, runs: dict[str, Run], more: list[tuple[int, int, Run]]) -> Figure:
+def _codelengths(subject: Subject, runs: dict[str, Run]) -> Figure:
     """Codelength at each step."""
 
     def draw(ax: Axes) -> None:
@@ -71,13 +74,21 @@ def _codelengths(subject: Subject, runs: dict[str, Run], more: list[tuple[int, i
         ax.legend(title="ring: nothing changes any more", frameon=False)
 
     rows = [
+        (UPDATES[update], row.round, row.bits / run.codes.n_rows) for update, run in runs.items() for row in run.history
+    ]
+    says = "Codelength after each step of learning, for both methods"
+    name, numbers = f"{subject.name.lower()}-convergence", Numbers.of(("method", "step", "bits a sample"), rows)
+    return drawn(name, f"{subject.name}: codelength", says, draw, numbers)
+
+
+def _numbers(more: list[tuple[int, int, Run]]) -> Numbers:
+    """What every run came to."""
+    columns = ("method", "atoms", "seed", "steps", "bits after one", "bits at the end", "seconds")
+    rows = [
         (UPDATES[run.update], n_atoms, seed, len(run.history), run.history[0].bits, run.history[-1].bits, run.seconds)
         for n_atoms, seed, run in more
     ]
-    columns = ("method", "atoms", "seed", "steps", "bits after one", "bits at the end", "seconds")
-    says = "Codelength after each step of learning, for both methods"
-    name = f"{subject.name.lower()}-convergence"
-    return drawn(name, f"{subject.name}: codelength", says, draw, Numbers.of(columns, rows))
+    return Numbers.of(columns, rows)
 
 
 def _times(subject: Subject, runs: dict[str, Run]) -> Figure:
@@ -135,14 +146,13 @@ def _in_words(more: list[tuple[int, int, Run]]) -> str:
     return f"Steps until nothing changes, over {_SEEDS} seeds. {'; '.join(said)}."
 
 
-def _claims(digits: Subject, runs: dict[str, Run], every: list[Run], large: Run) -> tuple[Claim, ...]:
+def _claims(runs: dict[str, Run], every: list[Run]) -> tuple[Claim, ...]:
     """What the paper says of convergence."""
     exact = [run for run in every if run.converged and not any(_last_changes(run))]
     longest = max(len(run.history) for run in every)
     excess = [run.history[0].bits / run.history[-1].bits - 1 for run in every if run.update == "k-prox"]
     seconds = {update: run.seconds for update, run in runs.items()}
-    one_step = runs["k-prox"].history[0].seconds
-    n_rows, n_cols = digits.data.shape
+    one_step, slower = runs["k-prox"].history[0].seconds, seconds["k-prox"] > seconds["mob"]
     return (
         Claim(
             "Convergence is exact, not asymptotic: both stop when the change of all arguments is 0.",
@@ -164,14 +174,21 @@ def _claims(digits: Subject, runs: dict[str, Run], every: list[Run], large: Run)
             "One step of K-PROX takes 0.6 s, all ten of MOB together less than 0.1 s.",
             f"One step of K-PROX takes {1000 * one_step:.1f} ms; {many(len(runs['mob'].history), 'step')} of MOB take "
             f"{1000 * seconds['mob']:.1f} ms together, all of K-PROX {1000 * seconds['k-prox']:.1f} ms.",
-            judged(seconds["k-prox"] > seconds["mob"], Verdict.PARTLY),
-            "Its K-PROX, as the paper says, was not optimised; here both use the same kernels.",
+            judged(one_step > seconds["mob"], Verdict.PARTLY if slower else Verdict.DIFFERS),
+            "Its K-PROX, as the paper says, was not optimised; here both use the same kernels, and a step of K-PROX "
+            "costs a few of MOB.",
         ),
-        Claim(
-            "A dictionary for 10 000 samples of 289 bits is learned from scratch in as little as 0.1 s.",
-            f"{N_ATOMS} atoms of {digits.name} ({n_rows} × {n_cols}) take {1000 * large.seconds:.0f} ms by MOB.",
-            Verdict.NOT_SEEN if digits.stands_in else judged(large.seconds < 0.1, Verdict.PARTLY),
-        ),
+    )
+
+
+def _from_scratch(digits: Subject) -> Claim:
+    """How long a dictionary takes from scratch."""
+    run = learned(digits.data, starting_atoms("samples", digits.data, N_ATOMS, 0), "mob")
+    n_rows, n_cols = digits.data.shape
+    return Claim(
+        "A dictionary for 10 000 samples of 289 bits is learned from scratch in as little as 0.1 s.",
+        f"{N_ATOMS} atoms of {digits.name} ({n_rows} × {n_cols}) take {1000 * run.seconds:.0f} ms by MOB.",
+        Verdict.NOT_SEEN if digits.stands_in else judged(run.seconds < _PAPER_SECONDS, Verdict.PARTLY),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ..report.figures import Figure
+from ..report.numbers import Numbers
 
 
 class Verdict(StrEnum):
@@ -29,23 +30,25 @@ _COUNTED = {
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper, and what was found of it."""
+    """A sentence of the paper, or what one would expect beside it, and what was found of it."""
 
     says: str  # the paper
     found: str  # here
     verdict: Verdict
     why: str = ""  # where it does not agree, or not quite
+    of_paper: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
     """Figures that belong together, and the claims that are read off them."""
 
-    title: str
+    title: str  # the data set, and the method where it is one
     about: str
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...] = ()
     layout: str = "curves"  # how figures stand beside each other, as the style of the page names it
+    numbers: Numbers | None = None  # of all runs behind it
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ def judged(agrees: bool, otherwise: Verdict = Verdict.DIFFERS) -> Verdict:
 
 
 def counted(claims: Iterable[Claim]) -> str:
-    """How many claims there are, and how many of them hold, in a sentence."""
-    counts = Counter(claim.verdict for claim in claims)
+    """How many claims of the paper there are, and how many of them hold, in a sentence."""
+    counts = Counter(claim.verdict for claim in claims if claim.of_paper)
     said = ", ".join(words.format(counts[verdict]) for verdict, words in _COUNTED.items() if counts[verdict])
     return f"{counts.total()} claims of the paper were looked at: {said}."

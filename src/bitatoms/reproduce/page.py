@@ -33,16 +33,17 @@ def _summary(experiments: Sequence[Experiment]) -> Section:
         for claim in panel.claims
     ]
     rows = "".join(
-        f'<tr><td>{_badge(claim)}</td><td><a href="#{experiment.place}">{text(claim.says)}</a></td>'
-        f"<td>{text(panel.title)}</td></tr>"
+        f'<tr><td>{_badge(claim)}</td><td><a href="#{experiment.place}">{text(claim.says)}</a> '
+        f'<span class="note">{text(panel.title)}</span></td></tr>'
         for experiment, panel, claim in claims
+        if claim.of_paper
     )
     return Section(
         f'<section id="summary"><p class="lede">{counted(claim for *_, claim in claims)}</p>'
         f"<p>{text(_PAPER)}. All of its experiments are done again here with the methods as it describes them, "
         "mistakes in its text mended. Its figures are not copied, but made anew.</p>"
-        '<table class="claims"><thead><tr><th scope="col">what was found</th><th scope="col">the paper says</th>'
-        f'<th scope="col">of</th></tr></thead><tbody>{rows}</tbody></table></section>',
+        '<table class="claims"><thead><tr><th scope="col">what was found</th><th scope="col">the paper says</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></section>",
         "summary",
         "Claims",
     )
@@ -61,13 +62,17 @@ def _panel(panel: Panel) -> str:
     about = f"<p>{text(panel.about)}</p>" if panel.about else ""
     figures = "".join(figure.to_html() for figure in panel.figures)
     claims = f'<ul class="found">{"".join(map(_claim, panel.claims))}</ul>' if panel.claims else ""
-    return f'<div class="panel">{heading}{about}<div class="{panel.layout}">{figures}</div>{claims}</div>'
+    runs = "" if panel.numbers is None else panel.numbers.to_html(f"{panel.title}: all runs")
+    unfolded = f"<details><summary>All runs</summary>{runs}</details>" if runs else ""
+    shown = f'<div class="{panel.layout}">{figures}</div>' if figures else ""
+    return f'<div class="panel">{heading}{about}{shown}{unfolded}{claims}</div>'
 
 
 def _claim(claim: Claim) -> str:
     """What the paper says, what was found, and whether the two agree."""
     why = f'<p class="note">{text(claim.why)}</p>' if claim.why else ""
-    return f"<li>{_badge(claim)}<p><q>{text(claim.says)}</q></p><p>{text(claim.found)}</p>{why}</li>"
+    whose = "" if claim.of_paper else ' <span class="note">not in the paper</span>'
+    return f"<li>{_badge(claim)}{whose}<p><q>{text(claim.says)}</q></p><p>{text(claim.found)}</p>{why}</li>"
 
 
 def _badge(claim: Claim) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..report.figures import Figure, pixels
+from ..report.numbers import Numbers
 from .experiment import Experiment, Panel
 from .mosaics import PALETTE, mosaic, with_blocks, with_stripe
 from .subjects import Subject
@@ -31,7 +32,8 @@ def stripe(subject: Subject) -> int:
 
 def data_sets(digits: Subject, halftone: Subject, seed: int) -> Experiment:
     """What the two sets look like."""
-    chosen = digits.data[shown_samples(digits, seed)]
+    rows = shown_samples(digits, seed)
+    chosen = digits.data[rows]
     figures = (
         pixels(
             "samples",
@@ -40,6 +42,10 @@ def data_sets(digits: Subject, halftone: Subject, seed: int) -> Experiment:
             mosaic(chosen, digits.tile, 8),
             PALETTE,
             times=max(1, 52 // digits.tile[1]),
+            numbers=Numbers.of(
+                ("sample", "pixels"),
+                [(int(row), "".join(map(str, bits))) for row, bits in zip(rows, chosen.to_dense(), strict=True)],
+            ),
         ),
         *_of_picture(halftone),
     )

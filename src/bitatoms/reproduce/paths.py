@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from .runs import Run, shortest
 
 _DEEP = 0.005  # two minima are told apart by a rise of so much between them
 _GAINED = 0.05  # of what there was to gain: what is left when it is as good as gained
+_POINTS = 8  # steps until then that a law can be told from
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,10 @@ class Path:
         """Seconds that each round took, but for the first, which starts from nothing."""
         return np.diff([row.seconds for row in self.rounds])
 
+    def seconds_to(self, n_atoms: int) -> float:
+        """How long it took to come to so many atoms."""
+        return max(row.seconds for row in self.rounds if row.atoms <= n_atoms)
+
     @property
     def best(self) -> Round:
         """The round with the shortest codelength."""
@@ -63,13 +69,22 @@ def count_valleys(bits: NDArray[np.float64], deep: float = _DEEP) -> int:
     return valleys
 
 
-def exponential(path: Path) -> float:
-    """How straight the logarithm of what is left to gain is, down to a twentieth of it: R² of a line."""
+class Fit(NamedTuple):
+    """How well a law describes what is left to gain: R² of a straight line, after the logarithm."""
+
+    exponential: float
+    power: float
+
+
+def law_of(path: Path) -> Fit | None:
+    """How well what is left to gain falls like an exponential, and like a power of the number of atoms; None where it
+    is gained in a few steps."""
     left = path.bits - path.bits.min()
     until = int(np.argmax(left < _GAINED * left[0])) if left[0] > 0 else 0
-    if until < 3:
-        return 1.0
-    return float(np.corrcoef(path.atoms[:until], np.log(left[:until]))[0, 1] ** 2)
+    if until < _POINTS:
+        return None
+    atoms, logarithm = path.atoms[:until], np.log(left[:until])
+    return Fit(*(float(np.corrcoef(x, logarithm)[0, 1] ** 2) for x in (atoms, np.log(atoms))))
 
 
 def growth_of(steps: NDArray[np.float64]) -> float:

@@ -43,6 +43,7 @@ def _panel(subject: Subject, seed: int, first: int) -> Panel:
     figures = (
         *_codelengths(subject, paths),
         _costs(subject, mains),
+        _times(subject, mains),
         *(_parts(subject, path) for path in mains.values()),
     )
     ends = "; ".join(
@@ -55,7 +56,7 @@ def _panel(subject: Subject, seed: int, first: int) -> Panel:
     smooth = smooth_curves(paths)
     if subject.of_the_paper == "Einstein":
         return Panel(subject.name, about, figures, (*claims_of_the_paper(subject, mains, seed), smooth))
-    return Panel(subject.name, f"{about} Not in the paper.", figures, (typical_curves(mains), smooth))
+    return Panel(subject.name, f"{about} Not in the paper.", figures, (typical_curves(mains, of_paper=False), smooth))
 
 
 def _paths(subject: Subject, update: str, seed: int, first: int) -> list[Path]:
@@ -85,6 +86,7 @@ def _codelengths(subject: Subject, paths: dict[str, list[Path]]) -> tuple[Figure
         draw(ax)
         reach = max(_NEAR * lowest, 1.2 * (highest - lowest))
         ax.set_ylim(lowest - 0.15 * reach, lowest + reach)
+        ax.legend(title="dot: the minimum", frameon=False, loc="upper right")
 
     rows = [
         (UPDATES[update], run, row.atoms, row.bits / path.run.codes.n_rows, row.wrong_bits)
@@ -98,7 +100,7 @@ def _codelengths(subject: Subject, paths: dict[str, list[Path]]) -> tuple[Figure
     says = f"Codelength against the number of atoms; the minimum lies at {ends} atoms"
     return (
         drawn(name, f"{subject.name}: codelength", says, draw, numbers),
-        drawn(f"{name}-near", f"{subject.name}: codelength, near the minimum", f"{says}; enlarged", draw_near),
+        drawn(f"{name}-near", f"{subject.name}: codelength, near the minimum", f"{says}; enlarged", draw_near, numbers),
     )
 
 
@@ -121,6 +123,22 @@ def _costs(subject: Subject, paths: dict[str, Path]) -> Figure:
     says = "Milliseconds that each further atom takes, against the number of atoms"
     title = f"{subject.name}: cost of a step (dots), and its running median"
     return drawn(f"{subject.name.lower()}-step-cost", title, says, draw, numbers)
+
+
+def _times(subject: Subject, paths: dict[str, Path]) -> Figure:
+    """Seconds until each number of atoms."""
+
+    def draw(ax: Axes) -> None:
+        for update, path in paths.items():
+            curve(ax, update, path.atoms, [row.seconds for row in path.rounds])
+        ax.set(xlabel="atoms", ylabel="seconds in all")
+        ax.set_ylim(bottom=0)
+        ax.legend(frameon=False)
+
+    rows = [(UPDATES[update], row.atoms, row.seconds) for update, path in paths.items() for row in path.rounds]
+    numbers = Numbers.of(("method", "atoms", "seconds in all"), rows)
+    says = "Seconds that forward selection takes in all, against the number of atoms"
+    return drawn(f"{subject.name.lower()}-selection-time", f"{subject.name}: time in all", says, draw, numbers)
 
 
 def _parts(subject: Subject, path: Path) -> Figure:

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from .. import datasets
 from ..bits import BitMatrix
 from ..datasets.handwriting import SIDE as MNIST_SIDE
-from ..datasets.handwriting import is_pictures, shrunk
+from ..datasets.handwriting import is_published, shrunk
 from ..io.errors import FileError
+from ..io.formats import format_of
 from ..io.tables import read
+from ..table import Table
 
 OPENML = "openml"
 BLOCK = (16, 16)
 _SIDE = 17  # of the paper's digits
+_PAPER_PICTURE = (1160, 896)
 _FEWEST = 64  # samples; the paper's have thousands
 
 
@@ -34,6 +37,7 @@ class Subject:
     data: BitMatrix
     tile: tuple[int, int]
     picture: NDArray[np.uint8] | None = None  # of which the samples are blocks
+    labels: NDArray | None = None  # the digit that each sample shows, where that is known
 
     @property
     def blocks_across(self) -> int:
@@ -49,34 +53,31 @@ class Subject:
 def handwriting(source: str | os.PathLike[str] | None) -> Subject:
     """MNIST from OpenML or from a file; without either, the digits that come with scikit-learn."""
     if source is None:
-        X, _ = datasets.digits()
-        about = (
-            "1797 handwritten digits of 8 × 8 pixels, which come with scikit-learn; black where ink is above 7 of 16."
-        )
-        return Subject("digits", "MNIST", about, True, BitMatrix.from_dense(X), (8, 8))
-    how = (
-        f"shrunk to {_SIDE} × {_SIDE} by mean ink, black from one half on: the paper does not say how its set was made"
-    )
+        X, labels = datasets.digits()
+        about = "1797 handwritten digits of 8 × 8 pixels that come with scikit-learn; black where ink is above 7 of 16."
+        return Subject("digits", "MNIST", about, True, BitMatrix.from_dense(X), (8, 8), labels=labels)
+    how = f"shrunk to {_SIDE} × {_SIDE}, black where half of a pixel is ink; the paper does not say how it did that"
     if str(source) == OPENML:
-        X = datasets.mnist(side=_SIDE).X
-        about = f"The {len(X)} test digits of MNIST, fetched from OpenML, {how}."
-        return Subject("MNIST", "MNIST", about, False, BitMatrix.from_dense(X), (_SIDE, _SIDE))
+        found = datasets.mnist(side=_SIDE)
+        data, about = BitMatrix.from_dense(found.X), f"The {len(found.X)} test digits of MNIST, from OpenML, {how}."
+        return Subject("MNIST", "MNIST", about, False, data, (_SIDE, _SIDE), labels=found.y)
     path = Path(source)
-    if not path.is_dir() and is_pictures(path):
-        X = datasets.mnist(path, side=_SIDE).X
-        data, about = BitMatrix.from_dense(X), f"{len(X)} digits of MNIST from {path.name}, {how}."
+    if is_published(path):
+        data = BitMatrix.from_dense(datasets.mnist(path, side=_SIDE).X)
+        about = f"{data.n_rows} digits of MNIST from {path.name}, {how}."
     else:
-        data = read(path).bits
+        data = _table(path, "digits, such as t10k-images-idx3-ubyte.gz").bits
         about = f"{data.n_rows} digits from {path.name}."
         if data.n_cols == MNIST_SIDE**2:
             pictures = data.to_dense().reshape(-1, MNIST_SIDE, MNIST_SIDE)
             data, about = BitMatrix.from_dense(shrunk(255 * pictures, _SIDE)), f"{about[:-1]}, {how}."
     side = isqrt(data.n_cols)
     if side * side != data.n_cols:
-        raise FileError(
-            f"{path}: its rows have {data.n_cols} pixels, which make no square; give digits of 17 × 17 or 28 × 28"
-        )
-    return _enough(Subject("MNIST", "MNIST", about, False, data, (side, side)), path)
+        raise FileError(f"{path}: rows of {data.n_cols} pixels make no square; give digits of 17 × 17 or 28 × 28")
+    _refuse_few(path, data)
+    if side == _SIDE:
+        return Subject("MNIST", "MNIST", about, False, data, (side, side))
+    return Subject("digits", "MNIST", f"{about[:-1]}, of {side} × {side} pixels.", True, data, (side, side))
 
 
 def halftone(source: str | os.PathLike[str] | None) -> Subject:
@@ -85,7 +86,7 @@ def halftone(source: str | os.PathLike[str] | None) -> Subject:
         picture = datasets.halftone()
         about = "A photograph of a temple, which comes with scikit-learn, in the dots of the paper's picture"
     else:
-        table = read(source)
+        table = _table(Path(source), "a picture, such as a .pbm")
         if table.picture is not None and table.picture.whole is not None:
             picture = datasets.stitch_blocks(table.bits, table.picture.whole, table.picture.tile)
         else:
@@ -94,13 +95,22 @@ def halftone(source: str | os.PathLike[str] | None) -> Subject:
     tall, wide = picture.shape
     data = BitMatrix.from_dense(datasets.cut_blocks(picture, BLOCK))
     about += f", {tall} × {wide} pixels, cut into {data.n_rows} blocks of 16 × 16 (white where a block is not full)."
-    name = "halftone" if source is None else "Einstein"
-    subject = Subject(name, "Einstein", about, source is None, data, BLOCK, picture)
-    return subject if source is None else _enough(subject, Path(source))
+    if source is not None:
+        _refuse_few(Path(source), data)
+    own = picture.shape == _PAPER_PICTURE
+    return Subject("Einstein" if own else "halftone", "Einstein", about, not own, data, BLOCK, picture)
 
 
-def _enough(subject: Subject, path: Path) -> Subject:
+def _table(path: Path, wanted: str) -> Table:
+    """The table in a file; the formats are told by the endings, for there is no option to name them."""
+    try:
+        format_of(path)
+    except FileError as unknown:
+        raise FileError(f"{path}: its ending tells no format of tables; give {wanted}, or a table as .npz") from unknown
+    return read(path)
+
+
+def _refuse_few(path: Path, data: BitMatrix) -> None:
     """Refuse what is too small to find anything in."""
-    if subject.data.n_rows < _FEWEST:
-        raise FileError(f"{path}: {subject.data.n_rows} samples are too few to learn from; give at least {_FEWEST}")
-    return subject
+    if data.n_rows < _FEWEST:
+        raise FileError(f"{path}: {data.n_rows} samples are too few to learn from; give at least {_FEWEST}")

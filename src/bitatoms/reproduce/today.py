@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 
-from ..bits import BitMatrix
 from ..factorization import factorize
-from ..report.figures import Figure, pixels
 from ..report.numbers import Numbers
+from .atoms import figure_of_atoms
 from .experiment import Experiment, Panel
-from .mosaics import PALETTE, mosaic
 from .runs import FAILURES, UPDATES, selected, shortest
 from .subjects import Subject
 
@@ -45,17 +43,7 @@ def _panel(subject: Subject, seed: int) -> Panel:
         f"{'fewer' if fewer > 0 else 'more'} than the better of the two methods, in {seconds:.1f} s."
     )
     columns = ("method", "atoms", "wrong pixels", "bits a sample", "seconds")
-    return Panel(subject.name, about, (_atoms(subject, found.atoms, Numbers.of(columns, rows)),), layout="wide")
-
-
-def _atoms(subject: Subject, atoms: BitMatrix, numbers: Numbers) -> Figure:
-    """The atoms of the default search."""
-    return pixels(
-        f"{subject.name.lower()}-default-atoms",
-        f"{subject.name}: the {atoms.n_rows} atoms, the one that saves most bits first",
-        f"A mosaic of {atoms.n_rows} atoms of {subject.name}",
-        mosaic(atoms, subject.tile, _ACROSS),
-        PALETTE,
-        times=2,
-        numbers=numbers,
-    )
+    title = f"{subject.name}: the {found.atoms.n_rows} atoms, the one that saves most bits first"
+    name = f"{subject.name.lower()}-default-atoms"
+    atoms = figure_of_atoms(name, title, found.atoms, found.uses, subject.tile, _ACROSS, 2)
+    return Panel(subject.name, about, (atoms,), layout="wide", numbers=Numbers.of(columns, rows))
