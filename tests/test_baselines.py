@@ -121,6 +121,16 @@ def test_impossible_numbers_of_atoms_are_refused(method, n_components, table):
 
 
 @each_method
+def test_without_a_number_of_atoms_a_method_stops_itself_or_says_that_it_cannot(method, table):
+    assert method.stops_itself == (method.__name__ in ("Asso", "GreConD", "PandaPlus", "Proximus"))
+    if method.stops_itself:
+        assert quick(method, None).fit(table).n_components_ >= 1
+    else:
+        with pytest.raises(ValueError, match=f"n_components is None, and {method.__name__} cannot choose; give a num"):
+            quick(method, None).fit(table)
+
+
+@each_method
 def test_it_is_a_baseline_with_a_reference_and_an_example(method):
     assert issubclass(method, Baseline)
     assert method.algebra in ("or", "xor")

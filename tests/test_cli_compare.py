@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from dataclasses import replace
 
@@ -66,6 +67,40 @@ def test_a_file_is_compared_on_and_all_is_written(bitatoms, tmp_path):
     assert again in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
+def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path):
+    from bitatoms.cli import comparing as command
+
+    wanted = ("--only", "mob,k-prox", "-k", "1,2,3,4,5,6", "--seeds", 3, "-o", tmp_path)
+    monkeypatch.setattr(command.out, "width", 60)
+    _, said, _ = bitatoms("compare", "table.csv", *wanted)
+    assert "…" not in said
+    lines = said.splitlines()
+    tables = [line for line in lines if line.startswith(("contender", "MOB ", "K-PROX ", "     "))]
+    assert max(map(len, tables)) <= 60
+    cells = re.findall(r"^\| (.*) \|$", (tmp_path / "compare.md").read_text(encoding="utf-8"), re.MULTILINE)
+    figures = {word for row in cells for word in re.findall(r"\(?\d[\d.,–]*\)?", row)}
+    assert any(figure.startswith("(") for figure in figures)
+    assert {figure for figure in figures if figure not in said} == set()
+
+
+def test_figures_of_an_earlier_comparison_are_left_and_that_is_said(bitatoms, tmp_path):
+    older = tmp_path / "figures" / "other-csv-or-bits-by-atoms.png"
+    older.parent.mkdir()
+    older.write_bytes(b"older")
+    _, said, _ = bitatoms("compare", "table.csv", "--only", "grecond", "-k", "1", "-o", tmp_path)
+    assert f"Left in {older.parent}: 1 file of figures of an earlier comparison" in said
+    assert older.read_bytes() == b"older"
+
+
+def test_help_tells_who_is_run_from_what_is_said(bitatoms, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    _, said, _ = bitatoms("compare", "--help")
+    running = said[said.index("Who is run, and how") : said.index("What to say")]
+    assert "--list" in running
+    assert "--jobs" in running
+    assert "--quiet" not in running
+
+
 def test_json_is_for_machines(bitatoms, tmp_path):
     wanted = ("--only", "bitatoms-or,grecond", "-k", "1,2")
     code, said, told = bitatoms("compare", "table.csv", *wanted, "--json", "-o", tmp_path)
@@ -75,6 +110,7 @@ def test_json_is_for_machines(bitatoms, tmp_path):
     assert [run["contender"] for run in found["runs"][::2]] == ["bitatoms-or", "grecond"]
     assert found["runs"][0]["wrong_cells"] > 0
     assert not found["interrupted"]
+    assert found["not_reached"] == found["older_figures"] == []
     assert str(tmp_path / "index.html") in found["written"]
 
 
@@ -182,3 +218,15 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(bitatoms, monkeypatch, tmp_path, 
     else:
         assert told == "bitatoms: interrupted; nothing was written\n"
         assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_names_tables_that_were_not_reached(bitatoms, folder, monkeypatch, tmp_path):
+    def stop(task):
+        raise KeyboardInterrupt
+
+    (tmp_path / "other.csv").write_bytes((folder / "table.csv").read_bytes())
+    with_contender(monkeypatch, "mob", stop)
+    code, said, told = bitatoms("compare", "table.csv", tmp_path / "other.csv", *FEW, "-o", tmp_path / "out")
+    assert code == 130
+    assert told.endswith("; not reached: other.csv\n")
+    assert "other.csv" not in said

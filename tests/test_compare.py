@@ -6,15 +6,17 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 import naive
 from bitatoms.algorithms import fixed
-from bitatoms.compare import BUNDLED, Contender, Factors, compare, contenders
+from bitatoms.compare import BUNDLED, Contender, Factors, Task, compare, contenders
 from bitatoms.compare.comparison import COLUMNS
 from bitatoms.compare.contenders import default_ranks
-from bitatoms.compare.figures import slugs
+from bitatoms.compare.figures import _ticks, figures_of, older_figures, slugs
 from bitatoms.compare.running import scored
 from bitatoms.compare.standings import fewest_bits, fewest_wrong, overview, plain
 from bitatoms.compare.verdict import verdicts
@@ -184,6 +186,42 @@ def test_ctrl_c_keeps_what_is_done():
     ]
     assert "was interrupted" in result.to_markdown()
     assert "was interrupted" in result.to_html([(), ()])
+    assert result.not_reached == ()
+
+
+@pytest.mark.parametrize("n_done", [0, 1])
+def test_tables_that_ctrl_c_left_no_time_for_are_named_and_not_shown(n_done):
+    def stop(done, count, run):
+        if done == n_done:
+            raise KeyboardInterrupt
+
+    result = compare({"a": table(), HOSTILE: table()}, [1], only=[contender(first_rows)], callback=stop)
+    assert [each.name for each in result.tables] == ["a"][:n_done]
+    assert result.not_reached == ("a", HOSTILE)[n_done:]
+    text, page = result.to_markdown(), Texts(result.to_html([()] * n_done))
+    assert f"Not reached: {plain(', '.join(result.not_reached))}." in text
+    assert f"Not reached: {', '.join(result.not_reached)}." in "".join(page.text)
+    assert text.count("\n## ") == 1 + n_done
+
+
+def test_one_table_one_rank_and_one_name_may_stand_alone():
+    X = table()
+    forms = (X, csr_array(X), pd.DataFrame(X), ba.BitMatrix.from_dense(X), ba.Table.from_any(X), X.tolist())
+    for form in forms:
+        result = compare(form, 2, only="grecond")
+        assert [(run.data, run.contender.key, run.asked) for run in result.runs] == [("table", "grecond", 2)]
+        assert result.tables[0].shape == X.shape
+    assert [run.asked for run in compare(X, range(1, 3), only=contender(first_rows)).runs] == [1, 2]
+    assert [run.asked for run in compare(X, np.int64(1), only=contender(first_rows)).runs] == [1]
+    (run,) = compare(X, [1], only=["asso", "grecond"], leave_out="asso").runs
+    assert run.contender.key == "grecond"
+
+
+@pytest.mark.parametrize("rank", ["2", 2.5, True])
+def test_a_rank_that_is_no_whole_number_is_refused(rank):
+    for ranks in (rank, [rank]):
+        with pytest.raises((TypeError, ValueError), match=r"^ranks (is|must be) "):
+            compare(table(), ranks, only="grecond")
 
 
 def test_before_each_run_it_is_told_which_one_comes():
@@ -204,6 +242,14 @@ def test_before_each_run_it_is_told_which_one_comes():
         ({"max_time": 0}, "max_time is 0; give seconds, more than 0"),
         ({"max_time": float("nan")}, "max_time is nan"),
         ({"data": []}, "there is no table to compare on"),
+        ({"data": 3}, "data is or holds a int; give one table, a mapping of names to tables, or names"),
+        ({"data": None}, "data is or holds a NoneType"),
+        ({"data": [np.eye(2)]}, "data is or holds a ndarray; give one table"),
+        ({"data": ["digits", 3]}, "data is or holds a int"),
+        ({"only": 3}, "only is 3; give the name of a contender, such as 'asso', or several in a list"),
+        ({"only": ["asso", None]}, "only is .* give the name of a contender"),
+        ({"leave_out": None}, "leave_out is None; give the name of a contender"),
+        ({"ranks": "2,4"}, "ranks is '2,4'; give a number of atoms, or several"),
         ({"data": ["digit"]}, "there is no data set 'digit'; there are digits, halftone"),
         ({"data": {"empty": np.zeros((0, 3))}}, "empty: the table has no rows"),
         ({"data": {"wrong": [[2, 0]]}}, "values other than 0 and 1"),
@@ -226,6 +272,22 @@ def test_the_best_of_each_algebra_is_marked(found):
             assert marked == {i for i, share in shares.items() if share == min(shares.values())}
     assert [row[1] for row in standings.rows] == sorted(row[1] for row in standings.rows)
     assert {standings.rows[i][0] for i in standings.ours} == {"bitatoms"}
+
+
+def test_a_method_with_one_atom_a_row_stands_in_both_algebras(found):
+    (proximus,) = [each for each in contenders() if each.either]
+    assert (proximus.key, proximus.label) == ("proximus", "Proximus (OR/XOR)")
+    for each in found.tables:
+        X = ba.BitMatrix.from_dense(table() if each.name == "planted" else table(70, 65, "xor", 1))
+        factors = proximus.run(Task(X, 2, 3))
+        assert naive.product(factors.codes, factors.atoms, "or").tolist() == (
+            naive.product(factors.codes, factors.atoms, "xor").tolist()
+        )
+        assert scored(X, factors, "or") == scored(X, factors, "xor")
+        rows = [row for row in fewest_wrong(found, each).rows if row[0] == "Proximus"]
+        assert [row[1] for row in rows] == ["OR", "XOR"]
+        assert rows[0][2:] == rows[1][2:]
+        assert [row[1] for row in fewest_bits(found, each).rows if row[0] == "Proximus"] == ["OR/XOR"]
 
 
 def test_fewest_bits_are_over_all_numbers_of_atoms(found):
@@ -267,8 +329,34 @@ def test_the_verdict_names_the_best_of_both_algebras(found):
     most = [result for result in found.results(found.tables[0]) if result.asked == 2]
     least = min(result.wrong.middle for result in most)
     first = [result.contender.label for result in most if result.wrong.middle == least]
-    assert said[2].startswith(f"The fewest of all, in whichever algebra, are those of {first[0]}")
-    assert len(said) == 4
+    assert said[2].startswith(f"The fewest of all in the median, in whichever algebra, are those of {first[0]}")
+    assert len(said) == 5
+
+
+def test_where_there_are_several_seeds_sentences_and_headings_say_median(found, small):
+    first = found.tables[0]
+    *said, how = verdicts(found, first)
+    assert all(" in the median" in each for each in said)
+    assert how == (
+        "Figures are medians of 2 seeds, the lower of the two in the middle; "
+        "those of atoms, wrong cells, bits and seconds each for itself."
+    )
+    assert fewest_wrong(found, first).heading == "Wrong cells, in per cent: median (range)"
+    assert overview(found).columns[2] == "fewest wrong cells, OR (medians)"
+    assert "median" not in small.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("over", "said"), [(-1, "."), (0, ", as many as without a model."), (1, ", more than without")]
+)
+def test_it_is_said_where_the_next_best_needs_more_bits_than_no_model(over, said):
+    result = compare({"x": table()}, [2], only=["bitatoms-or", contender(first_rows)])
+    first = result.tables[0]
+    theirs = result.results(first)[1]
+    first = first._replace(bits_without=int(theirs.bits.middle) - over)
+    assert result.results(first)[0].bits.middle < first.bits_without
+    sentence = verdicts(result, first)[-1]
+    assert f"the best of the others, mine, {theirs.bits.middle / 90:.2f}{said}" in sentence
 
 
 def test_figures_that_differ_are_written_so_that_one_sees_it():
@@ -307,6 +395,14 @@ def test_markdown_parses_back_whatever_names_hold(found):
     assert plain("a\nb|c") == "a b\\|c"
 
 
+@pytest.mark.parametrize("command", ["bitatoms compare a_b*.csv --only 'x'", "compare '```' '`````'", "a 'b\nc'"])
+def test_the_command_to_repeat_it_is_copied_from_the_text_as_it_is(command):
+    text = compare(table(), 1, only=contender(first_rows), command=command).to_markdown()
+    (fence, said) = re.findall(r"^To repeat it:\n\n(`{3,})sh\n(.*)\n\1\n\Z", text, re.MULTILINE | re.DOTALL)[0]
+    assert said == command
+    assert fence not in command
+
+
 class Texts(HTMLParser):
     """The tags of a page, and its text."""
 
@@ -325,7 +421,7 @@ class Texts(HTMLParser):
 @pytest.fixture(scope="module")
 def small():
     """Two tables and little else: there is much to draw for each algebra."""
-    return compare({"planted": table(), HOSTILE: table(70, 65)}, [1, 2], only=["mob", "proximus"])
+    return compare({"planted": table(), HOSTILE: table(70, 65)}, [1, 2], only=["mob", "k-prox"])
 
 
 @pytest.fixture(scope="module")
@@ -358,7 +454,7 @@ def test_tables_and_figures_are_written(written, small):
     for picture in pictures:
         assert picture.read_bytes().startswith(b"\x89PNG")
         rows = list(csv.DictReader(io.StringIO(texts[picture.with_suffix(".csv").name])))
-        assert {row["contender"] for row in rows} == {"mob", "proximus"}
+        assert {row["contender"] for row in rows} == {"mob", "k-prox"}
 
 
 def test_files_of_the_same_names_are_replaced_and_others_left(tmp_path):
@@ -372,8 +468,80 @@ def test_files_of_the_same_names_are_replaced_and_others_left(tmp_path):
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted([*written, tmp_path / "mine.txt"])
 
 
+def test_figures_of_an_earlier_comparison_are_found_and_nothing_else(tmp_path):
+    pytest.importorskip("matplotlib")
+    written = compare(table(), [1], only=contender(first_rows)).write(tmp_path)
+    assert older_figures(tmp_path, written) == []
+    figures = tmp_path / "figures"
+    older = [path.with_name(path.name.replace("table-", "other-")) for path in figures.iterdir()]
+    for path in (*older, figures / "mine.png", figures / "by-atoms.csv"):
+        path.write_bytes(b"kept")
+    assert older_figures(tmp_path, written) == sorted(older)
+    assert len(older) == 8
+    assert older_figures(tmp_path / "nowhere", []) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.001, 10, [0.001, 0.01, 0.1, 1, 10]),
+        (0.02, 0.9, [0.03, 0.1, 0.3]),
+        (0.15, 0.9, [0.2, 0.4, 0.6, 0.8]),
+        (0.011, 0.014, [0.011, 0.012, 0.013, 0.014]),
+        (3.1, 3.2, None),
+        (1e-4, 1.1e-4, None),
+    ],
+)
+def test_an_axis_of_seconds_has_numbers_however_short_it_is(low, high, ticks):
+    pytest.importorskip("matplotlib")
+    found = _ticks(low, high, whole=False)
+    assert len(found) >= 2
+    assert all(low <= tick <= high for tick in found)
+    if ticks is not None:
+        np.testing.assert_allclose(found, ticks)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"), [(1.9, 17, [2, 4, 8, 16]), (0.97, 2.1, [1, 2]), (4.9, 7.1, [5, 6, 7]), (7.5, 8.5, [8])]
+)
+def test_an_axis_of_atoms_has_whole_numbers(low, high, ticks):
+    pytest.importorskip("matplotlib")
+    assert _ticks(low, high, whole=True) == ticks
+
+
+@pytest.mark.parametrize(("chosen", "led"), [(1, 1), (3, 2)])
+def test_no_line_leads_across_the_others_to_a_point_further_left(chosen, led, monkeypatch):
+    pytest.importorskip("matplotlib")
+    sheets = []
+
+    def kept(name, title, says, draw, numbers, inches):
+        sheets.append(Sheet(figsize=inches).subplots())
+        draw(sheets[-1])
+
+    from matplotlib.figure import Figure as Sheet
+
+    monkeypatch.setattr("bitatoms.compare.figures.drawn", kept)
+
+    def choose(task):
+        return first_rows(task._replace(rank=chosen))
+
+    result = compare(table(), [1, 2], only=[contender(first_rows), contender(choose, "chooses", chooses=True)])
+    figures_of(result, result.tables[0])
+    by_atoms, by_seconds = ([text for text in axes.texts if text.get_text() == ""] for axes in sheets[:2])
+    assert (len(by_atoms), len(by_seconds)) == (led, 0)
+
+
 def test_names_of_files_are_plain_and_all_different():
     assert slugs(["A b.csv", "a-b.CSV", "…", "/", "x" * 99]) == ["a-b-csv", "a-b-csv-2", "table", "table-2", "x" * 60]
+
+
+def test_bitatoms_is_one_method_in_however_many_ways(found, small):
+    assert "bitatoms in 2 ways and 3 other methods; 2 tables, " in found.to_html([(), ()])
+    assert "2 methods; 2 tables, 8 runs." in small.to_html([(), ()])
+    page = compare(table(), 1, only=["bitatoms-or", "grecond"]).to_html([()])
+    assert "bitatoms and 1 other method; 1 table, 2 runs." in page
+    assert "may use a bias" not in page
+    assert "may use a bias" in found.to_html([(), ()])
 
 
 def test_the_overview_names_the_best_of_each_table(found):

@@ -34,6 +34,7 @@ class Baseline(TableTransformer):
     """
 
     algebra: ClassVar[str] = "or"  # that the method is defined for
+    stops_itself: ClassVar[bool] = True  # without a number of atoms, it ends where one more is of no use
     n_components: int | None
     random_state: Any
 
@@ -46,6 +47,8 @@ class Baseline(TableTransformer):
         data = self._table(X, reset=True)
         if self.n_components is not None:
             whole("n_components", self.n_components, 1)
+        elif not self.stops_itself:
+            raise ValueError(f"n_components is None, and {type(self).__name__} cannot choose; give a number of atoms")
         found = self._factorize(data, generator(self.random_state))
         self.components_ = np.asarray(found.atoms, np.uint8)
         self.codes_ = np.asarray(found.codes, np.uint8)

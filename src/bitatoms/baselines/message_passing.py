@@ -79,6 +79,7 @@ class MessagePassing(Baseline):
     """
 
     algebra: ClassVar[str] = "or"
+    stops_itself: ClassVar[bool] = False
     n_components: int
 
     def __init__(

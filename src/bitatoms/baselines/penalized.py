@@ -75,6 +75,7 @@ class PenalizedNMF(Baseline):
     """
 
     algebra: ClassVar[str] = "or"
+    stops_itself: ClassVar[bool] = False
     n_components: int
 
     def __init__(

@@ -87,6 +87,7 @@ class ThresholdedNMF(Baseline):
     """
 
     algebra: ClassVar[str] = "or"
+    stops_itself: ClassVar[bool] = False
     n_components: int
 
     def __init__(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NamedTuple
 
+from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -13,6 +15,7 @@ from ..bits import BitMatrix
 from ..compare import BUNDLED, Comparison, Run, Tried, contenders
 from ..compare import compare as run_comparison
 from ..compare.contenders import chosen
+from ..compare.figures import older_figures
 from ..compare.standings import Standings, fewest_bits, fewest_wrong
 from ..compare.verdict import verdicts
 from ..io.errors import FileError
@@ -20,6 +23,9 @@ from ..report.figures import check_drawing
 from .files import check_folder, read_telling, spelled
 from .options import STANDARD
 from .telling import Line, doing, out, say, say_json
+
+_GAP = 2  # blanks between columns
+Rows = tuple[tuple[str, ...], ...]
 
 
 class Wanted(NamedTuple):
@@ -84,14 +90,18 @@ def compare(
     with doing("Drawing", silent):
         written = comparison.write(folder)
     if json:
-        say_json(_as_json(comparison, written))
+        say_json(_as_json(comparison, written, older_figures(folder, written)))
     elif not quiet:
         for table in comparison.tables:
             _say_table(comparison, table)
         say(f"\nWritten: {folder / 'index.html'}, compare.md, compare.csv and {len(written) - 3} files of figures")
+        if older := len(older_figures(folder, written)):
+            files = "1 file" if older == 1 else f"{older} files"
+            say(f"Left in {folder / 'figures'}: {files} of figures of an earlier comparison")
     if not comparison.interrupted:
         return None
-    return f"interrupted; the {len(comparison.runs)} runs that were done are in {folder}"
+    rest = f"; not reached: {', '.join(comparison.not_reached)}" if comparison.not_reached else ""
+    return f"interrupted; the {len(comparison.runs)} runs that were done are in {folder}{rest}"
 
 
 def list_all(json: bool) -> None:
@@ -104,7 +114,7 @@ def list_all(json: bool) -> None:
         return
     grid = _grid(("contender", "", "algebra", "makes small", "what it is"), 5)
     for each in everyone:
-        grid.add_row(*map(Text, (each.key, each.name, each.algebra.upper(), each.small, each.about)))
+        grid.add_row(*map(Text, (each.key, each.name, each.algebra_label, each.small, each.about)))
     out.print(grid, soft_wrap=False)
     data = _grid(("data", "what it is"), 2)
     for name, bundled in BUNDLED.items():
@@ -148,24 +158,51 @@ def _say_table(comparison: Comparison, table: Tried) -> None:
 
 
 def _say_standings(standings: Standings) -> None:
-    """A table of contenders, the best in bold."""
-    grid = _grid(standings.columns, standings.texts)
-    for i, row in enumerate(standings.rows):
-        grid.add_row(
-            *(Text(cell, style="bold green" if (i, j) in standings.best else "") for j, cell in enumerate(row))
-        )
-    out.print(grid, soft_wrap=False)
+    """A table of contenders, the best in bold; where it is too wide, ranges stand below, then columns do."""
+    rows = standings.rows
+    if len(_portions(standings, rows)) > 1:
+        rows = tuple(tuple(cell.replace(" (", "\n(") for cell in row) for row in rows)
+    for place, columns in enumerate(_portions(standings, rows)):
+        widths = [_width(standings, rows, j) for j in columns]
+        heads = tuple(standings.columns[j] for j in columns)
+        if sum(max(pair) + _GAP for pair in zip(map(cell_len, heads), widths, strict=True)) - _GAP > out.width:
+            heads = tuple("\n".join(wrap(head, width)) for head, width in zip(heads, widths, strict=True))
+        grid = _grid(heads, standings.texts)
+        for i, row in enumerate(rows):
+            grid.add_row(*(Text(row[j], style="bold green" if (i, j) in standings.best else "") for j in columns))
+        if place:
+            say("")
+        out.print(grid, soft_wrap=False)
+
+
+def _portions(standings: Standings, rows: Rows) -> list[list[int]]:
+    """The columns in portions that fit into the terminal, each with those that hold no figures before it."""
+    names = list(range(standings.texts))
+    room = out.width - sum(_width(standings, rows, j) + _GAP for j in names)
+    portions: list[list[int]] = [[]]
+    for j in range(standings.texts, len(standings.columns)):
+        needed = sum(_width(standings, rows, other) + _GAP for other in portions[-1]) + _width(standings, rows, j)
+        if portions[-1] and needed > room:
+            portions.append([])
+        portions[-1].append(j)
+    return [names + some for some in portions]
+
+
+def _width(standings: Standings, rows: Rows, column: int) -> int:
+    """Letters that a column needs, its head broken between words."""
+    lines = (line for row in rows for line in row[column].split("\n"))
+    return max(map(cell_len, (*lines, *standings.columns[column].split())))
 
 
 def _grid(columns: tuple[str, ...], texts: int) -> Grid:
     """A table without lines."""
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
     for place, name in enumerate(columns):
-        grid.add_column(name, justify="left" if place < texts else "right")
+        grid.add_column(name, overflow="fold", justify="left" if place < texts else "right")
     return grid
 
 
-def _as_json(comparison: Comparison, written: list[Path]) -> dict[str, Any]:
+def _as_json(comparison: Comparison, written: list[Path], older: list[Path]) -> dict[str, Any]:
     """What came of it, for machines."""
     numbers = comparison.numbers()
     names = [column.lower().replace(" ", "_") for column in numbers.columns]
@@ -178,7 +215,9 @@ def _as_json(comparison: Comparison, written: list[Path]) -> dict[str, Any]:
         "verdicts": {table.name: verdicts(comparison, table) for table in comparison.tables},
         "how": dict(comparison.how),
         "interrupted": comparison.interrupted,
+        "not_reached": list(comparison.not_reached),
         "written": [str(path) for path in written],
+        "older_figures": [str(path) for path in older],
     }
 
 

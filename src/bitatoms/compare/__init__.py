@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
 from ..algorithms.settings import whole
-from ..bits import BitMatrix
 from ..factorization import codelength
 from .comparison import Comparison, Result, Tried
 from .contenders import Contender, Factors, Task, chosen, contenders, default_ranks
+from .given import ranks_of, tables_of
 from .machine import how_it_was_run
 from .running import Plan, Progress, Run, run_all
 from .sets import BUNDLED
@@ -31,11 +31,11 @@ __all__ = [
 
 
 def compare(
-    data: Mapping[str, Any] | Iterable[str],
-    ranks: Sequence[int] | None = None,
+    data: Any,
+    ranks: int | Iterable[int] | None = None,
     *,
-    only: Iterable[str | Contender] | None = None,
-    leave_out: Iterable[str] = (),
+    only: str | Contender | Iterable[str | Contender] | None = None,
+    leave_out: str | Contender | Iterable[str | Contender] = (),
     seeds: int = 1,
     random_state: int = 0,
     max_time: float = 60.0,
@@ -50,15 +50,15 @@ def compare(
 
     Parameters
     ----------
-    data : mapping of names to tables, or iterable of names
-        The tables, each whatever `bitatoms.factorize` takes; or names of those that come with bitatoms: digits,
-        halftone, baskets, genotypes, planted-or, planted-xor, planted-dense.
-    ranks : sequence of int, optional
+    data : table, mapping of names to tables, str, or iterable of str
+        The tables, each whatever `bitatoms.factorize` takes (one that stands alone is called "table"); or names of
+        those that come with bitatoms: digits, halftone, baskets, genotypes, planted-or, planted-xor, planted-dense.
+    ranks : int or iterable of int, optional
         The numbers of atoms to ask for; by default 2, 4, 8 and 16, as far as the table has twice as many columns and
         rows.
-    only : iterable of str or Contender, optional
+    only : str or Contender, or several, optional
         Who is run, by the names that ``[each.key for each in contenders()]`` gives; by default all.
-    leave_out : iterable of str, default=()
+    leave_out : str or Contender, or several, default=()
         Who is not.
     seeds : int, default=1
         How many seeds; methods that leave something to chance are run with each.
@@ -77,7 +77,7 @@ def compare(
     Returns
     -------
     Comparison
-        Ctrl-C ends it with the runs that were done until then.
+        Ctrl-C ends it with the runs that were done until then; its ``not_reached`` names tables without any.
 
     Examples
     --------
@@ -90,9 +90,9 @@ def compare(
     >>> found.runs[1].wrong < found.runs[3].wrong
     True
     """
-    tables, abouts = _tables(data)
+    tables, abouts = tables_of(data)
     asked = {
-        name: _checked_ranks(ranks) if ranks is not None else list(default_ranks(table.shape))
+        name: ranks_of(ranks) if ranks is not None else list(default_ranks(table.shape))
         for name, table in tables.items()
     }
     first = whole("random_state", random_state, 0)
@@ -109,33 +109,8 @@ def compare(
         for run in run_all(tables, plan, callback):
             runs.append(run)  # one by one: Ctrl-C keeps them
     except KeyboardInterrupt:
-        return Comparison(tried, tuple(runs), how, interrupted=True)
+        begun = {run.data for run in runs}
+        rest = tuple(table.name for table in tried if table.name not in begun)
+        reached = tuple(table for table in tried if table.name in begun)
+        return Comparison(reached, tuple(runs), how, interrupted=True, not_reached=rest)
     return Comparison(tried, tuple(runs), how)
-
-
-def _tables(data: Mapping[str, Any] | Iterable[str]) -> tuple[dict[str, BitMatrix], dict[str, str]]:
-    """The tables by name, packed, and what they are."""
-    if isinstance(data, str):
-        data = [data]
-    if not isinstance(data, Mapping):
-        names = list(data)
-        for name in names:
-            if name not in BUNDLED:
-                raise ValueError(f"there is no data set {name!r}; there are {', '.join(BUNDLED)}")
-        tables = {name: BUNDLED[name].make() for name in names}
-    else:
-        tables = {str(name): BitMatrix.from_any(table) for name, table in data.items()}
-    if not tables:
-        raise ValueError("there is no table to compare on; name one")
-    for name, table in tables.items():
-        if 0 in table.shape:
-            what = "rows" if table.n_rows == 0 else "columns"
-            raise ValueError(f"{name}: the table has no {what}: there is nothing to compare on")
-    return tables, {name: BUNDLED[name].about if name in BUNDLED else "" for name in tables}
-
-
-def _checked_ranks(ranks: Sequence[int]) -> list[int]:
-    """The numbers of atoms, from few to many."""
-    if not len(ranks):
-        raise ValueError("ranks is empty; give the numbers of atoms to ask for, such as 2, 4, 8")
-    return sorted({whole("ranks", rank, 1) for rank in ranks})

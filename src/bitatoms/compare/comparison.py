@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,12 +104,29 @@ class Comparison:
         On which machine, with which versions and settings.
     interrupted : bool
         Whether it was ended early; the runs are those that were done by then.
+    not_reached : tuple of str
+        The names of tables that no run was done on when it was ended; they are not in ``tables``.
     """
 
     tables: tuple[Tried, ...]
     runs: tuple[Run, ...] = field(repr=False)
     how: tuple[tuple[str, str], ...] = field(repr=False)
     interrupted: bool = False
+    not_reached: tuple[str, ...] = ()
+
+    @property
+    def ended(self) -> str:
+        """What there is to say of its end, where it was interrupted."""
+        if not self.interrupted:
+            return ""
+        rest = f" Not reached: {', '.join(self.not_reached)}." if self.not_reached else ""
+        return f"This comparison was interrupted: what had not been run by then is missing.{rest}"
+
+    @property
+    def n_seeds(self) -> int:
+        """How many runs the figures of one contender and number of atoms may come from; medians, where several."""
+        asked = Counter((run.data, run.contender.key, run.asked) for run in self.runs if run.done)
+        return max(asked.values(), default=1)
 
     def results(self, table: Tried) -> list[Result]:
         """What each contender reached on a table with each number of atoms, in the order in which they ran."""
@@ -139,7 +157,8 @@ class Comparison:
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write compare.md, compare.csv, index.html and the figures, as PNG and CSV, into a folder.
 
-        It is made if it is not there. Files of these names are replaced, each whole or not at all; others are left.
+        It is made if it is not there. Files of these names are replaced, each whole or not at all; others are left, and
+        so are the figures of an earlier comparison on other tables.
 
         Parameters
         ----------

@@ -44,11 +44,22 @@ class Contender:
     ours: bool = False
     seeded: bool = True  # another seed may give another result
     chooses: bool = False  # it chooses the number of atoms, and is not asked for one
+    either: bool = False  # a row uses one atom at most: OR and XOR give the same, and it stands in both
 
     @property
     def label(self) -> str:
         """Its name with the algebra."""
-        return f"{self.name} ({self.algebra.upper()})"
+        return f"{self.name} ({self.algebra_label})"
+
+    @property
+    def algebras(self) -> tuple[str, ...]:
+        """Those in which its product is what was counted."""
+        return ("or", "xor") if self.either else (self.algebra,)
+
+    @property
+    def algebra_label(self) -> str:
+        """The algebra as it is read."""
+        return "/".join(self.algebras).upper()
 
 
 def contenders() -> list[Contender]:
@@ -56,13 +67,12 @@ def contenders() -> list[Contender]:
     return [*_bitatoms(), *_paper(), *_others(), *map(_elsewhere, installed())]
 
 
-def chosen(only: Iterable[str | Contender] | None = None, leave_out: Iterable[str] = ()) -> list[Contender]:
+def chosen(only: Any = None, leave_out: Any = ()) -> list[Contender]:
     """Those of these names, or all, less those to leave out; one that is given as it is need not be in the list."""
     there = {contender.key: contender for contender in contenders()}
-    wanted = list(there if only is None else only)
+    wanted = list(there) if only is None else _several("only", only)
     there |= {each.key: each for each in wanted if isinstance(each, Contender)}
-    keys = dict.fromkeys(each if isinstance(each, str) else each.key for each in wanted)
-    unwanted = set(leave_out)
+    keys, unwanted = (dict.fromkeys(map(_key, some)) for some in (wanted, _several("leave_out", leave_out)))
     for key in (*keys, *unwanted):
         if key not in there:
             raise ValueError(f"there is no contender {key!r}; there are {', '.join(there)}")
@@ -72,12 +82,32 @@ def chosen(only: Iterable[str | Contender] | None = None, leave_out: Iterable[st
     return picked
 
 
+def _several(name: str, given: Any) -> list[str | Contender]:
+    """Names or contenders, of which one may stand alone."""
+    alone = isinstance(given, (str, Contender))
+    wanted = [given] if alone else list(given) if isinstance(given, Iterable) else None
+    if wanted is None or not all(isinstance(each, (str, Contender)) for each in wanted):
+        raise ValueError(f"{name} is {given!r}; give the name of a contender, such as 'asso', or several in a list")
+    return wanted
+
+
+def _key(each: str | Contender) -> str:
+    """What a contender is called."""
+    return each if isinstance(each, str) else each.key
+
+
 def _bitatoms() -> list[Contender]:
     """The searches of bitatoms, in both algebras."""
     ways: tuple[tuple[str, str, str, str, dict[str, Any]], ...] = (
         ("", "bitatoms", ERRORS, "a number of atoms with the fewest wrong cells", {}),
-        ("-bits", "bitatoms for bits", BITS, "a number of atoms with the fewest bits", {"objective": "codelength"}),
-        ("-mdl", "bitatoms mdl", BITS, "as many atoms as give the fewest bits", {}),
+        (
+            "-bits",
+            "bitatoms for bits",
+            BITS,
+            "a number of atoms with the fewest bits; may use a bias",
+            {"objective": "codelength"},
+        ),
+        ("-mdl", "bitatoms mdl", BITS, "as many atoms as give the fewest bits; may use a bias", {}),
     )
     return [
         Contender(
@@ -124,14 +154,29 @@ def _others() -> list[Contender]:
         ("nmf", "NMF + thresholds", ERRORS, "NMF cut to 0 and 1, Zhang et al. 2007", baselines.ThresholdedNMF),
         ("nmf-penalty", "NMF + penalty", ERRORS, "NMF driven to 0 and 1, Zhang et al. 2007", baselines.PenalizedNMF),
         ("panda", "PaNDa+", BITS, "Lucchese et al. 2014", baselines.PandaPlus),
-        ("proximus", "Proximus", ERRORS, "one pattern a row, Koyutürk et al. 2005", baselines.Proximus),
+        (
+            "proximus",
+            "Proximus",
+            ERRORS,
+            "one atom a row: OR and XOR are the same; Koyutürk et al. 2005",
+            baselines.Proximus,
+        ),
     )
     settled = (
         ("asso", "Asso", ERRORS, "with all thresholds, Miettinen et al. 2008", baselines.Asso),
         ("grecond", "GreConD", "missed ones", "covers no zero, Belohlavek and Vychodil 2010", baselines.GreConD),
     )
     return [
-        Contender(key, name, method.algebra, small, about, _fitter(method, random), seeded=random)
+        Contender(
+            key,
+            name,
+            method.algebra,
+            small,
+            about,
+            _fitter(method, random),
+            seeded=random,
+            either=method is baselines.Proximus,
+        )
         for random, methods in ((True, seeded), (False, settled))
         for key, name, small, about, method in methods
     ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report.figures import Figure, drawn
@@ -20,6 +22,8 @@ _OURS = ("#0b5c93", "#1a9a76", "#0b5c93")
 # Okabe and Ito's colours, which colour-blind readers tell apart, less the blues and greens that bitatoms has
 _OTHERS = ("#d55e00", "#cc79a7", "#8a6d00", "#5f5b54", "#e69f00", "#7a63d8")
 _SHORTEST = 1e-4  # seconds, where an axis begins
+_TICKS = 3  # that an axis has at least
+_OF_A_FIGURE = re.compile(r".+-(or|xor)-(wrong|bits)-by-(atoms|seconds)\.(png|csv)")
 _MARKERS = "ovs^DXP<>*hd"
 
 
@@ -48,18 +52,28 @@ def figures_of(comparison: Comparison, table: Tried) -> list[Figure]:
     results = [result for result in comparison.results(table) if result.done]
     slug = slugs([each.name for each in comparison.tables])[comparison.tables.index(table)]
     styles = _styles(comparison)
+    medians = f", medians of {comparison.n_seeds} seeds" if comparison.n_seeds > 1 else ""
     made = []
     for measure in _MEASURES:
         every = [measure.of(result, table) for result in results]
         for algebra in ("or", "xor"):
-            some = [result for result in results if result.contender.algebra == algebra]
+            some = [result for result in results if algebra in result.contender.algebras]
             if not some:
                 continue
             # both algebras have the same scale, to be compared with each other
             for against in ("atoms", "seconds"):
-                lines = _lines(some, table, measure, against, styles)
-                made.append(_figure(table, lines, measure, against, f"{slug}-{algebra}", (min(every), max(every))))
+                lines = _lines(some, table, measure, against, styles[algebra])
+                called = f"{slug}-{algebra}", f"{algebra.upper()}{medians}"
+                made.append(_figure(table, lines, measure, against, called, (min(every), max(every))))
     return made
+
+
+def older_figures(folder: Path, written: Iterable[Path]) -> list[Path]:
+    """Figures in a folder that a comparison wrote to: those by their names that are not among what it wrote."""
+    now = {path.name for path in written}
+    place = folder / "figures"
+    there = sorted(place.iterdir()) if place.is_dir() else []
+    return [path for path in there if path.name not in now and _OF_A_FIGURE.fullmatch(path.name)]
 
 
 def slugs(names: Sequence[str]) -> list[str]:
@@ -75,13 +89,18 @@ def slugs(names: Sequence[str]) -> list[str]:
 
 
 def _figure(
-    table: Tried, lines: Sequence[_Line], measure: _Measure, against: str, slug: str, limits: tuple[float, float]
+    table: Tried,
+    lines: Sequence[_Line],
+    measure: _Measure,
+    against: str,
+    called: tuple[str, str],
+    limits: tuple[float, float],
 ) -> Figure:
-    """One figure: a line for each contender."""
-    algebra = lines[0].result.contender.algebra.upper()
+    """One figure: a line for each contender; ``called`` is how its name begins, and how its title ends."""
+    slug, ending = called
     least = min(lines, key=lambda line: min(line.up))
     wide = "the number of atoms" if against == "atoms" else "CPU seconds"
-    title = f"{measure.title} against {wide}, {algebra}"
+    title = f"{measure.title} against {wide}, {ending}"
     says = f"{title}: the lowest is {least.result.contender.name}, {min(least.up):.4g} ({measure.axis})."
     rows = [
         (line.result.contender.key, result.asked, result.atoms, float(result.cpu), measure.of(result, table))
@@ -98,7 +117,7 @@ def _figure(
         _scales(axes, against, limits)
         axes.set_ylabel(measure.axis)
         axes.set_xlabel("atoms" if against == "atoms" else "CPU seconds")
-        _name_ends(axes, lines, _NAME_HIGH / (high - _AXIS_HIGH), led_to=against == "atoms")
+        _name_ends(axes, lines, _NAME_HIGH / (high - _AXIS_HIGH), table.ranks[-1] if against == "atoms" else None)
 
     return drawn(f"{slug}-{measure.slug}-by-{against}", title, says, draw, numbers, (_WIDE, high))
 
@@ -134,17 +153,18 @@ def _lines(
     return lines
 
 
-def _styles(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    """How each contender is drawn, the same in all figures of a comparison."""
-    styles: dict[str, dict[str, Any]] = {}
-    for algebra in ("or", "xor"):
-        there = {run.contender.key: run.contender for run in comparison.runs if run.contender.algebra == algebra}
+def _styles(comparison: Comparison) -> dict[str, dict[str, dict[str, Any]]]:
+    """How each contender is drawn, by algebra and key, the same in all figures of a comparison."""
+    styles: dict[str, dict[str, dict[str, Any]]] = {"or": {}, "xor": {}}
+    for algebra in styles:
+        there = {run.contender.key: run.contender for run in comparison.runs if algebra in run.contender.algebras}
         ours = [key for key, contender in there.items() if contender.ours]
-        others = [key for key in there if key not in ours]
+        # those that stand in both come first, to be drawn alike in both
+        others = sorted((key for key in there if key not in ours), key=lambda key: not there[key].either)
         for colours, keys, width, size in ((_OURS, ours, 2.2, 5.5), (_OTHERS, others, 1.1, 4.5)):
             for place, key in enumerate(keys):
                 marker = _MARKERS[(place + len(ours) * (keys is others)) % len(_MARKERS)]
-                styles[key] = {
+                styles[algebra][key] = {
                     "color": colours[place % len(colours)],
                     "marker": marker,
                     "markersize": size,
@@ -159,7 +179,7 @@ def _styles(comparison: Comparison) -> dict[str, dict[str, Any]]:
 
 def _scales(axes: Axes, against: str, limits: tuple[float, float]) -> None:
     """Scales that are read without effort."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     axes.set_xscale("log", base=2 if against == "atoms" else 10)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -167,19 +187,35 @@ def _scales(axes: Axes, against: str, limits: tuple[float, float]) -> None:
     margin = 0.06 * (limits[1] - limits[0]) or 1.0
     axes.set_ylim(max(0.0, limits[0] - margin), limits[1] + margin)
     axes.margins(x=0.05)
+    axes.xaxis.set_major_locator(FixedLocator(_ticks(*axes.get_xlim(), whole=against == "atoms")))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e2ded5", linewidth=0.7)
     axes.set_axisbelow(True)
 
 
-def _name_ends(axes: Axes, lines: Sequence[_Line], gap: float, led_to: bool) -> None:
-    """The names to the right, in the order of the lines' ends, each beside its marker and maybe led to from its end."""
+def _ticks(low: float, high: float, whole: bool) -> list[float]:
+    """Numbers to write at an axis in which equal ratios are equally wide: round ones, or as round as leaves three."""
+    from matplotlib.ticker import MaxNLocator
+
+    for base, steps in ((2, (1,)),) if whole else ((10, (1,)), (10, (1, 3)), (10, (1, 2, 5))):
+        powers = range(math.floor(math.log(low, base)) - 1, math.ceil(math.log(high, base)) + 1)
+        ticks = [step * float(base) ** power for power in powers for step in steps]
+        within = [tick for tick in ticks if low <= tick <= high and (tick >= 1 or not whole)]
+        if len(within) >= _TICKS:
+            return within
+    found = map(float, MaxNLocator(nbins=_TICKS + 1, steps=(1, 2, 5, 10), integer=whole).tick_values(low, high))
+    return [tick for tick in found if low <= tick <= high and not (whole and tick % 1)]
+
+
+def _name_ends(axes: Axes, lines: Sequence[_Line], gap: float, last: int | None) -> None:
+    """The names to the right, in the order of the lines' ends, each beside its marker; they are led to from ends at the
+    last number of atoms or beyond: from further left, as where a method chose fewer, it would be through all others."""
     low, high = axes.get_ylim()
     ends = sorted(lines, key=lambda line: line.up[-1])
     heights = _apart([(line.up[-1] - low) / (high - low) for line in ends], gap)
     for line, height in zip(ends, heights, strict=True):
         colour = line.how["color"]
-        if led_to:
+        if last is not None and line.across[-1] >= last:
             leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.5, "shrinkA": 0, "shrinkB": 3}
             axes.annotate(
                 "",

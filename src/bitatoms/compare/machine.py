@@ -11,6 +11,7 @@ from ..parallel import count_threads
 from .elsewhere import versions
 from .running import Plan
 
+COMMAND = "To repeat it"
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -27,7 +28,7 @@ def how_it_was_run(plan: Plan, command: str | None) -> tuple[tuple[str, str], ..
         ("Seeds" if len(plan.seeds) > 1 else "Seed", seeds),
         ("Time limit", f"{plan.max_time:g} s a run; who takes longer is not run again on the same table"),
     ]
-    return (*said, ("To repeat it", command)) if command else tuple(said)
+    return (*said, (COMMAND, command)) if command else tuple(said)
 
 
 def _processor() -> str:

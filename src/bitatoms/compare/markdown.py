@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import re
+
 from .comparison import Comparison, Tried
+from .machine import COMMAND
 from .standings import Standings, fewest_bits, fewest_wrong, overview, plain
 from .verdict import verdicts
 
-INTERRUPTED = "This comparison was interrupted: what had not been run by then is missing."
+_FENCE = re.compile("`{3,}")
 
 
 def written(comparison: Comparison) -> str:
     """The whole: a part for each table, and how it was run."""
-    parts = ["# A comparison\n", f"{INTERRUPTED}\n"] if comparison.interrupted else ["# A comparison\n"]
+    parts = ["# A comparison\n"]
+    if comparison.interrupted:
+        parts.append(f"{plain(comparison.ended)}\n")
     if len(comparison.tables) > 1:
         parts.append(overview(comparison).to_markdown())
     parts += [part_of(comparison, table) for table in comparison.tables]
     parts.append("## How it was run\n")
-    parts.append("".join(f"- {plain(what)}: {plain(value)}\n" for what, value in comparison.how))
+    how = dict(comparison.how)
+    command = how.pop(COMMAND, None)
+    parts.append("".join(f"- {plain(what)}: {plain(value)}\n" for what, value in how.items()))
+    if command is not None:
+        parts.append(f"{COMMAND}:\n\n{_as_it_is(command)}")
     return "\n".join(parts)
+
+
+def _as_it_is(command: str) -> str:
+    """A command in a block of code, so that it can be copied from the text and from the page made of it alike."""
+    fence = "`" * max(3, 1 + max(map(len, _FENCE.findall(command)), default=0))
+    return f"{fence}sh\n{command}\n{fence}\n"
 
 
 def part_of(comparison: Comparison, table: Tried) -> str:

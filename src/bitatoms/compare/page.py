@@ -11,7 +11,7 @@ from ..report.words import many, name, share, shortened, text
 from .comparison import Comparison, Tried
 from .contenders import Contender
 from .figures import slugs
-from .markdown import INTERRUPTED
+from .machine import COMMAND
 from .standings import Standings, fewest_bits, fewest_wrong, overview
 from .verdict import verdicts
 
@@ -25,8 +25,14 @@ _WORDS = (
     ("CPU seconds", "Of all processors together, without reading the data, compiling and loading."),
     (
         "OR, XOR",
-        "How atoms are put together: a cell that two atoms of a row have is a one (OR), or a zero again (XOR). Wrong "
-        "cells are compared within an algebra, bits across both.",
+        "How atoms are put together: a cell that two atoms of a row have is a one (OR), or a zero again (XOR). By "
+        "wrong cells, methods are ranked within an algebra, and who has the fewest in any is said too; by bits, across "
+        "both. A method that gives a row one atom at most is the same in both, and stands in both.",
+    ),
+    (
+        "bias",
+        "A row of the table's width that all rows start from, which bitatoms for bits and bitatoms mdl may use; nobody "
+        "else has one. Its bits are part of the codelength, and what it gets right and wrong counts in wrong cells.",
     ),
 )
 
@@ -35,7 +41,7 @@ def render(comparison: Comparison, figures: Sequence[Sequence[Figure]]) -> str:
     """The whole page; ``figures`` are those of each table."""
     tables = comparison.tables
     names = [table.name for table in tables]
-    heading = shortened(", ".join(names)) if len(names) < 4 else f"{len(names)} tables"
+    heading = shortened(", ".join(names) or "nothing yet") if len(names) < 4 else f"{len(names)} tables"
     top = Top(f"{heading} – a comparison", "Binary matrix factorization, compared on the same data", heading)
     places = [f"data-{slug}" for slug in slugs(names)]
     sections = [
@@ -52,15 +58,25 @@ def render(comparison: Comparison, figures: Sequence[Sequence[Figure]]) -> str:
 
 def _summary(comparison: Comparison) -> str:
     """What the page is."""
-    n_contenders = len({run.contender.key for run in comparison.runs})
     done = sum(run.done for run in comparison.runs)
-    said = f"{many(n_contenders, 'method')}, {many(len(comparison.tables), 'table')}, {many(done, 'run')}."
-    ended = f'<p class="warning">{INTERRUPTED}</p>' if comparison.interrupted else ""
+    said = f"{_methods(comparison)}; {many(len(comparison.tables), 'table')}, {many(done, 'run')}."
+    ended = f'<p class="warning">{text(comparison.ended)}</p>' if comparison.interrupted else ""
     best = overview(comparison).to_html("Who is best on each table") if len(comparison.tables) > 1 else ""
     return (
         f'<section id="summary"><p class="lede">{said} Wrong cells and bits are counted by the same function for all, '
         f"from the atoms and codes that each method gives.</p>{ended}{best}</section>"
     )
+
+
+def _methods(comparison: Comparison) -> str:
+    """How many methods there are; bitatoms is one of them, in however many ways it is run."""
+    there = {run.contender.key: run.contender.ours for run in comparison.runs}
+    ways = sum(there.values())
+    others = len(there) - ways
+    if not ways:
+        return many(others, "method")
+    ours = "bitatoms" if ways == 1 else f"bitatoms in {ways} ways"
+    return f"{ours} and {many(others, 'other method')}" if others else ours
 
 
 def _part(comparison: Comparison, table: Tried, place: str, figures: Sequence[Figure]) -> str:
@@ -89,7 +105,7 @@ def _contenders(comparison: Comparison) -> str:
     """Who was run, and what the words mean."""
     there: dict[str, Contender] = {run.contender.key: run.contender for run in comparison.runs}
     rows = "".join(
-        f'<tr{" class=ours" if each.ours else ""}><th scope="row">{text(each.name)}</th><td>{each.algebra.upper()}</td>'
+        f'<tr{" class=ours" if each.ours else ""}><th scope="row">{text(each.name)}</th><td>{each.algebra_label}</td>'
         f"<td>{text(each.small)}</td><td>{text(each.about)}</td><td><code>{text(each.key)}</code></td></tr>"
         for each in there.values()
     )
@@ -106,7 +122,7 @@ def _contenders(comparison: Comparison) -> str:
 def _how(comparison: Comparison) -> str:
     """On which machine, and how to repeat it."""
     items = "".join(
-        f"<dt>{text(what)}</dt><dd>{f'<code>{text(value)}</code>' if what == 'To repeat it' else text(value)}</dd>"
+        f"<dt>{text(what)}</dt><dd>{f'<code>{text(value)}</code>' if what == COMMAND else text(value)}</dd>"
         for what, value in comparison.how
     )
     return f'<section id="how"><h2>How it was run</h2><dl class="words">{items}</dl></section>'

@@ -69,29 +69,30 @@ def fewest_wrong(comparison: Comparison, table: Tried) -> Standings:
     by_place = {(result.contender.key, result.asked): result for result in results}
     there = {result.contender.key: result.contender for result in results}
 
-    def order(key: str) -> tuple[str, list[float]]:
+    def order(place: tuple[str, str]) -> tuple[str, list[float]]:
         """By algebra, and the best with most atoms first."""
+        algebra, key = place
         reached = [by_place.get((key, rank)) for rank in reversed(table.ranks)]
-        return there[key].algebra, [each.wrong.middle if each and each.done else float("inf") for each in reached]
+        return algebra, [each.wrong.middle if each and each.done else float("inf") for each in reached]
 
-    keys = sorted(there, key=order)
+    places = sorted(((algebra, key) for key, each in there.items() for algebra in each.algebras), key=order)
     rows, best = [], set()
-    for i, key in enumerate(keys):
+    for i, (algebra, key) in enumerate(places):
         some = [by_place.get((key, rank)) for rank in table.ranks]
         shares = [_cell(result, table) for result in some]
-        rows.append((there[key].name, there[key].algebra.upper(), *shares, _seconds(some[-1])))
-        rivals = [other for other in keys if there[other].algebra == there[key].algebra]
+        rows.append((there[key].name, algebra.upper(), *shares, _seconds(some[-1])))
+        rivals = [other for where, other in places if where == algebra]
         for j, result in enumerate(some):
             wrongs = _wrongs([by_place.get((other, table.ranks[j])) for other in rivals])
             if result and result.done and _same(result.wrong.middle, min(wrongs), table):
                 best.add((i, _TEXTS + j))
     ranks = [f"{rank} atom{'' if rank == 1 else 's'}" for rank in table.ranks]
     return Standings(
-        "Wrong cells, in per cent",
+        f"Wrong cells, in per cent{_medians(comparison)}",
         ("contender", "algebra", *ranks, f"CPU s, {ranks[-1]}"),
         tuple(rows),
         frozenset(best),
-        frozenset(i for i, key in enumerate(keys) if there[key].ours),
+        frozenset(i for i, (_, key) in enumerate(places) if there[key].ours),
         _reasons(results),
     )
 
@@ -107,7 +108,7 @@ def fewest_bits(comparison: Comparison, table: Tried) -> Standings:
     rows = [
         (
             result.contender.name,
-            result.contender.algebra.upper(),
+            result.contender.algebra_label,
             _spread(result.bits, 1, 0),
             f"{100 * result.bits.middle / max(1, table.bits_without):.1f}",
             str(result.atoms),
@@ -118,7 +119,7 @@ def fewest_bits(comparison: Comparison, table: Tried) -> Standings:
     ]
     least = results[0].bits.middle if results else None
     return Standings(
-        "Bits, with the number of atoms that needs fewest",
+        f"Bits, with the number of atoms that needs fewest{_medians(comparison)}",
         ("contender", "algebra", "bits", "% of no model", "atoms", "wrong cells, %", "CPU s"),
         tuple(rows),
         frozenset((i, _TEXTS) for i, result in enumerate(results) if result.bits.middle == least),
@@ -133,19 +134,25 @@ def overview(comparison: Comparison) -> Standings:
     for table in comparison.tables:
         done = [result for result in comparison.results(table) if result.done]
         most = [result for result in done if result.asked == table.ranks[-1]]
-        by_algebra = [[each for each in most if each.contender.algebra == algebra] for algebra in ("or", "xor")]
+        by_algebra = [[each for each in most if algebra in each.contender.algebras] for algebra in ("or", "xor")]
         cells = [_first(some, table) for some in by_algebra]
         least = min(done, key=lambda each: each.bits.middle, default=None)
         bits = NOTHING if least is None else f"{least.contender.label}, {least.bits.middle / table.shape[0]:.1f} a row"
         rows.append((table.name, str(table.ranks[-1]), *cells, bits))
+    median = " (medians)" if comparison.n_seeds > 1 else ""
     columns = (
         "data",
         "atoms asked",
-        "fewest wrong cells, OR",
-        "fewest wrong cells, XOR",
-        "fewest bits, any number of atoms",
+        f"fewest wrong cells, OR{median}",
+        f"fewest wrong cells, XOR{median}",
+        f"fewest bits, any number of atoms{median}",
     )
     return Standings("Who is best", columns, tuple(rows), frozenset(), frozenset(), (), len(columns))
+
+
+def _medians(comparison: Comparison) -> str:
+    """What figures are where there are several of each."""
+    return ": median (range)" if comparison.n_seeds > 1 else ""
 
 
 def _first(results: Sequence[Result], table: Tried) -> str:
