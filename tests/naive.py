@@ -439,3 +439,31 @@ def update_together(X, atoms, codes, algebra):
                 admitted.append(k)
         out[admitted, i] ^= 1
     return out
+
+
+def best_numbers(X, rows, columns):
+    """For each row of X, its numbers set in turn, twice, to the best that is not negative given the others: X should be
+    rows · columns.T by least squares. In float32, every sum in the order of the columns, then of the atoms."""
+    out = rows.astype(np.float32)
+    n_atoms = columns.shape[1]
+    for x, numbers in zip(X, out, strict=True):
+        left = np.zeros(n_atoms, np.float32)
+        for j in np.flatnonzero(x):
+            left = left + columns[j]
+        pairs = pair_sums(columns)
+        for k in range(n_atoms):
+            left = left - numbers[k] * pairs[k]
+        for k in [*range(n_atoms), *range(n_atoms)]:
+            if pairs[k, k] > 0:
+                better = max(np.float32(0), numbers[k] + left[k] / pairs[k, k])
+                left = left - (better - numbers[k]) * pairs[k]
+                numbers[k] = better
+    return out
+
+
+def pair_sums(columns):
+    """columns.T · columns in float32, added column by column."""
+    total = np.zeros((columns.shape[1], columns.shape[1]), np.float32)
+    for numbers in columns:
+        total = total + numbers[:, np.newaxis] * numbers
+    return total

@@ -6,8 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.algorithms.coding import code, code_afresh, coding_rule, offer
+from bitatoms.algorithms.block import Block
+from bitatoms.algorithms.coding import CODERS, code, code_afresh, coding_rule, offer
 from bitatoms.algorithms.exact import code_exactly
+from bitatoms.algorithms.pricing import unit_prices
+from bitatoms.bits import BitMatrix
+from bitatoms.parallel import Workers
 from blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, packed, prices_of, unpacked, within
 from strategies import SEEDS, factorisations, planted, priced_factorisations, random_bits, random_prices
 
@@ -188,4 +192,23 @@ def test_exact_coding_finds_what_greedy_coding_does_not():
     block = block_of(x, atoms, np.zeros((1, 2), np.uint8), "xor")
     assert not code(block, coding_rule("greedy", "xor"))
     assert code_exactly(block, coding_rule("exact", "xor")).codes == 2
+    assert not block.wrong().any()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_or_atoms_that_fit_together_are_found_where_one_after_the_other_leads_astray(seed):
+    """A row of three atoms, and a fourth that shares more with it than each of them: taken first, it is never left."""
+    random = np.random.default_rng(seed)
+    parts = np.zeros((3, 65), np.uint8)
+    for part, bits in zip(parts, np.split(random.permutation(65)[:36], 3), strict=True):
+        part[bits] = 1
+    row = parts.any(axis=0)
+    lure = np.zeros(65, np.uint8)
+    lure[np.concatenate([np.flatnonzero(row)[:24], np.flatnonzero(~row)[:6]])] = 1
+    atoms, data = np.vstack([lure, parts]), np.vstack([row, np.zeros((2, 65), bool)]).astype(np.uint8)
+    block = Block(BitMatrix.from_dense(data), BitMatrix.from_dense(atoms), None, True, Workers())
+    CODERS["beam"](block, coding_rule("beam", "or", prices=unit_prices(65, 4)))
+    codes = block.factors()[1].to_dense()
+    assert codes.tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert (naive.product(codes, atoms, "or") == data).all()
     assert not block.wrong().any()

@@ -452,7 +452,7 @@ def test_so_they_do_by_the_other_searches(table, algebra, how):
 
 @paper_and_fast
 def test_more_atoms_than_are_looked_at_together_come_in_order_too(search):
-    X = random_bits(0, 300, 65, 0.3)
+    X = random_bits(0, 300, 260, 0.3)  # so wide that so many atoms are all of use
     result = factorize(X, 140, search=search, coder="greedy", max_iter=2, random_state=0)
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
     saved = [

@@ -7,7 +7,7 @@ ordering them by association accuracy |d & r| / |d|, and both rules stop at the 
 
 ``"mdl"`` and ``"beam"`` gain bits of codelength instead, by the prices in the rule: ``"mdl"`` toggles by gain, and
 swaps one atom for another where no toggle gains; ``"beam"`` also follows several ways to a code at a time (XOR; under
-OR it is ``"mdl"``).
+OR it is ``"mdl"`` from nothing and from all atoms that fit).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary
 from ..kernels.tables import Atoms, Prices, Rule, beam_room, coding_scratch, covering
 from .block import ROW_COST, Block, Change, Words, coded
@@ -191,9 +192,11 @@ def code_and_mend(block: Block, rule: Rule) -> Change:
 def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
     """Code the rows greedily, then by beam: a narrow one, and a wide one for the rows in which that found a better code
     or that are dear. What a row gets does not depend on the others, where the rule says what is typical."""
-    if rule.covers or block.n_atoms == 0:
-        return code(block, rule) + (code_afresh(block, rule) if every else Change())
+    if block.n_atoms == 0 or (rule.covers and not every):
+        return code(block, rule)
     assert rule.prices is not None
+    if rule.covers:
+        return code(block, rule) + code_afresh(block, rule) + _code_from_fitting(block, rule)
     had = block.rows.codes.copy(), block.rows.errors.copy()  # a bit changed twice is not changed
     code(block, rule)
     tables, before, now = priced(block, block.atoms, rule.prices), *np.empty((2, block.n_rows), np.int64)
@@ -210,6 +213,33 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
         beam.price_rows(block.rows, rule.prices, now)
         block.rows.stale[:] = now > _FAR_MORE * typical
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
+    block.forget_clean()
+    return _changed(block, *had)
+
+
+def _code_from_fitting(block: Block, rule: Rule) -> Change:
+    """Under OR: code the rows from all atoms that lie wholly within them, and keep that where it costs less.
+
+    From nothing, the atoms taken first may leave no room for others that fit better together.
+    """
+    if rule.residual_limit > 0:  # a row that is right enough takes no more atoms, and here it would begin with more
+        return Change()
+    assert rule.prices is not None
+    target = block.data().words ^ block.bias.words
+    fitting = np.zeros((block.n_atoms, block.n_rows), bool)
+    for k, atom in enumerate(block.atoms.words):
+        np.logical_not((atom & ~target).any(axis=1), out=fitting[k])
+    fitting &= fitting.sum(axis=0) <= rule.max_atoms
+    start = BitMatrix.from_dense(fitting.T)
+    other = block.with_factors(block.factors()[0], start)
+    code(other, rule)
+    costs = np.empty((2, block.n_rows), np.int64)
+    for each, cost in zip((block, other), costs, strict=True):
+        beam.price_rows(each.rows, rule.prices, cost)
+    better = np.flatnonzero(costs[1] < costs[0])
+    had = block.rows.codes.copy(), block.rows.errors.copy()
+    taken = other.rows.codes[better], other.rows.errors[better]
+    coding.put_back(block.rows, block.atoms, better, *taken, block.covers)
     block.forget_clean()
     return _changed(block, *had)
 

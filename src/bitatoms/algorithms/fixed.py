@@ -1,17 +1,18 @@
 """A given number of atoms with the fewest wrong bits: drop a few atoms, grow others in their place, again and again.
 
-Each trial settles by a few steps of coding and update, exact ones where there are very few atoms. One that ends a
-little worse is accepted too, less and less so, which leads out of dead ends. At the end come the coders that take
-longer: the best of all codes and columns for up to 16 atoms, swaps and fresh starts above. Trials see at most a sample
-of the rows.
+It starts from the best of atoms grown one after the other and atoms found all together, as numbers. Each trial settles
+by a few steps of coding and update, exact ones where there are very few atoms. One that ends a little worse is accepted
+too, less and less so, which leads out of dead ends. At the end come the coders that take longer: the best of all codes
+and columns for up to 16 atoms, swaps and fresh starts above. Trials see at most a sample of the rows.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import coding
+from ..kernels.cpu import coding, words
 from ..kernels.tables import Rule
 from ..parallel import Workers
 from .atoms import update_together
@@ -23,6 +24,7 @@ from .learning import Watch
 from .moves.sweep import sweep
 from .pricing import Aim
 from .proximus import append_rank_one
+from .relaxed import relaxed
 
 _EXACT_TRIALS = 8  # up to so many atoms every trial takes exact steps
 _EXACT_STEPS, _GREEDY_STEPS = 2, 5  # at most so many steps settle a trial
@@ -45,33 +47,88 @@ def fewest_errors(
     workers: Workers,
     random: np.random.Generator,
 ) -> Block:
-    """The state with the fewest wrong bits that is found, from the atoms given or grown one after the other."""
+    """The state with the fewest wrong bits that is found, from the atoms given or the best of several starts."""
     rule = coding_rule("greedy", aim.algebra, aim.max_atoms, aim.residual_limit)
-    some = data
+    some, seen = data, None  # what trials see
     if data.n_rows > _SAMPLE:
-        some = data[np.sort(random.choice(data.n_rows, _SAMPLE, replace=False))]
-    starts = [given or (greedy(some, n_atoms, rule.covers, random, workers), None)]
-    if given is None and aim.max_atoms is not None:  # rows soon have no room for what grows
-        starts.append((samples(some, n_atoms, random), None))
-    blocks = [Block(data, *start, rule.covers, workers) for start in starts]
-    changes = [_settle(block, rule, _UNTIL_SETTLED) for block in blocks]
-    best = int(np.argmin([block.wrong().sum() for block in blocks]))
-    block, change = blocks[best], changes[best]
+        seen = np.sort(random.choice(data.n_rows, _SAMPLE, replace=False))
+        some, like = data[seen], _most_like(data, seen, workers)
+    if given is None:
+        block, change = _best_start(some, n_atoms, rule, effort, watch, workers, random)
+        if seen is not None:
+            atoms, codes = block.factors()
+            block, change = _settled(data, atoms, codes[like], rule, workers)
+    else:
+        block, change = _settled(data, *given, rule, workers)
     refill(block, rule, n_atoms, random)
     watch.record(block, change, 1, "start")
     if block.n_atoms == n_atoms > 0 and block.wrong().any():
-        if some is data:
+        if seen is None:
             block = _try(block, rule, effort, max_trials, watch, random, telling=True)
         else:
-            tried = Block(some, block.factors()[0], None, rule.covers, workers)
-            _settle(tried, rule, _UNTIL_SETTLED)
+            atoms, codes = block.factors()
+            tried, _ = _settled(some, atoms, codes[seen], rule, workers)
             tried = _try(tried, rule, effort, max_trials, watch, random, telling=False)
-            block = Block(data, tried.factors()[0], None, rule.covers, workers)
-            watch.record(block, _settle(block, rule, _UNTIL_SETTLED), 1, "trial")
+            atoms, codes = tried.factors()
+            block, change = _settled(data, atoms, codes[like], rule, workers)
+            watch.record(block, change, 1, "trial")
     _finish(block, aim, rule, effort > 1, watch)
     if refill(block, rule, n_atoms, random):
         watch.record(block, Change(), 0, "grow")
     return block
+
+
+def _best_start(
+    data: BitMatrix,
+    n_atoms: int,
+    rule: Rule,
+    effort: int,
+    watch: Watch,
+    workers: Workers,
+    random: np.random.Generator,
+) -> tuple[Block, Change]:
+    """The state with the fewest wrong bits from atoms grown one after the other, or from numbers all together."""
+    best = _settled(data, greedy(data, n_atoms, rule.covers, random, workers), None, rule, workers)
+    if rule.max_atoms < n_atoms:  # rows soon have no room for what grows
+        best = _better(best, _settled(data, samples(data, n_atoms, random), None, rule, workers))
+    if best[0].wrong().any():
+        for atoms in relaxed(data, n_atoms, rule, effort, watch.is_cut, random, workers):
+            best = _better(best, _settled(data, atoms, None, rule, workers))
+    return best
+
+
+def _settled(
+    data: BitMatrix, atoms: BitMatrix, codes: BitMatrix | None, rule: Rule, workers: Workers
+) -> tuple[Block, Change]:
+    """The state that these atoms, and maybe codes, settle in, and what changed on the way."""
+    block = Block(data, atoms, codes, rule.covers, workers)
+    return block, _settle(block, rule, _UNTIL_SETTLED)
+
+
+def _most_like(data: BitMatrix, seen: NDArray[np.intp], workers: Workers) -> NDArray[np.intp]:
+    """For each row of the data the place, among the rows seen, of itself or of the one that differs in fewest bits.
+
+    A search leads rows to codes that, under XOR, are often not found from nothing: rows not seen start from those.
+    """
+    some = data.words[seen]
+    like = np.zeros(data.n_rows, np.intp)
+    like[seen] = np.arange(len(seen))
+    unseen = np.setdiff1d(np.arange(data.n_rows), seen)
+
+    def look(start: int, stop: int) -> None:
+        table, distances = np.vstack([some, some[:1]]), np.empty(len(some) + 1, np.int64)
+        for row in unseen[start:stop]:
+            table[-1] = data.words[row]
+            words.hamming(table, len(some), distances)
+            like[row] = distances[:-1].argmin()
+
+    workers.over_rows(look, len(unseen), 2.0 * some.size)
+    return like
+
+
+def _better(first: tuple[Block, Change], second: tuple[Block, Change]) -> tuple[Block, Change]:
+    """The state with fewer wrong bits; the first on a tie."""
+    return second if second[0].wrong().sum() < first[0].wrong().sum() else first
 
 
 def refill(block: Block, rule: Rule, n_atoms: int, random: np.random.Generator) -> int:
