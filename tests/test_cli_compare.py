@@ -14,7 +14,7 @@ pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 import bitatoms.compare as comparing
-from bitatoms.algorithms import fixed
+from bitatoms.algorithms import fixed, relaxed
 from commands import runner
 
 FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
@@ -25,6 +25,7 @@ def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fixed, "_TRIALS", 4)
+        patch.setattr(relaxed, "_STARTS", 2)
         yield
 
 

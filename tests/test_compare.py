@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 import naive
-from bitatoms.algorithms import fixed
+from bitatoms.algorithms import fixed, relaxed
 from bitatoms.compare import BUNDLED, Contender, Factors, Task, compare, contenders
 from bitatoms.compare.comparison import COLUMNS
 from bitatoms.compare.contenders import default_ranks
@@ -30,6 +30,7 @@ def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fixed, "_TRIALS", 4)
+        patch.setattr(relaxed, "_STARTS", 2)
         yield
 
 

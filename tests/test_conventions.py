@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
-from bitatoms.algorithms import fixed
+from bitatoms.algorithms import fixed, relaxed
 from bitatoms.datasets import planted
 from strategies import SEEDS, matrices, random_bits
 
@@ -34,6 +34,7 @@ def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fixed, "_TRIALS", 8)
+        patch.setattr(relaxed, "_STARTS", 2)
         yield
 
 

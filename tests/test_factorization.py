@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 
 import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, proximus
-from bitatoms.algorithms import fixed, initial
+from bitatoms.algorithms import fixed, initial, relaxed
 from bitatoms.datasets import planted
 from strategies import SEEDS, factorisations, matrices, random_bits
 
@@ -27,6 +27,7 @@ def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fixed, "_TRIALS", 12)
+        patch.setattr(relaxed, "_STARTS", 2)
         yield
 
 

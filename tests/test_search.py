@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, codelength, factorization, factorize, parallel
-from bitatoms.algorithms import fixed
+from bitatoms.algorithms import fixed, relaxed
 from bitatoms.algorithms.block import Block
 from bitatoms.algorithms.moves.basis import change_basis
 from bitatoms.algorithms.moves.drop import eliminate, prune, savings, shrink
@@ -42,6 +42,7 @@ def few_trials():
     """Trials take as long as they may; few are enough to see what they do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fixed, "_TRIALS", 8)
+        patch.setattr(relaxed, "_STARTS", 3)
         yield
 
 
