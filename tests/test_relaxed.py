@@ -170,6 +170,18 @@ def test_a_row_that_trials_do_not_see_takes_after_the_seen_row_most_like_it(work
     np.testing.assert_array_equal(seen[like[seen]], seen)
 
 
+def test_of_very_wide_rows_fewer_are_tried(monkeypatch):
+    X = random_bits(0, 40, 65, 0.4)
+    seen = np.arange(0, 40, 2)
+    monkeypatch.setattr(fixed, "_MOST_LOOKED_AT", 20 * 20 * 2 // 4)
+    like = _most_like(BitMatrix.from_dense(X), seen, Workers())
+    tried = seen[::4]
+    for row in range(1, 40, 2):
+        distances = (X[tried] != X[row]).sum(axis=1)
+        assert like[row] == 4 * int(distances.argmin())
+    assert (like[seen] == np.arange(20)).all()
+
+
 @pytest.mark.parametrize("algebra", ["or", "xor"])
 def test_rows_that_trials_do_not_see_are_coded_as_well_as_the_same_rows_seen(algebra, monkeypatch):
     """All of 60 rows are among 200 seen of 300, in which each comes five times."""

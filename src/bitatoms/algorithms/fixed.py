@@ -34,6 +34,7 @@ _TRIALS = 500
 _NANOSECONDS = 1.5e9  # about what the trials may take, all together, at the rates measured on one core
 _SAMPLE = 4000  # rows that trials see
 _UNTIL_SETTLED = 1000
+_MOST_LOOKED_AT = 4 * 10**9  # words, to find rows that are like others: some seconds
 
 
 def fewest_errors(
@@ -110,17 +111,19 @@ def _most_like(data: BitMatrix, seen: NDArray[np.intp], workers: Workers) -> NDA
 
     A search leads rows to codes that, under XOR, are often not found from nothing: rows not seen start from those.
     """
-    some = data.words[seen]
     like = np.zeros(data.n_rows, np.intp)
     like[seen] = np.arange(len(seen))
     unseen = np.setdiff1d(np.arange(data.n_rows), seen)
+    work = len(unseen) * len(seen) * data.words.shape[1]
+    every = max(1, -(-work // _MOST_LOOKED_AT))  # where rows are many and wide, fewer are tried
+    some = data.words[seen[::every]]
 
     def look(start: int, stop: int) -> None:
         table, distances = np.vstack([some, some[:1]]), np.empty(len(some) + 1, np.int64)
         for row in unseen[start:stop]:
             table[-1] = data.words[row]
             words.hamming(table, len(some), distances)
-            like[row] = distances[:-1].argmin()
+            like[row] = every * distances[:-1].argmin()
 
     workers.over_rows(look, len(unseen), 2.0 * some.size)
     return like
