@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from bitatoms.algorithms import coding
 from bitatoms.algorithms.block import Block
 from bitatoms.algorithms.coding import CODERS, code, code_afresh, coding_rule, offer
 from bitatoms.algorithms.exact import code_exactly
@@ -212,3 +213,14 @@ def test_under_or_atoms_that_fit_together_are_found_where_one_after_the_other_le
     assert codes.tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     assert (naive.product(codes, atoms, "or") == data).all()
     assert not block.wrong().any()
+
+
+def test_under_or_it_does_not_matter_how_many_rows_are_looked_at_together(monkeypatch):
+    data, atoms = BitMatrix.from_dense(random_bits(0, 150, 65, 0.5)), BitMatrix.from_dense(random_bits(1, 20, 65, 0.1))
+    found = []
+    for rows in (1, 7, 8192):
+        monkeypatch.setattr(coding, "_SLAB", rows)
+        block = Block(data, atoms, None, True, Workers())
+        CODERS["beam"](block, coding_rule("beam", "or", prices=unit_prices(65, 20)))
+        found.append(block.factors()[1])
+    assert found[0] == found[1] == found[2]

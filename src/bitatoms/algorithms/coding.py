@@ -29,6 +29,7 @@ FEW_FOR_BEAM = 128  # atoms for which a beam may be wide
 _NARROW = 4  # the width of a beam, where there are more
 _LEAST_WIDTH, _MOST_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # and where there are few
 _FAR_MORE, _WIDER = 3, 8  # rows that cost so many times the average then get a beam so many times as wide
+_SLAB = 8192  # rows
 _DEAR = 1.5  # rows that cost so many times the average may be stuck
 
 
@@ -225,23 +226,29 @@ def _code_from_fitting(block: Block, rule: Rule) -> Change:
     if rule.residual_limit > 0:  # a row that is right enough takes no more atoms, and here it would begin with more
         return Change()
     assert rule.prices is not None
-    target = block.data().words ^ block.bias.words
-    fitting = np.zeros((block.n_atoms, block.n_rows), bool)
-    for k, atom in enumerate(block.atoms.words):
-        np.logical_not((atom & ~target).any(axis=1), out=fitting[k])
-    fitting &= fitting.sum(axis=0) <= rule.max_atoms
-    start = BitMatrix.from_dense(fitting.T)
-    other = block.with_factors(block.factors()[0], start)
-    code(other, rule)
-    costs = np.empty((2, block.n_rows), np.int64)
-    for each, cost in zip((block, other), costs, strict=True):
-        beam.price_rows(each.rows, rule.prices, cost)
-    better = np.flatnonzero(costs[1] < costs[0])
     had = block.rows.codes.copy(), block.rows.errors.copy()
-    taken = other.rows.codes[better], other.rows.errors[better]
-    coding.put_back(block.rows, block.atoms, better, *taken, block.covers)
+    data, atoms = block.data(), block.factors()[0]
+    before = np.empty(block.n_rows, np.int64)
+    beam.price_rows(block.rows, rule.prices, before)
+    for start in range(0, block.n_rows, _SLAB):  # some at a time: a second state of all rows would take much memory
+        some = slice(start, start + _SLAB)
+        codes = _fitting(data.words[some] ^ block.bias.words, atoms, rule.max_atoms)
+        other = Block(data[some], atoms, codes, block.covers, block.workers, block.bias)
+        code(other, rule)
+        rows = np.arange(start, start + other.n_rows)
+        now = np.empty(other.n_rows, np.int64)
+        beam.price_rows(other.rows, rule.prices, now)
+        better = np.flatnonzero(now < before[some])
+        taken = other.rows.codes[better], other.rows.errors[better]
+        coding.put_back(block.rows, block.atoms, rows[better], *taken, block.covers)
     block.forget_clean()
     return _changed(block, *had)
+
+
+def _fitting(target: Words, atoms: BitMatrix, most: int) -> BitMatrix:
+    """Codes of all atoms that lie wholly within each row, or of none where these are too many."""
+    within = np.array([~(atom & ~target).any(axis=1) for atom in atoms.words])
+    return BitMatrix.from_dense((within & (within.sum(axis=0) <= most)).T)
 
 
 def _width(n_atoms: int) -> int:

@@ -185,7 +185,7 @@ def _wrong(data: BitMatrix, codes: NDArray[np.bool_], atoms: NDArray[np.bool_]) 
     """How many cells of the product are wrong."""
     bias = np.zeros(data.n_cols, np.uint8)
     product = reconstruct(BitMatrix.from_dense(codes), BitMatrix.from_dense(atoms), bias, "or")
-    return int(np.bitwise_count(product.words ^ data.words).sum())
+    return (data ^ product).count()
 
 
 def _log_odds(name: str, value: Any) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ..io.beside import beside, unwritable
+from ..io.beside import write_files
 from ..report.figures import Figure
 from ..report.numbers import Numbers
 from .contenders import Contender
@@ -172,7 +172,6 @@ class Comparison:
         from .figures import figures_of
 
         figures = [figures_of(self, table) for table in self.tables]
-        place = Path(folder)
         texts = {
             "compare.md": self.to_markdown(),
             "compare.csv": self.numbers().to_csv(),
@@ -180,17 +179,8 @@ class Comparison:
         }
         files = {name: text.encode("utf-8", "replace") for name, text in texts.items()}
         for figure in (figure for some in figures for figure in some):
-            files[f"figures/{figure.name}.png"] = figure.png
-            if figure.numbers is not None:
-                files[f"figures/{figure.name}.csv"] = figure.numbers.to_csv().encode("utf-8", "replace")
-        try:
-            (place / "figures").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(place, error) from error
-        for name, content in files.items():
-            with beside(place / name) as made:
-                made.write_bytes(content)
-        return [place / name for name in files]
+            files |= figure.files()
+        return write_files(Path(folder), files)
 
 
 def _row(run: Run, n_cells: int) -> tuple[str | int | float | None, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,6 +41,19 @@ def beside(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]:
         raise FileError(f"{path}: a name holds {letter}, which cannot be written as text; rename it") from error
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, which is made if it is not there, in this order; returns where they are."""
+    for name in files:
+        try:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+    for name, content in files.items():
+        with beside(folder / name) as made:
+            made.write_bytes(content)
+    return [folder / name for name in files]
 
 
 def unwritable(path: Path, error: OSError) -> FileError:

@@ -37,6 +37,13 @@ class Figure:
     numbers: Numbers | None = None
     pixelated: bool = False
 
+    def files(self) -> dict[str, bytes]:
+        """What is written of it, by the names of files."""
+        found = {f"figures/{self.name}.png": self.png}
+        if self.numbers is not None:
+            found[f"figures/{self.name}.csv"] = self.numbers.to_csv().encode("utf-8", "replace")
+        return found
+
     def to_html(self) -> str:
         """The picture with its title, and its numbers to unfold."""
         height, width = self.size

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from ..algorithms.settings import whole
-from ..io.beside import beside
-from ..report.figures import Figure
+from ..io.beside import write_files
 from ..report.numbers import Numbers
 from .convergence import convergence
 from .experiment import Claim, Experiment, Panel, Verdict
@@ -91,41 +90,23 @@ def reproduce(
 
 def write(experiments: list[Experiment], folder: Path, how: str) -> None:
     """Write the page, and the files of every figure; the page comes last, when all that it names is there."""
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    for figure in _figures(experiments):
-        _put(folder / "figures" / f"{figure.name}.png", figure.png)
-        if figure.numbers is not None:
-            _put(folder / "figures" / f"{figure.name}.csv", figure.numbers.to_csv().encode())
+    files: dict[str, bytes] = {}
+    claims: list[tuple[str, ...]] = []
     for experiment in experiments:
         for panel in experiment.panels:
+            for figure in panel.figures:
+                files |= figure.files()
             if panel.numbers is not None:
-                name = f"{experiment.place}-{panel.title}".lower()
-                _put(folder / "figures" / f"{name}-runs.csv", panel.numbers.to_csv().encode())
+                name = f"{experiment.place}-{panel.title}-runs".lower()
+                files[f"figures/{name}.csv"] = panel.numbers.to_csv().encode()
+            for claim in panel.claims:
+                whose = "yes" if claim.of_paper else "no"
+                told = claim.says, claim.found, str(claim.verdict), claim.why
+                claims.append((experiment.name, panel.title, whose, *told))
     columns = ("experiment", "data", "in the paper", "the paper says", "found", "verdict", "why")
-    claims = [
-        (experiment.name, panel.title, "yes" if claim.of_paper else "no", *told(claim))
-        for experiment in experiments
-        for panel in experiment.panels
-        for claim in panel.claims
-    ]
-    _put(folder / "claims.csv", Numbers.of(columns, claims).to_csv().encode())
-    _put(folder / "index.html", render(experiments, how).encode())
-
-
-def told(claim: Claim) -> tuple[str, str, str, str]:
-    """A claim as text."""
-    return claim.says, claim.found, str(claim.verdict), claim.why
-
-
-def _figures(experiments: list[Experiment]) -> Iterator[Figure]:
-    """All figures."""
-    return (figure for experiment in experiments for panel in experiment.panels for figure in panel.figures)
-
-
-def _put(path: Path, held: bytes) -> None:
-    """A file that is there whole or not at all."""
-    with beside(path) as made:
-        made.write_bytes(held)
+    files["claims.csv"] = Numbers.of(columns, claims).to_csv().encode()
+    files["index.html"] = render(experiments, how).encode()
+    write_files(folder, files)
 
 
 def _warm(subject: Subject) -> None:

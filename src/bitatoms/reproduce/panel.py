@@ -53,7 +53,7 @@ def data_sets(digits: Subject, halftone: Subject, seed: int) -> Experiment:
     about = " ".join(f"{subject.of_the_paper}: {subject.about}" for subject in (digits, halftone))
     if stands:
         names = " and ".join(f"{subject.name} for {subject.of_the_paper}" for subject in stands)
-        about += f" Bundled data stand in here: {names}. What is particular to the paper's own data may not be seen."
+        about += f" Other data stand in here: {names}. What is particular to the paper's own data may not be seen."
     panel = Panel("", "", figures, layout="sets")
     return Experiment("data", "Data", "The data", about, (panel,))
 
