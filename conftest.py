@@ -7,3 +7,6 @@ import pytest
 def elsewhere(request, monkeypatch, tmp_path):
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)
+
+
+collect_ignore = ["src/bitatoms/scale"]  # importing a deprecated module warns

@@ -15,9 +15,9 @@ from sets import EINSTEIN, bundled_sets, chosen, load
 from tables import Row, Table, tell
 
 import bitatoms as ba
-from bitatoms.algorithms.search import search as run_search
-from bitatoms.algorithms.settings import Plan, Settings, settle
 from bitatoms.parallel import Workers
+from bitatoms.search.driver import search as run_search
+from bitatoms.search.params import Plan, SearchParams, resolve
 
 MOST_SEEDS = 3
 MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake")
@@ -32,10 +32,12 @@ def sets_of(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
     return {**bundled, "planted": ("xor", ba.datasets.planted(3000, 150, 15, atom_density=0.3, random_state=0).X)}
 
 
-def settings_of(**asked: Any) -> Settings:
+def settings_of(**asked: Any) -> SearchParams:
     """The settings of ``factorize`` with these parameters."""
     parameters = inspect.signature(ba.factorize).parameters
-    return settle(**{name: asked.get(name, parameters[name].default) for name in inspect.signature(settle).parameters})
+    return resolve(
+        **{name: asked.get(name, parameters[name].default) for name in inspect.signature(resolve).parameters}
+    )
 
 
 def plans(plan: Plan) -> dict[str, Plan]:

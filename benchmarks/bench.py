@@ -24,23 +24,23 @@ from typing import Any
 import numba
 import numpy as np
 from ablation import ablation
+from cluster import cluster
 from curve import curve
 from large import large
 from llvmlite.binding import get_host_cpu_name
 from methods import FORCED, METHODS, asked
-from online import online
 from quality import quality
 from sets import EINSTEIN, MNIST, PLANTED, main_sets, planted_set
 from tables import Row, Table, best_of, show
 from threadpoolctl import threadpool_limits
 
 import bitatoms as ba
-from bitatoms.algorithms import initial
-from bitatoms.algorithms.atoms import fit_each, update_each
-from bitatoms.algorithms.block import Block
-from bitatoms.algorithms.coding import code, coding_rule
+from bitatoms.core.atoms import fit_each, update_each
+from bitatoms.core.block import Block
+from bitatoms.core.coding import code, coding_rule
 from bitatoms.parallel import Workers
-from cluster import cluster
+from bitatoms.search import initial
+from online import online
 
 GREEDY, BMP = coding_rule("greedy", "xor"), coding_rule("bmp", "xor")
 STEEP = 2.2  # a doubling that costs more is flagged

@@ -19,13 +19,14 @@ from tables import Row, Table, show, tell
 
 import bitatoms as ba
 from bitatoms import BitMatrix
-from bitatoms.algorithms.coding import coding_rule
-from bitatoms.algorithms.evidence import AllRows, Order
-from bitatoms.algorithms.passes import Taken
-from bitatoms.algorithms.rows import RowsInMemory, joined
-from bitatoms.algorithms.sampling import learn
+from bitatoms.core.coding import coding_rule
+from bitatoms.core.pass_spec import PassSpec
 from bitatoms.parallel import Workers
-from bitatoms.scale import dask as on_dask
+from bitatoms.rows import dask as on_dask
+from bitatoms.rows.memory import MemoryRows, joined
+from bitatoms.rows.passes import PassResult
+from bitatoms.rows.source import RowSource
+from bitatoms.rows.subsample import learn
 
 FEATURES, ATOMS, CODE_DENSITY, NOISE = 500, 40, 0.08, 0.02
 SAMPLE = 8192  # rows that are searched, by the driver alone: the same seconds whatever the cluster
@@ -62,7 +63,7 @@ def table(n_rows: int, n_partitions: int) -> Any:
 class Watched:
     """Rows, wherever they are, with the seconds of each pass and the CPU seconds of those who work."""
 
-    def __init__(self, rows: AllRows, clock: Callable[[], float]) -> None:
+    def __init__(self, rows: RowSource, clock: Callable[[], float]) -> None:
         self.rows, self.clock = rows, clock
         self.passes: list[float] = []
         self.cpu = 0.0
@@ -73,19 +74,19 @@ class Watched:
     def sweep(self, *how: Any) -> Any:
         """A pass."""
         before, begin = self.clock(), time.perf_counter()
-        done = self.rows.sweep(*how)
+        done = self.rows.run_pass(*how)
         self.passes.append(time.perf_counter() - begin)
         self.cpu += self.clock() - before
         return done
 
 
-def fitted(rows: AllRows, clock: Callable[[], float] = time.process_time) -> tuple[Taken, Watched, float]:
+def fitted(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tuple[PassResult, Watched, float]:
     """What is learned, what was seen meanwhile, and the seconds of it all."""
     watched = Watched(rows, clock)
     settings = ba.BinaryDictionaryLearning(ATOMS, sample_rows=SAMPLE)._settings()
     begin = time.perf_counter()
     taken = learn(watched, settings, Workers(1), np.random.default_rng(0))
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, PassResult)
     return taken, watched, time.perf_counter() - begin
 
 
@@ -100,7 +101,7 @@ def started(n_workers: int) -> Iterator[Any]:
         yield client
 
 
-def scaling_row(where: str, rows: AllRows, packing: float, clock: Callable[[], float]) -> tuple[Row, BitMatrix]:
+def scaling_row(where: str, rows: RowSource, packing: float, clock: Callable[[], float]) -> tuple[Row, BitMatrix]:
     """A fit, its passes apart from the search on the sample, which is not shared out."""
     taken, watched, seconds = fitted(rows, clock)
     row = {
@@ -122,11 +123,13 @@ def cost_row(n_partitions: int, n_rows: int, n_workers: int, client: Any) -> Row
     from distributed import get_task_stream
 
     rows = on_dask.rows_of(table(n_rows, n_partitions), None, client)
-    order = Order(BitMatrix.from_dense(atoms()), BitMatrix.zeros(1, FEATURES), "greedy", coding_rule("greedy", "xor"))
+    order = PassSpec(
+        BitMatrix.from_dense(atoms()), BitMatrix.zeros(1, FEATURES), "greedy", coding_rule("greedy", "xor")
+    )
     before = sum(moved_bytes(client))
     with messages(client) as sent, get_task_stream(client) as stream:
         begin = time.perf_counter()
-        _, counts = rows.sweep(order, None, 1, None, lambda partial: None)
+        _, counts = rows.run_pass(order, None, 1, None, lambda partial: None)
         wall = time.perf_counter() - begin
     parts = [part for task in stream.data for part in task["startstops"] if part["action"] == "compute"]
     seconds = sum(part["stop"] - part["start"] for part in parts)
@@ -180,7 +183,7 @@ def cluster(options: argparse.Namespace) -> list[Table]:
     n_rows = options.rows
     begin = time.perf_counter()
     blocks = table(n_rows, PARTITIONS).blocks.ravel()
-    here = RowsInMemory(joined([BitMatrix.from_dense(block.compute()) for block in blocks], FEATURES), Workers(1))
+    here = MemoryRows(joined([BitMatrix.from_dense(block.compute()) for block in blocks], FEATURES), Workers(1))
     row, expected = scaling_row("memory, 1 thread", here, time.perf_counter() - begin, time.process_time)
     scaling, costs = [row | {"x faster": None, "same bits": True}], []
     for n_workers in WORKERS:

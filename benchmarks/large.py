@@ -23,11 +23,12 @@ import numpy as np
 from tables import Row, Table, as_text, show, tell
 
 import bitatoms as ba
-from bitatoms.algorithms.evidence import AllRows, Order
-from bitatoms.algorithms.result import reconstruct
-from bitatoms.algorithms.rows import RowsInMemory
+from bitatoms.core.pass_spec import PassSpec
+from bitatoms.core.result import reconstruct
 from bitatoms.parallel import Workers, count_threads
-from bitatoms.scale.store import StoreRows
+from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.source import RowSource
+from bitatoms.rows.store import StoreRows
 
 N_FEATURES, N_ATOMS = 1000, 20
 BLOCK = 1 << 16  # rows made at a time
@@ -103,7 +104,7 @@ def transformed(store: Path, model: Path, codes: Path, max_memory: int) -> Row:
     return {"rows": len(estimator.transform(store, output=codes))}
 
 
-def one_pass(rows: AllRows, order: Order, codes: Any) -> tuple[Any, Row]:
+def one_pass(rows: RowSource, order: PassSpec, codes: Any) -> tuple[Any, Row]:
     """A pass; rows a second of wall time and of CPU time."""
     wall, cpu = time.perf_counter(), time.process_time()
     codes, _ = rows.sweep(order, codes, 1, None, lambda part: None)
@@ -120,11 +121,11 @@ def rates(store: Path, model: Path, n_rows: int, max_memory: int) -> Row:
         ba.pack(data, part)
     workers = Workers(count_threads(-1))
     learned = ba.load(model).as_model()
-    first = Order(learned.atoms, ba.BitMatrix.from_dense(learned.bias[np.newaxis]), "mend", learned.rule)
-    on = Order(first.atoms, first.bias, "mdl", learned.rule, np.arange(learned.atoms.n_rows))
+    first = PassSpec(learned.atoms, ba.BitMatrix.from_dense(learned.bias[np.newaxis]), "mend", learned.rule)
+    on = PassSpec(first.atoms, first.bias, "mdl", learned.rule, np.arange(learned.atoms.n_rows))
     figures: Row = {"rows": n_rows}
-    places: dict[str, AllRows] = {
-        "memory": RowsInMemory(data, workers),
+    places: dict[str, RowSource] = {
+        "memory": MemoryRows(data, workers),
         "store": StoreRows(ba.Store(part), workers, max_memory),
     }
     seen: dict[tuple[str, str], Row] = {}

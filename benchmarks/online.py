@@ -18,10 +18,11 @@ from sets import EINSTEIN, MNIST, load
 from tables import Row, Table, show, tell
 
 import bitatoms as ba
-from bitatoms.algorithms.online import Online
-from bitatoms.algorithms.settings import Settings, generator, settle
-from bitatoms.model import Model
+from bitatoms.core.model import Model
+from bitatoms.online.stream import StreamLearner
 from bitatoms.parallel import Workers
+from bitatoms.search.params import SearchParams, resolve
+from bitatoms.validation import as_generator
 
 SETS = ("digits_8x8", EINSTEIN, MNIST)
 OBJECTIVES = ("errors", "codelength")
@@ -30,15 +31,15 @@ HELD_OUT = 10  # one row of so many is not learned from
 ALONE = Workers(1)
 
 
-def settings(**given: Any) -> Settings:
+def settings(**given: Any) -> SearchParams:
     """The settings of a call of `factorize`."""
     defaults = {name: argument.default for name, argument in inspect.signature(ba.factorize).parameters.items()}
-    return settle(**{name: given.get(name, defaults[name]) for name in inspect.signature(settle).parameters})
+    return resolve(**{name: given.get(name, defaults[name]) for name in inspect.signature(resolve).parameters})
 
 
 def from_stream(rows: ba.BitMatrix, size: int, seed: int, **how: Any) -> tuple[Model, list[float]]:
     """What is learned from rows in batches, and the CPU seconds of each."""
-    online, seconds = Online(settings(**how), 0.0, generator(seed)), []
+    online, seconds = StreamLearner(settings(**how), 0.0, as_generator(seed)), []
     for start in range(0, len(rows), size):
         begin = time.process_time()
         online.take_in(rows[start : start + size], ALONE)

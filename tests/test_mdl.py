@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, Codelength
 from bitatoms.mdl import _log2_binomial, codelength_from_counts, string_bits
-from strategies import factorisations
+from support.strategies import factorisations
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from strategies import factorisations, matrices
+from support.strategies import factorisations, matrices
 
 ALGEBRAS = ("xor", "or")
 small = factorisations(n_rows=st.integers(0, 6), n_cols=st.integers(1, 7), n_atoms=st.integers(0, 4))

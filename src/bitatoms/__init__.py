@@ -8,25 +8,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from ._version import __version__ as __version__
 
 _HOMES = {
     "BinaryDictionaryLearning": "estimators",
     "BitMatrix": "bits",
     "Codelength": "mdl",
-    "Factorization": "algorithms.result",
+    "Factorization": "core.result",
     "FileError": "io.errors",
-    "Interrupted": "algorithms.result",
-    "Store": "scale.store",
+    "Interrupted": "core.result",
+    "Store": "rows.store",
     "Table": "table",
     "annotate": "estimators",
-    "codelength": "factorization",
-    "factorize": "factorization",
+    "codelength": "api",
+    "factorize": "api",
     "load": "estimators",
-    "pack": "scale.packing",
-    "proximus": "factorization",
-    "read": "io.tables",
-    "write": "io.tables",
+    "pack": "rows.packing",
+    "proximus": "api",
+    "read": "io.api",
+    "write": "io.api",
     "write_report": "report",
 }
 _MODULES = ("baselines", "datasets", "plots")
@@ -58,16 +58,16 @@ if TYPE_CHECKING:
     from . import baselines as baselines
     from . import datasets as datasets
     from . import plots as plots
-    from .algorithms.result import Factorization, Interrupted
+    from .api import codelength, factorize, proximus
     from .bits import BitMatrix
-    from .estimators import BinaryDictionaryLearning, annotate, load
-    from .factorization import codelength, factorize, proximus
+    from .core.result import Factorization, Interrupted
+    from .estimators.dictionary_learning import BinaryDictionaryLearning, annotate, load
+    from .io.api import read, write
     from .io.errors import FileError
-    from .io.tables import read, write
     from .mdl import Codelength
     from .report import write_report
-    from .scale.packing import pack
-    from .scale.store import Store
+    from .rows.packing import pack
+    from .rows.store import Store
     from .table import Table
 
 

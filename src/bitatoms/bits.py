@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import index
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import door
+from . import validation
 from .kernels.cpu import packing
-from .kernels.tables import PLANES
+from .kernels.structs import PLANES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -70,15 +71,17 @@ class BitMatrix:
         words.flags.writeable = False
 
     @classmethod
-    def trusted(cls, words: NDArray[np.uint64], n_cols: int) -> BitMatrix:
-        """Wrap words that are known to fit, without a look at them: for code that has just made them.
+    def from_words(cls, words: NDArray[np.uint64], n_cols: int, check: bool = True) -> BitMatrix:
+        """Wrap words that are packed already.
 
         Parameters
         ----------
         words : ndarray of shape (n_rows, ceil(n_cols / 64)), uint64, C-contiguous
             The packed rows, with zeros past ``n_cols``. They are kept, not copied, and become read-only.
         n_cols : int
-            Number of bits in a row.
+            Number of bits per row.
+        check : bool, default=True
+            Check the words. False is for code that has just made them.
 
         Returns
         -------
@@ -88,14 +91,26 @@ class BitMatrix:
         --------
         >>> import numpy as np
         >>> from bitatoms import BitMatrix
-        >>> BitMatrix.trusted(np.array([[5]], np.uint64), 3).to_dense()
+        >>> BitMatrix.from_words(np.array([[5]], np.uint64), 3).to_dense()
         array([[1, 0, 1]], dtype=uint8)
         """
+        if check:
+            return cls(words, n_cols)
         bits = object.__new__(cls)
         words.flags.writeable = False
         object.__setattr__(bits, "words", words)
         object.__setattr__(bits, "n_cols", n_cols)
         return bits
+
+    @classmethod
+    def trusted(cls, words: NDArray[np.uint64], n_cols: int) -> BitMatrix:
+        """Deprecated name of ``from_words(words, n_cols, check=False)``."""
+        warnings.warn(
+            "BitMatrix.trusted is deprecated and will be removed in 0.3; use BitMatrix.from_words(..., check=False)",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return cls.from_words(words, n_cols, check=False)
 
     @classmethod
     def zeros(cls, n_rows: int, n_cols: int) -> BitMatrix:
@@ -117,7 +132,7 @@ class BitMatrix:
         BitMatrix(2 x 100, density 0)
         """
         n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
-        return cls.trusted(_filled(n_rows, n_cols, one=False), n_cols)
+        return cls.from_words(_filled(n_rows, n_cols, one=False), n_cols, check=False)
 
     @classmethod
     def from_any(cls, X: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
@@ -144,14 +159,14 @@ class BitMatrix:
                [1, 0]], dtype=uint8)
         """
         if isinstance(X, BitMatrix):
-            threshold = door.checked_threshold(binarize)
+            threshold = validation.checked_threshold(binarize)
             if threshold is None or 0 <= threshold < 1:
                 return X
-            return cls.trusted(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols)
+            return cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
         if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
             return cls.from_any(bits, binarize, name)
-        X = door.plain(X)
-        if door.is_sparse(X):
+        X = validation.plain(X)
+        if validation.is_sparse(X):
             return cls.from_sparse(X, binarize, name)
         return cls.from_dense(X, binarize, name)
 
@@ -178,17 +193,19 @@ class BitMatrix:
         >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
         array([1, 2])
         """
-        threshold = door.checked_threshold(binarize)
-        dense = door.dense_table(X, name)
+        threshold = validation.checked_threshold(binarize)
+        dense = validation.dense_table(X, name)
         n_rows, n_cols = dense.shape
         if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # as frames are: read along its columns
             words = _packed(dense.T, threshold)
-            bits = None if words is None else cls.trusted(words, n_rows).transpose()
+            bits = None if words is None else cls.from_words(words, n_rows, check=False).transpose()
         else:
             words = _packed(dense, threshold)
-            bits = None if words is None else cls.trusted(words, n_cols)
+            bits = None if words is None else cls.from_words(words, n_cols, check=False)
         if bits is None:
-            door.refuse(map(np.ravel, _chunks(dense)), lambda place: divmod(place, n_cols), threshold, name)
+            validation.raise_invalid(
+                map(np.ravel, _chunks(dense)), lambda index: divmod(index, n_cols), threshold, name
+            )
         return bits
 
     @classmethod
@@ -217,13 +234,13 @@ class BitMatrix:
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        threshold = door.checked_threshold(binarize)
-        values, indices, indptr = door.sparse_table(S, name)
+        threshold = validation.checked_threshold(binarize)
+        values, indices, indptr = validation.sparse_table(S, name)
         n_rows, n_cols = S.shape
-        ones = door.ones(values, threshold)
+        ones = validation.ones(values, threshold)
         if ones is None:
             rows = np.repeat(np.arange(n_rows), np.diff(indptr))
-            door.refuse([values], lambda place: (int(rows[place]), int(indices[place])), threshold, name)
+            validation.raise_invalid([values], lambda index: (int(rows[index]), int(indices[index])), threshold, name)
         background = threshold is not None and threshold < 0  # all that is not stored is zero, and above the threshold
         words = _filled(n_rows, n_cols, one=background)
         differs = ones != background
@@ -231,7 +248,7 @@ class BitMatrix:
             indptr = np.concatenate(([0], np.cumsum(differs)))[indptr]
             indices = indices[differs]
         packing.flip_sparse(indptr, indices, words)
-        return cls.trusted(words, n_cols)
+        return cls.from_words(words, n_cols, check=False)
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview, n_rows: int, n_cols: int) -> BitMatrix:
@@ -270,7 +287,7 @@ class BitMatrix:
                     f"the bits past column {n_cols} must be zero; row {stray[0]} has others ({stray.size} rows in all)"
                 )
         words = _words(rows, n_cols)
-        return cls.trusted(words.copy() if np.shares_memory(words, raw) else words, n_cols)
+        return cls.from_words(words.copy() if np.shares_memory(words, raw) else words, n_cols, check=False)
 
     def to_bytes(self) -> bytes:
         """The rows as bytes, ceil(n_cols / 8) a row, the first column in the lowest bit.
@@ -360,7 +377,7 @@ class BitMatrix:
         """
         out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
         packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
-        return BitMatrix.trusted(out, self.n_rows)
+        return BitMatrix.from_words(out, self.n_rows, check=False)
 
     def row_weights(self) -> NDArray[np.int64]:
         """Number of ones in each row.
@@ -426,7 +443,7 @@ class BitMatrix:
                 raise IndexError("a BitMatrix is indexed by rows only; .to_dense() or .T gives the columns")
             rows = rows[0]
         if isinstance(rows, slice):
-            return BitMatrix.trusted(np.ascontiguousarray(self.words[rows]), self.n_cols)
+            return BitMatrix.from_words(np.ascontiguousarray(self.words[rows]), self.n_cols, check=False)
         if not hasattr(rows, "__len__") and not isinstance(rows, np.ndarray):
             place = index(rows)
             if not -self.n_rows <= place < self.n_rows:
@@ -437,14 +454,14 @@ class BitMatrix:
             chosen = chosen.astype(np.intp)
         if chosen.ndim != 1:
             raise IndexError(f"rows are chosen by a 1-D list of numbers or booleans, not a {chosen.ndim}-D one")
-        return BitMatrix.trusted(self.words[chosen], self.n_cols)
+        return BitMatrix.from_words(self.words[chosen], self.n_cols, check=False)
 
     def __xor__(self, other: object) -> BitMatrix:
         if not isinstance(other, BitMatrix):
             return NotImplemented
         if self.shape != other.shape:
             raise ValueError(f"shapes {self.shape} and {other.shape} differ")
-        return BitMatrix.trusted(self.words ^ other.words, self.n_cols)
+        return BitMatrix.from_words(self.words ^ other.words, self.n_cols, check=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BitMatrix):
@@ -516,12 +533,12 @@ def _packed(dense: NDArray[Any], threshold: float | None) -> NDArray[np.uint64] 
     """The words of a table; None when the door refuses a value."""
     n_rows, n_cols = dense.shape
     if threshold is None and dense.dtype.itemsize == 1:  # packed as it lies: nothing is made that should stay small
-        ones = door.ones(dense, threshold)
+        ones = validation.ones(dense, threshold)
         return None if ones is None else _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
     words = np.empty((n_rows, _words_for(n_cols)), np.uint64)
     start = 0
     for chunk in _chunks(dense):
-        ones = door.ones(chunk, threshold)
+        ones = validation.ones(chunk, threshold)
         if ones is None:
             return None
         words[start : start + len(chunk)] = _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import door
+from . import validation
 from .bits import BitMatrix
 
 Names = tuple[str, ...]
@@ -100,14 +100,14 @@ class Table:
         """
         if missing not in ("refuse", "zero"):
             raise ValueError(f'missing must be "refuse" or "zero", got {missing!r}')
-        if layer is not None and not door.is_anndata(X):
+        if layer is not None and not validation.is_anndata(X):
             raise ValueError(f"layer={layer!r} is for AnnData, not for {type(X).__name__}")
         if isinstance(X, cls):
             return cls(BitMatrix.from_any(X.bits, binarize), X.rows, X.columns, X.picture)
-        rows, columns = door.names(X)
-        values = door.plain(X, layer)
+        rows, columns = validation.names(X)
+        values = validation.plain(X, layer)
         if missing == "zero":
-            values = door.without_missing(values)
+            values = validation.without_missing(values)
         return cls(BitMatrix.from_any(values, binarize), rows, columns)
 
     @property

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.algorithms import fixed
+from bitatoms.search import fixed_rank
 
 HOSTILE = "<img src=x onerror='window.hurt = 1'> and a name that is long " + "without any blank" * 9
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
@@ -14,15 +14,15 @@ PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 def address(tmp_path_factory):
     """Where the page is."""
     pytest.importorskip("matplotlib")
-    from bitatoms.compare import Contender, compare
+    from bitatoms.compare import Method, compare
 
     def fail(task):
         raise RuntimeError("no_blank_in_this_reason" * 9)
 
-    broken = Contender("broken", "<b>broken</b>", "or", "wrong cells", "a test", fail)
+    broken = Method("broken", "<b>broken</b>", "or", "wrong cells", "a test", fail)
     tables = {"planted": ba.datasets.planted(90, 20, 2, random_state=0).X, HOSTILE: np.eye(40, dtype=np.uint8)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed, "_TRIALS", 4)
+        patch.setattr(fixed_rank, "_TRIALS", 4)
         only = ["bitatoms-or", "bitatoms-xor", "bitatoms-or-mdl", "mob", "grecond", broken]
         found = compare(tables, [1, 2, 3, 4, 5, 6], only=only, seeds=2, command="bitatoms compare " + "x" * 300)
     folder = tmp_path_factory.mktemp("compare")

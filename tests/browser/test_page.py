@@ -8,8 +8,8 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.core.model import Model
 from bitatoms.mdl import Codelength
-from bitatoms.model import Model
 from bitatoms.report import write_report
 from bitatoms.table import Picture, Table
 

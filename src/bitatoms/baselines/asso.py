@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..algorithms.settings import share
 from ..bits import BitMatrix
+from ..validation import check_fraction
 from .baseline import Baseline, Factors
 
 _SWEEP = tuple(step / 100 for step in range(1, 101))
@@ -110,7 +110,7 @@ def _thresholds(threshold: Any) -> tuple[float, ...]:
         return _SWEEP
     several = (threshold,) if isinstance(threshold, Real) else threshold
     try:
-        checked = tuple(share("threshold", one) for one in several)
+        checked = tuple(check_fraction("threshold", one) for one in several)
     except TypeError:
         raise ValueError(f'threshold must be "sweep", a number or several, not {threshold!r}') from None
     if not checked or 0.0 in checked:

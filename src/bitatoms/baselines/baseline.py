@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..algorithms.coding import coding_rule
-from ..algorithms.evidence import Order, coded_block
-from ..algorithms.result import reconstruct
-from ..algorithms.settings import generator, whole
+from ..api import codelength
+from ..base import TableTransformer
 from ..bits import BitMatrix
-from ..contract import TableTransformer
-from ..factorization import codelength
+from ..core.coding import coding_rule
+from ..core.pass_spec import PassSpec, coded_block
+from ..core.result import reconstruct
 from ..parallel import Workers
+from ..validation import as_generator, check_int
 
 
 class Factors(NamedTuple):
@@ -46,10 +46,10 @@ class Baseline(TableTransformer):
         """Find the atoms of X, of shape (n_samples, n_features), and the codes of its samples. y is not looked at."""
         data = self._table(X, reset=True)
         if self.n_components is not None:
-            whole("n_components", self.n_components, 1)
+            check_int("n_components", self.n_components, 1)
         elif not self.stops_itself:
             raise ValueError(f"n_components is None, and {type(self).__name__} cannot choose; give a number of atoms")
-        found = self._factorize(data, generator(self.random_state))
+        found = self._factorize(data, as_generator(self.random_state))
         self.components_ = np.asarray(found.atoms, np.uint8)
         self.codes_ = np.asarray(found.codes, np.uint8)
         self.n_components_ = len(self.components_)
@@ -61,7 +61,7 @@ class Baseline(TableTransformer):
         check_is_fitted(self, "components_")
         data = self._table(X, reset=False)
         atoms, zeros = BitMatrix.from_dense(self.components_), BitMatrix.zeros(1, data.n_cols)
-        order = Order(atoms, zeros, "greedy", coding_rule("greedy", self.algebra))
+        order = PassSpec(atoms, zeros, "greedy", coding_rule("greedy", self.algebra))
         return coded_block(data, None, order, Workers()).factors()[1].to_dense()
 
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.result import reconstruct
-from ..algorithms.settings import share, whole
 from ..bits import BitMatrix
+from ..core.result import reconstruct
 from ..kernels.cpu.messages import Graph, Scratch, exchange
 from ..parallel import Workers
-from ..scale.memory import checked
+from ..rows.budget import checked
+from ..validation import check_fraction, check_int
 from .baseline import Baseline, Factors
 
 _SPREAD = 2.0  # of the first messages, in evidence of a cell
@@ -110,8 +110,8 @@ class MessagePassing(Baseline):
         self.random_state = random_state
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
-        n_init, max_iter = whole("n_init", self.n_init, 1), whole("max_iter", self.max_iter, 1)
-        damping, tol = share("damping", self.damping), share("tol", self.tol)
+        n_init, max_iter = check_int("n_init", self.n_init, 1), check_int("max_iter", self.max_iter, 1)
+        damping, tol = check_fraction("damping", self.damping), check_fraction("tol", self.tol)
         if damping == 1:
             raise ValueError("damping must be below 1: at 1 no message ever changes")
         unit = -_log_odds("flip", self.flip)
@@ -190,7 +190,7 @@ def _wrong(data: BitMatrix, codes: NDArray[np.bool_], atoms: NDArray[np.bool_]) 
 
 def _log_odds(name: str, value: Any) -> float:
     """How much likelier a one is than a zero, of a probability that is neither 0 nor 1."""
-    probability = share(name, value)
+    probability = check_fraction(name, value)
     if probability in (0, 1):
         raise ValueError(f"{name} must lie between 0 and 1, both excluded, not {value!r}")
     return math.log(probability / (1 - probability))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..algorithms.settings import one_of, share, whole
 from ..bits import BitMatrix
+from ..validation import check_choice, check_fraction, check_int
 from .baseline import Baseline, Factors
 
 _LEEWAY = 1e-9  # shares of whole numbers are compared as floats
@@ -113,28 +113,31 @@ class PandaPlus(Baseline):
         self.pattern_weight = pattern_weight
         self.row_tolerance = row_tolerance
         self.column_tolerance = column_tolerance
-        self.order = order
+        self.pass_spec = order
         self.n_orders = n_orders
         self.binarize = binarize
         self.random_state = random_state
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
-        one_of("cost", self.cost, ("mdl", "patterns"))
-        one_of("order", self.order, ("pairs", "frequency", "correlation"))
+        check_choice("cost", self.cost, ("mdl", "patterns"))
+        check_choice("order", self.pass_spec, ("pairs", "frequency", "correlation"))
         weight = _weight("pattern_weight", self.pattern_weight)
-        limits = _Limits(share("row_tolerance", self.row_tolerance), share("column_tolerance", self.column_tolerance))
-        n_orders = whole("n_orders", self.n_orders, 1)
+        limits = _Limits(
+            check_fraction("row_tolerance", self.row_tolerance),
+            check_fraction("column_tolerance", self.column_tolerance),
+        )
+        n_orders = check_int("n_orders", self.n_orders, 1)
         cells = _Cells.of(data)
         cost = _Cost(data.shape, data.count(), None if self.cost == "mdl" else weight)
         found: list[_Pattern] = []
         while self.n_components is None or len(found) < self.n_components:
-            scores = _scores(cells, self.order)
+            scores = _scores(cells, self.pass_spec)
             if not scores.any():  # every one is covered
                 break
             tried = []
             for turn in range(n_orders):
                 order = np.argsort(-(scores if turn == 0 else scores * random.random(len(scores))), kind="stable")
-                core, others = _core(cells, cost, order, resort=self.order == "correlation")
+                core, others = _core(cells, cost, order, resort=self.pass_spec == "correlation")
                 tried.append(_extended(core, others, cells, cost, limits))
             best = min(tried, key=lambda pattern: cost.adding(pattern.sizes))  # the first of equals
             if cost.adding(best.sizes) >= cost.now:
@@ -195,7 +198,7 @@ class _Cells:
         def left(table: BitMatrix, which: NDArray[np.bool_], bits: NDArray[np.bool_]) -> BitMatrix:
             words = table.words.copy()
             words[which] &= ~_packed(bits)
-            return BitMatrix.trusted(words, table.n_cols)
+            return BitMatrix.from_words(words, table.n_cols, check=False)
 
         items, rows = pattern.items, pattern.rows
         return _Cells(
@@ -398,7 +401,7 @@ def _packed(mask: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 def _unpacked(words: NDArray[np.uint64], length: int) -> NDArray[np.bool_]:
     """Words as a mask."""
-    return BitMatrix.trusted(words[None], length).to_dense(bool)[0]
+    return BitMatrix.from_words(words[None], length, check=False).to_dense(bool)[0]
 
 
 def _weight(name: str, value: Any) -> float:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.settings import whole
 from ..bits import BitMatrix
+from ..validation import check_int
 from .baseline import Baseline, Factors
 from .thresholded import RealFactors, best_rounded, real_starts
 
@@ -94,7 +94,7 @@ class PenalizedNMF(Baseline):
         self.random_state = random_state
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
-        n_init, n_updates = whole("n_init", self.n_init, 1), whole("n_updates", self.n_updates, 1)
+        n_init, n_updates = check_int("n_init", self.n_init, 1), check_int("n_updates", self.n_updates, 1)
         cells = data.to_dense()
         starts = real_starts(cells, self.n_components, n_init, _START_ITERATIONS, random)
         found, self.n_iter_ = best_rounded(cells, _ways(cells.astype(np.float64), starts, n_updates))

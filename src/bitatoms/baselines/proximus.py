@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ..algorithms.settings import one_of, whole
+from ..api import proximus
 from ..bits import BitMatrix
-from ..factorization import proximus
+from ..validation import check_choice, check_int
 from .baseline import Baseline, Factors
 
 _SHRINK = 0.7  # of the largest distance, the next radius
@@ -81,10 +81,10 @@ class Proximus(Baseline):
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         if isinstance(self.radius, str):
-            one_of("radius", self.radius, ("auto",), "a whole number")
+            check_choice("radius", self.radius, ("auto",), "a whole number")
             best = self._best(data, random)
         else:
-            best = self._tried(data, whole("radius", self.radius, 0), random)
+            best = self._tried(data, check_int("radius", self.radius, 0), random)
         self.radius_ = best.radius
         return best.factors
 

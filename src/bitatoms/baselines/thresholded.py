@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from ..algorithms.settings import whole
 from ..bits import BitMatrix
+from ..validation import check_int
 from .baseline import Baseline, Factors
 
 _GRID = 16  # thresholds of atoms to begin with, each tried with the best of as many of codes as fit in a byte
@@ -106,7 +106,7 @@ class ThresholdedNMF(Baseline):
         self.random_state = random_state
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
-        n_init, max_iter = whole("n_init", self.n_init, 1), whole("max_iter", self.max_iter, 1)
+        n_init, max_iter = check_int("n_init", self.n_init, 1), check_int("max_iter", self.max_iter, 1)
         cells = data.to_dense()
         starts = real_starts(cells, self.n_components, n_init, max_iter, random)
         found, self.n_iter_ = best_rounded(cells, starts)

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from .. import __version__
+from .._version import __version__
 from ..io.formats import FORMATS
 from . import options
+from .console import fail, note
 from .options import STANDARD, TELLING, AsJson, Data, Format, Jobs, ModelFile, Quiet, reads
-from .telling import fail, note
 
 BAD_INPUT, INTERRUPTED = 2, 130
 _LEARNING, _RUNNING, _WRITING = "How to learn", "Who is run, and how", "What to write"
@@ -353,13 +353,13 @@ def compare(
     Written are compare.md, compare.csv, a page (index.html) and the figures. Programs of others that are installed are
     run, too.
     """
-    from . import comparing
+    from . import compare
 
     if list_them:
-        comparing.list_all(json)
+        compare.list_all(json)
         return
-    wanted = comparing.Wanted(atoms, only, leave_out, seeds, seed, max_time, jobs)
-    _end(comparing.compare(data or [], output, wanted, quiet, json, reading))
+    wanted = compare.Wanted(atoms, only, leave_out, seeds, seed, max_time, jobs)
+    _end(compare.compare(data or [], output, wanted, quiet, json, reading))
 
 
 @app.command(
@@ -394,9 +394,9 @@ def reproduce(
     Written are a page (index.html), the claims (claims.csv), and the figures with their numbers. Without the paper's
     data, bundled data stand in, and the page says so. It takes about half a minute.
     """
-    from . import reproducing
+    from . import reproduce
 
-    reproducing.reproduce(output, einstein, mnist, seed, quiet, json)
+    reproduce.reproduce(output, einstein, mnist, seed, quiet, json)
 
 
 @app.command(
@@ -429,9 +429,9 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where to put the files.")] = Path("bitatoms-demo"),
 ) -> None:
     """Try it: write a table, learn its patterns, and write a report, by commands that are shown."""
-    from . import demonstration
+    from . import demo
 
-    demonstration.run(which, folder, app)
+    demo.run(which, folder, app)
 
 
 def _number_or_mdl(text: str) -> int | str:

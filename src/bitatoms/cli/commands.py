@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..algorithms.result import Counted, Factorization, Interrupted
-from ..factorization import factorize
-from ..io import modelfile
-from ..io.beside import beside
+from ..api import factorize
+from ..core.model import Model
+from ..core.result import CountsResult, Factorization, Interrupted
+from ..io import model_file
+from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS, format_of
 from ..io.patterns import check_patterns, write_patterns
-from ..model import Model
 from ..parallel import Workers, count_threads
 from ..report import write_report
-from ..scale.memory import checked
-from ..scale.store import Store
+from ..rows.budget import checked
+from ..rows.store import Store
 from ..table import Picture, Table
 from . import stores
+from .console import Progress, as_json, doing, in_words, note, say, say_json, shape_in_words, strongest
 from .files import (
     both,
     called,
@@ -41,7 +42,6 @@ from .files import (
 )
 from .options import STANDARD
 from .stores import Running, show_store, write_codes
-from .telling import Progress, as_json, doing, in_words, note, say, say_json, shape_in_words, strongest
 
 
 class Wanted(NamedTuple):
@@ -98,7 +98,7 @@ def fit(
     written = [] if output is None else [output]
     if output is not None:
         remembered = stores.as_packed(table) | meaning(reading) if isinstance(table, Store) else meaning(reading)
-        modelfile.save(model, output, how, remembered)
+        model_file.save(model, output, how, remembered)
     whole = model.ended != "interrupted"
     if whole:
         try:
@@ -131,7 +131,7 @@ def _say_next(data: Path, model: Path, wanted: Wanted, packed: bool, reading: di
 
 def _learn(table: Table | Store, telling: bool, keeps: bool, how: dict[str, Any], running: Running) -> Model | None:
     """Search, with progress; Ctrl-C ends it with the best found so far, if any."""
-    result: Factorization | Counted | None
+    result: Factorization | CountsResult | None
     try:
         with doing("Getting ready (on a new machine this compiles for some 25 seconds)", not telling) as status:
             progress = Progress(len(table), not telling, status, keeps)
@@ -196,9 +196,9 @@ def transform(
         learned, table = both(model, data, reading, quiet)
         codes = _codes(learned, table, running.jobs)
         if adds:
-            from ..io.annotated import write_annotated
+            from ..io.readers.h5ad import write_annotated
 
-            with beside(output) as made:
+            with atomic_write(output) as made:
                 write_annotated(data, made, codes.bits, learned)
         else:
             write_table(codes, output, to)

@@ -12,18 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..io import modelfile
-from ..io.beside import is_store, unwritable
+from ..core.model import Model
+from ..io import model_file
+from ..io.api import StreamingSource, open_table, read, write
+from ..io.atomic import is_store, unwritable
 from ..io.errors import FileError
 from ..io.formats import FORMATS, format_of
-from ..io.packed import KEY, KIND
-from ..io.stream import Options
-from ..io.tables import PassingBy, opened, read, write
-from ..model import Model
-from ..scale.store import Store
+from ..io.packed_store import KEY, KIND
+from ..io.stream import ReadOptions
+from ..rows.store import Store
 from ..table import Names, Picture, Table, fitting_picture
+from .console import doing, note
 from .options import STANDARD
-from .telling import doing, note
 
 _REMEMBERED_FOR = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # other formats have no use for these
 _NOT_ONE_FILE = ("bed", "zarr")  # several files, or a folder: these have no place in a stream
@@ -46,7 +46,7 @@ def called(path: Path) -> str:
 
 def meaning(reading: dict[str, Any]) -> dict[str, Any]:
     """The options that a model remembers, for data to come are to be read as those it was learned from."""
-    return {name: reading[name] for name in modelfile.MEANING if reading[name] not in (None, "refuse")}
+    return {name: reading[name] for name in model_file.MEANING if reading[name] not in (None, "refuse")}
 
 
 def as_learned(path: Path, reading: dict[str, Any], remembered: dict[str, Any]) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _check_options(path: Path, reading: dict[str, Any]) -> None:
         raise FileError(f"{path}: columns are left out when a store is packed, by bitatoms pack; leave without= out")
     if threshold is not None and not 0 <= threshold < 1:
         raise FileError(f"{path}: a packed store has only ones and zeros; leave binarize= out")
-    opened(PassingBy(path, "zarr", str(path)), Options(**how | {"without": ()}))
+    open_table(StreamingSource(path, "zarr", str(path)), ReadOptions(**how | {"without": ()}))
 
 
 def both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[Model, Table]:
@@ -239,11 +239,11 @@ def both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[
     return model, table
 
 
-def loaded(path: Path) -> modelfile.Loaded:
+def loaded(path: Path) -> model_file.Loaded:
     """What a model file holds."""
     if path == STANDARD:
         raise FileError("standard input: a model cannot come through it; name the file")
-    return modelfile.load(path)
+    return model_file.load(path)
 
 
 def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:

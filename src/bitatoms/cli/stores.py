@@ -9,27 +9,27 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..algorithms.passes import Taken
-from ..algorithms.result import Counted, Factorization
-from ..algorithms.sampling import auto_sample
-from ..algorithms.settings import SETTLED, settle
+from ..api import factorize, learn_from
 from ..bits import BitMatrix
-from ..factorization import factorize, learn_from
+from ..core.model import Model
+from ..core.result import CountsResult, Factorization
 from ..io.errors import FileError
 from ..io.formats import format_of
-from ..io.modelfile import MEANING
+from ..io.model_file import MEANING
 from ..io.stream import Source
-from ..model import Model
 from ..parallel import Workers, count_threads
-from ..scale import places
-from ..scale.coding import code_store, codes_in_memory
-from ..scale.memory import checked
-from ..scale.packing import pack
-from ..scale.store import Store, check_memory
+from ..rows import dispatch
+from ..rows.budget import checked
+from ..rows.packing import pack
+from ..rows.passes import PassResult
+from ..rows.store import Store, check_memory
+from ..rows.store_transform import code_store, codes_in_memory
+from ..rows.subsample import auto_sample
+from ..search.params import SEARCH_PARAMS, resolve
 from ..table import Table
+from .console import Line, Progress, doing, names_in_words, say, say_json, size_in_words
 from .files import check_named, check_writable, quoted, said_of, spelled, spooled, title_of, write_table
 from .options import STANDARD
-from .telling import Line, Progress, doing, names_in_words, say, say_json, size_in_words
 
 _NAME_BYTES = 100  # about what the name of a row takes in memory
 
@@ -162,15 +162,15 @@ def _check_report(store: Store, data: Path, running: Running) -> None:
         )
 
 
-def learn(store: Store, progress: Progress, how: dict[str, Any], running: Running) -> Factorization | Counted:
+def learn(store: Store, progress: Progress, how: dict[str, Any], running: Running) -> Factorization | CountsResult:
     """Learn from a store."""
     usual = {name: parameter.default for name, parameter in signature(factorize).parameters.items()}
     asked = usual | how | {"callbacks": progress}
-    settings = settle(**{name: asked[name] for name in SETTLED})
+    settings = resolve(**{name: asked[name] for name in SEARCH_PARAMS})
     folder, workers = running.checkpoint, running.workers
-    with places.opened(Watched(store.name, progress.rows), None, workers, running.limit, folder) as place:
+    with dispatch.open_rows(Watched(store.name, progress.rows), None, workers, running.limit, folder) as place:
         learned = learn_from(place.rows, settings, workers, how["random_state"], 0, folder, running.resume)
-    return learned.result if isinstance(learned, Taken) else learned
+    return learned.result if isinstance(learned, PassResult) else learned
 
 
 def write_codes(store: Store, model: Model, path: Path, to: str | None, running: Running, quiet: bool) -> Table | Store:

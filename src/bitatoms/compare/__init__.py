@@ -7,26 +7,26 @@ from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
-from ..algorithms.settings import whole
-from ..factorization import codelength
-from .comparison import Comparison, Result, Tried
-from .contenders import Contender, Factors, Task, chosen, contenders, default_ranks
-from .given import ranks_of, tables_of
-from .machine import how_it_was_run
-from .running import Plan, Progress, Run, run_all
-from .sets import BUNDLED
+from ..api import codelength
+from ..validation import check_int
+from .comparison import Comparison, Dataset, Result
+from .datasets import BUNDLED
+from .environment import how_it_was_run
+from .inputs import ranks_of, tables_of
+from .methods import Factors, Method, Task, all_methods, chosen, default_ranks
+from .runner import Plan, Progress, Run, run_all
 
 __all__ = [
     "BUNDLED",
     "Comparison",
-    "Contender",
+    "Dataset",
     "Factors",
+    "Method",
     "Result",
     "Run",
     "Task",
-    "Tried",
+    "all_methods",
     "compare",
-    "contenders",
 ]
 
 
@@ -34,8 +34,8 @@ def compare(
     data: Any,
     ranks: int | Iterable[int] | None = None,
     *,
-    only: str | Contender | Iterable[str | Contender] | None = None,
-    leave_out: str | Contender | Iterable[str | Contender] = (),
+    only: str | Method | Iterable[str | Method] | None = None,
+    leave_out: str | Method | Iterable[str | Method] = (),
     seeds: int = 1,
     random_state: int = 0,
     max_time: float = 60.0,
@@ -56,9 +56,9 @@ def compare(
     ranks : int or iterable of int, optional
         The numbers of atoms to ask for; by default 2, 4, 8 and 16, as far as the table has twice as many columns and
         rows.
-    only : str or Contender, or several, optional
-        Who is run, by the names that ``[each.key for each in contenders()]`` gives; by default all.
-    leave_out : str or Contender, or several, default=()
+    only : str or Method, or several, optional
+        Who is run, by the names that ``[each.key for each in all_methods()]`` gives; by default all.
+    leave_out : str or Method, or several, default=()
         Who is not.
     seeds : int, default=1
         How many seeds; methods that leave something to chance are run with each.
@@ -95,12 +95,14 @@ def compare(
         name: ranks_of(ranks) if ranks is not None else list(default_ranks(table.shape))
         for name, table in tables.items()
     }
-    first = whole("random_state", random_state, 0)
+    first = check_int("random_state", random_state, 0)
     if isinstance(max_time, bool) or not isinstance(max_time, Real) or not max_time > 0 or math.isnan(max_time):
         raise ValueError(f"max_time is {max_time!r}; give seconds, more than 0")
-    plan = Plan(chosen(only, leave_out), asked, range(first, first + whole("seeds", seeds, 1)), float(max_time), n_jobs)
+    plan = Plan(
+        chosen(only, leave_out), asked, range(first, first + check_int("seeds", seeds, 1)), float(max_time), n_jobs
+    )
     tried = tuple(
-        Tried(name, table.shape, table.density, codelength(table).total, asked[name], abouts[name])
+        Dataset(name, table.shape, table.density, codelength(table).total, asked[name], abouts[name])
         for name, table in tables.items()
     )
     how = how_it_was_run(plan, command)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ..io.beside import write_files
-from ..report.figures import Figure
-from ..report.numbers import Numbers
-from .contenders import Contender
-from .running import Run
+from ..io.atomic import write_files
+from ..report.html.figures import Figure
+from ..report.html.tables import DataTable
+from .methods import Method
+from .runner import Run
 
 COLUMNS = (
     "data", "contender", "algebra", "makes small", "atoms asked", "seed", "atoms", "wrong cells", "wrong share", "bits",
@@ -22,7 +22,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-class Tried(NamedTuple):
+class Dataset(NamedTuple):
     """A table that contenders were run on."""
 
     name: str
@@ -55,7 +55,7 @@ class Spread(NamedTuple):
 class Result:
     """What a contender reached with a number of atoms, over all seeds."""
 
-    contender: Contender
+    contender: Method
     asked: int | None
     runs: tuple[Run, ...]  # at least one
 
@@ -96,7 +96,7 @@ class Comparison:
 
     Attributes
     ----------
-    tables : tuple of Tried
+    tables : tuple of Dataset
         What was compared on.
     runs : tuple of Run
         One after the other, with what each was asked for, reached and took.
@@ -108,7 +108,7 @@ class Comparison:
         The names of tables that no run was done on when it was ended; they are not in ``tables``.
     """
 
-    tables: tuple[Tried, ...]
+    tables: tuple[Dataset, ...]
     runs: tuple[Run, ...] = field(repr=False)
     how: tuple[tuple[str, str], ...] = field(repr=False)
     interrupted: bool = False
@@ -128,7 +128,7 @@ class Comparison:
         asked = Counter((run.data, run.contender.key, run.asked) for run in self.runs if run.done)
         return max(asked.values(), default=1)
 
-    def results(self, table: Tried) -> list[Result]:
+    def results(self, table: Dataset) -> list[Result]:
         """What each contender reached on a table with each number of atoms, in the order in which they ran."""
         grouped: dict[tuple[str, int | None], list[Run]] = {}
         for run in self.runs:
@@ -136,10 +136,10 @@ class Comparison:
                 grouped.setdefault((run.contender.key, run.asked), []).append(run)
         return [Result(runs[0].contender, runs[0].asked, tuple(runs)) for runs in grouped.values()]
 
-    def numbers(self) -> Numbers:
+    def numbers(self) -> DataTable:
         """All runs, one a row."""
         cells = {table.name: table.n_cells for table in self.tables}
-        return Numbers.of(COLUMNS, [_row(run, cells[run.data]) for run in self.runs])
+        return DataTable.of(COLUMNS, [_row(run, cells[run.data]) for run in self.runs])
 
     def to_markdown(self) -> str:
         """For each table who gets the fewest cells wrong and who needs the fewest bits, in words and figures."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..report.figures import Figure, drawn
-from ..report.numbers import Numbers
-from .comparison import Comparison, Result, Tried
+from ..report.html.figures import Figure, drawn
+from ..report.html.tables import DataTable
+from .comparison import Comparison, Dataset, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ class _Measure(NamedTuple):
     slug: str
     title: str
     axis: str
-    of: Callable[[Result, Tried], float]
+    of: Callable[[Result, Dataset], float]
 
 
 _MEASURES = (
@@ -47,7 +47,7 @@ _MEASURES = (
 )
 
 
-def figures_of(comparison: Comparison, table: Tried) -> list[Figure]:
+def figures_of(comparison: Comparison, table: Dataset) -> list[Figure]:
     """The figures of a table, two for each algebra and measure: against atoms, and against seconds."""
     results = [result for result in comparison.results(table) if result.done]
     slug = slugs([each.name for each in comparison.tables])[comparison.tables.index(table)]
@@ -89,7 +89,7 @@ def slugs(names: Sequence[str]) -> list[str]:
 
 
 def _figure(
-    table: Tried,
+    table: Dataset,
     lines: Sequence[_Line],
     measure: _Measure,
     against: str,
@@ -107,7 +107,7 @@ def _figure(
         for line in lines
         for result in line.results
     ]
-    numbers = Numbers.of(("contender", "atoms asked", "atoms", "CPU seconds", measure.axis), rows)
+    numbers = DataTable.of(("contender", "atoms asked", "atoms", "CPU seconds", measure.axis), rows)
 
     high = max(_HIGH, _AXIS_HIGH + _NAME_HIGH * len(lines))
 
@@ -137,7 +137,7 @@ class _Line(NamedTuple):
 
 
 def _lines(
-    results: Sequence[Result], table: Tried, measure: _Measure, against: str, styles: dict[str, dict[str, Any]]
+    results: Sequence[Result], table: Dataset, measure: _Measure, against: str, styles: dict[str, dict[str, Any]]
 ) -> list[_Line]:
     """A line for each contender."""
     grouped: dict[str, list[Result]] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from .comparison import Comparison, Tried
-from .machine import COMMAND
+from .comparison import Comparison, Dataset
+from .environment import COMMAND
 from .standings import Standings, fewest_bits, fewest_wrong, overview, plain
 from .verdict import verdicts
 
@@ -35,7 +35,7 @@ def _as_it_is(command: str) -> str:
     return f"{fence}sh\n{command}\n{fence}\n"
 
 
-def part_of(comparison: Comparison, table: Tried) -> str:
+def part_of(comparison: Comparison, table: Dataset) -> str:
     """The part on one table."""
     about = f"{plain(table.about)}; " if table.about else ""
     size = f"{about}{table.shape[0]:,} × {table.shape[1]:,}, {table.density:.1%} ones."

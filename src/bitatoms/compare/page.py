@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import __version__
-from ..report.document import Section, Top, document, inlined
-from ..report.figures import Figure
-from ..report.words import many, name, share, shortened, text
-from .comparison import Comparison, Tried
-from .contenders import Contender
+from .._version import __version__
+from ..report.html.document import Section, Top, document, inlined
+from ..report.html.figures import Figure
+from ..report.html.text import many, name, share, shortened, text
+from .comparison import Comparison, Dataset
+from .environment import COMMAND
 from .figures import slugs
-from .machine import COMMAND
+from .methods import Method
 from .standings import Standings, fewest_bits, fewest_wrong, overview
 from .verdict import verdicts
 
@@ -79,7 +79,7 @@ def _methods(comparison: Comparison) -> str:
     return f"{ours} and {many(others, 'other method')}" if others else ours
 
 
-def _part(comparison: Comparison, table: Tried, place: str, figures: Sequence[Figure]) -> str:
+def _part(comparison: Comparison, table: Dataset, place: str, figures: Sequence[Figure]) -> str:
     """The part on one table."""
     about = f"{text(table.about[:1].upper() + table.about[1:])}; " if table.about else ""
     size = f"{many(table.shape[0], 'row')} of {many(table.shape[1], 'column')}, {share(table.density, 1)} ones."
@@ -103,7 +103,7 @@ def _table(standings: Standings, of: str) -> str:
 
 def _contenders(comparison: Comparison) -> str:
     """Who was run, and what the words mean."""
-    there: dict[str, Contender] = {run.contender.key: run.contender for run in comparison.runs}
+    there: dict[str, Method] = {run.contender.key: run.contender for run in comparison.runs}
     rows = "".join(
         f'<tr{" class=ours" if each.ours else ""}><th scope="row">{text(each.name)}</th><td>{each.algebra_label}</td>'
         f"<td>{text(each.small)}</td><td>{text(each.about)}</td><td><code>{text(each.key)}</code></td></tr>"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..report.numbers import readable
-from ..report.words import text
-from .comparison import Comparison, Result, Spread, Tried
+from ..report.html.tables import readable
+from ..report.html.text import text
+from .comparison import Comparison, Dataset, Result, Spread
 
 _TEXTS = 2  # the contender and its algebra
 _DIGITS = 2  # of a per cent of the cells
@@ -63,7 +63,7 @@ def plain(name: str) -> str:
     return _MARKS.sub(r"\\\1", " ".join(name.split()))
 
 
-def fewest_wrong(comparison: Comparison, table: Tried) -> Standings:
+def fewest_wrong(comparison: Comparison, table: Dataset) -> Standings:
     """The share of wrong cells by the number of atoms, the fewest in each algebra marked."""
     results = [result for result in comparison.results(table) if not result.contender.chooses]
     by_place = {(result.contender.key, result.asked): result for result in results}
@@ -97,7 +97,7 @@ def fewest_wrong(comparison: Comparison, table: Tried) -> Standings:
     )
 
 
-def fewest_bits(comparison: Comparison, table: Tried) -> Standings:
+def fewest_bits(comparison: Comparison, table: Dataset) -> Standings:
     """The shortest description that each contender came to, with whichever number of atoms."""
     shortest: dict[str, Result] = {}
     for result in comparison.results(table):
@@ -155,7 +155,7 @@ def _medians(comparison: Comparison) -> str:
     return ": median (range)" if comparison.n_seeds > 1 else ""
 
 
-def _first(results: Sequence[Result], table: Tried) -> str:
+def _first(results: Sequence[Result], table: Dataset) -> str:
     """Who gets the fewest cells wrong, and how many."""
     if not results:
         return NOTHING
@@ -169,7 +169,7 @@ def _first(results: Sequence[Result], table: Tried) -> str:
     return f"{first.contender.name}, {100 * least / table.n_cells:.{_DIGITS}f} %{others}"
 
 
-def _cell(result: Result | None, table: Tried) -> str:
+def _cell(result: Result | None, table: Dataset) -> str:
     """A share of wrong cells, or why there is none."""
     if result is None:
         return NOTHING
@@ -194,7 +194,7 @@ def _wrongs(results: Sequence[Result | None]) -> list[float]:
     return [result.wrong.middle for result in results if result is not None and result.done]
 
 
-def _same(one: float, other: float, table: Tried) -> bool:
+def _same(one: float, other: float, table: Dataset) -> bool:
     """Whether two numbers of wrong cells are the same as far as the digits go that are shown."""
     return f"{100 * one / table.n_cells:.{_DIGITS}f}" == f"{100 * other / table.n_cells:.{_DIGITS}f}"
 

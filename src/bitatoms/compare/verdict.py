@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .comparison import Comparison, Result, Tried
+from .comparison import Comparison, Dataset, Result
 
 Measure = Callable[[Result], float]
 _MOST_DIGITS = 5
 
 
-def verdicts(comparison: Comparison, table: Tried) -> list[str]:
+def verdicts(comparison: Comparison, table: Dataset) -> list[str]:
     """What the runs on a table say: who gets the fewest cells wrong in each algebra, and who needs the fewest bits."""
     done = [result for result in comparison.results(table) if result.done]
     median = " in the median" if comparison.n_seeds > 1 else ""
@@ -28,7 +28,7 @@ def _how_medians(results: Sequence[Result]) -> str:
     return f"Figures are medians of {most} seeds{lower}; those of atoms, wrong cells, bits and seconds each for itself."
 
 
-def _fewest_wrong(results: Sequence[Result], algebra: str, table: Tried, median: str) -> str:
+def _fewest_wrong(results: Sequence[Result], algebra: str, table: Dataset, median: str) -> str:
     """Who gets the fewest cells wrong with the most atoms that were asked for."""
     some = [each for each in results if algebra in each.contender.algebras and each.asked == table.ranks[-1]]
     if not some:
@@ -49,7 +49,7 @@ def _fewest_wrong(results: Sequence[Result], algebra: str, table: Tried, median:
     return f"{said}; {_next(first, second)}, {shares[1]} %."
 
 
-def _of_all(results: Sequence[Result], table: Tried, median: str) -> str:
+def _of_all(results: Sequence[Result], table: Dataset, median: str) -> str:
     """Who gets the fewest cells wrong in whichever algebra, where both were tried."""
     some = [each for each in results if each.asked == table.ranks[-1]]
     if len({each.contender.algebras for each in some}) < 2:
@@ -59,7 +59,7 @@ def _of_all(results: Sequence[Result], table: Tried, median: str) -> str:
     return f"The fewest of all{median}, in whichever algebra, are those of {_listed(first)}."
 
 
-def _fewest_bits(results: Sequence[Result], table: Tried, median: str) -> str:
+def _fewest_bits(results: Sequence[Result], table: Dataset, median: str) -> str:
     """Who describes the table in the fewest bits, with any number of atoms."""
     if not results:
         return ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .factors import Planted, planted
-from .handwriting import mnist
 from .haplotypes import genotypes
-from .market import baskets
+from .mnist_digits import mnist
 from .pictures import cut_blocks, digits, dither, halftone, stitch_blocks
+from .planted_factors import Planted, planted
+from .retail import baskets
 
 __all__ = [
     "Planted",

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.settings import generator
 from ..bits import BitMatrix
 from ..table import Table
-from .arguments import count
+from ..validation import as_generator, check_int
 
 POPULATIONS = ("north", "south", "island")
 # On which of the four haplotypes of a block a SNP has the rarer allele: the first, the common one, has none of them;
@@ -53,8 +52,8 @@ def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) ->
     >>> print(*table.names_of(result.atoms[1].nonzero()[0]))
     rs1180:A rs1181:A rs1182:C rs1183:A rs1186:A rs1187:T rs1190:G rs1193:A rs1194:G rs1195:C
     """
-    n_samples, n_snps = count("n_samples", n_samples), count("n_snps", n_snps)
-    rng = generator(random_state)
+    n_samples, n_snps = check_int("n_samples", n_samples, 0), check_int("n_snps", n_snps, 0)
+    rng = as_generator(random_state)
     population = np.arange(n_samples) * len(POPULATIONS) // max(1, n_samples)
     copies = np.zeros((n_samples, n_snps), np.uint8)
     for block in _blocks(rng, n_snps):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import count, pair
+from ..validation import check_int, check_pair
 
 # The order in which the pixels of a dot turn black, as read off the halftone picture of the paper. The second dot of a
 # tile of 6 × 6 lies three pixels down and across from the first: a screen at 45 degrees.
@@ -107,7 +107,7 @@ def halftone(enlarge: int = 2) -> np.ndarray:
     >>> cut_blocks(picture, block=(16, 16)).shape
     (4320, 256)
     """
-    enlarge = count("enlarge", enlarge, least=1)
+    enlarge = check_int("enlarge", enlarge, least=1)
     try:
         import PIL  # noqa: F401  (scikit-learn reads the JPEG with it, and names no extra of ours)
     except ImportError as missing:
@@ -149,7 +149,7 @@ def cut_blocks(image: Any, block: tuple[int, int] = (16, 16)) -> np.ndarray:
            [1, 0, 0, 0]], dtype=uint8)
     """
     image = _bits("image", _picture("image", image))
-    tall, wide = pair("block", block, least=1)
+    tall, wide = check_pair("block", block, least=1)
     height, width = image.shape
     down, across = -(-height // tall), -(-width // wide)
     whole = np.zeros((down * tall, across * wide), dtype=np.uint8)
@@ -186,8 +186,8 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     True
     """
     X = _bits("X", _picture("X", X.to_dense() if hasattr(X, "to_dense") else X))
-    height, width = pair("shape", shape)
-    tall, wide = pair("block", block, least=1)
+    height, width = check_pair("shape", shape, 0)
+    tall, wide = check_pair("block", block, least=1)
     down, across = -(-height // tall), -(-width // wide)
     if X.shape != (down * across, tall * wide):
         raise ValueError(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import door
+from .. import validation
 from ..bits import BitMatrix
 from .errors import FileError
-from .stream import Options, Source
+from .stream import ReadOptions, Source
 
 ONES = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
 ZEROS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
@@ -31,16 +31,16 @@ class Cells:
     ``settle`` is called when all cells were seen: it refuses missing ones, unless they are to be zeros.
     """
 
-    def __init__(self, source: Source, options: Options) -> None:
+    def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source
-        self.threshold = door.checked_threshold(options.binarize)
+        self.threshold = validation.checked_threshold(options.binarize)
         self.take_missing = options.missing == "zero"
         self.n_missing = 0
         self.first_missing = ""
 
     def numbers(self, values: NDArray[Any], place: Place) -> BitMatrix:
         """A block of numbers, or of objects that stand for numbers, as bits."""
-        ones = door.ones(values, self.threshold)
+        ones = validation.ones(values, self.threshold)
         if ones is None:
             ones = self._look_closer(values, place)
         return BitMatrix.from_dense(ones)
@@ -48,7 +48,7 @@ class Cells:
     def _look_closer(self, values: NDArray[Any], place: Place) -> NDArray[Any]:
         """The ones of a block that holds a missing value or a wrong one."""
         if values.dtype.kind == "O":
-            lost = np.frompyfunc(door.is_missing, 1, 1)(values).astype(bool)
+            lost = np.frompyfunc(validation.is_missing, 1, 1)(values).astype(bool)
         elif values.dtype.kind == "f":
             lost = np.isnan(values)
         else:
@@ -56,7 +56,7 @@ class Cells:
         self.miss(lost, place)
         if lost.any():
             values = np.where(lost, 0, values)
-        ones = door.ones(values, self.threshold)
+        ones = validation.ones(values, self.threshold)
         if ones is None:
             raise self._strange(values, place)
         return np.where(lost, 0, ones)
@@ -67,7 +67,7 @@ class Cells:
         low, high = 0, flat.size
         while high - low > 1:  # it is in the first half where that is refused
             middle = (low + high) // 2
-            low, high = (low, middle) if door.ones(flat[low:middle], self.threshold) is None else (middle, high)
+            low, high = (low, middle) if validation.ones(flat[low:middle], self.threshold) is None else (middle, high)
         row, column = divmod(low, values.shape[1])
         return self.neither(str(flat[low]).removesuffix(".0"), place(row, column))
 

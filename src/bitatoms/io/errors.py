@@ -1,11 +1,13 @@
-"""What is wrong with a file, in one line: which file, where in it, and what to do."""
+"""Errors of files, in one line: which file, where in it, what is wrong and how to fix it."""
 
 from __future__ import annotations
 
+from ..errors import InputError
 
-class FileError(ValueError):
-    """A file that cannot be read or written; the message names it, says what is wrong and where, and what to do."""
+
+class FileError(InputError):
+    """A file cannot be read or written; the message names it, says what is wrong and where, and how to fix it."""
 
 
 class MissingLibrary(ImportError):
-    """A format whose library is not installed; the message says which extra brings it."""
+    """The library of a format is not installed; the message names the extra to install."""

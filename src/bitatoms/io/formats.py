@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .beside import is_store
+from .atomic import is_store
 from .errors import FileError, MissingLibrary
 
 
@@ -26,19 +26,19 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    "csv": Format("comma-separated text", (".csv", ".txt"), "text", text=True),
-    "tsv": Format("tab-separated text", (".tsv", ".tab"), "text", text=True),
-    "npy": Format("a NumPy array", (".npy",), "arrays"),
-    "npz": Format("packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "arrays"),
-    "parquet": Format("Parquet", (".parquet", ".pq"), "columnar", "pyarrow", "arrow"),
-    "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "columnar", "pyarrow", "arrow"),
-    "mtx": Format("Matrix Market", (".mtx",), "market", text=True),
-    "fimi": Format("a list of item numbers a row", (".dat", ".fimi"), "baskets", text=True),
-    "baskets": Format("a list of item names a row", (".basket", ".baskets"), "baskets", text=True),
-    "pbm": Format("a black and white picture", (".pbm",), "pictures", text=True),
-    "h5ad": Format("AnnData", (".h5ad",), "annotated", "anndata", "anndata"),
-    "bed": Format("PLINK genotypes", (".bed",), "genotypes", "bed_reader", "plink"),
-    "zarr": Format("a Zarr store", (".zarr",), "store", "zarr", "zarr"),
+    "csv": Format("comma-separated text", (".csv", ".txt"), "csv", text=True),
+    "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", text=True),
+    "npy": Format("a NumPy array", (".npy",), "numpy"),
+    "npz": Format("packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy"),
+    "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow", "arrow"),
+    "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow", "arrow"),
+    "mtx": Format("Matrix Market", (".mtx",), "matrix_market", text=True),
+    "fimi": Format("a list of item numbers a row", (".dat", ".fimi"), "transactions", text=True),
+    "baskets": Format("a list of item names a row", (".basket", ".baskets"), "transactions", text=True),
+    "pbm": Format("a black and white picture", (".pbm",), "pbm", text=True),
+    "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
+    "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink"),
+    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr"),
 }
 
 # What people have that is no table of ours, and what to do.
@@ -98,7 +98,7 @@ def module_of(format: str, name: str) -> Any:
             f"{name}: {about.what} needs {about.library.replace('_', '-')}; "
             f'get it with pip install "bitatoms[{about.extra}]"'
         )
-    module: ModuleType = import_module(f".{about.module}", __package__)
+    module: ModuleType = import_module(f".readers.{about.module}", __package__)
     return module
 
 

@@ -7,10 +7,10 @@ import json
 import os
 from pathlib import Path
 
-from ..model import Model, Pattern
-from .beside import beside
+from ..core.model import Model, Pattern
+from .atomic import atomic_write
 from .errors import FileError
-from .lines import text_to
+from .text_lines import text_to
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})
 ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown"}
@@ -28,7 +28,7 @@ def write_patterns(model: Model, path: str | os.PathLike[str]) -> None:
     """
     path = Path(path)
     check_patterns(path)
-    with beside(path) as made, text_to(made) as file:
+    with atomic_write(path) as made, text_to(made) as file:
         file.write(patterns_text(model.patterns(), ENDINGS[path.suffix.lower()]))
 
 

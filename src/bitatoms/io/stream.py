@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadOptions:
     """How to read a file: what counts as a one, where the names are, which part of it; see `bitatoms.read`."""
 
     binarize: float | None = None
@@ -72,7 +72,7 @@ class Options:
     without: tuple[str, ...] = ()
 
 
-class Rows(NamedTuple):
+class RowChunk(NamedTuple):
     """Some rows of a table, one after the other."""
 
     bits: BitMatrix
@@ -80,21 +80,21 @@ class Rows(NamedTuple):
 
 
 @dataclass
-class Stream:
+class TableStream:
     """A table on its way in. ``blocks`` can be gone through once, and raises FileError where the file is wrong."""
 
     n_cols: int
-    blocks: Iterator[Rows]
+    chunks: Iterator[RowChunk]
     columns: Sequence[str] | None = None
     picture: Picture | None = None
 
 
-def gathered(source: Source, stream: Stream, duplicates: str) -> Table:
+def collect(source: Source, stream: TableStream, duplicates: str) -> Table:
     """The whole table of a stream."""
     words = np.empty((0, -(-stream.n_cols // 64)), np.uint64)
     names: list[str] | None = []
     filled = 0
-    for rows in stream.blocks:
+    for rows in stream.chunks:
         if rows.names is None:
             names = None
         elif names is not None:
@@ -109,7 +109,7 @@ def gathered(source: Source, stream: Stream, duplicates: str) -> Table:
         filled = needed
     if filled < len(words):
         words.resize((filled, words.shape[1]), refcheck=False)
-    bits = BitMatrix.trusted(words, stream.n_cols)
+    bits = BitMatrix.from_words(words, stream.n_cols, check=False)
     columns = None if stream.columns is None else unique(source, stream.columns, duplicates)
     return Table(bits, tuple(names) if names else None, columns, stream.picture)
 

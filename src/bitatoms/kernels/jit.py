@@ -23,10 +23,11 @@ def kernel(function: Callable[..., Any]) -> Any:
         compiled = numba.njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no folder it may write its cache to: compile anew in each process
         return numba.njit(**_OPTIONS)(function)
-    # Numba keeps a kernel until its own file changes; ours are made of pieces from other files too.
-    kept = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if kept is not None:
-        kept._source_stamp = _sources()
+    # Numba's cache checks only the kernel's own file, but kernels inline functions of other files. The version is also
+    # compared before numba unpickles an index, which may name modules that no longer exist.
+    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if index is not None:
+        index._version = f"{index._version} {_sources()}"
     return compiled
 
 

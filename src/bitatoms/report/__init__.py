@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..bits import BitMatrix
-from ..io.beside import beside
-from ..model import Model
+from ..core.model import Model
+from ..io.atomic import atomic_write
 from ..parallel import Workers, count_threads
 from ..table import Table
 from .findings import Findings, find
@@ -102,7 +102,7 @@ def write_report(
         The file, mostly with the ending .html.
     """
     text = page(model, table, title=title, rows=rows, n_jobs=n_jobs)
-    with beside(Path(path)) as made:
+    with atomic_write(Path(path)) as made:
         made.write_text(text, encoding="utf-8", newline="\n")
 
 

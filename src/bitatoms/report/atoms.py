@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from .findings import Findings
+from .html.text import chips, count, listed, many, name, share, shortened
 from .pictures import tile
-from .words import chips, count, listed, many, name, share, shortened
 
 SHOWN = 12  # features of an atom that are seen at once; the others are folded away
 _MOST_TEXT = 800_000  # characters of names over all cards

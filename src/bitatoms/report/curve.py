@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
-from ..model import Model
 from ..parallel import Workers
 
 ALL = 20  # with up to so many atoms every number of them is a point of the curve

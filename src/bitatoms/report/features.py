@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .findings import Findings
+from .html.text import count, many, name, share
 from .pictures import INK, INVENTED, KEY, MISSED, heat
-from .words import count, many, name, share
 
 MOST = 200  # features in the table
 _SIDE = 176  # pixels of the screen that a heat map takes

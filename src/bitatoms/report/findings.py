@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
-from ..model import Model
 from ..parallel import Workers
 from ..table import Names, Picture, Table, feature_names
 from .curve import Point, codelength_by_atoms
@@ -166,9 +166,9 @@ def find(model: Model, table: Table, rows: tuple[int | str, ...], workers: Worke
     asked = tuple(_row_number(table, row) for row in rows)
     block = model.code(table.bits, workers)
     codes = block.factors()[1]
-    errors = BitMatrix.trusted(block.rows.errors, m)
+    errors = BitMatrix.from_words(block.rows.errors, m, check=False)
     ones, wrong, uses = table.bits.column_weights(), block.wrong(), block.uses()
-    missed = BitMatrix.trusted(table.bits.words & errors.words, m).column_weights()
+    missed = BitMatrix.from_words(table.bits.words & errors.words, m, check=False).column_weights()
     codelength = codelength_from_counts(n, m, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()))
     row_bits = model.row_bits(errors, codes)
     curve, stride = codelength_by_atoms(model, table.bits, codelength, workers)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .curve import Point
 from .findings import Findings
-from .words import count, many, share
+from .html.text import count, many, share
 
 
 class Part(NamedTuple):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import __version__
+from .._version import __version__
 from .atoms import patterns
-from .document import Section, Top, document, inlined
 from .features import by_feature
 from .findings import Findings
+from .html.document import Section, Top, document, inlined
+from .html.text import count, many, text
 from .length import where_bits_go
 from .pictures import whole_picture
 from .rows import chosen_rows, worst_rows
 from .summary import summary
-from .words import count, many, text
 
 _SHOWN_PARAMETERS = ("n_components", "search", "objective", "random_state")
 _WORDS = (

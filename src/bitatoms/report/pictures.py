@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..datasets import stitch_blocks
 from .findings import Findings, Row
-from .png import Colour, data_uri
-from .words import shortened, text
+from .html.png import Colour, data_uri
+from .html.text import shortened, text
 
 INK: Colour = (28, 27, 25)
 PAPER: Colour = (250, 249, 246)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .findings import Findings, Row
+from .html.text import chips, count, many, name, share
 from .pictures import KEY, before_and_after
-from .words import chips, count, many, name, share
 
 _RIGHT, _WRONG = 40, 20  # names of a chosen row that are shown: right ones, and missed or invented ones
 _FEW = 12  # names that a row among the worst shows of what is missed, and of what is invented

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .findings import Findings
-from .words import count, many, share
+from .html.text import count, many, share
 
 _HARDLY = 0.02  # saved less than this, a table has next to no patterns
 

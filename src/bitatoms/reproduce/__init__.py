@@ -7,19 +7,19 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from ..algorithms.settings import whole
-from ..io.beside import write_files
-from ..report.numbers import Numbers
-from .convergence import convergence
+from ..io.atomic import write_files
+from ..report.html.tables import DataTable
+from ..validation import check_int
+from .datasets import Subject, halftone, handwriting
 from .experiment import Claim, Experiment, Panel, Verdict
-from .initialisation import initialisation
-from .models import models
+from .experiments.convergence import convergence
+from .experiments.data_sets import data_sets
+from .experiments.default_search import today
+from .experiments.initialisation import initialisation
+from .experiments.models import models
+from .experiments.selection import selection
 from .page import render
-from .panel import data_sets
 from .runs import UPDATES, learned, starting_atoms
-from .selection import selection
-from .subjects import Subject, halftone, handwriting
-from .today import today
 
 __all__ = ["Claim", "Experiment", "Panel", "Verdict", "reproduce"]
 
@@ -72,7 +72,7 @@ def reproduce(
     >>> [claim.says for experiment in experiments for claim in experiment.claims]  # doctest: +SKIP
     ['The model of MNIST has 79 atoms.', ...]
     """
-    seed = whole("random_state", random_state, 0)
+    seed = check_int("random_state", random_state, 0)
     tell = callback or (lambda _: None)
     tell("Reading the data")
     subjects = handwriting(mnist), halftone(einstein)
@@ -104,7 +104,7 @@ def write(experiments: list[Experiment], folder: Path, how: str) -> None:
                 told = claim.says, claim.found, str(claim.verdict), claim.why
                 claims.append((experiment.name, panel.title, whose, *told))
     columns = ("experiment", "data", "in the paper", "the paper says", "found", "verdict", "why")
-    files["claims.csv"] = Numbers.of(columns, claims).to_csv().encode()
+    files["claims.csv"] = DataTable.of(columns, claims).to_csv().encode()
     files["index.html"] = render(experiments, how).encode()
     write_files(folder, files)
 

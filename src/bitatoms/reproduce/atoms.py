@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..report.figures import Figure, pixels
-from ..report.numbers import Numbers
+from ..report.html.figures import Figure, pixels
+from ..report.html.tables import DataTable
 from .mosaics import PALETTE, mosaic
 
 
@@ -32,4 +32,4 @@ def figure_of_atoms(
     ]
     says = f"A mosaic of {atoms.n_rows} atoms: {title}"
     sheet = mosaic(atoms, tile, across, frames)
-    return pixels(name, title, says, sheet, PALETTE, times, Numbers.of(columns, rows))
+    return pixels(name, title, says, sheet, PALETTE, times, DataTable.of(columns, rows))

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..report.figures import Figure
-from ..report.numbers import Numbers
+from ..report.html.figures import Figure
+from ..report.html.tables import DataTable
 
 
 class Verdict(StrEnum):
@@ -48,7 +48,7 @@ class Panel:
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...] = ()
     layout: str = "curves"  # how figures stand beside each other, as the style of the page names it
-    numbers: Numbers | None = None  # of all runs behind it
+    numbers: DataTable | None = None  # of all runs behind it
 
 
 @dataclass(frozen=True, eq=False)

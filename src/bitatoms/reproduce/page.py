@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import __version__
-from ..report.document import Section, Top, document, inlined
-from ..report.words import text
+from .._version import __version__
+from ..report.html.document import Section, Top, document, inlined
+from ..report.html.text import text
 from .experiment import Claim, Experiment, Panel, counted
 
 _TITLE = "Binary Matrix Factorization via Dictionary Learning, done again"

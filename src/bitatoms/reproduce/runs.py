@@ -9,14 +9,14 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms.block import Block
-from ..algorithms.coding import coding_rule
-from ..algorithms.initial import bernoulli, samples
-from ..algorithms.learning import Method, Watch, learn
-from ..algorithms.result import Round
-from ..algorithms.selection import Growth, forward_selection
 from ..bits import BitMatrix
+from ..core.block import Block
+from ..core.coding import coding_rule
+from ..core.result import Round
 from ..parallel import Workers
+from ..search.forward_selection import Growth, forward_selection
+from ..search.initial import bernoulli, samples
+from ..search.learning import Method, SearchMonitor, learn
 
 UPDATES = {"mob": "MOB", "k-prox": "K-PROX"}
 STARTS = {"bernoulli": "Bernoulli(½)", "samples": "random samples"}
@@ -56,10 +56,10 @@ def starting_atoms(start: str, data: BitMatrix, n_atoms: int, seed: int) -> BitM
 
 def learned(data: BitMatrix, start: BitMatrix, update: str) -> Run:
     """Code by matching pursuit and update the atoms, in turn, until nothing changes."""
-    watch = Watch(by_codelength=False)
+    monitor = SearchMonitor(by_codelength=False)
     block = Block(data, start, None, None, Workers())
-    converged = learn(block, _method(update), watch)
-    return _run(update, start, block, watch, converged)
+    converged = learn(block, _method(update), monitor)
+    return _run(update, start, block, monitor, converged)
 
 
 def selected(
@@ -71,12 +71,12 @@ def selected(
     """
     random = np.random.default_rng(seed)
     start = samples(data, first if until is None else min(until, first), random)
-    watch = Watch(by_codelength=True)
+    monitor = SearchMonitor(by_codelength=True)
     block = Block(data, start, None, None, Workers())
-    converged = forward_selection(block, _method(update), Growth(patience, until), watch, random)
-    if patience is not None and watch.best is not None:
-        block = Block(data, watch.best.atoms, watch.best.codes, None, Workers())
-    return _run(update, start, block, watch, converged)
+    converged = forward_selection(block, _method(update), Growth(patience, until), monitor, random)
+    if patience is not None and monitor.best is not None:
+        block = Block(data, monitor.best.atoms, monitor.best.codes, None, Workers())
+    return _run(update, start, block, monitor, converged)
 
 
 def shortest(history: Sequence[Round]) -> Round:
@@ -99,6 +99,6 @@ def _method(update: str) -> Method:
     return Method("bmp", update, coding_rule("bmp", "xor"), _MOST_STEPS)
 
 
-def _run(update: str, start: BitMatrix, block: Block, watch: Watch, converged: bool) -> Run:
-    errors = BitMatrix.trusted(block.rows.errors.copy(), block.n_features)
-    return Run(update, start, *block.factors(), errors, tuple(watch.history), converged)
+def _run(update: str, start: BitMatrix, block: Block, monitor: SearchMonitor, converged: bool) -> Run:
+    errors = BitMatrix.from_words(block.rows.errors.copy(), block.n_features, check=False)
+    return Run(update, start, *block.factors(), errors, tuple(monitor.history), converged)

@@ -1,1 +1,1 @@
-"""Where the rows are when they are not one table in memory: in a store on disk, or on a Dask cluster."""
+"""Deprecated: this package moved. `bitatoms.scale.dask` is now `bitatoms.dask`."""

@@ -15,7 +15,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from ..jit import lowest_bit, piece
-from ..tables import MOST_PRICE
+from ..structs import MOST_PRICE
 
 _BYTE, _INDEX = ir.IntType(8), ir.IntType(64)
 _LOW_BYTE = 0 if sys.byteorder == "little" else 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import fetch_ahead, kernel, piece, popcount
-from ..tables import CHUNK
+from ..structs import CHUNK
 from .counters import add3, add_eight, add_one, clear, read
 from .words import ALL, NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
 

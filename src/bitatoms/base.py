@@ -1,0 +1,82 @@
+"""What scikit-learn asks of a transformer, for tables of zeros and ones: how X is taken in, whatever holds it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from . import validation
+from .bits import BitMatrix
+from .table import Table, compare_names
+
+
+class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer whose X is a table of zeros and ones, or becomes one by ``binarize``."""
+
+    binarize: float | None
+    n_components_: int
+
+    def _table(self, X: Any, reset: bool) -> BitMatrix:
+        """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
+        named = (
+            isinstance(X, (Table, str, os.PathLike))
+            or validation.is_anndata(X)
+            or validation.library_of(X) == "pyarrow"
+        )
+        table = Table.from_any(X, binarize=self.binarize) if named else None
+        packed = table is not None or isinstance(X, BitMatrix)
+        shape = table.shape if table is not None else X.shape if packed else (1, 1)
+        check_not_empty(shape)
+        if table is not None:
+            self._check_columns(table, reset)
+            return table.bits
+        validation.check_not_masked(X, "X")  # scikit-learn would look past the mask
+        checked = validate_data(
+            self,
+            X,
+            reset=reset,
+            skip_check_array=packed,
+            accept_sparse=("csr", "csc", "coo"),
+            dtype=None,
+            ensure_all_finite=False,  # the door says where such a value is
+        )
+        return BitMatrix.from_any(checked, self.binarize)
+
+    def _check_columns(self, table: Table, reset: bool) -> None:
+        """What validate_data does, for a Table, whose names scikit-learn does not know."""
+        name, learned = type(self).__name__, getattr(self, "feature_names_in_", None)
+        if reset:
+            self.n_features_in_ = table.shape[1]
+            if table.columns is not None:
+                self.feature_names_in_ = np.array(table.columns, object)
+            elif learned is not None:
+                del self.feature_names_in_
+        elif table.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {table.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
+        elif (table.columns is None) != (learned is None):
+            had, was = ("names", "without") if learned is None else ("no names", "with")
+            warnings.warn(f"the columns of X have {had}, but {name} was fitted {was} names", stacklevel=5)
+        elif table.columns is not None and learned is not None:
+            compare_names(tuple(learned), table.columns)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def check_not_empty(shape: tuple[int, int]) -> None:
+    """Refuse a table without samples or features, in scikit-learn's words."""
+    if 0 in shape:
+        what = "sample" if shape[0] == 0 else "feature"
+        raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")

@@ -1,0 +1,1 @@
+"""What a factorization is, and the operations on it."""

@@ -1,0 +1,61 @@
+"""Counts: all that learning needs to know about coded rows, as integers that add up over chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..mdl import Codelength, codelength_from_counts
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What learning needs to know of rows that are coded: counts, which add up."""
+
+    n_rows: int
+    uses: NDArray[np.int64]  # (p,): rows that use each atom
+    wrong: NDArray[np.int64]  # (m,): rows in which each bit is wrong
+    free: NDArray[np.int64]  # (p, m): users of each atom in whose row no other atom decides the bit,
+    bad: NDArray[np.int64]  # (p, m): and those of them in which it is wrong
+    pairs: NDArray[np.int64]  # (p, p): rows that use both of two atoms, below the diagonal and on it
+    ones: NDArray[np.int64]  # (m,): rows in which each bit of the data is one,
+    missed: NDArray[np.int64]  # (m,): and those of them in which it is wrong
+    codes_changed: int  # bits of codes that the pass changed
+
+    @classmethod
+    def none(cls, n_atoms: int, n_features: int) -> Counts:
+        """Those of no rows."""
+        p, m = n_atoms, n_features
+        uses, wrong, free, bad, pairs, ones, missed = (
+            np.zeros(shape, np.int64) for shape in ((p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
+        )
+        return cls(0, uses, wrong, free, bad, pairs, ones, missed, codes_changed=0)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Counts)))
+
+    def add(self, more: Counts) -> Counts:
+        """The sum, made in the arrays of this one: they are as large as atoms by features."""
+        for field in _ARRAYS:
+            sums: NDArray[np.int64] = getattr(self, field)
+            sums += getattr(more, field)
+        return replace(self, n_rows=self.n_rows + more.n_rows, codes_changed=self.codes_changed + more.codes_changed)
+
+    def copy(self) -> Counts:
+        """The same counts in arrays of their own."""
+        return self + Counts.none(*self.free.shape)
+
+    def votes(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The votes on the atoms first..last."""
+        return self.free[first:last], self.bad[first:last]
+
+    def codelength(self, atoms: BitMatrix, bias: BitMatrix) -> Codelength:
+        """Bits that describe the rows, of which these are the counts, by the atoms they are coded with."""
+        weights = atoms.row_weights(), bias.count()
+        return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights)
+
+
+_ARRAYS = tuple(field.name for field in fields(Counts) if field.type != "int")

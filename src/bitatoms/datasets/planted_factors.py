@@ -1,0 +1,100 @@
+"""Planted factors: data of which it is known what is to be found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..validation import as_generator, check_choice, check_fraction, check_int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planted:
+    """Data with known factors, all as 0/1 arrays of uint8.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        ``clean`` with a share of its bits flipped.
+    atoms : ndarray of shape (n_components, n_features)
+    codes : ndarray of shape (n_samples, n_components)
+    clean : ndarray of shape (n_samples, n_features)
+        The product of codes and atoms in the algebra.
+    """
+
+    X: np.ndarray
+    atoms: np.ndarray
+    codes: np.ndarray
+    clean: np.ndarray
+
+
+def planted(
+    n_samples: int,
+    n_features: int,
+    n_components: int,
+    *,
+    algebra: str = "xor",
+    atom_density: float = 0.15,
+    code_density: float = 0.15,
+    noise: float = 0.05,
+    random_state: Any = None,
+) -> Planted:
+    """Make data from random factors and flip some of its bits.
+
+    Parameters
+    ----------
+    n_samples, n_features, n_components : int
+        Rows of X, columns of X, and atoms; each may be 0.
+    algebra : {"xor", "or"}, default="xor"
+        How the atoms that a sample uses are combined.
+    atom_density, code_density : float, default=0.15
+        Probability that a bit of the atoms, or of the codes, is 1.
+    noise : float, default=0.05
+        Probability that a bit of X is flipped, each by itself.
+    random_state : int, Generator, RandomState or None, default=None
+        The same number gives the same data.
+
+    Returns
+    -------
+    Planted
+        With ``X``, ``atoms``, ``codes`` and ``clean``.
+
+    Examples
+    --------
+    >>> from bitatoms.datasets import planted
+    >>> data = planted(500, 200, 8, random_state=0)
+    >>> data.X.shape, data.atoms.shape, data.codes.shape
+    ((500, 200), (8, 200), (500, 8))
+    >>> bool(((data.codes @ data.atoms) % 2 == data.clean).all())
+    True
+    """
+    check_choice("algebra", algebra, ("xor", "or"))
+    n_samples = check_int("n_samples", n_samples, 0)
+    n_features = check_int("n_features", n_features, 0)
+    n_components = check_int("n_components", n_components, 0)
+    rng = as_generator(random_state)
+    atoms = _coins(rng, check_fraction("atom_density", atom_density), n_components, n_features)
+    codes = _coins(rng, check_fraction("code_density", code_density), n_samples, n_components)
+    clean = np.empty((n_samples, n_features), dtype=np.uint8)
+    for rows in _slabs(n_samples, n_features + n_components):
+        # float32 goes to BLAS and counts exactly to 2**24 atoms
+        uses = codes[rows].astype(np.float32) @ atoms.astype(np.float32)
+        clean[rows] = uses % 2 if algebra == "xor" else uses > 0
+    X = clean ^ _coins(rng, check_fraction("noise", noise), n_samples, n_features)
+    return Planted(X=X, atoms=atoms, codes=codes, clean=clean)
+
+
+def _slabs(rows: int, width: int) -> list[slice]:
+    """Slices of rows that keep a float for each bit within some tens of megabytes."""
+    step = max(1, (1 << 22) // max(1, width))
+    return [slice(start, start + step) for start in range(0, rows, step)]
+
+
+def _coins(rng: np.random.Generator, share: float, rows: int, columns: int) -> np.ndarray:
+    """Bits that are 1 with probability ``share``; drawn row by row, so that the slabs do not show in the result."""
+    bits = np.empty((rows, columns), dtype=np.uint8)
+    for slab in _slabs(rows, columns):
+        bits[slab] = rng.random(bits[slab].shape) < share
+    return bits

@@ -1,0 +1,1 @@
+"""Building blocks of HTML pages: the document, figures, tables, text, PNG."""

@@ -1,0 +1,1 @@
+"""Where rows live (memory, a Zarr store, a Dask cluster), and passes over them."""

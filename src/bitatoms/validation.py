@@ -1,0 +1,341 @@
+"""The door: tables as users hand them in, looked at, and what is wrong with them said in the users' words."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
+
+_COMPLEX = "Complex data not supported: {name} holds complex numbers; take their real part or magnitude"
+
+
+def checked_threshold(binarize: float | None) -> float | None:
+    """The threshold that a user gave, as a float, or None."""
+    if binarize is None:
+        return None
+    if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
+        raise ValueError(f"binarize must be None or a finite number, got {binarize!r}")
+    return float(binarize)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy's; as long as that is not loaded, nothing can be."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def library_of(X: Any) -> str:
+    """The library that X is of a type of: what serves it is imported only then."""
+    return type(X).__module__.partition(".")[0]
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether X is an AnnData."""
+    return library_of(X) == "anndata" and hasattr(X, "obs_names")
+
+
+def plain(X: Any, layer: str | None = None) -> Any:
+    """The numbers of an AnnData or a pyarrow table, as something that NumPy or SciPy knows; all else as it is."""
+    if is_anndata(X):
+        if layer is not None and layer not in X.layers:
+            raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, X.layers)) or 'none'}")
+        values = X.X if layer is None else X.layers[layer]
+        if values is None:
+            raise ValueError("the AnnData has no X; pass the name of a layer")
+        return values[:] if X.isbacked and layer is None else values
+    if library_of(X) == "bitatoms" and hasattr(X, "pieces"):
+        raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; bitatoms.read reads one from a file")
+    if library_of(X) == "pyarrow" and hasattr(X, "column_names"):
+        X = _arrow_table(X)
+        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
+        if not kept:
+            return np.empty((X.num_rows, 0), np.uint8)
+        return np.stack([_arrow_column(column) for column in kept]).T  # as it lies: a column after the other
+    return X
+
+
+def _arrow_table(X: Any) -> Any:
+    """A table of pyarrow's; also of what a stream of batches gives."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
+
+
+def _arrow_index(table: Any) -> tuple[str, ...]:
+    """The columns of a pyarrow table that are the index of a pandas frame."""
+    about = (table.schema.metadata or {}).get(b"pandas")
+    try:
+        listed = json.loads(about)["index_columns"] if about else ()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return tuple(name for name in listed if isinstance(name, str) and name in table.column_names)
+
+
+def _arrow_column(column: Any) -> NDArray[Any]:
+    """The values of a column of pyarrow's; NaN, or None, where there are none."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pa.uint8())
+    return np.asarray(column.to_numpy())
+
+
+def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The names of the rows and columns of a frame, a pyarrow table or an AnnData; None where it has none."""
+    if is_anndata(X):
+        return tuple(map(str, X.obs_names)), tuple(map(str, X.var_names))
+    library = library_of(X)
+    if library == "pandas" and hasattr(X, "columns"):
+        numbered = X.index.inferred_type == "integer"
+        return None if numbered else tuple(map(str, X.index)), _strings(X.columns)
+    if library == "polars" and hasattr(X, "columns"):
+        return None, _strings(X.columns)
+    if library == "pyarrow" and hasattr(X, "column_names"):
+        X = _arrow_table(X)
+        index = _arrow_index(X)
+        rows = tuple(map(str, X.column(index[0]).to_pylist())) if len(index) == 1 else None
+        return rows, _strings(name for name in X.column_names if name not in index)
+    return None, None
+
+
+def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
+    """Names that are all strings; as in scikit-learn, none where they are not."""
+    kept = tuple(names)
+    return kept if kept and all(isinstance(name, str) for name in kept) else None
+
+
+def without_missing(X: Any) -> Any:
+    """The table with 0 where a value is missing: NaN, None, NA, or masked."""
+    if is_sparse(X):
+        if X.dtype.kind == "f" and np.isnan(X.data).any():
+            X = X.copy()
+            X.data[np.isnan(X.data)] = 0
+        return X
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.filled(0)
+    table = np.asarray(_even_frame(X))
+    if table.dtype.kind == "f":
+        return np.where(np.isnan(table), 0, table)
+    if table.dtype.kind == "O":
+        lost = np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
+        return np.where(lost, 0, table)
+    return table
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for a missing value: None, NA, or the one number that differs from itself."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and value != value
+
+
+def dense_table(X: Any, name: str) -> NDArray[Any]:
+    """X as a 2-D array of numbers or objects."""
+    if is_sparse(X):
+        raise TypeError(f"{name} is sparse; BitMatrix.from_sparse or BitMatrix.from_any takes it")
+    try:
+        table = np.asarray(_even_frame(X))
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name} is not a table: {error}") from error
+    if table.dtype.kind == "c":
+        raise ValueError(_COMPLEX.format(name=name))
+    if table.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} must hold numbers, but its values are of dtype {table.dtype}; turn them into 0 and 1 first"
+        )
+    if table.ndim == 0:
+        raise ValueError(f"Expected 2D array, got scalar array instead: {name} is of type {type(X).__name__}")
+    if table.ndim == 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: {name} has shape {table.shape}. Reshape your data "
+            "either using array.reshape(-1, 1) if your data has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample."
+        )
+    if table.ndim > 2:
+        raise ValueError(f"Expected 2D array, got {table.ndim}D array instead: {name} has shape {table.shape}")
+    check_not_masked(X, name)
+    return table
+
+
+def _even_frame(X: Any) -> Any:
+    """A pandas frame of booleans beside numbers, as numbers: NumPy would make objects of its values, one by one."""
+    if not (library_of(X) == "pandas" and hasattr(X, "columns")):
+        return X
+    kinds = set(X.dtypes)
+    if np.dtype(bool) not in kinds or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
+        return X
+    return X.to_numpy(dtype=np.result_type(np.uint8, *(kind for kind in kinds if kind.kind != "b")))
+
+
+def check_not_masked(X: Any, name: str) -> None:
+    """Raise for the first masked value of a masked array."""
+    if isinstance(X, np.ma.MaskedArray) and X.ndim == 2 and np.ma.is_masked(X):
+        row, column = np.argwhere(np.ma.getmaskarray(X))[0]
+        cell = Cell(int(row), int(column), "a missing value (masked)", int(np.ma.count_masked(X)))
+        raise MissingCell(name, cell)
+
+
+def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], NDArray[np.integer]]:
+    """Values, columns and row starts of S in CSR format, every place once; S itself stays as it is."""
+    if not is_sparse(S):
+        raise TypeError(f"{name} must be a sparse matrix or array of SciPy's, got {type(S).__name__}")
+    if S.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {S.ndim}D array instead: {name} has shape {S.shape}")
+    if S.dtype.kind == "c":
+        raise ValueError(_COMPLEX.format(name=name))
+    csr = S.tocsr()
+    # SciPy does not look at these unless asked, and a kernel would write beyond its array.
+    starts = csr.indptr
+    stored = min(len(csr.indices), len(csr.data))
+    if len(starts) != S.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > stored:
+        raise ValueError(f"{name} is not a valid sparse matrix: its row pointers do not fit its shape or its values")
+    columns = csr.indices[: starts[-1]]
+    if columns.size and (columns.min() < 0 or columns.max() >= S.shape[1]):
+        raise ValueError(f"{name} is not a valid sparse matrix: it has a column index outside 0..{S.shape[1] - 1}")
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    count = int(csr.indptr[-1])
+    return csr.data[:count], csr.indices[:count], csr.indptr
+
+
+def ones(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
+    """Where the values are one, or above the threshold; None when `refuse` has something to say about them."""
+    kind = values.dtype.kind
+    if kind == "O":
+        numbers = _numbers(values)
+        return None if numbers is None else ones(numbers, threshold)
+    if kind == "f":
+        if threshold is not None:
+            with np.errstate(over="ignore"):  # a threshold too large for float32 is above all of it
+                return values > threshold if np.isfinite(values).all() else None
+        is_one = values == 1
+        return is_one if (is_one | (values == 0)).all() else None
+    if kind == "b":
+        return values if threshold is None else ones(values.view(np.uint8), threshold)
+    if threshold is not None:
+        return values > math.floor(threshold)  # the same for integers, and exact for large ones
+    unsigned = values.view(f"{values.dtype.byteorder}u{values.dtype.itemsize}")  # negative numbers become large ones
+    if unsigned.size and unsigned.max() > 1:
+        return None
+    return unsigned if unsigned.itemsize == 1 else unsigned == 1
+
+
+def raise_invalid(
+    parts: Iterable[NDArray[Any]], locate: Callable[[int], tuple[int, int]], threshold: float | None, name: str
+) -> NoReturn:
+    """Raise for the first value that cannot become a bit; ``locate`` turns its flat index into a row and a column."""
+    missing: Cell | None = None
+    other: Cell | None = None
+    n_missing = done = 0
+    for part in parts:
+        numbers = part
+        if part.dtype.kind == "O":
+            numbers = np.array([_number(value, done + i, locate, name) for i, value in enumerate(part)])
+        finite = np.isfinite(numbers)
+        n_missing += int(np.count_nonzero(~finite))
+        if missing is None and not finite.all():
+            i = int(np.argmin(finite))
+            shown = str(part[i]).replace("nan", "NaN").replace("<NA>", "NA")
+            kind = "an infinite" if np.isinf(numbers[i]) else "a missing"
+            missing = Cell(*locate(done + i), f"{kind} value ({shown})")
+        strange = (numbers != 0) & (numbers != 1) & finite
+        if other is None and strange.any():
+            i = int(np.argmax(strange))
+            other = Cell(*locate(done + i), str(numbers[i]).removesuffix(".0"))
+        done += part.size
+    if missing is not None:
+        raise MissingCell(name, replace(missing, count=n_missing))
+    assert other is not None
+    hint = (
+        ("pass ", Parameter("binarize", 0.5), " to threshold it") if name == "X" else ("convert it to 0 and 1 first",)
+    )
+    raise InvalidCell(name, other, "contains values other than 0 and 1 (first: {problem} {where})", *hint)
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Objects as floats; None where one of them is text or no number at all."""
+    kinds = set(map(type, values.ravel().tolist()))
+    if any(issubclass(kind, (str, bytes, np.complexfloating)) for kind in kinds):  # these would turn into floats
+        return None
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _number(value: Any, index: int, locate: Callable[[int], tuple[int, int]], name: str) -> float:
+    """Return one object as a float, NaN where it stands for a missing value."""
+    if is_missing(value):
+        return math.nan
+    if isinstance(value, (complex, np.complexfloating)):
+        raise ValueError(_COMPLEX.format(name=name))
+    if isinstance(value, (str, bytes)):
+        cell = Cell(*locate(index), f"text ({value!r})")
+        raise InvalidCell(name, cell, "contains {problem} {where}", "convert it to numbers first")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        cell = Cell(*locate(index), f"something that is not a number ({error})")
+        raise InvalidCellType(name, cell, "contains {problem} {where}", "convert it to 0 and 1 first") from error
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """The driver's source of randomness: from a seed, from a RandomState, or one as it is."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is np.random:
+        random_state = np.random.mtrand._rand
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31, size=4))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be None, a whole number that is not negative, a Generator or a RandomState, "
+            f"not {random_state!r}"
+        ) from None
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:
+    """Refuse a name that is not there (yet), and tell those that are."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
+        raise ValueError(f"{name}={value!r} is not available; choose from {listed}")
+
+
+def check_int(name: str, value: Any, least: int) -> int:
+    """A whole number that is not too small."""
+    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be a whole number, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+    return int(value)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """A number between 0 and 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
+    return float(value)
+
+
+def check_pair(name: str, value: Any, least: int) -> tuple[int, int]:
+    """Return a height and a width as integers of at least ``least``."""
+    try:
+        height, width = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair (height, width), not {value!r}") from None
+    return check_int(f"{name} height", height, least), check_int(f"{name} width", width, least)

@@ -1,0 +1,291 @@
+"""PaNDa+: it goes the way of a slow oracle that counts every cost afresh, keeps its tolerances, and stops by itself."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitatoms.baselines.panda import PandaPlus
+from bitatoms.datasets import digits, planted
+from support.strategies import SEEDS, matrices, random_bits
+
+ORDERS = ("pairs", "frequency", "correlation")
+TOLERANCES = st.sampled_from(((1.0, 1.0), (0.4, 0.4), (0.25, 1.0), (1.0, 0.25), (0.0, 0.5)))
+SMALL = matrices(st.sampled_from((1, 2, 7, 20, 65)), st.sampled_from((1, 2, 9, 20, 65)))
+
+
+# --- the oracle: patterns are pairs of sets, and every cost is counted from the whole table
+
+
+def product(X, patterns):
+    covered = np.zeros(X.shape, bool)
+    for items, rows in patterns:
+        covered[np.ix_(sorted(rows), sorted(items))] = True
+    return covered
+
+
+def string(length, ones):
+    return math.log2(length + 1) + math.log2(math.comb(length, ones))
+
+
+def cost_of(X, patterns, cost, weight):
+    covered = product(X, patterns)
+    zeros, left = int((covered & (X == 0)).sum()), int((~covered & (X == 1)).sum())
+    if cost == "patterns":
+        return zeros + left + weight * sum(len(items) + len(rows) for items, rows in patterns)
+    n, m = X.shape
+    bits = sum(string(m, len(items)) + string(n, len(rows)) for items, rows in patterns)
+    return bits + string(int(covered.sum()), zeros) + string(int((~covered).sum()), left)
+
+
+class Oracle:
+    def __init__(self, X, cost="mdl", weight=1.0, tolerances=(1.0, 1.0), order="pairs"):
+        self.X, self.cost, self.weight, self.pass_spec = X, cost, weight, order
+        self.row_tolerance, self.column_tolerance = tolerances
+        self.found = []
+
+    def total(self, items=None, rows=None):
+        patterns = self.found if items is None else [*self.found, (items, rows)]
+        return cost_of(self.X, patterns, self.cost, self.weight)
+
+    def no_worse(self, new, old):
+        return self.total(*new) <= self.total(*old) + 1e-9  # sums of floats in another order
+
+    def columns_kept(self, items, rows):
+        most = self.column_tolerance * len(rows) + 1e-9
+        return all(sum(self.X[row, item] == 0 for row in rows) <= most for item in items)
+
+    def row_kept(self, items, row):
+        return sum(self.X[row, item] == 0 for item in items) <= self.row_tolerance * len(items) + 1e-9
+
+    def scores(self, rest):
+        if self.pass_spec == "frequency":
+            return rest.sum(axis=0)
+        return np.array([rest[rest[:, item]].sum() for item in range(rest.shape[1])])
+
+    def core(self, rest, order):
+        first, *others = order
+        items, rows, passed = {first}, set(np.flatnonzero(rest[:, first])), []
+        while others:
+            if self.pass_spec == "correlation":
+                others.sort(key=lambda item: -sum(rest[row, item] for row in rows))
+            item = others.pop(0)
+            new = items | {item}, {row for row in rows if rest[row, item]}
+            if new[1] and self.no_worse(new, (items, rows)):
+                items, rows = new
+            elif self.pass_spec == "correlation":
+                passed = [item, *others]  # the next ones are in fewer of the rows
+                break
+            else:
+                passed.append(item)
+        return items, rows, passed
+
+    def with_rows(self, rest, items, rows):
+        covered = product(self.X, self.found)
+        mended = {row: sum(rest[row, item] for item in items) for row in range(len(self.X))}
+        spoiled = {
+            row: sum(not covered[row, item] and self.X[row, item] == 0 for item in items) for row in range(len(self.X))
+        }
+        able = [row for row in range(len(self.X)) if row not in rows and mended[row] and self.row_kept(items, row)]
+        able.sort(key=lambda row: spoiled[row] - mended[row])
+        able = self.falling(items, rows, able)
+        joined = set(rows)
+        for row in able:
+            if self.column_tolerance == 1 or self.columns_kept(items, joined | {row}):
+                joined.add(row)
+        return rows | set(self.falling(items, rows, [row for row in able if row in joined]))
+
+    def falling(self, items, rows, able):
+        joined = set(rows)
+        for count, row in enumerate(able):
+            if not self.no_worse((items, joined | {row}), (items, joined)):
+                return able[:count]
+            joined.add(row)
+        return able
+
+    def extended(self, rest, items, rows, others):
+        rows = self.with_rows(rest, items, rows)
+        for item in others:
+            new = items | {item}
+            kept = self.columns_kept({item}, rows) and all(self.row_kept(new, row) for row in rows)
+            if kept and rest[sorted(rows), item].any() and self.no_worse((new, rows), (items, rows)):
+                items, rows = new, self.with_rows(rest, new, rows)
+        return items, rows
+
+    def mine(self, most, n_orders, random):
+        while most is None or len(self.found) < most:
+            rest = (self.X == 1) & ~product(self.X, self.found)
+            scores = self.scores(rest)
+            if not scores.any():
+                break
+            tried = []
+            for turn in range(n_orders):
+                keys = scores if turn == 0 else scores * random.random(len(scores))
+                order = sorted(range(len(scores)), key=lambda item: -keys[item])
+                tried.append(self.extended(rest, *self.core(rest, order)))
+            costs = [self.total(*pattern) for pattern in tried]
+            best = next(i for i, each in enumerate(costs) if each <= min(costs) + 1e-9)
+            if costs[best] >= self.total() - 1e-9:
+                break
+            self.found.append(tried[best])
+        atoms = np.zeros((len(self.found), self.X.shape[1]), np.uint8)
+        codes = np.zeros((len(self.X), len(self.found)), np.uint8)
+        for k, (items, rows) in enumerate(self.found):
+            atoms[k, sorted(items)] = 1
+            codes[sorted(rows), k] = 1
+        return atoms, codes
+
+
+def wrong_share(model, X):
+    return ((model.codes_ @ model.components_ > 0) != X).mean()
+
+
+# --- what it does
+
+
+@settings(max_examples=40, deadline=None)
+@given(SMALL, st.sampled_from((("mdl", 1.0), ("patterns", 1.0), ("patterns", 0.25))), TOLERANCES, SEEDS)
+def test_it_goes_the_way_of_the_oracle(X, cost, tolerances, seed):
+    order, n_orders = ORDERS[seed % 3], 1 + seed % 2
+    oracle = Oracle(X, *cost, tolerances, order)
+    atoms, codes = oracle.mine(3, n_orders, np.random.default_rng(seed))
+    model = PandaPlus(
+        3,
+        cost=cost[0],
+        pattern_weight=cost[1],
+        row_tolerance=tolerances[0],
+        column_tolerance=tolerances[1],
+        order=order,
+        n_orders=n_orders,
+        random_state=seed,
+    ).fit(X)
+    np.testing.assert_array_equal(model.components_, atoms)
+    np.testing.assert_array_equal(model.codes_, codes)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("cost", ["mdl", "patterns"])
+def test_it_goes_the_way_of_the_oracle_on_planted_patterns(order, cost):
+    X = planted(66, 65, 3, algebra="or", atom_density=0.3, code_density=0.4, noise=0.05, random_state=1).X
+    oracle = Oracle(X, cost, 1.0, (0.4, 0.4), order)
+    atoms, codes = oracle.mine(2, 2, np.random.default_rng(5))
+    model = PandaPlus(2, cost=cost, order=order, n_orders=2, random_state=5).fit(X)
+    np.testing.assert_array_equal(model.components_, atoms)
+    np.testing.assert_array_equal(model.codes_, codes)
+
+
+@pytest.mark.parametrize("cost", ["mdl", "patterns"])
+def test_every_pattern_lowers_the_cost(cost):
+    X = random_bits(0, 60, 40, 0.3) | planted(60, 40, 3, algebra="or", random_state=0).X
+    model = PandaPlus(cost=cost, n_orders=3, random_state=0).fit(X)
+    patterns = [
+        (set(np.flatnonzero(items)), set(np.flatnonzero(rows)))
+        for items, rows in zip(model.components_, model.codes_.T, strict=True)
+    ]
+    costs = [cost_of(X, patterns[:count], cost, 1.0) for count in range(len(patterns) + 1)]
+    assert len(patterns) >= 1
+    assert (np.diff(costs) < 0).all()
+
+
+@pytest.mark.parametrize(("in_row", "in_column"), [(0.0, 0.0), (0.2, 0.3), (0.5, 0.1)])
+@pytest.mark.parametrize("cost", ["mdl", "patterns"])
+def test_no_pattern_is_noisier_than_the_tolerances(in_row, in_column, cost):
+    X = planted(150, 64, 4, algebra="or", noise=0.1, random_state=3).X
+    model = PandaPlus(8, cost=cost, row_tolerance=in_row, column_tolerance=in_column, random_state=0).fit(X)
+    assert model.n_components_ >= 4
+    for items, rows in zip(model.components_ == 1, model.codes_.T == 1, strict=True):
+        lacks = X[np.ix_(rows, items)] == 0
+        assert lacks.mean(axis=1).max() <= in_row + 1e-12
+        assert lacks.mean(axis=0).max() <= in_column + 1e-12
+
+
+def test_with_mdl_it_finds_how_many_patterns_were_planted():
+    for seed in range(3):
+        truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=seed)
+        model = PandaPlus(random_state=seed).fit(truth.X)
+        assert model.n_components_ == 5
+        assert wrong_share(model, truth.X) <= (truth.clean != truth.X).mean() + 0.001
+
+
+def test_a_pattern_with_a_higher_weight_must_be_larger():
+    X = planted(200, 60, 6, algebra="or", noise=0.05, random_state=2).X
+    counts = [PandaPlus(cost="patterns", pattern_weight=w, random_state=0).fit(X).n_components_ for w in (0.5, 1, 3)]
+    assert counts[0] > counts[1] > counts[2] > 0
+
+
+def test_on_the_digits_it_has_an_eighth_of_the_cells_wrong_with_16_patterns():
+    """The public figure for PaNDa, with 17 patterns, is .151."""
+    X, _ = digits()
+    assert wrong_share(PandaPlus(16, random_state=0).fit(X), X) < 0.125
+
+
+def test_more_orders_find_a_pattern_of_no_higher_cost():
+    X, _ = digits()
+    costs = []
+    for n_orders in (1, 5, 20):
+        model = PandaPlus(1, n_orders=n_orders, random_state=0).fit(X)
+        pattern = set(np.flatnonzero(model.components_[0])), set(np.flatnonzero(model.codes_[:, 0]))
+        costs.append(cost_of(X, [pattern], "mdl", 1.0))
+    assert costs[0] >= costs[1] >= costs[2]
+
+
+def test_the_same_seed_gives_the_same_bits():
+    X = planted(120, 70, 4, algebra="or", noise=0.1, random_state=0).X
+    first, second = (PandaPlus(6, random_state=7).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(first.components_, second.components_)
+    np.testing.assert_array_equal(first.codes_, second.codes_)
+
+
+# --- tables that hold little, and parameters that make no sense
+
+
+@pytest.mark.parametrize("cost", ["mdl", "patterns"])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 70), (70, 1), (65, 65)])
+def test_without_ones_there_is_no_pattern(shape, cost):
+    model = PandaPlus(3, cost=cost, random_state=0).fit(np.zeros(shape, np.uint8))
+    assert model.components_.shape == (0, shape[1])
+    assert model.codes_.shape == (shape[0], 0)
+
+
+def test_all_ones_are_one_pattern_where_patterns_are_counted_and_none_where_bits_are():
+    """A string of ones alone takes next to no bits as it is."""
+    X = np.ones((65, 66), np.uint8)
+    model = PandaPlus(cost="patterns", random_state=0).fit(X)
+    assert model.components_.tolist() == [[1] * 66]
+    assert model.codes_.tolist() == [[1]] * 65
+    assert cost_of(X, [], "mdl", 1.0) < cost_of(X, [(set(range(66)), set(range(65)))], "mdl", 1.0)
+    assert PandaPlus(random_state=0).fit(X).n_components_ == 0
+
+
+def test_one_row_and_one_column_are_taken():
+    row = np.array([[1, 0, 1, 1, 0]], np.uint8)
+    for X in (row, row.T):
+        model = PandaPlus(cost="patterns", pattern_weight=0.1, random_state=0).fit(X)
+        assert wrong_share(model, X) == 0
+
+
+def test_duplicate_rows_share_their_patterns():
+    X = np.repeat(random_bits(0, 4, 30, 0.4), 12, axis=0)
+    codes = PandaPlus(random_state=0).fit(X).codes_
+    assert codes.any()
+    np.testing.assert_array_equal(codes, np.repeat(codes[::12], 12, axis=0))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"cost": "bits"}, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
+        ({"order": "size"}, "order='size' is not available"),
+        ({"pattern_weight": -1}, "pattern_weight must be a number that is not negative, not -1"),
+        ({"pattern_weight": "1"}, "pattern_weight must be a number"),
+        ({"row_tolerance": 1.5}, "row_tolerance must lie between 0 and 1, not 1.5"),
+        ({"column_tolerance": None}, "column_tolerance must lie between 0 and 1"),
+        ({"n_orders": 0}, "n_orders must be at least 1, not 0"),
+        ({"n_components": 0}, "n_components must be at least 1"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        PandaPlus(**wrong).fit([[1, 0], [0, 1]])

@@ -1,0 +1,310 @@
+"""The command line: what it says and writes, with which exit code, and what it refuses in one line."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+
+pytest.importorskip("typer")
+
+from bitatoms.__main__ import main
+from bitatoms.cli.console import in_options
+from support.commands import runner
+
+ROWS, COLUMNS = 300, 30
+
+
+@pytest.fixture(scope="module")
+def table():
+    data = ba.datasets.planted(ROWS, COLUMNS, 4, algebra="or", noise=0.01, random_state=1)
+    rows = [f"customer {i}" for i in range(ROWS)]
+    return ba.Table(ba.BitMatrix.from_dense(data.X), rows, [f"item {j}" for j in range(COLUMNS)])
+
+
+@pytest.fixture(scope="module")
+def folder(table, tmp_path_factory):
+    """A folder with a table, and a model of it."""
+    place = tmp_path_factory.mktemp("cli")
+    ba.write(table, place / "table.csv")
+    model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
+    model.save(place / "model.npz")
+    return place
+
+
+@pytest.fixture
+def bitatoms(capsys, monkeypatch, folder):
+    """Runs a command in the folder; gives the exit code, and what was said."""
+    monkeypatch.chdir(folder)
+    return runner(capsys)
+
+
+def test_fit_needs_no_option_and_ends_with_a_summary_in_words(bitatoms, folder, tmp_path):
+    code, said, _ = bitatoms("fit", "table.csv", "-o", tmp_path / "model.npz")
+    assert code == 0
+    assert "table.csv: 300 rows of 30 columns" in said
+    assert "rows and columns have names" in said
+    assert re.search(r"\d atoms \((OR|XOR)\) describe 300 samples of 30 features in \d+ bits, [\d.]+% fewer", said)
+    assert "of the ones are accounted for" in said
+    assert "The strongest patterns (atoms):" in said
+    assert "item " in said
+    assert f"Next: bitatoms report {tmp_path / 'model.npz'} table.csv" in said
+    again = ba.load(tmp_path / "model.npz")
+    assert again.components_.tolist() == ba.load(folder / "model.npz").components_.tolist()
+
+
+def test_fit_writes_whatever_is_asked_for(bitatoms, table, tmp_path):
+    files = {name: tmp_path / name for name in ("m.npz", "codes.csv", "atoms.tsv", "patterns.json", "report.html")}
+    options = ["-o", files["m.npz"], "--codes", files["codes.csv"], "--atoms-to", files["atoms.tsv"]]
+    options += ["--patterns", files["patterns.json"], "--report", files["report.html"], "--quiet"]
+    assert bitatoms("fit", "table.csv", *options) == (0, "", "")
+    model = ba.load(files["m.npz"])
+    codes, atoms = ba.read(files["codes.csv"]), ba.read(files["atoms.tsv"])
+    np.testing.assert_array_equal(codes.to_dense(), model.transform(table))
+    assert codes.rows == table.rows
+    assert codes.columns[0] == "atom1"
+    np.testing.assert_array_equal(atoms.to_dense(), model.components_)
+    assert atoms.columns == table.columns
+    assert len(json.loads(files["patterns.json"].read_text())) == len(atoms)
+    assert files["report.html"].read_text().startswith("<!doctype html>")
+
+
+def test_json_is_for_machines(bitatoms):
+    code, said, complaints = bitatoms("fit", "table.csv", "--json", "-k", "3", "--algebra", "or", "--seed", "1")
+    found = json.loads(said)
+    assert (code, complaints) == (0, "")
+    assert (found["atoms"], found["algebra"], found["samples"], found["features"]) == (3, "or", ROWS, COLUMNS)
+    assert found["patterns"][0]["atom"] == 1
+    assert json.loads(bitatoms("show", "model.npz", "--json")[1])["bits"] < found["bits_without"]
+
+
+def test_the_same_seed_gives_the_same_file_with_any_number_of_threads(bitatoms, tmp_path):
+    for jobs in ("1", "2"):
+        assert bitatoms("fit", "table.csv", "-o", tmp_path / f"{jobs}.npz", "--jobs", jobs)[0] == 0
+    assert (tmp_path / "1.npz").read_bytes() == (tmp_path / "2.npz").read_bytes()
+
+
+def test_transform_and_reconstruct_go_there_and_back(bitatoms, folder, table, tmp_path):
+    model = ba.load(folder / "model.npz")
+    code, said, _ = bitatoms("transform", "model.npz", "table.csv", "-o", tmp_path / "codes.npz")
+    assert code == 0
+    assert f"which of {model.n_components_} atoms each of 300 rows uses" in said
+    codes = ba.read(tmp_path / "codes.npz")
+    np.testing.assert_array_equal(codes.to_dense(), model.transform(table))
+    for given in (["table.csv"], ["--codes", tmp_path / "codes.npz"]):
+        assert bitatoms("reconstruct", "model.npz", *given, "-o", tmp_path / "again.csv")[0] == 0
+        again = ba.read(tmp_path / "again.csv")
+        np.testing.assert_array_equal(again.to_dense(), model.inverse_transform(codes.bits))
+        assert (again.rows, again.columns) == (table.rows, table.columns)
+
+
+def test_a_picture_is_cut_learned_and_put_together_again(bitatoms, tmp_path):
+    stripes = np.tile(np.repeat([[0, 1]], 4, axis=1), (50, 5)).astype(np.uint8)[:, :38]
+    ba.write(stripes, tmp_path / "picture.pbm")
+    model, clean = tmp_path / "model.npz", tmp_path / "clean.pbm"
+    blocks = ["--blocks", "8x8"]
+    assert bitatoms("fit", tmp_path / "picture.pbm", *blocks, "-o", model, "-k", "4")[0] == 0
+    assert bitatoms("reconstruct", model, tmp_path / "picture.pbm", *blocks, "-o", clean)[0] == 0
+    np.testing.assert_array_equal(ba.read(clean).to_dense(), stripes)
+
+
+def test_show_lists_the_atoms_and_writes_them(bitatoms, tmp_path):
+    code, said, _ = bitatoms("show", "model.npz", "--top", "2", "--patterns", tmp_path / "patterns.md")
+    assert code == 0
+    assert "more (--top" in said
+    lines = (tmp_path / "patterns.md").read_text().splitlines()
+    assert lines[0] == "| atom | features | size | rows | share | bits_saved |"
+    assert lines[2].startswith("| 1 | item ")
+
+
+def test_convert_keeps_bits_and_names(bitatoms, table, tmp_path):
+    code, said, _ = bitatoms("convert", "table.csv", tmp_path / "table.npz")
+    assert code == 0
+    assert "table.npz: 300 rows of 30 columns" in said
+    assert ba.read(tmp_path / "table.npz") == table
+
+
+def test_the_report_is_written(bitatoms, tmp_path):
+    code, said, _ = bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "r.html", "--row", "customer 7")
+    assert code == 0
+    assert "open it in a browser" in said
+    assert "customer 7" in (tmp_path / "r.html").read_text()
+
+
+def test_standard_input_and_output(table, folder):
+    """In a process of its own, for they are bytes."""
+    command = [sys.executable, "-m", "bitatoms"]
+    csv = (folder / "table.csv").read_bytes()
+    done = subprocess.run([*command, "convert", "-", "-", "--to", "npz"], input=csv, capture_output=True, check=True)
+    (folder / "piped.npz").write_bytes(done.stdout)
+    assert ba.read(folder / "piped.npz") == table
+    bad = subprocess.run([*command, "convert", "-", "-"], input=b"a,b\n1,2\n", capture_output=True)
+    assert (bad.returncode, bad.stdout) == (2, b"")
+    assert (
+        b"standard input: line 2, column 'b': 2 is neither 0 nor 1; if these are counts, pass --binarize 0"
+        in bad.stderr
+    )
+
+
+NUMBERS = ["numbers.csv", "--binarize", "0"]
+REFUSED = {
+    "no such file": (["fit", "none.csv"], "none.csv: there is no such file"),
+    "no format": (["fit", "table.xyz"], "the ending tells no format; pass --format, one of csv"),
+    "not binary": (
+        ["fit", "numbers.csv"],
+        "line 2, column 'b': 7 is neither 0 nor 1; if these are counts, pass --binarize 0 to take",
+    ),
+    "missing": (
+        ["fit", "missing.csv"],
+        "1 value is missing, at line 3, column 'b'; fill it in, or pass --missing zero",
+    ),
+    "no rows": (["fit", "header.csv"], "the table has no rows"),
+    "data as model": (["show", "table.csv"], "table.csv: not a model"),
+    "model as data": (["fit", "model.npz"], "model"),
+    "wrong columns": (
+        ["transform", "model.npz", *NUMBERS],
+        "numbers.csv: the table has 2 columns",
+    ),
+    "a model from a stream": (["show", "-"], "standard input: a model cannot come through it; name the file"),
+    "no folder": (["fit", "table.csv", "-o", "nowhere/model.npz"], "nowhere/model.npz: there is no folder 'nowhere'"),
+    "patterns as text": (
+        ["fit", "table.csv", "--patterns", "p.txt"],
+        "p.txt: patterns are written as .csv, .json",
+    ),
+    "codes as picture": (["fit", "table.csv", "--codes", "codes.xls"], "codes.xls: the ending tells no format"),
+    "a negative number": (["fit", "table.csv", "-k", "-3"], "--atoms must be at least 0, not -3"),
+    "less than no atoms": (["fit", "table.csv", "--max-atoms", "-1"], "--max-atoms must be"),
+    "unknown option": (["fit", "table.csv", "--fast"], "--fast"),
+    "unknown format": (["fit", "table.csv", "--format", "excel"], "excel"),
+    "no size": (["fit", "table.csv", "--tile", "big"], "'big' is no size; write height x width"),
+    "a tile that does not fit": (["fit", "table.csv", "--tile", "4x4"], "a picture of 4 x 4 has 16 pixels"),
+    "words for a number": (["fit", "table.csv", "-k", "many"], "--atoms is 'many'; give a number, or mdl"),
+    "neither data nor codes": (["reconstruct", "model.npz"], "give a table, or --codes"),
+    "codes of another model": (
+        ["reconstruct", "model.npz", "--codes", *NUMBERS],
+        "codes of 2 columns",
+    ),
+    "a row that is not there": (["report", "model.npz", "table.csv", "--row", "nobody"], "nobody"),
+    "a store from a stream": (["convert", "-", "x.csv", "--format", "zarr"], "name the file"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_wrong_is_said_in_a_line_with_exit_code_2_and_nothing_is_written(bitatoms, folder, case):
+    (folder / "numbers.csv").write_text("a,b\n1,7\n3,0\n")
+    (folder / "missing.csv").write_text("a,b\n1,0\n0,NA\n")
+    (folder / "header.csv").write_text("a,b\n")
+    before = sorted(file.name for file in folder.iterdir())
+    arguments, part = REFUSED[case]
+    code, said, complaint = bitatoms(*arguments)
+    assert code == 2
+    assert part in " ".join(complaint.replace("│", " ").split())
+    assert "Traceback" not in complaint + said
+    assert sorted(file.name for file in folder.iterdir()) == before
+
+
+def test_remedies_are_spelled_as_options():
+    for python, options in (
+        ('pass missing="zero", binarize=0.5 or blocks=(16, 8)', "pass --missing zero, --binarize 0.5 or --blocks 16x8"),
+        ("pass format='npz'; n_components=-1; max_components=3", "pass --format npz; --atoms -1; --max-atoms 3"),
+        ("pass format=, one of csv", "pass --format, one of csv"),
+        ("max_time must be above 0", "--max-time must be above 0"),
+    ):
+        assert in_options(python) == options
+
+
+def test_help_has_examples(bitatoms):
+    for command in ("fit", "transform", "reconstruct", "show", "report", "convert", "demo"):
+        code, said, _ = bitatoms(command, "--help")
+        assert code == 0
+        assert f"bitatoms {command} " in said
+    assert bitatoms("--version") == (0, f"bitatoms {ba.__version__}\n", "")
+
+
+@pytest.mark.parametrize("which", ["baskets", "genotypes", "digits", "halftone"])
+def test_the_demo_runs_the_commands_it_shows(bitatoms, tmp_path, which):
+    code, said, _ = bitatoms("demo", which, "--folder", tmp_path / "new")
+    assert code == 0
+    assert "$ bitatoms fit " in said
+    assert "$ bitatoms report " in said
+    assert len(list((tmp_path / "new").iterdir())) == 3
+
+
+def test_without_its_extra_the_command_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("bitatoms.__main__.find_spec", lambda name: None if name == "rich" else find_spec(name))
+    with pytest.raises(SystemExit, match=r'needs rich; get it with pip install "bitatoms\[cli\]"'):
+        main()
+
+
+def test_ctrl_c_before_anything_was_found_says_so(bitatoms, folder, monkeypatch):
+    def stopped(*arguments, **options):
+        raise ba.Interrupted(None)
+
+    monkeypatch.setattr("bitatoms.cli.commands.factorize", stopped)
+    before = sorted(file.name for file in folder.iterdir())
+    code, _, complaint = bitatoms("fit", "table.csv", "-o", "other.npz")
+    assert (code, complaint) == (130, "bitatoms: interrupted; nothing was written\n")
+    assert sorted(file.name for file in folder.iterdir()) == before
+
+
+def test_options_that_say_what_cells_mean_are_remembered(bitatoms, folder, tmp_path):
+    (folder / "counts.csv").write_text("a,b,c\n" + "5,0,3\n0,2,0\n" * 40)
+    model = tmp_path / "model.npz"
+    code, said, _ = bitatoms("fit", "counts.csv", "--binarize", "2", "-k", "1", "-o", model, "--header")
+    assert code == 0
+    assert f"Next: bitatoms report {model} counts.csv -o report.html --header\n" in said
+    code, said, complaint = bitatoms("transform", model, "counts.csv")
+    assert (code, complaint) == (0, "Note: counts.csv is read as the data of the model were: --binarize 2.0\n")
+    assert said == "atom1\n" + "1\n0\n" * 40
+    assert bitatoms("transform", model, "counts.csv", "--binarize", "1")[2] == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_is_read_like_the_standard_input(table, folder, bitatoms, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    thread = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((folder / "table.csv").read_bytes()))
+    thread.start()
+    assert bitatoms("convert", tmp_path / "pipe", tmp_path / "table.npz", "--format", "csv")[0] == 0
+    thread.join()
+    assert ba.read(tmp_path / "table.npz") == table
+
+
+def test_columns_in_another_order_are_put_into_the_models(bitatoms, folder, table, tmp_path):
+    ba.write(ba.Table(table.bits.T[::-1].T, table.rows, table.columns[::-1]), tmp_path / "turned.csv")
+    code, said, complaint = bitatoms("transform", "model.npz", tmp_path / "turned.csv")
+    assert (code, said) == (0, bitatoms("transform", "model.npz", "table.csv")[1])
+    assert "are in another order than those of the model" in complaint
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_ctrl_c_in_a_long_fit_keeps_the_best_model_and_says_so(tmp_path):
+    X = ba.datasets.planted(20000, 400, 40, noise=0.1, random_state=0).X
+    ba.write(X, tmp_path / "large.npz")
+    command = [sys.executable, "-m", "bitatoms", "fit", "large.npz", "-o", "model.npz", "--search", "thorough"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.readline()  # what was read: the search begins
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    said, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in complaint
+    assert sorted(file.name for file in tmp_path.iterdir()) in (["large.npz", "model.npz"], ["large.npz"])
+    if Path(tmp_path / "model.npz").exists():
+        assert "interrupted; the best model so far is in model.npz" in complaint
+        assert "describe 20000 samples" in said
+        assert ba.load(tmp_path / "model.npz").n_components_ > 0
+    else:
+        assert "interrupted; nothing was written" in complaint

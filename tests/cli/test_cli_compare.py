@@ -1,0 +1,233 @@
+"""The command that compares: what it says and writes, and what it refuses in one line before any work."""
+
+import csv
+import json
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+
+import bitatoms as ba
+from bitatoms.search import fixed_rank, nmf_start
+
+pytest.importorskip("typer")
+pytest.importorskip("matplotlib")
+
+import bitatoms.compare as comparing
+from support.commands import runner
+
+FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trials():
+    """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fixed_rank, "_TRIALS", 4)
+        patch.setattr(nmf_start, "_STARTS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table."""
+    place = tmp_path_factory.mktemp("compare")
+    data = ba.datasets.planted(90, 20, 2, algebra="or", noise=0.05, random_state=1)
+    columns = [f"item {number}" for number in range(20)]
+    ba.write(ba.Table(ba.BitMatrix.from_dense(data.X), columns=columns), place / "table.csv")
+    (place / "digits").write_text("no table at all")
+    return place
+
+
+@pytest.fixture
+def bitatoms(capsys, monkeypatch, folder):
+    """Runs a command in the folder; gives the exit code, and what was said."""
+    monkeypatch.chdir(folder)
+    return runner(capsys)
+
+
+def test_a_file_is_compared_on_and_all_is_written(bitatoms, tmp_path):
+    code, said, told = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path / "out", "--seed", 5)
+    assert (code, told) == (0, "")
+    assert "table.csv: 90 rows of 20 columns" in said
+    assert "Wrong cells, in per cent" in said
+    assert "With 2 atoms, bitatoms gets " in said
+    assert "The shortest description is by " in said
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "compare.md",
+        "compare.csv",
+        "index.html",
+        "figures",
+    }
+    with (tmp_path / "out" / "compare.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    asked = [(row["contender"], row["atoms asked"], row["seed"]) for row in rows]
+    assert asked == [(key, rank, "" if key == "grecond" else "5") for key in FEW[1].split(",") for rank in "12"]
+    again = f"bitatoms compare table.csv --atoms 1,2 --only {FEW[1]} --seed 5 -o {tmp_path / 'out'}"
+    assert again in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+
+
+def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path):
+    from bitatoms.cli import compare as command
+
+    wanted = ("--only", "mob,k-prox", "-k", "1,2,3,4,5,6", "--seeds", 3, "-o", tmp_path)
+    monkeypatch.setattr(command.out, "width", 60)
+    _, said, _ = bitatoms("compare", "table.csv", *wanted)
+    assert "…" not in said
+    lines = said.splitlines()
+    tables = [line for line in lines if line.startswith(("contender", "MOB ", "K-PROX ", "     "))]
+    assert max(map(len, tables)) <= 60
+    cells = re.findall(r"^\| (.*) \|$", (tmp_path / "compare.md").read_text(encoding="utf-8"), re.MULTILINE)
+    figures = {word for row in cells for word in re.findall(r"\(?\d[\d.,–]*\)?", row)}
+    assert any(figure.startswith("(") for figure in figures)
+    assert {figure for figure in figures if figure not in said} == set()
+
+
+def test_figures_of_an_earlier_comparison_are_left_and_that_is_said(bitatoms, tmp_path):
+    older = tmp_path / "figures" / "other-csv-or-bits-by-atoms.png"
+    older.parent.mkdir()
+    older.write_bytes(b"older")
+    _, said, _ = bitatoms("compare", "table.csv", "--only", "grecond", "-k", "1", "-o", tmp_path)
+    assert f"Left in {older.parent}: 1 file of figures of an earlier comparison" in said
+    assert older.read_bytes() == b"older"
+
+
+def test_help_tells_who_is_run_from_what_is_said(bitatoms, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    _, said, _ = bitatoms("compare", "--help")
+    running = said[said.index("Who is run, and how") : said.index("What to say")]
+    assert "--list" in running
+    assert "--jobs" in running
+    assert "--quiet" not in running
+
+
+def test_json_is_for_machines(bitatoms, tmp_path):
+    wanted = ("--only", "bitatoms-or,grecond", "-k", "1,2")
+    code, said, told = bitatoms("compare", "table.csv", *wanted, "--json", "-o", tmp_path)
+    assert (code, told) == (0, "")
+    found = json.loads(said)
+    assert found["data"][0] | {"bits_without": 0} == {"name": "table.csv", "rows": 90, "columns": 20, "bits_without": 0}
+    assert [run["contender"] for run in found["runs"][::2]] == ["bitatoms-or", "grecond"]
+    assert found["runs"][0]["wrong_cells"] > 0
+    assert not found["interrupted"]
+    assert found["not_reached"] == found["older_figures"] == []
+    assert str(tmp_path / "index.html") in found["written"]
+
+
+def test_bundled_data_have_names_and_a_file_of_that_name_comes_first(bitatoms, tmp_path):
+    wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path, "--quiet")
+    assert bitatoms("compare", "planted-or", *wanted) == (0, "", "")
+    code, _, told = bitatoms("compare", "digits", *wanted)  # the folder has a file of that name
+    assert code == 2
+    assert "digits" in told
+
+
+def test_two_tables_of_the_same_name_are_told_apart(bitatoms, folder, tmp_path):
+    (tmp_path / "table.csv").write_bytes((folder / "table.csv").read_bytes())
+    wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path / "out", "--json")
+    _, said, _ = bitatoms("compare", "table.csv", tmp_path / "table.csv", *wanted)
+    assert [table["name"] for table in json.loads(said)["data"]] == ["table.csv", str(tmp_path / "table.csv")]
+
+
+def test_the_list_names_contenders_and_data(bitatoms):
+    code, said, _ = bitatoms("compare", "--list")
+    assert code == 0
+    for name in ("bitatoms-xor-mdl", "k-prox", "message-passing", "asso", "planted-dense"):
+        assert name in said
+    _, said, _ = bitatoms("compare", "--list", "--json")
+    found = json.loads(said)
+    assert "grecond" in [each["key"] for each in found["contenders"]]
+    assert "halftone" in found["data"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "there is nothing to compare on; name a file, or some of digits, halftone"),
+        (("planted",), "planted: there is no such file, and no data of that name; there are digits"),
+        (("nowhere.csv",), "nowhere.csv"),
+        (("table.csv", "table.csv"), "table.csv: this is named twice"),
+        (("table.csv", "-k", "2,x"), "--atoms is '2,x'; give numbers from 1 on with commas between them"),
+        (("table.csv", "-k", "0,2"), "--atoms is '0,2'; give numbers from 1 on"),
+        (("table.csv", "-k", ","), "--atoms is ','; give numbers"),
+        (("table.csv", "--only", "aso"), "there is no contender 'aso'; there are bitatoms-or"),
+        (("table.csv", "--leave-out", "aso"), "there is no contender 'aso'"),
+        (("table.csv", "--max-time", "0"), "--max-time is 0.0; give seconds, more than 0"),
+        (("table.csv", "--only", "mob", "--jobs", "0"), "--jobs must not be 0"),
+        (("table.csv", "-o", "table.csv"), "table.csv is a file, and a comparison is written to a folder"),
+        (("table.csv", "-o", "table.csv/below"), "table.csv is a file, and a comparison is written to a folder"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line_and_nothing_is_written(bitatoms, folder, arguments, message):
+    before = sorted(folder.rglob("*"))
+    code, said, told = bitatoms("compare", *arguments)
+    assert (code, said) == (2, "")
+    assert message in told
+    assert told.count("\n") == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(bitatoms, monkeypatch, tmp_path):
+    def refuse(*given, **more):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("bitatoms.cli.files.tempfile.TemporaryDirectory", refuse)
+    monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
+    code, _, told = bitatoms("compare", "table.csv", "-o", tmp_path)
+    assert code == 2
+    assert told == f"bitatoms: {tmp_path}: cannot be written: Permission denied; nothing was changed\n"
+
+
+def test_without_matplotlib_it_says_so_before_any_work(bitatoms, monkeypatch, tmp_path):
+    monkeypatch.setattr("bitatoms.report.html.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
+    code, _, told = bitatoms("compare", "table.csv", "-o", tmp_path)
+    assert code == 2
+    assert 'get it with pip install "bitatoms[plot]"' in told
+
+
+def with_contender(monkeypatch, key, run):
+    """Let a contender do something else."""
+    everyone = [replace(each, run=run) if each.key == key else each for each in comparing.contenders()]
+    monkeypatch.setattr(sys.modules["bitatoms.compare.methods"], "contenders", lambda: everyone)
+
+
+def test_a_method_that_fails_does_not_end_the_others(bitatoms, monkeypatch, tmp_path):
+    def fail(task):
+        raise RuntimeError("out of luck")
+
+    with_contender(monkeypatch, "mob", fail)
+    code, said, _ = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path)
+    assert code == 0
+    assert "MOB (XOR), 1 atom: failed: out of luck." in said
+    assert "GreConD" in said
+
+
+@pytest.mark.parametrize(("key", "n_runs"), [("bitatoms-or", 0), ("grecond", 4)])
+def test_ctrl_c_keeps_what_is_done_and_says_so(bitatoms, monkeypatch, tmp_path, key, n_runs):
+    def stop(task):
+        raise KeyboardInterrupt
+
+    with_contender(monkeypatch, key, stop)
+    code, _, told = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path / "out")
+    assert code == 130
+    if n_runs:
+        assert told == f"bitatoms: interrupted; the {n_runs} runs that were done are in {tmp_path / 'out'}\n"
+        with (tmp_path / "out" / "compare.csv").open(encoding="utf-8") as file:
+            assert len(list(csv.reader(file))) == 1 + n_runs
+    else:
+        assert told == "bitatoms: interrupted; nothing was written\n"
+        assert not (tmp_path / "out").exists()
+
+
+def test_ctrl_c_names_tables_that_were_not_reached(bitatoms, folder, monkeypatch, tmp_path):
+    def stop(task):
+        raise KeyboardInterrupt
+
+    (tmp_path / "other.csv").write_bytes((folder / "table.csv").read_bytes())
+    with_contender(monkeypatch, "mob", stop)
+    code, said, told = bitatoms("compare", "table.csv", tmp_path / "other.csv", *FEW, "-o", tmp_path / "out")
+    assert code == 130
+    assert told.endswith("; not reached: other.csv\n")
+    assert "other.csv" not in said

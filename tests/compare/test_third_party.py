@@ -1,0 +1,246 @@
+"""Programs of others: found without importing them, run in silence, and what fails in them told in one line."""
+
+import importlib
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from bitatoms.baselines.baseline import Factors
+from bitatoms.compare.third_party import ThirdPartyError, installed, versions
+from bitatoms.datasets import planted
+
+PYBMF = '''
+import sys, warnings
+import numpy as np
+from scipy.sparse import csr_matrix, issparse, lil_matrix
+
+class Model:
+    """The call shape of PyBMF's models: parameters, a fit that talks, and factors U and V."""
+
+    def __init__(self, k, **parameters):
+        print("[I] k:", k)
+        self.k, self.parameters, self.extra = k, parameters, 0
+
+    def fit(self, X_train, X_val=None, X_test=None, task=None, show_logs=True, save_model=True, show_result=True):
+        assert issparse(X_train) and task == "reconstruction"
+        assert not (show_logs or save_model or show_result)
+        warnings.warn("talks")
+        print("progress", file=sys.stderr)
+        self.show_matrix([("X", X_train)], title="basis")
+        rows = np.asarray(X_train.todense())
+        patterns, self.count = np.unique(rows[rows.any(axis=1)], axis=0), None
+        k = min(len(patterns), self.k + self.extra)
+        self.V = lil_matrix(patterns[:k].T)
+        self.U = lil_matrix((rows[:, None] == patterns[None, :k]).all(axis=2).astype(float))
+
+    def show_matrix(self, *args, **kwargs):
+        raise RuntimeError("opened a window")
+
+class Asso(Model):
+    def __init__(self, tau, k=None, w_fp=0.5, w_fn=None):
+        super().__init__(k)
+        self.tau = tau
+
+    def fit(self, *args, **kwargs):
+        super().fit(*args, **kwargs)
+        if self.tau != 0.7:
+            self.U = self.U * 0
+
+class GreConD(Model):
+    pass
+
+class Panda(Model):
+    def fit(self, *args, **kwargs):
+        self.extra = 1
+        super().fit(*args, **kwargs)
+
+class MEBF(Model):
+    def fit(self, *args, **kwargs):
+        raise IndexError("row index (7)\\n out of   range")
+
+class BinaryMFThreshold(Model):
+    def fit(self, X_train, **kwargs):
+        assert self.parameters["U"].shape == (X_train.shape[0], self.k)
+        assert self.parameters["V"].shape == (X_train.shape[1], self.k)
+        super().fit(X_train, **kwargs)
+        self.U, self.V, self.u, self.v = self.U * 0.3, self.V * 0.2, 0.25, 0.15
+
+class BinaryMFPenalty(Model):
+    def fit(self, X_train, **kwargs):
+        self.parameters["U"][0, 0] = 1.0
+        super().fit(X_train, **kwargs)
+        self.U, self.V = self.U * 0.9 + csr_matrix(self.U.shape), self.V.todense()
+'''
+NIMFA = """
+import numpy as np
+
+class Bmf:
+    def __init__(self, V, seed, rank, max_iter, W, H):
+        self.W, self.H = np.mat(W), np.mat(H)
+        assert self.W.shape == (len(V), rank)
+        self.V, self.rank = V, rank
+
+    def __call__(self):
+        patterns = np.unique(self.V[self.V.any(axis=1)], axis=0)
+        k = min(len(patterns), self.rank)
+        self.found = (self.V[:, None] == patterns[None, :k]).all(axis=2) * 0.35, patterns[:k] * 0.45
+        return self
+
+    def basis(self):
+        return np.mat(self.found[0])
+
+    def coef(self):
+        return np.mat(self.found[1])
+"""
+
+
+@pytest.fixture
+def strangers(tmp_path, monkeypatch):
+    """A PyBMF and a nimfa that have the call shape of the real ones and nothing else; by the name of the program."""
+    (tmp_path / "PyBMF").mkdir()
+    (tmp_path / "PyBMF" / "__init__.py").write_text("print('loud')\n")
+    (tmp_path / "PyBMF" / "models.py").write_text(PYBMF)
+    (tmp_path / "nimfa.py").write_text(NIMFA)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    for name in imported():
+        monkeypatch.delitem(sys.modules, name)  # the real ones come back
+    importlib.invalidate_caches()
+    yield {program.name: program for program in installed()}
+    for name in imported():
+        del sys.modules[name]
+
+
+def imported():
+    return [name for name in sys.modules if name.partition(".")[0] in ("PyBMF", "nimfa")]
+
+
+def grouped(n_patterns=3):
+    """Rows of a few patterns, so that one pattern a row explains all."""
+    return np.repeat(np.eye(n_patterns, 9, dtype=np.uint8) | np.eye(n_patterns, 9, 4, dtype=np.uint8), 5, axis=0)
+
+
+def product(factors):
+    return (factors.codes @ factors.atoms > 0).astype(np.uint8)
+
+
+WORKING = (
+    "PyBMF Asso",
+    "PyBMF GreConD",
+    "PyBMF Panda",
+    "PyBMF BinaryMFThreshold",
+    "PyBMF BinaryMFPenalty",
+    "nimfa Bmf",
+)
+
+
+def test_programs_are_found_without_being_imported(strangers):
+    assert set(strangers) == {*WORKING, "PyBMF MEBF"}
+    assert {program.package for program in strangers.values()} == {"PyBMF", "nimfa"}
+    assert {program.algebra for program in strangers.values()} == {"or"}
+    assert "PyBMF" not in sys.modules
+    assert "nimfa" not in sys.modules
+
+
+def test_where_nothing_is_installed_there_is_nothing(monkeypatch):
+    monkeypatch.setattr("bitatoms.compare.third_party.find_spec", lambda name: None)
+    assert installed() == []
+    assert versions() == {}
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_a_program_gives_factors_and_says_nothing(strangers, name, capfd):
+    X = grouped()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        factors = strangers[name].run(X, 3, 0)
+    assert isinstance(factors, Factors)
+    assert (factors.atoms.dtype, factors.codes.dtype) == (np.uint8, np.uint8)
+    assert factors.atoms.shape == (3, 9)
+    np.testing.assert_array_equal(product(factors), X)
+    assert capfd.readouterr() == ("", "")
+    assert shown == []
+
+
+@pytest.mark.parametrize("name", ["PyBMF Panda", "PyBMF GreConD", "nimfa Bmf"])
+def test_no_more_atoms_come_back_than_were_asked_for(strangers, name):
+    factors = strangers[name].run(grouped(4), 2, 0)
+    assert factors.atoms.shape == (2, 9)
+    assert factors.codes.shape == (20, 2)
+
+
+def test_a_name_that_numpy_has_no_longer_is_there_for_nimfa_alone(strangers):
+    before = hasattr(np, "mat")
+    strangers["nimfa Bmf"].run(grouped(), 3, 0)
+    assert hasattr(np, "mat") == before
+
+
+def test_what_fails_inside_is_told_in_one_line(strangers):
+    with pytest.raises(ThirdPartyError) as caught:
+        strangers["PyBMF MEBF"].run(grouped(), 2, 0)
+    assert str(caught.value) == "PyBMF MEBF did not work here: IndexError: row index (7) out of range"
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value.__cause__, IndexError)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ("Model.fit = lambda self, X, **kw: setattr(self, 'U', X) or setattr(self, 'V', X)", "factors of shape"),
+        ("Model.fit = lambda self, X, **kw: setattr(self, 'U', X * 2) or setattr(self, 'V', X.T @ X)", "0 and 1"),
+        ("del GreConD", "AttributeError: module 'PyBMF.models' has no attribute 'GreConD'"),
+        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+    ],
+)
+def test_a_program_that_has_changed_did_not_work(strangers, tmp_path, change, match):
+    with (tmp_path / "PyBMF" / "models.py").open("a") as file:
+        file.write(change)
+    with pytest.raises(ThirdPartyError, match=f"PyBMF GreConD did not work here: .*{match}"):
+        strangers["PyBMF GreConD"].run(grouped(), 3, 0)
+
+
+def test_ctrl_c_is_not_a_failure_of_the_program(strangers, tmp_path):
+    with (tmp_path / "PyBMF" / "models.py").open("a") as file:
+        file.write("def fit(self, *args, **kwargs):\n    raise KeyboardInterrupt\nGreConD.fit = fit\n")
+    with pytest.raises(KeyboardInterrupt):
+        strangers["PyBMF GreConD"].run(grouped(), 3, 0)
+
+
+def test_versions_are_told_or_unknown(strangers, monkeypatch):
+    monkeypatch.setattr("bitatoms.compare.third_party.version", told)
+    assert versions() == {"PyBMF": "1.2", "nimfa": "unknown"}
+
+
+def told(package):
+    if package == "PyBMF":
+        return "1.2"
+    raise importlib.metadata.PackageNotFoundError(package)
+
+
+# --- the real ones, where they are
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "most"),
+    [
+        ("PyBMF", "Asso", 0.04),
+        ("PyBMF", "GreConD", 0.2),
+        ("PyBMF", "Panda", 0.12),
+        ("PyBMF", "MEBF", 0.13),  # whatever its threshold
+        ("PyBMF", "BinaryMFThreshold", 0.06),
+        ("PyBMF", "BinaryMFPenalty", 0.06),
+        ("nimfa", "Bmf", 0.06),
+    ],
+)
+def test_the_real_program_finds_planted_factors(package, name, most, capfd):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    X = planted(80, 40, 3, algebra="or", atom_density=0.3, code_density=0.3, noise=0.03, random_state=0).X
+    program = next(program for program in installed() if program.name == f"{package} {name}")
+    first, second = (program.run(X, 3, 0) for _ in range(2))
+    assert len(first.atoms) <= 3
+    assert (product(first) != X).mean() <= most
+    for found, again in zip(first, second, strict=True):
+        np.testing.assert_array_equal(found, again)
+    assert capfd.readouterr() == ("", "")

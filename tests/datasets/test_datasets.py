@@ -1,0 +1,280 @@
+"""Planted factors, digits, pictures cut in blocks and stitched back, and made-up baskets and genotypes."""
+
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import bitatoms as ba
+from bitatoms import BitMatrix
+from bitatoms.datasets import baskets, cut_blocks, digits, dither, genotypes, halftone, planted, stitch_blocks
+from bitatoms.datasets.haplotypes import POPULATIONS
+from bitatoms.datasets.retail import HABITS
+
+sides = st.integers(0, 40)
+block_sides = st.integers(1, 20)
+
+
+def is_bits(array):
+    return array.dtype == np.uint8 and set(np.unique(array)) <= {0, 1}
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize(("n_samples", "n_features", "n_components"), [(0, 5, 2), (7, 0, 3), (4, 3, 0), (50, 65, 9)])
+def test_clean_is_the_product_of_the_planted_factors(algebra, n_samples, n_features, n_components):
+    data = planted(n_samples, n_features, n_components, algebra=algebra, code_density=0.4, random_state=3)
+    clean = np.zeros((n_samples, n_features), dtype=bool)
+    for row in range(n_samples):
+        for atom in np.flatnonzero(data.codes[row]):
+            bits = data.atoms[atom].astype(bool)
+            clean[row] = clean[row] ^ bits if algebra == "xor" else clean[row] | bits
+    assert np.array_equal(data.clean, clean)
+    assert data.atoms.shape == (n_components, n_features)
+    assert data.codes.shape == (n_samples, n_components)
+    assert all(is_bits(part) for part in (data.X, data.atoms, data.codes, data.clean))
+
+
+def test_planted_densities_and_noise_are_as_asked():
+    data = planted(2000, 300, 40, atom_density=0.3, code_density=0.1, noise=0.02, random_state=0)
+    assert data.atoms.mean() == pytest.approx(0.3, abs=0.02)
+    assert data.codes.mean() == pytest.approx(0.1, abs=0.01)
+    assert (data.X != data.clean).mean() == pytest.approx(0.02, abs=0.002)
+
+
+@pytest.mark.parametrize(("noise", "wrong"), [(0, 0.0), (1, 1.0)])
+def test_noise_of_0_flips_nothing_and_of_1_everything(noise, wrong):
+    data = planted(30, 70, 3, noise=noise, random_state=0)
+    assert (data.X != data.clean).mean() == wrong
+
+
+def test_the_same_seed_gives_the_same_data():
+    first, second = planted(20, 65, 3, random_state=7), planted(20, 65, 3, random_state=np.random.default_rng(7))
+    assert np.array_equal(first.X, second.X)
+    assert not np.array_equal(first.X, planted(20, 65, 3, random_state=8).X)
+    legacy = [planted(20, 65, 3, random_state=np.random.RandomState(7)).X for _ in range(2)]
+    assert np.array_equal(*legacy)
+    assert planted(20, 65, 3).X.shape == (20, 65)
+
+
+def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
+    whole = planted(100, 33, 4, random_state=1)
+    monkeypatch.setattr(
+        "bitatoms.datasets.planted_factors._slabs", lambda rows, width: [slice(i, i + 7) for i in range(0, rows, 7)]
+    )
+    slabs = planted(100, 33, 4, random_state=1)
+    assert np.array_equal(whole.X, slabs.X)
+    assert np.array_equal(whole.clean, slabs.clean)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"algebra": "and"}, ValueError, "algebra='and' is not available; choose from 'xor', 'or'"),
+        ({"n_samples": -1}, ValueError, "n_samples must be at least 0, not -1"),
+        ({"n_features": 2.5}, TypeError, "n_features must be a whole number, not 2.5"),
+        ({"noise": 1.5}, ValueError, "noise must lie between 0 and 1, not 1.5"),
+        ({"atom_density": float("nan")}, ValueError, "atom_density must lie between 0 and 1, not nan"),
+        ({"code_density": -0.1}, ValueError, "code_density must lie between 0 and 1, not -0.1"),
+        ({"random_state": -1}, ValueError, "random_state must be None, a whole number .* not -1"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .* not 'seed'"),
+    ],
+)
+def test_planted_refuses_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        planted(**{"n_samples": 4, "n_features": 5, "n_components": 2, **arguments})
+
+
+def test_digits_are_the_thresholded_ones():
+    X, y = digits()
+    assert X.shape == (1797, 64)
+    assert is_bits(X)
+    assert X.sum() == 37151
+    assert set(y) == set(range(10))
+
+
+def test_dither_blackens_in_proportion_to_the_gray():
+    for black in range(19):
+        tile = dither(np.full((6, 6), 1 - black / 18))
+        assert tile.sum() == 2 * black
+        assert is_bits(tile)
+
+
+def test_dither_takes_bytes_and_floats_alike():
+    gray = np.arange(256, dtype=np.uint8).reshape(8, 32)
+    assert np.array_equal(dither(gray), dither(gray / 255.0))
+    assert not dither(np.full((9, 17), 255)).any()
+    assert dither(np.zeros((9, 17), dtype=np.uint8)).all()
+    assert dither(np.zeros((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("gray", "error", "message"),
+    [
+        (
+            np.zeros((4, 4, 3)),
+            ValueError,
+            r"gray has 3 dimensions; pass a 2-D array \(turn a color picture gray first\)",
+        ),
+        ([[0, 300]], ValueError, r"outside 0 to 255 \(first: 300 at row 0, column 1\)"),
+        ([[0.5], [np.nan]], ValueError, r"outside 0 to 1 \(first: nan at row 1, column 0\)"),
+        ([[0.5, -0.1]], ValueError, r"outside 0 to 1 \(first: -0.1 at row 0, column 1\)"),
+        ([[True, False]], TypeError, "gray holds bool; pass integers"),
+    ],
+)
+def test_dither_refuses_what_is_not_gray(gray, error, message):
+    with pytest.raises(error, match=message):
+        dither(gray)
+
+
+def test_halftone_repeats_its_blocks():
+    picture = halftone()
+    assert picture.shape == (854, 1280)
+    assert is_bits(picture)
+    blocks = cut_blocks(picture)
+    assert blocks.shape == (4320, 256)
+    assert len(np.unique(blocks, axis=0)) < 3500
+    assert np.array_equal(stitch_blocks(blocks, picture.shape), picture)
+    assert halftone(enlarge=1).shape == (427, 640)
+    with pytest.raises(ValueError, match="enlarge must be at least 1, not 0"):
+        halftone(enlarge=0)
+
+
+def test_halftone_without_pillow_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):
+        halftone()
+
+
+@given(st.data(), sides, sides, block_sides, block_sides)
+def test_blocks_stitch_back_to_the_picture(data, height, width, tall, wide):
+    picture = data.draw(arrays(np.uint8, (height, width), elements=st.integers(0, 1)))
+    blocks = cut_blocks(picture, (tall, wide))
+    assert blocks.shape == (-(-height // tall) * -(-width // wide), tall * wide)
+    assert blocks.sum() == picture.sum()
+    assert np.array_equal(stitch_blocks(blocks, picture.shape, (tall, wide)), picture)
+
+
+def test_a_row_is_one_block():
+    picture = np.zeros((6, 10), dtype=bool)
+    picture[2:4, 5:10] = True
+    assert np.array_equal(cut_blocks(picture, (2, 5)).sum(axis=1), [0, 0, 0, 10, 0, 0])
+
+
+def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
+    picture = dither(np.linspace(0, 1, 30 * 50).reshape(30, 50))
+    blocks = cut_blocks(picture)
+    stitched = stitch_blocks(BitMatrix.from_dense(blocks), picture.shape)
+    assert np.array_equal(stitched, picture)
+    stitch_blocks(blocks, picture.shape)[:] = 0
+    assert np.array_equal(cut_blocks(picture), blocks)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cut_blocks(np.zeros(4)), ValueError, "image has 1 dimensions; pass a 2-D array"),
+        (
+            lambda: cut_blocks([[0, 1], [2, 0]]),
+            ValueError,
+            r"image holds .* \(first: 2 at row 1, column 0\); threshold",
+        ),
+        (lambda: cut_blocks([[0, 1]], 4), ValueError, r"block must be a pair \(height, width\), not 4"),
+        (lambda: cut_blocks([[0, 1]], (0, 4)), ValueError, "block height must be at least 1, not 0"),
+        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be a whole number, not 1.5"),
+        (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X holds values other than 0 and 1"),
+        (
+            lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),
+            ValueError,
+            "X is 3 × 4, but a picture of 4 × 4 in blocks of 2 × 2 takes 4 × 4; pass the shape and block",
+        ),
+        (
+            lambda: stitch_blocks(np.zeros((1, 4)), (2, -2), (2, 2)),
+            ValueError,
+            "shape width must be at least 0, not -2",
+        ),
+    ],
+)
+def test_cutting_and_stitching_refuse_bad_arguments(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def bought_together(table, result):
+    """The atoms as sets of things."""
+    return [frozenset(table.names_of(np.flatnonzero(atom))) for atom in result.atoms.to_dense()]
+
+
+@pytest.mark.parametrize("random_state", range(3))
+@pytest.mark.parametrize("algebra", ["or", "auto"])
+def test_the_default_search_finds_the_shopping_habits(random_state, algebra):
+    table = baskets(random_state=random_state)
+    found = bought_together(table, ba.factorize(table, algebra=algebra, random_state=0))
+    assert {frozenset(habit.items) for habit in HABITS.values()} <= set(found)
+    assert len(found) <= len(HABITS) + 3
+
+
+def test_baskets_are_like_real_ones():
+    table = baskets()
+    bought = table.to_dense()
+    assert table.shape == (5000, 67)
+    assert 0.03 < bought.mean() < 0.08
+    assert bought.any(axis=1).all()
+    shares = np.sort(bought.mean(axis=0))
+    assert shares[-1] > 0.15
+    assert 0.015 < shares[0] < 0.03
+    assert table.columns == tuple(sorted(table.columns))
+    assert (table.rows[0], table.rows[-1]) == ("basket 1", "basket 5000")
+
+
+def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
+    table = genotypes(50, 80)
+    once, twice = table.to_dense()[:, ::2], table.to_dense()[:, 1::2]
+    assert (once >= twice).all()
+    assert twice.any()
+    for first, second in zip(table.columns[::2], table.columns[1::2], strict=True):
+        snp, allele = first.split(":")
+        assert second == f"{snp}:{allele}{allele}"
+    assert [name.split(":")[0] for name in table.columns[::2]] == [f"rs{1001 + snp}" for snp in range(80)]
+    homes = [name.split()[0] for name in table.rows]
+    assert [homes.count(home) for home in POPULATIONS] == [17, 17, 16]
+    assert len(set(table.rows)) == 50
+
+
+@pytest.mark.parametrize("algebra", ["or", "auto"])
+def test_the_atoms_of_genotypes_are_runs_of_neighbouring_snps(algebra):
+    table = genotypes()
+    atoms = ba.factorize(table, algebra=algebra, random_state=0).atoms.to_dense()
+    reaches = np.array([np.ptp(np.flatnonzero(atom)) // 2 + 1 for atom in atoms])
+    assert (reaches[:20] <= 35).all()  # of 300: as long as a block can be
+    assert (reaches <= 35).mean() > 0.9
+
+
+def test_haplotypes_are_more_frequent_in_one_population_than_in_another():
+    table = genotypes()
+    carries = table.to_dense()[:, ::2].reshape(3, 200, -1).mean(axis=1)
+    assert 0.15 < np.ptp(carries, axis=0).mean() < 0.4
+
+
+@pytest.mark.parametrize("make", [baskets, genotypes])
+def test_made_up_tables_are_the_same_for_the_same_seed(make):
+    assert make(40, random_state=3) == make(40, random_state=np.random.default_rng(3))
+    assert make(40, random_state=3) != make(40, random_state=4)
+    assert make(0).shape[0] == 0
+    assert make(1).shape[0] == 1
+    with pytest.raises(ValueError, match="n_samples must be at least 0, not -1"):
+        make(-1)
+
+
+def test_the_bits_of_the_default_tables_stay_as_they_are():
+    """What the examples in the documentation show depends on them."""
+    assert zlib.crc32(baskets().bits.to_bytes()) == 0x3238355E
+    assert zlib.crc32(genotypes().bits.to_bytes()) == 0x415A395F
+
+
+@pytest.mark.parametrize("n_snps", [0, 1, 11, 25, 36])
+def test_genotypes_of_few_snps(n_snps):
+    assert genotypes(5, n_snps).shape == (5, 2 * n_snps)

@@ -1,0 +1,647 @@
+"""The estimator keeps scikit-learn's contract, and what it says of samples is what the oracles say."""
+
+import inspect
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array, csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Binarizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import naive
+from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
+from bitatoms.datasets import planted
+from bitatoms.search import fixed_rank, nmf_start
+from support.strategies import SEEDS, matrices, random_bits
+
+ALGEBRAS = ("xor", "or")
+PAPER = {"search": "paper"}
+every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trials():
+    """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fixed_rank, "_TRIALS", 8)
+        patch.setattr(nmf_start, "_STARTS", 2)
+        yield
+
+
+@parametrize_with_checks([BinaryDictionaryLearning(binarize=0.0)])
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        BinaryDictionaryLearning(
+            4, binarize=0.0, search="paper", algebra="or", coder="greedy", update="k-prox", init="bernoulli"
+        ),
+        BinaryDictionaryLearning(
+            2, binarize=0.0, search="paper", algebra="auto", coder="exact", init="spread", n_init=2, n_jobs=2
+        ),
+        BinaryDictionaryLearning(3, binarize=0.0),
+        BinaryDictionaryLearning(3, binarize=0.0, search="thorough", algebra="auto", objective="codelength"),
+    ]
+)
+@pytest.mark.filterwarnings("ignore:init=.* finds only:UserWarning")
+@pytest.mark.filterwarnings("ignore:3 atoms were asked for:UserWarning")
+def test_scikit_learn_checks_pass_for_other_settings(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Rows to fit and rows never seen."""
+    X = planted(300, 65, 5, noise=0.05, atom_density=0.3, random_state=0).X
+    return X[:200], X[200:]
+
+
+@pytest.fixture(scope="module")
+def fitted(tables):
+    return BinaryDictionaryLearning(5, search="paper", coder="greedy", random_state=0).fit(tables[0])
+
+
+@pytest.fixture(scope="module", params=[PAPER, {}, {"search": "thorough"}], ids=["paper", "fast", "thorough"])
+def any_fitted(request, tables):
+    """Five atoms by each search."""
+    return BinaryDictionaryLearning(5, **request.param, random_state=0).fit(tables[0])
+
+
+# --- parameters
+
+
+def test_parameters_and_defaults_are_those_of_the_function():
+    def parameters(function, but):
+        return {
+            name: (parameter.default, parameter.kind)
+            for name, parameter in inspect.signature(function).parameters.items()
+            if name not in but
+        }
+
+    own = ("max_memory", "forget")  # of stores and streams, which the function does not take
+    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X",))
+
+
+def test_nothing_is_done_with_parameters_before_fit():
+    wrong = {"n_components": object(), "algebra": 3, "init": "svd", "n_jobs": "all", "random_state": -5}
+    estimator = BinaryDictionaryLearning(**wrong)
+    assert {name: value for name, value in estimator.get_params().items() if name in wrong} == wrong
+    assert not [name for name in vars(estimator) if name.endswith("_")]
+    with pytest.raises(ValueError, match="algebra=3 is not available"):
+        estimator.fit([[1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"search": "slow"}, "search='slow' is not available; choose from 'paper', 'fast', 'thorough'"),
+        ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
+        ({"coder": "beam", **PAPER}, "coder='beam' goes with search=\"fast\" and the codelength as objective"),
+        ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'"),
+        ({"n_components": 17, "coder": "exact", **PAPER}, 'coder="exact" tries all'),
+        ({"binarize": "half"}, "binarize must be None or a finite number, got 'half'"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+    ],
+)
+def test_parameters_are_checked_by_fit(tables, how, message):
+    with pytest.raises(ValueError, match=message):
+        BinaryDictionaryLearning(**how).fit(tables[0])
+
+
+def test_a_clone_has_the_parameters_and_nothing_learned(fitted):
+    twin = clone(fitted)
+    assert twin.get_params() == fitted.get_params()
+    assert not hasattr(twin, "components_")
+
+
+@every_search
+def test_atoms_given_survive_a_clone(tables, search):
+    X = tables[0]
+    estimator = BinaryDictionaryLearning(3, search=search, init=X[:3], random_state=0)
+    np.testing.assert_array_equal(clone(estimator).fit(X).components_, estimator.fit(X).components_)
+
+
+# --- what is learned
+
+
+@pytest.mark.parametrize("how", [{"n_components": 4}, {"start_components": 1, "patience": 3, "algebra": "auto"}])
+@every_search
+def test_fitted_attributes_are_those_of_the_function(tables, how, search):
+    how = {**how, "search": search}
+    X = tables[0]
+    estimator = BinaryDictionaryLearning(**how, random_state=0)
+    assert estimator.fit(X) is estimator
+    result = factorize(X, **how, random_state=0)
+    np.testing.assert_array_equal(estimator.components_, result.atoms.to_dense())
+    assert estimator.components_.dtype == np.uint8
+    np.testing.assert_array_equal(estimator.bias_, result.bias)
+    assert (estimator.bias_.shape, estimator.bias_.dtype) == ((65,), np.uint8)
+    assert not (estimator.bias_.any() and search == "paper")
+    assert estimator.codelength_ == result.codelength
+    assert [row[:-1] for row in estimator.history_] == [row[:-1] for row in result.history]
+    assert estimator.algebra_ == result.algebra
+    assert estimator.codelengths_ == result.codelengths
+    assert estimator.summary_ == result.summary()
+    assert estimator.n_components_ == result.atoms.n_rows
+    assert estimator.n_iter_ == result.n_iter
+    assert estimator.n_features_in_ == 65
+    assert not hasattr(estimator, "feature_names_in_")
+
+
+@pytest.mark.parametrize("how", [{}, {"n_components": 4}, {"n_components": 4, **PAPER}])
+def test_fitting_again_starts_afresh(tables, how):
+    pandas = pytest.importorskip("pandas")
+    first, second = tables
+    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(pandas.DataFrame(first[:, :30]).add_prefix("bit"))
+    assert len(estimator.feature_names_in_) == 30
+    estimator.fit(second)
+    assert not hasattr(estimator, "feature_names_in_")
+    afresh = BinaryDictionaryLearning(**how, random_state=0).fit(second)
+    np.testing.assert_array_equal(estimator.components_, afresh.components_)
+    np.testing.assert_array_equal(estimator.score_samples(first), afresh.score_samples(first))
+    assert estimator.n_features_in_ == 65
+
+
+@pytest.mark.parametrize("how", [{"n_components": 0, **PAPER}, {"n_components": 0}, {"max_components": 0}])
+def test_no_atoms_are_a_model_too(tables, how):
+    estimator = BinaryDictionaryLearning(**how).fit(tables[0])
+    codes = estimator.transform(tables[1])
+    assert (estimator.components_.shape, codes.shape) == ((0, 65), (100, 0))
+    assert not estimator.inverse_transform(codes).any()
+    assert estimator.get_feature_names_out().tolist() == []
+    assert estimator.score(tables[1]) < 0
+
+
+def test_learning_that_is_cut_short_warns_and_leaves_a_model(tables):
+    with pytest.warns(ConvergenceWarning, match="max_iter ended the search before it converged; raise it") as caught:
+        estimator = BinaryDictionaryLearning(5, max_iter=1, random_state=0, **PAPER).fit(tables[0])
+    assert caught[0].filename == __file__
+    assert estimator.n_iter_ == 1
+    assert estimator.transform(tables[1]).shape == (100, 5)
+
+
+# --- codes and samples
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@pytest.mark.parametrize("coder", ["auto", "bmp", "greedy", "exact"])
+@pytest.mark.parametrize("limits", [{}, {"max_atoms_per_sample": 2, "residual_limit": 3}])
+def test_new_samples_are_coded_from_nothing_as_the_oracle_does(tables, algebra, coder, limits):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(5, coder=coder, algebra=algebra, random_state=0, **limits, **PAPER).fit(X)
+    codes = estimator.transform(new)
+    empty = np.zeros((len(new), 5), np.uint8)
+    limits = limits.get("max_atoms_per_sample"), limits.get("residual_limit", 0)
+    if coder == "exact":
+        expected = naive.exact_code(new, estimator.components_, empty, algebra, *limits)
+    else:
+        rule = "greedy" if coder == "greedy" else "bmp"
+        expected = naive.code(new, estimator.components_, empty, rule, algebra, *limits)
+    np.testing.assert_array_equal(codes, expected)
+    assert codes.dtype == np.uint8
+
+
+@settings(max_examples=25)
+@given(matrices(st.sampled_from((1, 2, 17, 65))), st.sampled_from(ALGEBRAS), st.sampled_from(("mob", "k-prox")), SEEDS)
+def test_fit_transform_is_fit_and_then_transform(X, algebra, update, seed):
+    for how in ({"update": update, "start_components": 2, **PAPER}, {}):
+        how = {**how, "algebra": algebra, "random_state": seed}
+        codes = BinaryDictionaryLearning(**how).fit_transform(X)
+        np.testing.assert_array_equal(codes, BinaryDictionaryLearning(**how).fit(X).transform(X))
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "greedy", **PAPER}])
+def test_codes_turn_back_into_samples(tables, algebra, how):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(**how, algebra=algebra, random_state=0).fit(X)
+    codes = estimator.transform(new)
+    samples = estimator.inverse_transform(codes)
+    np.testing.assert_array_equal(samples, naive.product(codes, estimator.components_, algebra) ^ estimator.bias_)
+    assert samples.dtype == np.uint8
+    for same in (codes.astype(bool), codes.tolist(), csr_array(codes), BitMatrix.from_dense(codes)):
+        np.testing.assert_array_equal(estimator.inverse_transform(same), samples)
+
+
+def test_a_bias_is_added_to_every_sample(tables, fitted):
+    """One that is learned is in test_search.py."""
+    model = pickle.loads(pickle.dumps(fitted))
+    model.bias_ = random_bits(3, 1, 65, 0.5)[0]
+    codes = model.transform(tables[1] ^ model.bias_)
+    np.testing.assert_array_equal(codes, fitted.transform(tables[1]))
+    np.testing.assert_array_equal(model.inverse_transform(codes), fitted.inverse_transform(codes) ^ model.bias_)
+    assert model.score(tables[1] ^ model.bias_) == fitted.score(tables[1])
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.zeros((3, 4)), "the codes have 4 columns, but the model has 5 atoms"),
+        (np.full((3, 5), 2), "the code matrix contains values other than 0 and 1"),
+        (np.zeros(5), "Expected 2D array, got 1D array instead"),
+        (np.full((3, 5), np.nan), r"the code matrix contains a missing value \(NaN\)"),
+    ],
+)
+def test_codes_that_do_not_fit_are_refused(fitted, codes, message):
+    with pytest.raises(ValueError, match=message):
+        fitted.inverse_transform(codes)
+
+
+@pytest.mark.parametrize("n_components", ["mdl", 8, 20])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_samples_coded_afresh_are_described_no_worse_than_by_the_search(n_components, algebra):
+    """Dense XOR factors, in which coding that goes one toggle at a time from nothing gets lost."""
+    X = planted(400, 60, 6, algebra=algebra, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 20 atoms are more than there are
+        model = BinaryDictionaryLearning(n_components, algebra=algebra, random_state=0).fit(X)
+        result = factorize(X, n_components, algebra=algebra, random_state=0)
+    codes = model.transform(X)
+    wrong = int((model.inverse_transform(codes) != X).sum())
+    assert wrong <= 1.05 * result.wrong_bits
+    if n_components == "mdl":
+        bits = codelength(X, model.components_, codes, model.bias_, algebra).total
+        assert bits <= 1.01 * result.codelength.total
+
+
+# --- scores
+
+
+def bits_of(rows, shares):
+    """Bits that each row takes when its ones come with these shares."""
+    return [
+        sum(-math.log2(share if bit else 1 - share) for bit, share in zip(row, shares, strict=True)) for row in rows
+    ]
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+def test_a_score_is_minus_the_bits_a_sample_takes(tables, algebra):
+    X, new = tables
+    how = {"n_components": 5, "coder": "greedy", "algebra": algebra, "random_state": 0, **PAPER}
+    estimator = BinaryDictionaryLearning(**how).fit(X)
+    result = factorize(X, **how)
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    wrong_shares = (naive.errors(X, atoms, codes, algebra).sum(axis=0) + 0.5) / (len(X) + 1)
+    use_shares = (codes.sum(axis=0) + 0.5) / (len(X) + 1)
+    new_codes = naive.code(new, atoms, np.zeros((len(new), 5), np.uint8), "greedy", algebra)
+    expected = -np.add(
+        bits_of(naive.errors(new, atoms, new_codes, algebra), wrong_shares), bits_of(new_codes, use_shares)
+    )
+    scores = estimator.score_samples(new)
+    assert scores.shape == (100,)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    assert estimator.score(new) == pytest.approx(expected.mean())
+    assert estimator.score(new, np.zeros(100)) == estimator.score(new)
+
+
+@pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", **PAPER}])
+def test_scores_are_about_the_codelength_of_errors_and_codes(tables, how):
+    X = tables[0]
+    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X)
+    bits = (estimator.codelength_.errors + estimator.codelength_.codes) / len(X)
+    assert -estimator.score(X) == pytest.approx(bits, rel=0.1)
+
+
+@pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", "n_init": 5, **PAPER}])
+def test_a_sample_that_fits_badly_stands_out(tables, how):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X)
+    strange = random_bits(9, 1, 65, 0.5)
+    assert estimator.score_samples(strange) < estimator.score_samples(new).min()
+
+
+# --- in the company of others
+
+
+def test_a_pickled_model_gives_the_same_codes(tables, any_fitted):
+    fitted = any_fitted
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.transform(tables[1]), fitted.transform(tables[1]))
+    np.testing.assert_array_equal(copy.score_samples(tables[1]), fitted.score_samples(tables[1]))
+    assert copy.codelength_ == fitted.codelength_
+    assert copy.history_ == fitted.history_
+
+
+@every_search
+def test_it_is_a_step_of_a_pipeline(tables, search):
+    X, new = tables
+    labels = X[:, 0]
+    pipeline = make_pipeline(
+        Binarizer(threshold=0.5), BinaryDictionaryLearning(search=search, random_state=0), BernoulliNB()
+    )
+    pipeline.fit(X * 0.9, labels)
+    alone = BinaryDictionaryLearning(search=search, random_state=0).fit(X)
+    np.testing.assert_array_equal(pipeline[:-1].transform(new * 0.9), alone.transform(new))
+    assert pipeline.predict(new * 0.9).shape == (100,)
+
+
+@pytest.mark.parametrize("how", [{}, {"coder": "exact", "n_init": 3, **PAPER}])
+def test_a_grid_search_finds_the_number_of_atoms_that_codes_unseen_samples_best(tables, how):
+    X, _ = tables
+    search = GridSearchCV(BinaryDictionaryLearning(**how, random_state=0), {"n_components": [0, 1, 5]}, cv=3)
+    search.fit(X)
+    assert search.best_params_ == {"n_components": 5}
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    assert search.best_estimator_.score(X) > search.best_estimator_.set_params(n_components=0).fit(X).score(X)
+
+
+def as_pandas(X, names):
+    return pytest.importorskip("pandas").DataFrame(X, columns=names)
+
+
+def as_polars(X, names):
+    return pytest.importorskip("polars").DataFrame(X, schema=names)
+
+
+NAMES = [f"bit {i}" for i in range(65)]
+
+
+@pytest.mark.parametrize("frame", [as_pandas, as_polars])
+def test_frames_keep_their_names(tables, frame):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(4, random_state=0).fit(frame(X, NAMES))
+    assert estimator.feature_names_in_.tolist() == NAMES
+    plain = BinaryDictionaryLearning(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(estimator.components_, plain.components_)
+    np.testing.assert_array_equal(estimator.transform(frame(new, NAMES)), plain.transform(new))
+    for method in (estimator.transform, estimator.score, estimator.score_samples):
+        with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
+            method(frame(new, NAMES[::-1]))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        estimator.transform(new)
+
+
+@pytest.mark.parametrize("frame", [as_pandas, as_polars])
+@pytest.mark.parametrize("dtype", [bool, np.int64, np.float64])
+def test_frames_of_any_type_are_read(tables, frame, dtype):
+    X, _ = tables
+    estimator = BinaryDictionaryLearning(4, random_state=0).fit(frame(X.astype(dtype), NAMES))
+    plain = BinaryDictionaryLearning(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(estimator.components_, plain.components_)
+
+
+def test_features_out_are_named_after_the_estimator(fitted):
+    expected = [f"binarydictionarylearning{k}" for k in range(5)]
+    assert fitted.get_feature_names_out().tolist() == expected
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_codes_come_as_a_frame_on_demand(tables, library):
+    module = pytest.importorskip(library)
+    X, new = tables
+    estimator = BinaryDictionaryLearning(4, random_state=0).set_output(transform=library)
+    codes = estimator.fit(X).transform(new)
+    assert isinstance(codes, module.DataFrame)
+    assert list(codes.columns) == estimator.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(codes.to_numpy(), estimator.set_output(transform="default").transform(new))
+    assert isinstance(BinaryDictionaryLearning(4).set_output(transform=library).fit_transform(X), module.DataFrame)
+
+
+def test_codes_in_a_pandas_frame_keep_the_index(tables):
+    pandas = pytest.importorskip("pandas")
+    X, new = tables
+    index = [f"row {j}" for j in range(len(new))]
+    estimator = BinaryDictionaryLearning(4, random_state=0).set_output(transform="pandas").fit(X)
+    assert estimator.transform(pandas.DataFrame(new, index=index)).index.tolist() == index
+
+
+# --- tables of many kinds
+
+
+@pytest.mark.parametrize(
+    "as_type",
+    [
+        lambda X: X.astype(bool),
+        lambda X: X.astype(np.float32),
+        lambda X: X.tolist(),
+        csr_array,
+        csr_matrix,
+        coo_array,
+        BitMatrix.from_dense,
+    ],
+)
+def test_any_type_of_table_gives_the_same_model(tables, fitted, as_type):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(5, coder="greedy", random_state=0, **PAPER).fit(as_type(X))
+    np.testing.assert_array_equal(estimator.components_, fitted.components_)
+    np.testing.assert_array_equal(estimator.transform(as_type(new)), fitted.transform(new))
+    np.testing.assert_array_equal(estimator.score_samples(as_type(new)), fitted.score_samples(new))
+    assert estimator.n_features_in_ == 65
+    with pytest.raises(ValueError, match="X has 64 features, but BinaryDictionaryLearning is expecting 65 features"):
+        estimator.transform(as_type(new[:, :64]))
+
+
+@pytest.mark.parametrize("as_type", [np.asarray, csr_array])
+def test_a_threshold_makes_bits_of_numbers(tables, fitted, as_type):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(5, coder="greedy", binarize=0.5, random_state=0, **PAPER).fit(as_type(X * 0.7))
+    np.testing.assert_array_equal(estimator.components_, fitted.components_)
+    np.testing.assert_array_equal(estimator.transform(as_type(new * 0.7)), fitted.transform(new))
+
+
+def test_bits_that_are_packed_are_above_a_threshold_like_any_others(tables):
+    X, new = (BitMatrix.from_dense(table) for table in tables)
+    for binarize in (0.5, 1.0):
+        estimator = BinaryDictionaryLearning(3, init="bernoulli", binarize=binarize, random_state=0, **PAPER).fit(X)
+        result = factorize(X, 3, init="bernoulli", binarize=binarize, random_state=0, **PAPER)
+        np.testing.assert_array_equal(estimator.components_, result.atoms.to_dense())
+        np.testing.assert_array_equal(estimator.transform(new), estimator.transform(new.to_dense()))
+
+
+@pytest.mark.parametrize("method", ["fit", "transform", "score_samples"])
+def test_values_other_than_0_and_1_are_refused_with_their_place(tables, fitted, method):
+    X = tables[0].copy()
+    X[14, 3] = 2
+    expected = (
+        r"X contains values other than 0 and 1 \(first: 2 at row 14, column 3\); pass binarize=0.5 to threshold it"
+    )
+    for table in (X, csr_array(X), X.astype(float)):
+        with pytest.raises(ValueError, match=expected):
+            getattr(clone(fitted) if method == "fit" else fitted, method)(table)
+
+
+@pytest.mark.parametrize("binarize", [None, 0.5])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("method", ["fit", "transform", "score"])
+def test_missing_and_infinite_values_are_refused_with_a_threshold_too(tables, binarize, value, method):
+    X = tables[0].astype(float)
+    estimator = BinaryDictionaryLearning(3, binarize=binarize, random_state=0)
+    if method != "fit":
+        estimator.fit(X)
+    X[5, 1] = value
+    for table in (X, csr_array(X)):
+        with pytest.raises(
+            ValueError, match=r"(a missing|an infinite) value \((NaN|inf)\) at row 5, column 1 \(1 in all\)"
+        ):
+            getattr(estimator, method)(table)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
+@pytest.mark.parametrize("method", ["fit", "transform", "score_samples", "score"])
+def test_tables_without_rows_are_refused(fitted, kind, method):
+    with pytest.raises(ValueError, match="0 sample"):
+        getattr(clone(fitted) if method == "fit" else fitted, method)(kind(np.zeros((0, 65))))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
+def test_tables_without_columns_are_refused(kind):
+    with pytest.raises(ValueError, match="0 feature"):
+        BinaryDictionaryLearning().fit(kind(np.zeros((5, 0))))
+
+
+@pytest.mark.parametrize("method", ["transform", "inverse_transform", "score", "score_samples"])
+def test_a_model_must_be_fitted_before_it_is_used(method):
+    with pytest.raises(NotFittedError, match="This BinaryDictionaryLearning instance is not fitted yet"):
+        getattr(BinaryDictionaryLearning(), method)([[1, 0]])
+    with pytest.raises(NotFittedError):
+        BinaryDictionaryLearning().get_feature_names_out()
+
+
+def test_a_fit_that_failed_leaves_no_model(tables):
+    estimator = BinaryDictionaryLearning(4, search="slow")
+    with pytest.raises(ValueError, match="search='slow' is not available"):
+        estimator.fit(tables[0])
+    with pytest.raises(NotFittedError):
+        estimator.transform(tables[1])
+
+
+def test_a_second_fit_that_failed_leaves_no_mixture_of_two_models(tables):
+    X, new = tables
+    estimator = BinaryDictionaryLearning(4, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="search='slow' is not available"):
+        estimator.set_params(search="slow").fit(X[:, :30])
+    with pytest.raises(ValueError, match=r"not fitted|X has 30 features"):  # NotFittedError is a ValueError
+        estimator.transform(new[:, :30])
+
+
+@pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dok", "lil"])
+def test_sparse_tables_of_any_format_are_read_without_a_warning(tables, fitted, kind):
+    X, new = (csr_array(table).asformat(kind) for table in tables)
+    estimator = BinaryDictionaryLearning(5, coder="greedy", random_state=0, **PAPER).fit(X)
+    np.testing.assert_array_equal(estimator.transform(new), fitted.transform(tables[1]))
+
+
+def test_what_it_is_given_is_not_changed(tables):
+    X = tables[0].copy()
+    sparse = csr_array(X.astype(float))
+    for table in (X, sparse):
+        BinaryDictionaryLearning(4, binarize=0.5, random_state=0).fit(table).transform(table)
+    np.testing.assert_array_equal(X, tables[0])
+    np.testing.assert_array_equal(sparse.toarray(), tables[0])
+
+
+# --- Ctrl-C
+
+
+def interrupt(row):
+    if row.round == 2:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n_components", [6, "mdl"])
+def test_ctrl_c_leaves_the_best_model_so_far(tables, n_components):
+    X, new = tables
+    how = {"start_components": 2, "callbacks": interrupt, "random_state": 0, **PAPER}
+    estimator = BinaryDictionaryLearning(n_components, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        with pytest.raises(KeyboardInterrupt):
+            estimator.fit(X)
+    assert len(estimator.history_) == 2
+    codes = estimator.transform(new)
+    assert codes.shape == (100, estimator.n_components_)
+    expected = naive.code(new, estimator.components_, np.zeros_like(codes), "bmp", "xor")
+    np.testing.assert_array_equal(codes, expected)
+    best = min(estimator.history_, key=lambda row: row.bits) if n_components == "mdl" else estimator.history_[-1]
+    assert estimator.codelength_.total == best.bits
+
+
+@every_search
+def test_ctrl_c_is_no_failure_to_converge(tables, search):
+    """A warning would take the place of KeyboardInterrupt where warnings are errors, as in these tests."""
+    with pytest.raises(KeyboardInterrupt):
+        BinaryDictionaryLearning(search=search, callbacks=interrupt, random_state=0).fit(tables[0])
+
+
+def test_ctrl_c_before_the_first_round_leaves_no_model(monkeypatch, tables):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bitatoms.search.initial.samples", interrupted)
+    estimator = BinaryDictionaryLearning(4, **PAPER)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(tables[0])
+    with pytest.raises(NotFittedError):
+        estimator.transform(tables[1])
+
+
+def test_masked_values_are_refused_and_not_looked_past(tables):
+    table, _ = tables
+    masked = np.ma.masked_array(table, mask=np.arange(table.size).reshape(table.shape) == 5)
+    with pytest.raises(ValueError, match=r"X contains a missing value \(masked\) at row 0, column 5 \(1 in all\)"):
+        BinaryDictionaryLearning(3).fit(masked)
+    model = BinaryDictionaryLearning(3, random_state=0).fit(np.ma.masked_array(table))
+    with pytest.raises(ValueError, match="masked"):
+        model.transform(masked)
+
+
+@every_search
+def test_a_callback_that_ends_learning_is_no_failure(tables, search):
+    model = BinaryDictionaryLearning(3, search=search, callbacks=lambda row: True, random_state=0).fit(tables[0])
+    assert len(model.history_) == 1 or search != "paper"
+    assert model.transform(tables[1]).shape == (100, 3)
+
+
+def test_each_parameter_is_described_where_scikit_learn_users_look():
+    described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
+    for name in BinaryDictionaryLearning().get_params():
+        assert f"    {name} : " in described
+
+
+def test_batches_are_learned_from_one_after_the_other():
+    X = planted(1500, 40, 4, code_density=0.4, noise=0.02, random_state=0)
+    model = BinaryDictionaryLearning(4, random_state=0)
+    for start in range(0, 1500, 500):
+        assert model.partial_fit(X.X[start : start + 500]) is model
+        assert model.as_model().n_samples == start + 500
+    assert {tuple(atom) for atom in model.components_} == {tuple(atom) for atom in X.atoms}
+    assert model.n_features_in_ == 40
+    again = pickle.loads(pickle.dumps(model))
+    for one in (model, again):
+        one.partial_fit(X.X[:300])
+    np.testing.assert_array_equal(model.components_, again.components_)
+    with pytest.raises(ValueError, match="X has 39 features"):
+        model.partial_fit(X.X[:, :39])
+    assert model.as_model().n_samples == 1800
+
+
+def test_fit_begins_anew_after_batches_and_batches_after_fit():
+    X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
+    model, other = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
+    model.partial_fit(X[:300]).fit(X)
+    np.testing.assert_array_equal(model.components_, other.fit(X).components_)
+    model.partial_fit(X[:300])
+    assert model.as_model().n_samples == 300
+    np.testing.assert_array_equal(
+        model.components_, BinaryDictionaryLearning(4, random_state=0).partial_fit(X[:300]).components_
+    )
+
+
+def test_the_paper_search_takes_no_batches_and_says_why():
+    model = BinaryDictionaryLearning(4, search="paper")
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        model.partial_fit([[1, 0]])
+    assert 'search="paper" needs all rows at once' in str(caught.value.__cause__)

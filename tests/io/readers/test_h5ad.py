@@ -1,0 +1,433 @@
+"""AnnData in .h5ad files: files of anndata, what is refused, that tables come back, and what is put into an AnnData."""
+
+import tracemalloc
+import warnings
+
+import anndata as ad
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.core.model import Model
+from bitatoms.io.readers.h5ad import annotate, write_annotated
+from support.files import assert_refused, outcome, tables
+from support.strategies import random_bits
+
+BITS = random_bits(1, 20, 70, 0.3)
+COUNTS = np.random.default_rng(2).poisson(0.5, BITS.shape).astype(np.float32)
+CELLS = tuple(f"cell{row}" for row in range(20))
+GENES = tuple(f"gene{column}" for column in range(70))
+TABLE = ba.Table(ba.BitMatrix.from_dense(BITS), CELLS, GENES)
+KINDS = {
+    "booleans": BITS.astype(bool),
+    "integers": BITS.astype(np.int64),
+    "floats": BITS.astype(np.float32),
+    "csr": sp.csr_matrix(BITS.astype(np.float32)),
+    "csr array of booleans": sp.csr_array(BITS.astype(bool)),
+    "csc": sp.csc_matrix(BITS.astype(np.float64)),
+    "zeros that are stored": sp.csr_matrix((BITS.ravel(), np.tile(np.arange(70), 20), np.arange(0, 1401, 70))),
+}
+
+
+def cells(X=None, genes=GENES, **more):
+    """An AnnData with columns of its own beside the names, and a raw."""
+    kinds = pd.Categorical(["t", "b"] * 10)
+    obs = pd.DataFrame({"kind": kinds, "depth": np.arange(20.0)}, index=list(CELLS))
+    var = pd.DataFrame({"length": np.arange(70)}, index=list(genes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # genes may come twice
+        adata = ad.AnnData(X, obs=obs, var=var, **more)
+        if X is not None:
+            adata.raw = adata
+    return adata
+
+
+def written(path, adata, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata.write_h5ad(path, **options)
+    return path
+
+
+@settings(max_examples=15)
+@given(table=tables())
+def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
+    folder = tmp_path_factory.mktemp("annotated")
+    paths = [folder / f"{number}.h5ad" for number in range(2)]
+    for path in paths:
+        ba.write(table, path)
+    assert ba.read(paths[0]) == table
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_tables_of_many_blocks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.readers.h5ad.ROWS_BITS", 64)
+    for table in (
+        ba.Table(ba.BitMatrix.from_dense(random_bits(3, 200, 6, 0.5)), picture=((2, 3), None)),
+        ba.Table(ba.BitMatrix.zeros(0, 5)),
+        ba.Table(ba.BitMatrix.zeros(5, 0)),
+        ba.Table(ba.BitMatrix.zeros(4, 4), rows=["a", "a", "b", "b"]),
+    ):
+        ba.write(table, tmp_path / "table.h5ad")
+        assert ba.read(tmp_path / "table.h5ad") == table
+
+
+def test_anndata_reads_what_is_written(tmp_path):
+    ba.write(TABLE, tmp_path / "table.h5ad")
+    adata = ad.read_h5ad(tmp_path / "table.h5ad")
+    assert (tuple(adata.obs_names), tuple(adata.var_names)) == (CELLS, GENES)
+    assert isinstance(adata.X, sp.csr_matrix)
+    assert adata.X.dtype == np.float32
+    assert np.array_equal(adata.X.toarray(), BITS)
+    assert adata["cell3", ["gene1", "gene2"]].X.toarray().tolist() == [BITS[3, 1:3].tolist()]
+
+
+def test_names_that_others_gave_in_place_of_numbers_are_kept(tmp_path):
+    ba.write(ba.Table(TABLE.bits), tmp_path / "table.h5ad")
+    adata = ad.read_h5ad(tmp_path / "table.h5ad")[[3, 1]].copy()
+    assert ba.read(written(tmp_path / "fewer.h5ad", adata)).rows == ("3", "1")
+
+
+@pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_anndata_writes_is_read(tmp_path, kind, compression):
+    adata = cells(KINDS[kind].copy(), layers={"counts": sp.csr_matrix(COUNTS), "dense": COUNTS})
+    assert ba.read(written(tmp_path / "cells.h5ad", adata, compression=compression)) == TABLE
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_counts_need_a_threshold_and_missing_ones_are_counted(tmp_path, form, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 70 * 4)
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 10)
+    path = written(tmp_path / "cells.h5ad", cells(BITS, layers={"counts": form(COUNTS)}))
+    assert_refused(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
+    for threshold in (0, 1.5, -0.5):
+        table = ba.read(path, layer="counts", binarize=threshold)
+        assert np.array_equal(table.to_dense(), COUNTS > threshold)
+    holes = COUNTS.copy()
+    holes[19, 0] = holes[4, 66] = holes[4, 5] = np.nan
+    path = written(path, cells(form(holes)))
+    assert_refused(path, "3 values are missing, the first at row 4, column 'gene5'", binarize=0)
+    assert np.array_equal(ba.read(path, binarize=0, missing="zero").to_dense(), holes > 0)
+    written(path, cells(form(np.where(COUNTS > 1, np.inf, COUNTS))))
+    assert_refused(path, "'inf' is not a finite number", binarize=0)
+
+
+def test_layers_are_asked_for_by_name(tmp_path):
+    path = written(tmp_path / "cells.h5ad", cells(layers={"ones": BITS, "counts": COUNTS}))
+    assert_refused(path, "it has no X; pass layer=", "'counts', 'ones'")
+    assert ba.read(path, layer="ones") == TABLE
+    for name in ("two", "../X", "/X", "", "."):
+        assert_refused(path, f"it has no layer {name!r}", "'counts', 'ones'", layer=name)
+
+
+def test_genes_of_the_same_name_are_refused_or_numbered(tmp_path):
+    path = written(tmp_path / "cells.h5ad", cells(BITS, genes=("A", "B", "A", *GENES[3:])))
+    assert_refused(path, "columns 1 and 3 have the same name 'A'")
+    assert ba.read(path, duplicates="number").columns[:3] == ("A", "B", "A.2")
+
+
+def test_arrays_in_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 128)
+    path = written(tmp_path / "cells.h5ad", cells(BITS))
+    for chunks in ((20, 1), (1, 70), (3, 7), (20, 70), (7, 33), (20, 9)):
+        with h5py.File(path, "a") as file:
+            attributes = dict(file["X"].attrs)
+            del file["X"]
+            file.create_dataset("X", data=BITS, chunks=chunks, compression="gzip").attrs.update(attributes)
+        assert ba.read(path) == TABLE
+
+
+def test_names_of_other_kinds_are_read(tmp_path):
+    path = written(tmp_path / "cells.h5ad", cells(BITS))
+    for index in (np.array(CELLS, "S"), pd.Categorical(CELLS), np.arange(20)):
+        with h5py.File(path, "a") as file:
+            del file["obs"]["_index"]
+            ad.io.write_elem(file["obs"], "_index", index)
+        assert ba.read(path).rows == tuple(name.decode() if isinstance(name, bytes) else str(name) for name in index)
+
+
+@pytest.mark.parametrize("kind", ["floats", "csr", "csc"])
+def test_memory_is_that_of_the_bits(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 1 << 19)
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 1 << 15)
+    bits = random_bits(4, 10_000, 500, 0.1)
+    X = {"floats": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}[kind](bits.astype(np.float32))
+    path = written(tmp_path / "cells.h5ad", ad.AnnData(X))
+    ba.read(path)
+    tracemalloc.start()
+    table = ba.read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(table.to_dense(), bits)
+    assert peak < 12e6  # as an array it takes 20, and its names five
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file whose X is an array; beside it is another file, with the same in it."""
+    written(tmp_path / "other.h5ad", cells(KINDS["csr"]))
+    (tmp_path / "values.bin").write_bytes(BITS.tobytes())
+    return written(tmp_path / "cells.h5ad", cells(BITS))
+
+
+def _replace(name, make):
+    """A way to spoil a file: another element in the place of one."""
+
+    def spoil(file):
+        group, _, last = f"/{name}".rpartition("/")
+        attributes = dict(file[name].attrs)
+        del file[name]
+        made = make(file[group or "/"], last)
+        if made is not None:
+            made.attrs.update(attributes)
+
+    return spoil
+
+
+def _virtual(group, name):
+    layout = h5py.VirtualLayout(BITS.shape, BITS.dtype)
+    layout[:] = h5py.VirtualSource("other.h5ad", "X", BITS.shape)
+    return group.create_virtual_dataset(name, layout)
+
+
+def _sparse(**parts):
+    """A sparse matrix of other parts than it should have."""
+
+    def make(group, name):
+        X = sp.csr_matrix(BITS)
+        made = group.create_group(name)
+        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr} | parts
+        for part, values in arrays.items():
+            if values is not None and part != "shape":
+                made[part] = values
+        made.attrs["encoding-type"] = "csr_matrix"
+        made.attrs["shape"] = parts.get("shape", np.array(BITS.shape))
+
+    return make
+
+
+X = sp.csr_matrix(BITS)
+HUGE = (10**9, 10**9)
+LISTS = np.empty(1, h5py.vlen_dtype(np.int32))
+LISTS[0] = np.int32([1, 2])
+SPOILT = {
+    "an external link": (
+        _replace("X", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "X")})),
+        "not followed",
+    ),
+    "a soft link": (_replace("X", lambda g, n: g.update({n: h5py.SoftLink("/raw/X")})), "not followed"),
+    "a link for a frame": (
+        _replace("obs", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "obs")})),
+        "'/obs' is a link",
+    ),
+    "a link for names": (
+        _replace("var/_index", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "var/_index")})),
+        "'/var/_index' is a link",
+    ),
+    "a link in a sparse matrix": (_replace("X", _sparse(data=h5py.ExternalLink("other.h5ad", "X/data"))), "is a link"),
+    "values elsewhere": (
+        _replace("X", lambda g, n: g.create_dataset(n, BITS.shape, "u1", external=[("values.bin", 0, BITS.size)])),
+        "another file",
+    ),
+    "a virtual array": (_replace("X", _virtual), "another file"),
+    "an index beyond the frame": (
+        lambda file: file["obs"].attrs.modify("_index", "../var/_index"),
+        "has not the index",
+    ),
+    "an index that is gone": (lambda file: file["obs"].attrs.modify("_index", "gone"), "has not the index 'gone'"),
+    "no names": (_replace("var", lambda g, n: None), "not as AnnData writes it"),
+    "a frame of an old kind": (
+        _replace("obs", lambda g, n: g.create_dataset(n, data=np.zeros(20, [("index", "S5")]))),
+        "write it anew",
+    ),
+    "too few names": (_replace("obs/_index", lambda g, n: g.create_dataset(n, data=CELLS[1:])), "shape (19,)"),
+    "text": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS.astype("S1"))), "no table of numbers"),
+    "one dimension": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[0])), "no table of numbers"),
+    "three dimensions": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[None])), "no table of numbers"),
+    "nothing": (_replace("X", lambda g, n: g.create_dataset(n, dtype="f4")), "no table of numbers"),
+    "a frame for X": (_replace("X", lambda g, n: g.create_group(n)), "neither an array nor a sparse matrix"),
+    "lists": (
+        _replace("X", lambda g, n: g.create_dataset(n, (3,), h5py.vlen_dtype(np.int32))),
+        "made to mislead",
+    ),
+    "a list for an attribute": (
+        lambda file: file["X"].attrs.create("encoding-type", LISTS, dtype=LISTS.dtype),
+        "'encoding-type' of '/X' is no text",
+    ),
+    "a huge array": (
+        _replace("X", lambda g, n: g.create_dataset(n, HUGE, "u1", chunks=(1000, 1000))),
+        "made to mislead",
+    ),
+    "a huge chunk": (
+        _replace(
+            "X", lambda g, n: g.create_dataset(n, (20, 70), "u1", maxshape=(None, None), chunks=(1 << 16, 1 << 15))
+        ),
+        "made to mislead",
+    ),
+    "a huge sparse matrix": (_replace("X", _sparse(shape=np.array(HUGE))), "GiB packed"),
+    "rows without columns": (_replace("X", _sparse(shape=np.array((10**15, 0)))), "GiB packed"),
+    "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "says that it has -1 rows"),
+    "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "damaged"),
+    "too few pointers": (_replace("X", _sparse(indptr=X.indptr[:-1])), "do not fit its shape"),
+    "pointers that fall": (_replace("X", _sparse(indptr=X.indptr[::-1].copy())), "lines that do not fit"),
+    "pointers beyond": (_replace("X", _sparse(indptr=X.indptr * 2)), "lines that do not fit"),
+    "columns beyond": (_replace("X", _sparse(indices=X.indices + 9)), "column index outside"),
+    "negative columns": (_replace("X", _sparse(indices=X.indices - 9)), "column index outside"),
+    "floats for columns": (_replace("X", _sparse(indices=X.indices + 0.5)), "no proper 'indices'"),
+    "too few values": (_replace("X", _sparse(data=X.data[1:])), "do not fit its shape"),
+    "no values": (_replace("X", _sparse(data=None)), "no proper 'data'"),
+    "more values in a row than columns": (
+        _replace("X", _sparse(indptr=np.array([0] * 20 + [X.nnz]))),
+        "lines that do not fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_what_leads_elsewhere_or_misleads_is_refused(path, spoilt):
+    spoil, said = SPOILT[spoilt]
+    with h5py.File(path, "a") as file:
+        spoil(file)
+    assert path.stat().st_size < 1e6
+    assert_refused(path, said)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b"\x89HDF\r\n\x1a\n", "damaged, or not a file of the format 'h5ad'"),
+        (bytes(range(256)) * 9, "damaged, or not a file of the format 'h5ad'"),
+        (b"PAR1PAR1", "it looks like 'parquet'"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(tmp_path, content, said):
+    (tmp_path / "cells.h5ad").write_bytes(content)
+    assert_refused(tmp_path / "cells.h5ad", said)
+
+
+def test_what_is_cut_short_is_refused(path):
+    whole = path.read_bytes()
+    for length in (*range(1, len(whole), 1997), len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert_refused(path)
+
+
+def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL")
+    content[heap + 200 : heap + 2000] = bytes(1800)
+    path.write_bytes(content)
+    assert_refused(path, "damaged: the heap of text", "copy the file anew")
+
+
+def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
+    with h5py.File(path) as file:
+        first = file["obs/_index"].id.get_offset()
+    content = bytearray(path.read_bytes())
+    assert content[first : first + 4] == len(CELLS[0]).to_bytes(4, "little")
+    content[first : first + 4] = b"\xff" * 4
+    path.write_bytes(content)
+    assert_refused(path, "'/obs/_index' says that its text has 4294967", "made to mislead")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    """Small files to damage."""
+    folder = tmp_path_factory.mktemp("samples")
+    small = cells(BITS)[:3, :5].copy()
+    small.raw = None
+    kinds = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}
+    found = {}
+    for kind, form in kinds.items():
+        small.X = form(BITS[:3, :5])
+        found[kind] = written(folder / f"{kind}.h5ad", small).read_bytes()
+    return found
+
+
+# The same examples every time: where HDF5 itself fails on one, it takes Python with it.
+@settings(max_examples=100, derandomize=True)
+@given(data=st.data(), kind=st.sampled_from(("dense", "csr", "csc")))
+def test_damaged_files_give_a_table_or_a_line(tmp_path_factory, samples, data, kind):
+    content = bytearray(samples[kind])
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[place] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.mktemp("fuzz") / "cells.h5ad"
+    path.write_bytes(content)
+    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """What is learned from the table."""
+    result = ba.factorize(TABLE, 3, random_state=0)
+    return result, Model.from_factorization(result, columns=GENES)
+
+
+def test_what_was_learned_is_put_into_an_anndata(tmp_path, learned):
+    result, model = learned
+    adata = cells(KINDS["csr"])
+    annotate(adata, result.codes, model)
+    again = ad.read_h5ad(written(tmp_path / "cells.h5ad", adata))
+    for found in (adata, again):
+        assert np.array_equal(found.obsm["X_bitatoms"], result.codes.to_dense())
+        assert np.array_equal(found.varm["bitatoms_atoms"].T, result.atoms.to_dense())
+        assert found.uns["bitatoms"]["algebra"] == result.algebra
+        assert found.uns["bitatoms"]["codelength"] == result.codelength.total
+        assert np.array_equal(found.uns["bitatoms"]["bias"], result.bias)
+    some = again[again.obs["kind"] == "t", again.var_names[:7]]
+    assert some.obsm["X_bitatoms"].shape == (10, model.atoms.n_rows)
+    assert some.varm["bitatoms_atoms"].shape == (7, model.atoms.n_rows)
+
+
+def test_an_anndata_of_other_genes_or_cells_is_refused(learned):
+    result, model = learned
+    with pytest.raises(ValueError, match="19 observations"):
+        annotate(cells(BITS)[1:].copy(), result.codes, model)
+    with pytest.raises(ValueError, match="69 variables"):
+        annotate(cells(BITS)[:, 1:].copy(), result.codes, model)
+    with pytest.raises(ValueError, match="another order"):
+        annotate(cells(BITS, genes=GENES[::-1]), result.codes, model)
+
+
+def test_genes_that_were_numbered_are_known_again(learned):
+    result, _ = learned
+    twice = ("A", "A", *GENES[2:])
+    model = Model.from_factorization(result, columns=("A", "A.2", *GENES[2:]))
+    adata = cells(BITS, genes=twice)
+    annotate(adata, result.codes, model)
+    assert tuple(adata.var_names) == twice
+
+
+def test_a_file_is_written_with_what_was_learned_and_all_that_it_had(tmp_path, learned):
+    result, model = learned
+    source = written(tmp_path / "cells.h5ad", cells(KINDS["csc"], layers={"counts": COUNTS}))
+    write_annotated(source, tmp_path / "coded.h5ad", result.codes, model)
+    adata = ad.read_h5ad(tmp_path / "coded.h5ad")
+    assert ba.read(tmp_path / "coded.h5ad") == TABLE
+    assert list(adata.obs.columns) == ["kind", "depth"]
+    assert adata.raw is not None
+    assert np.array_equal(adata.layers["counts"], COUNTS)
+    assert adata.obsm["X_bitatoms"].shape == result.codes.shape
+
+
+def test_a_table_without_names_stays_one_when_it_is_annotated(tmp_path, learned):
+    result, _ = learned
+    plain = ba.Table(TABLE.bits)
+    ba.write(plain, tmp_path / "plain.h5ad")
+    write_annotated(tmp_path / "plain.h5ad", tmp_path / "coded.h5ad", result.codes, Model.from_factorization(result))
+    assert ba.read(tmp_path / "coded.h5ad") == plain
+
+
+def test_nothing_is_read_from_elsewhere_when_a_file_is_annotated(path, learned):
+    result, model = learned
+    with h5py.File(path, "a") as file:
+        file["uns/far"] = h5py.ExternalLink("other.h5ad", "X")
+    with pytest.raises(ba.FileError, match="'/uns/far' is a link"):
+        write_annotated(path, path.with_name("coded.h5ad"), result.codes, model)

@@ -1,0 +1,427 @@
+"""Zarr stores: that tables come back, arrays and AnnData of others, what is damaged, misleads or leads elsewhere."""
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+import sys
+import tracemalloc
+import warnings
+
+import anndata as ad
+import numcodecs
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zarr.codecs import BloscCodec, GzipCodec
+
+import bitatoms as ba
+from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.stream import RowChunk
+from support.files import assert_refused, outcome, tables
+from support.strategies import random_bits
+
+BITS = random_bits(1, 20, 70, 0.3)
+TABLE = ba.Table(
+    ba.BitMatrix.from_dense(BITS), [f"r{row}" for row in range(20)], [f"c{column}" for column in range(70)]
+)
+PLAIN = ba.Table(TABLE.bits)
+
+
+def array(path, values=BITS, **options):
+    """A store that is one array."""
+    shutil.rmtree(path, ignore_errors=True)
+    zarr.create_array(path, data=np.asarray(values), **options)
+    return path
+
+
+def files(path):
+    """The files of a store, in order."""
+    return sorted(file for file in path.rglob("*") if file.is_file())
+
+
+def edited(file, edit):
+    """A JSON file, changed."""
+    about = json.loads(file.read_text())
+    edit(about)
+    file.write_text(json.dumps(about))
+
+
+@settings(max_examples=25)
+@given(table=tables())
+def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
+    folder = tmp_path_factory.mktemp("store")
+    paths = [folder / f"{number}.zarr" for number in range(2)]
+    for path in paths:
+        ba.write(table, path)
+    assert ba.read(paths[0]) == table
+    contents = [[(file.relative_to(path), file.read_bytes()) for file in files(path)] for path in paths]
+    assert contents[0] == contents[1]
+
+
+def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    monkeypatch.setattr("bitatoms.io.readers.zarr.ROWS_BITS", 70 * 3)
+    for table in (
+        ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
+        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
+        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 90, 6, 0.5)), rows=[""] * 90),
+        ba.Table(ba.BitMatrix.zeros(0, 5), columns="abcde"),
+        ba.Table(ba.BitMatrix.zeros(5, 0)),
+        ba.Table(ba.BitMatrix.zeros(2, 3), rows=["lone \ud800", "b"]),
+    ):
+        ba.write(table, tmp_path / "table.zarr")
+        assert ba.read(tmp_path / "table.zarr") == table
+
+
+def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    path = tmp_path / "table.zarr"
+    with StoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
+        for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
+            store.append(RowChunk(TABLE.bits[start:stop], TABLE.rows[start:stop]))
+        assert store.n_rows == 20
+    assert ba.read(path) == TABLE
+    about = dict(zarr.open_group(path, mode="r").attrs)["bitatoms"]
+    assert about["about"] == {"from": "cells.h5ad"}
+
+
+def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
+    with StoreWriter(tmp_path / "table.zarr", 70) as store:
+        store.append(RowChunk(TABLE.bits))
+        with pytest.raises(ValueError, match="3 columns"):
+            store.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
+        with pytest.raises(ValueError, match="all rows of a store have names or none"):
+            store.append(RowChunk(TABLE.bits, TABLE.rows))
+
+
+def test_a_store_that_was_not_finished_is_refused(tmp_path):
+    path = tmp_path / "table.zarr"
+    with contextlib.suppress(KeyboardInterrupt), StoreWriter(path, 70) as store:
+        store.append(RowChunk(TABLE.bits))
+        raise KeyboardInterrupt
+    assert_refused(path, "not written to its end")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int64", ">i4", "float16", "float32", "float64"])
+def test_arrays_of_others_are_read(tmp_path, version, kind):
+    for chunks in ((20, 70), (3, 11)):
+        path = array(tmp_path / "array.zarr", BITS.astype(kind), chunks=chunks, zarr_format=version)
+        assert ba.read(path) == PLAIN
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compressors": [GzipCodec()]},
+        {"compressors": [BloscCodec()]},
+        {"compressors": None},
+        {"chunks": (2, 10), "shards": (4, 30)},
+        {"zarr_format": 2, "compressors": numcodecs.GZip()},
+        {"zarr_format": 2, "compressors": numcodecs.LZ4(), "filters": [numcodecs.Shuffle(1)]},
+        {"zarr_format": 2, "compressors": None, "order": "F"},
+        {"zarr_format": 2, "chunk_key_encoding": {"name": "v2", "separator": "/"}},
+    ],
+)
+def test_usual_codecs_are_read(tmp_path, options):
+    assert ba.read(array(tmp_path / "array.zarr", **{"chunks": (7, 30)} | options)) == PLAIN
+
+
+def test_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 128)
+    for chunks in ((20, 1), (1, 70), (20, 70), (7, 33), (20, 9)):
+        assert ba.read(array(tmp_path / "array.zarr", chunks=chunks)) == PLAIN
+
+
+def test_chunks_that_were_not_written_are_of_the_value_for_it(tmp_path):
+    for value in (0, 1):
+        path = array(tmp_path / "array.zarr", np.full((20, 70), value), chunks=(5, 70), fill_value=value)
+        assert len(files(path)) == 1
+        assert ba.read(path).bits.count() == 1400 * value
+
+
+def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
+    path = tmp_path / "group.zarr"
+    group = zarr.create_group(path)
+    assert_refused(path, "it has 0 tables")
+    group.create_array("ones", data=BITS)
+    group.create_array("line", data=np.arange(3))
+    group.create_group("deep").create_array("counts", data=BITS * 3)
+    assert ba.read(path) == PLAIN
+    assert ba.read(path, layer="ones") == PLAIN
+    assert_refused(path, "3 is neither 0 nor 1", "binarize=0", layer="deep/counts")
+    assert ba.read(path, layer="deep/counts", binarize=0) == PLAIN
+    assert_refused(path, "shape (3,)", "no table of numbers", layer="line")
+    for name in ("gone", "../group.zarr/ones", "deep", "ones/more", "", ".", "deep/../ones", "zarr.json"):
+        assert_refused(path, f"it has no array {name!r}", "'deep', 'line', 'ones'", layer=name)
+    group.create_array("zeros", data=BITS * 0)
+    assert_refused(path, "it has 2 tables; pass layer=", "'ones', 'zeros'")
+    assert_refused(array(tmp_path / "array.zarr"), "leave layer= out", layer="x")
+
+
+def test_missing_values_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 64)
+    holes = BITS.astype(float)
+    holes[9, 1] = holes[4, 66] = holes[4, 65] = np.nan
+    path = array(tmp_path / "array.zarr", holes, chunks=(20, 3))
+    assert_refused(path, "3 values are missing, the first at row 4, column 65 (counted from 0)", 'missing="zero"')
+    assert np.array_equal(ba.read(path, missing="zero").to_dense(), holes == 1)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_anndata_in_zarr_is_read(tmp_path, form, version):
+    counts = BITS * np.float32(3)
+    frames = [
+        pd.DataFrame({"kind": pd.Categorical(["a"] * len(names))}, index=list(names))
+        for names in (TABLE.rows, TABLE.columns)
+    ]
+    adata = ad.AnnData(form(BITS.astype(np.float32)), *frames, layers={"counts": form(counts)})
+    path = tmp_path / "cells.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ad.settings.zarr_write_format = version
+        try:
+            adata.write_zarr(path)
+        finally:
+            ad.settings.reset("zarr_write_format")
+    assert ba.read(path) == TABLE
+    assert ba.read(path, layer="counts", binarize=0) == TABLE
+    assert_refused(path, "it has no layer 'more'; pass layer=", "'counts'", layer="more")
+
+
+def test_memory_is_that_of_the_bits(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 1 << 19)
+    bits = random_bits(4, 10_000, 500, 0.1)
+    path = array(tmp_path / "array.zarr", bits.astype(np.float64), chunks=(500, 500))
+    ba.read(path)
+    tracemalloc.start()
+    table = ba.read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.array_equal(table.to_dense(), bits)
+    assert peak < 14e6  # as an array it takes 40
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_damaged_chunk_is_named(tmp_path, version):
+    path = array(tmp_path / "array.zarr", random_bits(3, 20, 70, 0.5), chunks=(5, 70), zarr_format=version)
+    chunk = path / ("c/2/0" if version == 3 else "2.0")
+    whole = chunk.read_bytes()
+    for content in (whole[:-1], whole[:5], b"", bytes(len(whole))):
+        chunk.write_bytes(content)
+        assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is damaged or cut short")
+
+
+def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    path = tmp_path / "table.zarr"
+    ba.write(TABLE, path)
+    for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):
+        whole = (path / chunk).read_bytes()
+        for place in range(0, len(whole), 3):
+            (path / chunk).write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+            message = assert_refused(path)
+            assert "damaged" in message, message
+        (path / chunk).unlink()
+        assert_refused(path, f"its chunk '{chunk}' is not there")
+        (path / chunk).write_bytes(whole)
+    assert ba.read(path) == TABLE
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"version": 2, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
+        ({"version": None}, "damaged"),
+        ({"n_cols": 73}, "not those of 73 columns"),
+        ({"n_cols": -1}, "not those of -1 columns"),
+        ({"n_cols": 66, "columns": None}, "the bits past column 66 must be zero"),
+        ({"columns": ["a"]}, "not as many names as its 70 columns"),
+        ({"columns": [1] * 70}, "not as many names as its 70 columns"),
+        ({"columns": ["a"] * 70}, "have the same name 'a'"),
+        ({"columns": 5}, "damaged"),
+        ({"picture": [[2, 3], None]}, "damaged"),
+        ({"picture": "wide"}, "damaged"),
+        ({"complete": None}, "not written to its end"),
+    ],
+)
+def test_a_packed_store_that_contradicts_itself_is_refused(tmp_path, changes, said):
+    path = tmp_path / "table.zarr"
+    ba.write(TABLE, path)
+    edited(path / "zarr.json", lambda about: about["attributes"]["bitatoms"].update(changes))
+    assert_refused(path, said)
+
+
+def test_names_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "table.zarr"
+    for name, values in (
+        ("name_ends", np.arange(19)),
+        ("name_ends", np.arange(20)[::-1]),
+        ("name_ends", np.arange(20) * 10**9),
+        ("name_bytes", np.full(100, 255, np.uint8)),
+        ("name_bytes", np.zeros(100)),
+    ):
+        ba.write(TABLE, path)
+        shutil.rmtree(path / name)
+        zarr.open_group(path).create_array(name, data=values)
+        assert_refused(path, "damaged")
+
+
+def huge(about):
+    about["shape"] = [10**9, 10**9]
+
+
+def huge_chunks(about):
+    about["chunk_grid"]["configuration"]["chunk_shape"] = [1 << 20, 1 << 20]
+
+
+def many_chunks(about):
+    about["shape"], about["chunk_grid"]["configuration"]["chunk_shape"] = [20000, 20000], [1, 1]
+
+
+def codec(name, **configuration):
+    """An array that asks for another codec."""
+    return lambda about: about["codecs"].append({"name": name, "configuration": configuration})
+
+
+def within_shards(about):
+    inner = [{"name": "bytes"}, {"name": "numcodecs.pickle"}]
+    shards = {"chunk_shape": [1, 1], "codecs": inner, "index_codecs": [{"name": "bytes"}]}
+    about["codecs"] = [{"name": "sharding_indexed", "configuration": shards}]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (huge, "made to mislead"),
+        (huge_chunks, "made to mislead"),
+        (many_chunks, "is cut in 400000000 chunks"),
+        (codec("numcodecs.pickle"), "needs the codec 'pickle'"),
+        (codec("strange"), "needs the codec 'strange'"),
+        (within_shards, "needs the codec 'pickle'"),
+        (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "holds {'name'"),
+        (lambda about: about.update(data_type="complex128"), "damaged"),
+        (lambda about: about.update(data_type="string"), "damaged"),
+        (lambda about: about.update(shape=[20]), "damaged"),
+        (lambda about: about.update(shape=[20, -70]), "damaged"),
+        (lambda about: about.update(shape="wide"), "damaged"),
+        (lambda about: about.update(node_type="else"), "damaged"),
+        (lambda about: about.update(zarr_format=9), "damaged"),
+        (lambda about: about.pop("codecs"), "damaged"),
+        (lambda about: about.pop("chunk_grid"), "damaged"),
+        (
+            lambda about: about.update(chunk_key_encoding={"name": "v2", "configuration": {"separator": "/../"}}),
+            "damaged",
+        ),
+    ],
+)
+def test_what_misleads_is_refused(tmp_path, spoil, said):
+    path = array(tmp_path / "array.zarr")
+    edited(path / "zarr.json", spoil)
+    assert_refused(path, said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"dtype": "|O", "filters": [{"id": "pickle"}]}, "needs the codec 'pickle'"),
+        ({"dtype": "|O", "filters": [{"id": "msgpack2"}]}, "needs the codec 'msgpack2'"),
+        ({"dtype": "|O"}, "holds |O"),
+        ({"dtype": [["a", "<i4"]]}, "holds [["),
+        ({"compressor": {"id": "json2"}}, "needs the codec 'json2'"),
+        ({"dtype": "<M8[s]"}, "no table of numbers"),
+        ({"dtype": "|S5"}, "damaged"),
+        ({"chunks": [0, 0]}, "damaged"),
+        ({"dimension_separator": "/../../"}, "damaged"),
+    ],
+)
+def test_what_misleads_in_the_second_version_is_refused(tmp_path, changes, said):
+    path = array(tmp_path / "array.zarr", zarr_format=2)
+    edited(path / ".zarray", lambda about: about.update(changes))
+    assert_refused(path, said)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_small_chunk_that_unpacks_to_much_is_refused(tmp_path, version):
+    options = {"compressors": numcodecs.GZip() if version == 2 else [GzipCodec()], "zarr_format": version}
+    path = array(tmp_path / "array.zarr", **options)
+    chunk = path / ("0.0" if version == 2 else "c/0/0")
+    chunk.write_bytes(gzip.compress(bytes(1 << 24), mtime=0))
+    assert_refused(path, "made to mislead")
+    path = array(path, zarr_format=version, **({"compressors": numcodecs.Zstd()} if version == 2 else {}))
+    packed = bytes(numcodecs.Zstd().encode(bytes(1 << 28)))
+    assert len(packed) < 10_000
+    chunk.write_bytes(packed)
+    assert_refused(path, "made to mislead")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("place", ["zarr.json", "bits", "bits/zarr.json", "bits/c", "bits/c/0", "bits/c/0/0", "more"])
+def test_links_are_not_followed(tmp_path, place):
+    inside, outside = tmp_path / "table.zarr", tmp_path / "outside.zarr"
+    ba.write(TABLE, inside)
+    ba.write(TABLE, outside)
+    link = inside / place
+    if link.is_dir():
+        shutil.rmtree(link)
+    else:
+        link.unlink(missing_ok=True)
+    link.symlink_to(outside / place)
+    assert_refused(inside, f"'{place}' is a link out of its place, which is not followed")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are none on this system")
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    path = array(tmp_path / "array.zarr")
+    (path / "c/0/0").unlink()
+    os.mkfifo(path / "c/0/0")
+    assert_refused(path, "'c/0/0' is no plain file")
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    folder = tmp_path / "empty.zarr"
+    folder.mkdir()
+    assert_refused(folder, "this folder is no Zarr store")
+    (folder / "zarr.json").write_text("{")
+    assert_refused(folder, "damaged")
+    (folder / "zarr.json").write_text("[]")
+    assert_refused(folder, "damaged")
+    (folder / "zarr.json").write_text("[" * 100_000)
+    assert_refused(folder, "damaged")
+    (folder / "zarr.json").write_bytes(b"")
+    assert_refused(folder, "damaged")
+    (tmp_path / "file.zarr").write_text("text")
+    assert_refused(tmp_path / "file.zarr", "this is a file, and a Zarr store is a folder")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    """Small stores to damage."""
+    folder = tmp_path_factory.mktemp("samples")
+    ba.write(ba.Table(TABLE.bits[:5], TABLE.rows[:5], TABLE.columns), folder / "packed.zarr")
+    array(folder / "array.zarr", chunks=(10, 70))
+    array(folder / "second.zarr", chunks=(10, 70), zarr_format=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ad.AnnData(sp.csr_matrix(BITS[:5, :3])).write_zarr(folder / "cells.zarr")
+    return folder
+
+
+@settings(max_examples=80)
+@given(data=st.data(), kind=st.sampled_from(("packed", "array", "second", "cells")))
+def test_damaged_stores_give_a_table_or_a_line(tmp_path_factory, samples, data, kind):
+    path = tmp_path_factory.mktemp("fuzz") / "table.zarr"
+    shutil.copytree(samples / f"{kind}.zarr", path)
+    file = data.draw(st.sampled_from(files(path)))
+    content = bytearray(file.read_bytes())
+    for place in data.draw(st.lists(st.integers(0, max(0, len(content) - 1)), max_size=4)):
+        content[place : place + 1] = data.draw(st.binary(max_size=2))
+    file.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
+    assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)

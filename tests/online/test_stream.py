@@ -1,0 +1,412 @@
+"""Learning from a stream: steps and counts against the oracle, what is kept and forgotten, and drift."""
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import factorize
+from bitatoms.bits import BitMatrix
+from bitatoms.core.atoms import update_together
+from bitatoms.core.block import Block
+from bitatoms.core.coding import code
+from bitatoms.core.counts import Counts
+from bitatoms.core.exact import code_exactly
+from bitatoms.core.model import Model
+from bitatoms.core.objective import Objective
+from bitatoms.datasets import planted
+from bitatoms.online.decayed_counts import DecayedCounts
+from bitatoms.online.reservoir import Reservoir, sample_size
+from bitatoms.online.stream import StreamLearner
+from bitatoms.parallel import Workers
+from bitatoms.search.moves.sweep import flat_sweep
+from bitatoms.validation import as_generator
+from support.blocks import ALGEBRAS, block_of, packed
+from support.sources import assert_same, settings_for
+from support.strategies import SEEDS, factorisations, random_bits
+
+both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
+ALONE = Workers(1)
+some_rows = factorisations(n_rows=st.integers(1, 40), n_cols=st.integers(1, 12), n_atoms=st.integers(1, 6))
+
+
+def learner(forget=0.0, seed=0, **given):
+    return StreamLearner(settings_for(**given), forget, as_generator(seed))
+
+
+def streamed(X, size=512, forget=0.0, seed=0, workers=ALONE, **given):
+    """What is learned from rows in batches of one size."""
+    online, rows = learner(forget, seed, **given), BitMatrix.from_any(X)
+    for start in range(0, len(rows), size):
+        online.take_in(rows[start : start + size], workers)
+    return online
+
+
+def fresh_block(online, X):
+    return Model.from_factorization(online.as_result()).code(BitMatrix.from_any(X), ALONE)
+
+
+def wrong_share(online, X):
+    return fresh_block(online, X).wrong().sum() / X.size
+
+
+def found_again(online, atoms):
+    """How many of these atoms were learned."""
+    known = {atom.tobytes() for atom in online.as_result().atoms.to_dense()}
+    return sum(atom.tobytes() in known for atom in atoms)
+
+
+# The first batch.
+
+
+@pytest.mark.parametrize("how", [{"n_components": 5}, {"n_components": 5, "objective": "codelength"}, {}])
+@both_algebras
+def test_the_first_batch_is_learned_as_fit_learns(how, algebra):
+    X = planted(300, 40, 5, algebra=algebra, random_state=0).X
+    how = {**how, "algebra": algebra, "max_iter": 5}
+    result, whole = streamed(X, 300, seed=3, **how).as_result(), factorize(X, random_state=3, **how)
+    assert sorted(row.tobytes() for row in result.atoms.words) == sorted(row.tobytes() for row in whole.atoms.words)
+    assert result.n_samples == 300
+
+
+@settings(max_examples=50)
+@given(factorisations(n_rows=st.sampled_from((1, 5, 65)), n_atoms=st.integers(1, 6)), ALGEBRAS, st.booleans())
+def test_one_batch_from_given_atoms_is_one_step(problem, algebra, by_codelength):
+    X, atoms, _ = problem
+    objective = "codelength" if by_codelength else "errors"
+    online = streamed(X, len(X), algebra=algebra, n_components=len(atoms), init=atoms, objective=objective)
+    objective = Objective(by_codelength, algebra)
+    block = block_of(X, atoms, np.zeros((len(X), len(atoms)), np.uint8), algebra)
+    if by_codelength:
+        flat_sweep(block, objective)
+    else:
+        code_exactly(block, objective.rule(block))
+        update_together(block)
+    assert online._state.atoms == block.factors()[0]
+    assert online._state.sample.codes == block.factors()[1]
+
+
+@both_algebras
+def test_one_batch_from_many_given_atoms_is_one_step_of_the_oracle(algebra):
+    made = planted(60, 30, 18, algebra=algebra, random_state=1)
+    atoms = made.atoms ^ random_bits(5, 18, 30, 0.1)
+    online = streamed(made.X, 60, algebra=algebra, n_components=18, init=atoms)
+    none = np.zeros((60, 18), np.uint8)
+    codes = naive.priced_code(made.X, atoms, none, algebra, (np.ones(30, int), np.zeros(18, int)), swaps=False)
+    updated = naive.update_together(made.X, atoms, codes, algebra)
+    np.testing.assert_array_equal(online._state.atoms.to_dense(), updated)
+    by_hand = Block(BitMatrix.from_dense(made.X), BitMatrix.from_dense(atoms), None, algebra == "or", ALONE)
+    code(by_hand, Objective(False, algebra).rule(by_hand)._replace(swaps=False))
+    update_together(by_hand)
+    assert by_hand.factors()[0] == online._state.atoms
+
+
+def test_given_codes_are_where_the_first_batch_starts():
+    X, atoms = planted(80, 20, 4, random_state=0).X, random_bits(0, 4, 20, 0.3)
+    codes = random_bits(1, 80, 4, 0.5)
+    online = streamed(X, 80, n_components=4, init=(atoms, codes))
+    assert online.as_result().n_samples == 80
+
+
+# The counts of rows that are gone.
+
+
+def counts_of(X, atoms, codes, algebra, bias=None):
+    """All counts by the oracle."""
+    bias = np.zeros(X.shape[1], np.uint8) if bias is None else bias
+    wrong = naive.errors(X, atoms, codes, algebra, bias)
+    votes = [naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra) for k in range(len(atoms))]
+    free, bad = np.array(votes, np.int64).reshape(len(atoms), 2, X.shape[1]).transpose(1, 0, 2)
+    pairs = np.tril(codes.T.astype(int) @ codes)
+    sums = (codes.sum(axis=0), wrong.sum(axis=0), free, bad, pairs, X.sum(axis=0), (X & wrong).sum(axis=0))
+    return Counts(len(X), *(np.asarray(table, np.int64) for table in sums), codes_changed=0)
+
+
+def assert_counts(found, wanted, names=("n_rows", "uses", "wrong", "free", "bad", "pairs", "ones", "missed")):
+    for name in names:
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+
+
+def one_flip_a_column(atoms, seed):
+    rng = np.random.default_rng(seed)
+    flips = np.zeros_like(atoms)
+    columns = np.flatnonzero(rng.random(atoms.shape[1]) < 0.6)
+    flips[rng.integers(len(atoms), size=len(columns)), columns] = 1
+    return flips
+
+
+def flipped_counts(X, atoms, codes, algebra, flips, bias):
+    before = DecayedCounts.of(counts_of(X, atoms, codes, algebra, bias))
+    return before.flipped(
+        BitMatrix.from_dense(atoms), packed(flips), algebra == "or" or None, BitMatrix.from_dense(bias[np.newaxis])
+    ).whole()
+
+
+@given(some_rows, ALGEBRAS, SEEDS, st.booleans())
+def test_counts_are_exact_after_flips_where_no_row_uses_two_atoms(problem, algebra, seed, biased):
+    X, atoms, codes = problem
+    codes = codes * (np.cumsum(codes, axis=1) == 1).astype(np.uint8)
+    bias = random_bits(seed, 1, X.shape[1], 0.3 * biased)[0]
+    flips = one_flip_a_column(atoms, seed)
+    found = flipped_counts(X, atoms, codes, algebra, flips, bias)
+    assert_counts(found, counts_of(X, atoms ^ flips, codes, algebra, bias))
+
+
+@given(some_rows, ALGEBRAS, SEEDS)
+def test_one_flip_a_column_leaves_exact_all_but_the_votes_on_other_atoms(problem, algebra, seed):
+    X, atoms, codes = problem
+    flips, bias = one_flip_a_column(atoms, seed), np.zeros(X.shape[1], np.uint8)
+    found = flipped_counts(X, atoms, codes, algebra, flips, bias)
+    wanted = counts_of(X, atoms ^ flips, codes, algebra, bias)
+    assert_counts(found, wanted, ("n_rows", "uses", "wrong", "pairs", "ones"))
+    assert_counts(found, wanted, ("missed",) if algebra == "or" else ("free",))
+    np.testing.assert_array_equal(found.free[flips == 1], wanted.free[flips == 1])
+    np.testing.assert_array_equal(found.bad[flips == 1], wanted.bad[flips == 1])
+
+
+def assert_within_bounds(counts, algebra):
+    n, users = counts.n_rows, counts.uses[:, np.newaxis]
+    for table in (counts.uses, counts.wrong, counts.free, counts.bad, counts.pairs, counts.ones, counts.missed):
+        assert ((table >= 0) & (table <= n)).all()
+    assert (counts.bad <= counts.free).all()
+    assert (counts.free <= users).all()
+    assert (counts.bad <= counts.wrong).all()
+    assert (counts.wrong - counts.bad <= n - counts.free).all()
+    assert (counts.missed <= counts.ones).all()
+    assert (counts.missed <= counts.wrong).all()
+    assert (counts.wrong - counts.missed <= n - counts.ones).all()
+    assert (np.diag(counts.pairs) == counts.uses).all()
+    assert (counts.pairs <= np.minimum(users, counts.uses)).all()
+    if algebra == "xor":
+        assert (counts.free == users).all()
+
+
+@settings(max_examples=50)
+@given(some_rows, ALGEBRAS, SEEDS, st.floats(0, 1))
+def test_counts_stay_what_rows_could_have(problem, algebra, seed, kept):
+    X, atoms, codes = problem
+    rng = np.random.default_rng(seed)
+    bias = random_bits(seed, 1, X.shape[1], 0.2)
+    remembered = DecayedCounts.of(counts_of(X, atoms, codes, algebra, bias[0]), 1 + 100 * rng.random())
+    for step in range(4):
+        flips = random_bits(seed + step, *atoms.shape, 0.3)
+        remembered = remembered.flipped(
+            BitMatrix.from_dense(atoms), packed(flips), algebra == "or" or None, BitMatrix.from_dense(bias)
+        )
+        assert_within_bounds(remembered.whole(), algebra)
+        atoms = atoms ^ flips
+        others = codes ^ random_bits(seed + step, *codes.shape, 0.2)
+        before, after = (counts_of(X, atoms, some, algebra, bias[0]) for some in (codes, others))
+        remembered = remembered.faded(kept).plus(before).coded_again(DecayedCounts.of(before), after)
+        assert_within_bounds(remembered.whole(), algebra)
+        codes = others
+
+
+@both_algebras
+def test_counts_are_those_of_all_rows_while_all_are_kept(algebra):
+    """A search has just been made: what is counted is what the codes of the sample say."""
+    X = planted(1024, 30, 6, algebra=algebra, random_state=2).X
+    online = streamed(X, 512, algebra=algebra, n_components=6, max_iter=8)
+    state, result = online._state, online.as_result()
+    assert state.sample.rows == BitMatrix.from_dense(X)
+    factors = state.atoms.to_dense(), state.sample.codes.to_dense()
+    assert_counts(state.counts.whole(), counts_of(X, *factors, algebra))
+    assert result.codelength.total == sum(naive.codelength(X, *factors, algebra))
+    assert result.n_samples == 1024
+
+
+# What is remembered.
+
+
+def test_every_row_stands_as_likely_in_the_sample():
+    random, hits = np.random.default_rng(0), np.zeros(64, int)
+    rows = BitMatrix.from_dense(np.eye(64, dtype=np.uint8))
+    for _ in range(600):
+        kept = Reservoir.empty(64, 0)
+        for start in range(0, 64, 7):
+            batch = rows[start : start + 7]
+            kept = kept.take_in(batch, BitMatrix.zeros(len(batch), 0), 0.0, 16, random)
+        assert len(kept.rows) == 16
+        hits += kept.rows.column_weights()
+    assert abs(hits - 150).max() < 5 * np.sqrt(150 * 0.75)
+
+
+@pytest.mark.parametrize("forget", [0.0, 0.01, 1.0])
+def test_a_stream_is_forgotten_by_the_row(forget):
+    X = planted(600, 20, 3, random_state=0).X
+    ends = [streamed(X, size, forget, n_components=3, max_iter=2).as_result().n_samples for size in (100, 300)]
+    for size, n_samples in zip((100, 300), ends, strict=True):
+        kept = 0.0
+        for _ in range(0, 600, size):
+            kept = kept * (1 - forget) ** size + size
+        assert n_samples == round(kept)
+
+
+def test_what_is_kept_does_not_grow_with_the_stream():
+    rows = BitMatrix.from_dense(planted(2048, 70, 4, random_state=0).X)
+    online, sizes = learner(n_components=4, max_iter=2), []
+    for _ in range(8):
+        online.take_in(rows, ALONE)
+        sizes.append(len(pickle.dumps(online)))
+    assert len(online._state.sample.rows) == sample_size(70) == 4096
+    assert max(sizes[2:]) - sizes[2] < 3000  # a row of the history a batch, up to a thousand of them
+
+
+# Batches.
+
+
+@pytest.mark.parametrize("how", [{"n_components": 6}, {"n_components": 6, "objective": "codelength"}, {}])
+@both_algebras
+def test_threads_and_blocks_make_no_difference(how, algebra):
+    X = planted(400, 30, 6, algebra=algebra, random_state=0).X
+    one, *others = (
+        streamed(X, 130, 1e-3, algebra=algebra, workers=workers, max_iter=3, **how).as_result()
+        for workers in (ALONE, Workers(2), Workers(3, 64))
+    )
+    for other in others:
+        assert_same(one, other)
+
+
+def test_copies_go_on_alike_and_apart():
+    X = BitMatrix.from_dense(planted(600, 30, 5, random_state=0).X)
+    online = streamed(X[:300], 100, n_components=5, max_iter=4)
+    twin, stored = deepcopy(online), pickle.dumps(online)
+    for batch in (X[300:450], X[450:]):
+        online.take_in(batch, ALONE)
+        twin.take_in(batch, ALONE)
+    assert_same(online.as_result(), twin.as_result())
+    assert pickle.loads(stored).as_result().n_samples == 300
+
+
+@pytest.mark.parametrize("n_components", [3, "mdl"])
+@pytest.mark.parametrize("forget", [0.0, 0.05, 1.0])
+@both_algebras
+def test_rows_may_come_one_by_one_and_be_all_zeros(n_components, forget, algebra):
+    X = np.vstack([np.zeros((3, 9), np.uint8), planted(20, 9, 3, algebra=algebra, random_state=0).X])
+    online = streamed(X, 1, forget, algebra=algebra, n_components=n_components, max_iter=4)
+    result = online.as_result()
+    assert result.n_samples == round(online._state.counts.n_rows)
+    assert result.atoms.n_rows <= 3 or n_components == "mdl"
+    assert fresh_block(online, X).n_rows == 23
+
+
+def test_fewer_rows_than_atoms_are_a_beginning():
+    X = planted(400, 30, 8, random_state=0).X
+    online = learner(n_components=8, max_iter=8)
+    online.take_in(BitMatrix.from_dense(X[:3]), ALONE)
+    assert online.as_result().atoms.n_rows <= 3
+    online.take_in(BitMatrix.from_dense(X[3:]), ALONE)
+    assert online.as_result().atoms.n_rows == 8
+
+
+def test_a_first_batch_may_be_larger_than_what_is_kept():
+    made = planted(6000, 30, 4, algebra="or", random_state=0)
+    online = streamed(made.X, 6000, algebra="or", n_components=4, max_iter=20)
+    assert online.as_result().n_samples == 6000
+    assert len(online._state.sample.rows) == 4096
+    assert wrong_share(online, made.X) < 0.051  # 5 % noise
+
+
+def test_both_algebras_are_tried_until_there_are_rows_enough():
+    X = planted(600, 40, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
+    online = streamed(X[:300], 150, algebra="auto")
+    assert set(online.as_result().codelengths) == {"xor", "or"}
+    online.take_in(BitMatrix.from_dense(X[300:]), ALONE)  # from here on they are of other rows
+    result = online.as_result()
+    assert result.codelengths == {"or": result.codelength.total}
+
+
+def test_limits_hold_in_a_stream():
+    X = planted(600, 40, 6, random_state=0).X
+    online = streamed(X, 200, n_components=6, max_atoms_per_sample=2, max_iter=8)
+    assert online._state.sample.codes.row_weights().max() <= 2
+
+
+def test_what_cannot_be_taken_in_is_refused():
+    online = learner(n_components=2)
+    with pytest.raises(ValueError, match="nothing was learned yet"):
+        online.as_result()
+    with pytest.raises(ValueError, match="without rows"):
+        online.take_in(BitMatrix.zeros(0, 5), ALONE)
+    online.take_in(BitMatrix.from_dense(np.eye(5, dtype=np.uint8)), ALONE)
+    with pytest.raises(ValueError, match="6 features"):
+        online.take_in(BitMatrix.zeros(3, 6), ALONE)
+    with pytest.raises(ValueError, match="all rows at once"):
+        learner(n_components=2, search="paper")
+    with pytest.raises(ValueError, match="forget must lie between 0 and 1"):
+        learner(forget=-0.1)
+
+
+class Interrupted(Workers):
+    """Workers at whom Ctrl-C is pressed when they are to work on rows."""
+
+    def over_rows(self, task, n_rows, row_cost):
+        raise KeyboardInterrupt
+
+
+def test_a_batch_that_is_interrupted_leaves_no_trace():
+    X = BitMatrix.from_dense(planted(600, 30, 5, random_state=0).X)
+    online, undisturbed = (streamed(X[:200], 100, n_components=5, max_iter=4) for _ in range(2))
+    before = online.as_result()
+    with pytest.raises(KeyboardInterrupt):
+        online.take_in(X[200:400], Interrupted())
+    assert_same(online.as_result(), before)
+    for each in (online, undisturbed):
+        each.take_in(X[200:], ALONE)
+    assert_same(online.as_result(), undisturbed.as_result())
+
+
+def test_callbacks_hear_of_every_batch():
+    told = []
+    online = streamed(planted(300, 20, 3, random_state=0).X, 100, n_components=3, max_iter=4, callbacks=told.append)
+    assert [row.round for row in told] == [1, 2, 3]
+    assert online.as_result().history == tuple(told)
+    assert told[-1].rows == 300
+
+
+# How well it learns.
+
+
+@pytest.mark.parametrize(("n_components", "objective"), [(9, "auto"), (9, "codelength"), ("mdl", "auto")])
+@both_algebras
+def test_a_stream_is_described_as_shortly_as_the_whole(n_components, objective, algebra):
+    made = planted(1024, 32, 8, algebra=algebra, random_state=0)
+    how = {"n_components": n_components, "objective": objective, "algebra": algebra, "max_iter": 20}
+    block = fresh_block(streamed(made.X, 256, **how), made.X)
+    whole = factorize(made.X, random_state=0, **how)
+    assert block.codelength(block.wrong()).total <= 1.015 * whole.codelength.total
+
+
+@pytest.mark.parametrize(("n_components", "forget"), [(5, 3e-3), ("mdl", 3e-3), ("mdl", 0.0)])
+@both_algebras
+def test_new_atoms_are_found_when_the_stream_changes(n_components, forget, algebra):
+    first, second = (planted(1280, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2))
+    X = np.vstack([first.X, second.X])
+    online = streamed(X, 640, forget, n_components=n_components, algebra=algebra, max_iter=20)
+    assert found_again(online, second.atoms) == 5
+    assert wrong_share(online, second.X) < 0.021  # 2 % noise
+    if n_components == "mdl" and forget == 0:
+        assert found_again(online, first.atoms) == 5
+
+
+@pytest.mark.parametrize("n_components", [10, "mdl"])
+@both_algebras
+def test_a_sorted_stream_keeps_the_atoms_of_the_past(n_components, algebra):
+    """Rows of one kind after those of another, far more than are kept of both."""
+    made = [planted(2304, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2)]
+    X = np.vstack([each.X for each in made])
+    online = streamed(X, 768, n_components=n_components, algebra=algebra, max_iter=20)
+    assert all(wrong_share(online, each.X) < 0.022 for each in made)  # 2 % noise
+
+
+@both_algebras
+def test_atoms_that_serve_no_more_make_room(algebra):
+    """A given number of atoms, half of which are of no use to the rows that come."""
+    made = planted(1024, 40, 6, algebra=algebra, noise=0.01, random_state=0)
+    init = np.vstack([made.atoms[:3], np.zeros((3, 40), np.uint8)])
+    online = streamed(made.X, 512, n_components=6, algebra=algebra, max_iter=20, init=init)
+    assert found_again(online, made.atoms) == 6

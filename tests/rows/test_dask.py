@@ -1,0 +1,403 @@
+"""Rows on a Dask cluster give the same bits as rows in memory, whatever the partitions and whoever dies."""
+
+import asyncio
+import os
+import pickle
+from functools import cache
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse
+
+import bitatoms as ba
+from bitatoms import BitMatrix
+from bitatoms import dask as dask_api
+from bitatoms.core.counts import Counts
+from bitatoms.core.model import Model
+from bitatoms.core.pass_spec import PassSpec, run_pass
+from bitatoms.parallel import Workers
+from bitatoms.rows import dask as on_dask
+from bitatoms.rows import dask_partitions
+from bitatoms.rows.dask import DaskRows
+from bitatoms.rows.memory import MemoryRows, joined
+from bitatoms.rows.passes import NO_JOURNAL
+from bitatoms.rows.subsample import learn
+from bitatoms.validation import as_generator
+from support.cluster import cluster_by_hand, kill, local_cluster
+from support.sources import assert_same, settings_for
+
+N, M = 700, 130
+X = ba.datasets.planted(N, M, 12, code_density=0.2, noise=0.02, random_state=0).X
+PARTITIONS = {
+    "one": da.from_array(X, chunks=(N, M)),
+    "awkward": da.from_array(X, chunks=((0, 1, 199, 0, 300, 1, 62, 137, 0), (60, 1, 69))),
+    "many": da.from_array(X, chunks=(33, M)),
+}
+PARTITIONS["sparse"] = PARTITIONS["awkward"].map_blocks(scipy.sparse.csr_array)
+PARTITIONS["sparse matrices"] = PARTITIONS["many"].map_blocks(scipy.sparse.csr_matrix, dtype=np.float32)
+PARTITIONS["unknown"] = PARTITIONS["awkward"][da.ones(N, dtype=bool, chunks=PARTITIONS["awkward"].chunks[0])]
+PARTITIONS["floats"] = PARTITIONS["many"].astype(float)
+SEARCHES = {
+    "xor 6": {"n_components": 6},
+    "xor 20": {"n_components": 20},
+    "or 6": {"n_components": 6, "algebra": "or"},
+    "xor mdl": {},
+    "or mdl": {"algebra": "or"},
+    "or thorough": {"algebra": "or", "search": "thorough"},
+}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_cluster(1) as client:
+        yield client
+
+
+class AfterSearch:
+    """A journal that keeps what was found in the sample: from there on all is passes over all rows."""
+
+    def __init__(self):
+        self.state = None
+
+    def load(self):
+        return self.state
+
+    def save(self, state):
+        self.state = self.state or state
+
+
+@cache
+def in_memory(name, sample_rows=300):
+    """What the rows give in memory, and the journal to go on from after the search."""
+    journal = AfterSearch()
+    rows = MemoryRows(BitMatrix.from_dense(X), Workers(1))
+    return taken(rows, name, journal, sample_rows), journal
+
+
+def taken(rows, name, journal=NO_JOURNAL, sample_rows=300, callbacks=None):
+    """What `learn` gives for rows."""
+    settings = settings_for(**SEARCHES[name], sample_rows=sample_rows, callbacks=callbacks)
+    return learn(rows, settings, Workers(1), as_generator(0), journal)
+
+
+def assert_same_bits(rows, name, journal=None, **how):
+    """Atoms, bias, counts, codelength and the codes of all rows are those of rows in memory."""
+    expected, after_search = in_memory(name)
+    found = taken(rows, name, after_search if journal is None else journal, **how)
+    assert_same(found.result, expected.result)
+    n_atoms = expected.order.atoms.n_rows
+    assert joined(rows._tasks.fetched(found.codes), n_atoms) == joined(expected.codes, n_atoms)
+
+
+@pytest.mark.parametrize(("partitions", "name"), [*zip(PARTITIONS, [*SEARCHES, "xor 20"], strict=True)])
+def test_threads_of_this_process_give_the_bits_of_rows_in_memory(partitions, name):
+    assert_same_bits(DaskRows(PARTITIONS[partitions]), name)
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "names"),
+    [(1, ["xor 6", "or mdl", "or thorough"]), (2, ["or 6", "xor 20", "xor mdl"]), (4, [*SEARCHES])],
+)
+def test_any_number_of_workers_gives_the_bits_of_rows_in_memory(client, n_workers, names):
+    client.cluster.scale(n_workers)
+    client.wait_for_workers(n_workers)
+    for partitions, name in zip(["awkward", "sparse", "unknown"] * 2, names, strict=False):
+        assert_same_bits(DaskRows(PARTITIONS[partitions], client=client), name)
+
+
+def test_the_whole_search_gives_the_bits_of_rows_in_memory(client):
+    with client.as_current():
+        rows = DaskRows(PARTITIONS["unknown"])
+    assert rows._tasks._client is client
+    assert_same_bits(rows, "or mdl", NO_JOURNAL)
+
+
+def test_rows_that_are_searched_all_are_taken_from_the_workers(client):
+    expected, _ = in_memory("xor mdl", N)
+    found = taken(DaskRows(PARTITIONS["sparse"], client=client), "xor mdl", sample_rows=N)
+    assert_same(found, expected)
+    assert found.codes == expected.codes
+
+
+def test_a_worker_killed_in_the_middle_costs_no_bit(client):
+    rows = DaskRows(PARTITIONS["many"], client=client)
+    killed, moves = [], []
+
+    def kill_one(row):
+        moves.append(row.move)
+        if row.move.startswith("pass 2 "):  # with its rows, and their codes of both passes
+            has = client.has_what()
+            killed.append(kill(client, max(has, key=lambda worker: len(has[worker]))))
+
+    assert_same_bits(rows, "xor 6", callbacks=kill_one)
+    assert moves[-1].startswith("pass 3 ")
+    assert len(killed) == 1
+    assert killed[0] not in client.run(os.getpid).values()
+
+
+def test_workers_started_by_hand_give_the_bits_of_rows_in_memory(tmp_path):
+    with cluster_by_hand(tmp_path, 1) as client:
+        assert_same_bits(DaskRows(PARTITIONS["awkward"], client=client), "or mdl")
+
+
+def test_workers_that_are_threads_give_the_bits_of_rows_in_memory():
+    with local_cluster(1, processes=False, threads_per_worker=2) as client:
+        assert_same_bits(DaskRows(PARTITIONS["awkward"], client=client), "xor mdl")
+
+
+def order_of(atoms, algebra="xor"):
+    """A pass that codes rows with these atoms from nothing."""
+    rule = ba.algorithms.coding.coding_rule("greedy", algebra)
+    return PassSpec(BitMatrix.from_dense(atoms), BitMatrix.zeros(1, atoms.shape[1]), "greedy", rule)
+
+
+def nothing_kept(partial):
+    raise AssertionError("a cluster keeps no part of a pass")
+
+
+def test_what_comes_back_from_a_pass_does_not_grow_with_the_rows(monkeypatch):
+    sizes = []
+    fetched = on_dask._Tasks.fetched
+
+    def measured(self, started):
+        results = fetched(self, started)
+        sizes.append(len(pickle.dumps(results)))
+        return results
+
+    order = order_of(X[:5])
+    for times in (1, 40):
+        rows = DaskRows(da.from_array(np.tile(X, (times, 1)), chunks=(N * times // 7, M)))
+        monkeypatch.setattr(on_dask._Tasks, "fetched", measured)
+        rows.run_pass(order, None, 1, None, nothing_kept)
+        monkeypatch.undo()
+    assert len(sizes) == 2
+    assert abs(sizes[1] - sizes[0]) < 16  # the number of rows takes a byte or two more
+
+
+def test_counts_are_added_up_a_few_at_a_time_and_soon(monkeypatch):
+    added, held_at = [], [0]
+
+    def counted(*given):
+        held_at.append(held_at[-1] + 1)
+        return run_pass(*given)
+
+    def add_up(*counts):
+        added.append(len(counts))
+        held_at.append(held_at[-1] - len(counts) + 1)
+        return sum(counts[1:], counts[0])
+
+    monkeypatch.setattr(on_dask, "work", counted)
+    monkeypatch.setattr(on_dask, "_sum", add_up)  # whatever adds, adds by it
+    with dask.config.set(scheduler="synchronous"):
+        rows = DaskRows(da.from_array(X, chunks=(7, M)))
+        _, counts = rows.run_pass(order_of(X[:5]), None, 1, None, nothing_kept)
+    assert counts.n_rows == N
+    assert sorted(added) == [2, 4, 5, *[8] * 13]  # 100 partitions: 13 sums, 2 of those, 1
+    assert held_at[-1] == 1
+    assert max(held_at) <= 3 * 8  # those of a few partitions and of a few sums, not of all partitions
+
+
+def held(client):
+    """How many results this client holds on the workers."""
+    client.sync(asyncio.sleep, 0)  # what was let go is told in another thread
+    return len(client.futures)
+
+
+def test_codes_of_a_pass_are_let_go_with_their_handle(client):
+    before = held(client)
+    rows = DaskRows(PARTITIONS["many"], client=client)
+    n_parts = PARTITIONS["many"].numblocks[0]
+    assert held(client) == before + n_parts
+    first, _ = rows.run_pass(order_of(X[:5]), None, 1, None, nothing_kept)
+    second, _ = rows.run_pass(order_of(X[:5]), first, 2, None, nothing_kept)
+    assert held(client) == before + 3 * n_parts
+    del first
+    assert held(client) == before + 2 * n_parts
+    del second, rows
+    assert held(client) == before
+
+
+def test_ctrl_c_drops_the_tasks_of_the_pass(client, monkeypatch):
+    rows = DaskRows(PARTITIONS["many"], client=client)
+    order = order_of(X[:5])
+    codes, expected = rows.run_pass(order, None, 1, None, nothing_kept)
+    before = held(client)
+
+    def interrupted(futures):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "gather", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            rows.run_pass(order, codes, 2, None, nothing_kept)
+    assert held(client) == before
+    _, again = rows.run_pass(order, None, 1, None, nothing_kept)
+    np.testing.assert_array_equal(again.wrong, expected.wrong)
+
+
+def with_values(places):
+    """The table as floats, with other values at some places."""
+    values = X.astype(float)
+    for (row, column), value in places.items():
+        values[row, column] = value
+    return values
+
+
+@pytest.mark.parametrize(
+    "places",
+    [{(499, 70): 2}, {(0, 0): -1, (699, 129): 7}, {(650, 3): np.nan}, {(3, 3): 2, (250, 7): np.nan, (600, 9): np.nan}],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_wrong_values_are_refused_as_in_memory(places, sparse):
+    values = with_values(places)
+    with pytest.raises(ValueError) as expected:
+        BitMatrix.from_any(scipy.sparse.csr_array(values) if sparse else values)
+    table = da.from_array(values, chunks=((0, 1, 299, 300, 100), (100, 30)))
+    with pytest.raises(ValueError) as refused:
+        DaskRows(table.map_blocks(scipy.sparse.csr_array) if sparse else table)
+    assert str(refused.value) == str(expected.value)
+
+
+def test_wrong_values_on_a_worker_are_refused_as_here(client):
+    with pytest.raises(ValueError, match=r"\(first: 2 at row 499, column 70\); pass binarize"):
+        DaskRows(da.from_array(with_values({(499, 70): 2}), chunks=(100, 50)), client=client)
+
+
+def test_values_are_thresholded_on_the_workers():
+    rows = DaskRows(da.from_array(X * 3 - 1.5, chunks=(200, 100)), binarize=0.5)
+    assert rows.take(np.arange(N)) == BitMatrix.from_dense(X)
+    with pytest.raises(ValueError, match="binarize must be None or a finite number"):
+        DaskRows(PARTITIONS["one"], binarize="high")
+
+
+def fail(block):
+    raise OSError("the disk is gone")
+
+
+@pytest.mark.parametrize("on_cluster", [False, True])
+def test_what_fails_in_making_the_table_is_raised_as_it_is(on_cluster, request):
+    client = request.getfixturevalue("client") if on_cluster else None
+    table = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
+    with pytest.raises(OSError, match="the disk is gone"):
+        DaskRows(table, client=client)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (da.zeros(5), "Expected 2D array, got 1D array"),
+        (da.zeros((0, 5)), r"Found array with 0 sample\(s\)"),
+        (da.zeros((5, 0)), r"Found array with 0 feature\(s\)"),
+    ],
+)
+def test_what_is_no_table_is_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        ba.BinaryDictionaryLearning().fit(table)
+
+
+def first_three(block):
+    return block[:, :3]
+
+
+def test_the_width_is_that_of_the_partitions_not_what_was_promised():
+    rows = DaskRows(da.zeros((6, 4), chunks=(2, 4)).map_blocks(first_three, chunks=(2, 4)))
+    assert (rows.n_rows, rows.n_features) == (6, 3)
+
+
+def narrower_at_the_end(block, block_info=None):
+    return block[:, : 4 - block_info[0]["chunk-location"][0] // 2]
+
+
+def test_partitions_of_different_widths_are_refused():
+    table = da.zeros((6, 4), chunks=(2, 4)).map_blocks(narrower_at_the_end, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match="partition 2 of X has 3 columns, but the first has 4"):
+        DaskRows(table)
+
+
+def test_what_is_in_memory_is_not_taken_for_a_cluster():
+    with pytest.raises(TypeError, match="X is of type ndarray, not a Dask array"):
+        DaskRows(X)
+
+
+def test_data_frames_bring_their_names():
+    pandas = pytest.importorskip("pandas")
+    import dask.dataframe as dd
+
+    frame = pandas.DataFrame(X[:, :3], columns=["milk", "bread", "eggs"]).assign(eggs=lambda f: f.eggs.astype(bool))
+    table = dd.from_pandas(frame, npartitions=3)
+    assert dask_partitions.columns_of(table) == ("milk", "bread", "eggs")
+    assert dask_partitions.columns_of(PARTITIONS["one"]) is None
+    assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, :3])
+
+
+def test_a_fitted_model_is_an_ordinary_one(client):
+    how = {"n_components": 6, "sample_rows": 300, "random_state": 0}
+    expected = ba.BinaryDictionaryLearning(**how).fit(X)
+    table = PARTITIONS["awkward"]
+    by_client = dask_api.fit(ba.BinaryDictionaryLearning(**how), table, client=client)
+    by_threads = ba.BinaryDictionaryLearning(**how).fit(table)
+    for fitted in (by_client, by_threads):
+        np.testing.assert_array_equal(fitted.components_, expected.components_)
+        assert fitted.codelength_ == expected.codelength_
+        np.testing.assert_array_equal(fitted.transform(table).compute(), expected.transform(X))
+
+
+@cache
+def model():
+    """A model that was learned in memory."""
+    return Model.from_factorization(in_memory("xor mdl")[0].result)
+
+
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_lazy_codes_scores_and_samples_are_those_in_memory(partitions):
+    table = PARTITIONS[partitions]
+    block = model().code(BitMatrix.from_dense(X), Workers(1))
+    expected = block.factors()[1]
+    codes = dask_api.transform(model(), table)
+    assert codes.dtype == np.uint8
+    assert codes.numblocks == (table.numblocks[0], 1)
+    np.testing.assert_array_equal(codes.compute(), expected.to_dense())
+    bits = model().row_bits(BitMatrix.from_words(block.rows.errors, M, check=False), expected)
+    np.testing.assert_array_equal(dask_api.score_samples(model(), table).compute(), -bits)
+    samples = dask_api.inverse_transform(model(), codes)
+    np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())
+
+
+def test_codes_are_computed_on_the_workers_when_asked_for(client):
+    codes = dask_api.transform(model(), PARTITIONS["awkward"])
+    assert codes.shape == (N, len(model().atoms))
+    expected = model().code(BitMatrix.from_dense(X), Workers(1)).factors()[1].to_dense()
+    np.testing.assert_array_equal(client.compute(codes[150:160]).result(), expected[150:160])
+
+
+def test_nothing_is_coded_before_it_is_asked_for():
+    table = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
+    codes = dask_api.transform(model(), table)
+    with pytest.raises(OSError, match="the disk is gone"):
+        codes.compute()
+
+
+def test_lazy_codes_refuse_other_columns_and_wrong_values():
+    with pytest.raises(ValueError, match="X has 129 features, but the model was learned from 130"):
+        dask_api.transform(model(), PARTITIONS["many"][:, :-1])
+    with pytest.raises(ValueError, match="the codes have 130 columns"):
+        dask_api.inverse_transform(model(), PARTITIONS["one"])
+    wrong = da.from_array(with_values({(499, 70): 2}), chunks=(100, 50))
+    with pytest.raises(ValueError, match="2 at row 499, column 70"):
+        dask_api.transform(model(), wrong).compute()
+
+
+def test_dask_knows_how_large_packed_rows_and_counts_are():
+    assert dask.sizeof.sizeof(BitMatrix.zeros(1000, 130)) == 24_000
+    assert dask.sizeof.sizeof(Counts.none(5, 130)) > 2 * 5 * 130 * 8
+
+
+def test_workers_read_a_store_by_themselves(client, tmp_path):
+    store = ba.pack(X, tmp_path / "rows.zarr")
+    array = dask_api.array_of(store, chunk_rows=300)
+    assert array.chunks == ((300, 300, 100), (M,))
+    assert_same_bits(DaskRows(array, client=client), "xor 20")
+    empty = dask_api.array_of(ba.pack(X[:0], tmp_path / "empty.zarr"))
+    assert empty.compute().shape == (0, M)

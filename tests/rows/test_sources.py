@@ -1,0 +1,270 @@
+"""One algorithm at every scale: the estimator learns the same bits wherever the rows are and however they are cut."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import bitatoms as ba
+from bitatoms import dask as on_dask
+from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.stream import RowChunk
+from bitatoms.parallel import Workers
+from bitatoms.rows.memory import MemoryRows
+from support.cluster import local_cluster
+
+da = pytest.importorskip("dask.array")
+pytest.importorskip("zarr")
+
+N, M, SAMPLE = 500, 70, 150
+TABLES = {
+    algebra: ba.datasets.planted(N, M, 7, code_density=0.25, noise=0.02, algebra=algebra, random_state=0).X
+    for algebra in ("xor", "or")
+}
+CALLS = [
+    {"algebra": algebra, "n_components": k, "search": search}
+    for algebra, k, search in product(("xor", "or"), (7, 20, "mdl"), ("fast", "thorough"))
+]
+AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows of partitions
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:max_iter ended the search")  # few rounds are enough to compare
+
+
+def estimator(call, **more):
+    return ba.BinaryDictionaryLearning(**call, sample_rows=SAMPLE, max_iter=12, random_state=0, **more)
+
+
+def learned(model, rows):
+    """What is to be the same: atoms, bias, codelength, counts, and the codes of all rows."""
+    codes = model.transform(rows)
+    codes = codes.compute() if hasattr(codes, "compute") else codes
+    inner = model.as_model()
+    counts = [getattr(inner, name) for name in ("wrong", "uses", "saved", "ones", "missed")]
+    return [model.components_, model.bias_, codes, *counts], model.codelength_, model.algebra_
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What dense rows in memory give, for each call."""
+    tables = [TABLES[call["algebra"]] for call in CALLS]
+    return [learned(estimator(call).fit(X), X) for call, X in zip(CALLS, tables, strict=True)]
+
+
+def assert_same(expected, number, model, rows):
+    arrays, *others = learned(model, rows)
+    theirs, *those = expected[number]
+    assert others == those
+    for mine, other in zip(arrays, theirs, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+NUMBERED = pytest.mark.parametrize("number", range(len(CALLS)), ids=[str(list(call.values())) for call in CALLS])
+
+
+@NUMBERED
+def test_rows_in_memory(expected, number):
+    """One, two and seven blocks; two threads; sparse."""
+    call = CALLS[number]
+    X = TABLES[call["algebra"]]
+    assert expected[number][0][0].shape[0] > 4
+    for blocks in (1, 2, 7):
+        rows = MemoryRows(ba.BitMatrix.from_any(X), Workers(1, -(-N // blocks)))
+        assert_same(expected, number, estimator(call)._fit_rows(rows), X)
+    assert_same(expected, number, estimator(call, n_jobs=2).fit(scipy.sparse.csr_array(X)), scipy.sparse.csc_array(X))
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """The tables as stores of large and of small chunks."""
+    folder = tmp_path_factory.mktemp("stores")
+    for (algebra, X), size in product(TABLES.items(), (None, 700)):
+        with StoreWriter(folder / f"{algebra}-{size}.zarr", M, chunk_bytes=size) as store:
+            store.append(RowChunk(ba.BitMatrix.from_any(X)))
+    return folder
+
+
+@NUMBERED
+@pytest.mark.parametrize("size", [None, 700])
+def test_rows_in_a_store(expected, stores, number, size):
+    call = CALLS[number]
+    path = stores / f"{call['algebra']}-{size}.zarr"
+    assert_same(expected, number, estimator(call, n_jobs=number % 2 + 1).fit(path), ba.Store(path))
+
+
+def partitioned(number):
+    """A Dask array in awkward partitions: every second one of sparse blocks, every third of unknown sizes."""
+    X = da.from_array(TABLES[CALLS[number]["algebra"]], chunks=(AWKWARD, (50, 20)))
+    if number % 2:
+        X = X.map_blocks(scipy.sparse.csr_array)
+    elif number % 3 == 0:
+        X = X[da.ones(N, dtype=bool, chunks=(AWKWARD,))]
+    return X
+
+
+@NUMBERED
+def test_rows_of_dask_without_a_cluster(expected, number):
+    X = partitioned(number)
+    assert_same(expected, number, estimator(CALLS[number]).fit(X), X)
+
+
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def client(request):
+    with local_cluster(request.param) as client:
+        yield client
+
+
+def test_rows_on_a_cluster(expected, client):
+    for number, call in enumerate(CALLS):
+        X = partitioned(number)
+        assert_same(expected, number, on_dask.fit(estimator(call), X, client), TABLES[call["algebra"]])
+
+
+def test_a_store_is_known_by_path_by_name_and_as_a_group_of_zarr(expected, stores):
+    import zarr
+
+    path = stores / "xor-None.zarr"
+    for given in (str(path), path, ba.Store(path), zarr.open_group(path, mode="r")):
+        assert_same(expected, 0, estimator(CALLS[0]).fit(given), given)
+
+
+def test_scores_and_codes_of_a_store_are_those_of_its_rows(stores, tmp_path):
+    path = stores / "xor-700.zarr"
+    X = TABLES["xor"]
+    model = estimator(CALLS[0]).fit(X)
+    np.testing.assert_array_equal(model.score_samples(path), model.score_samples(X))
+    assert model.score(path) == model.score(X)
+    written = model.transform(path, output=tmp_path / "codes.zarr")
+    np.testing.assert_array_equal(ba.read(written.path).to_dense(), model.transform(X))
+    np.testing.assert_array_equal(estimator(CALLS[0]).fit_transform(path), model.transform(X))
+
+
+def test_codes_that_would_not_fit_into_memory_are_to_be_written(stores, monkeypatch):
+    path = stores / "xor-700.zarr"
+    model = estimator(CALLS[0]).fit(path)
+    monkeypatch.setattr("bitatoms.estimators.dictionary_learning.dense_bytes", lambda *_: 10**12)
+    with pytest.raises(ValueError, match=r'pass output="codes\.zarr"'):
+        model.transform(path)
+    with pytest.raises(ValueError, match="output= is for the codes of a packed store"):
+        model.transform(TABLES["xor"], output="codes.zarr")
+
+
+@pytest.mark.parametrize("how", [{"search": "paper"}, {"search": "paper", "update": "k-prox"}])
+def test_what_needs_all_rows_in_memory_says_so(stores, how):
+    X = da.from_array(TABLES["xor"], chunks=(100, M))
+    for rows in (stores / "xor-700.zarr", X):
+        with pytest.raises(ValueError, match="needs all rows in memory, and they are not"):
+            ba.BinaryDictionaryLearning(7, **how).fit(rows)
+
+
+def test_a_fit_that_time_ended_goes_on_when_resumed(expected, stores, tmp_path):
+    """The callback stands for the limit on time, which is looked at in the same place."""
+    path, folder = stores / "or-700.zarr", tmp_path / "kept"
+    number = next(i for i, call in enumerate(CALLS) if call["algebra"] == "or" and call["n_components"] == 20)
+    stopped = estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
+    assert stopped.as_model().ended == "callback"
+    again = estimator(CALLS[number], checkpoint=folder, resume=True)
+    assert_same(expected, number, again.fit(path), path)
+    with pytest.raises(ValueError, match="checkpoint=folder"):
+        estimator(CALLS[number], resume=True).fit(path)
+
+
+def test_ctrl_c_in_a_pass_leaves_what_was_found_and_can_be_gone_on_from(expected, stores, tmp_path):
+    path, folder, number = stores / "xor-700.zarr", tmp_path / "kept", 4
+
+    def interrupt(row):
+        if row.rows == N:
+            raise KeyboardInterrupt
+
+    model = estimator(CALLS[number], checkpoint=folder, callbacks=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(path)
+    assert model.components_.shape[1] == M
+    assert_same(expected, number, estimator(CALLS[number], checkpoint=folder, resume=True).fit(path), path)
+
+
+def test_a_store_is_where_it_was_when_it_was_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = ba.pack(TABLES["xor"], "rows.zarr")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    np.testing.assert_array_equal(next(store.pieces()).to_dense(), TABLES["xor"])
+    assert repr(store) == f"Store('rows.zarr', {N} x {M})"
+
+
+def test_what_makes_no_sense_for_rows_elsewhere_is_refused(stores, tmp_path):
+    path = stores / "xor-700.zarr"
+    model = estimator(CALLS[0]).fit(path)
+    with pytest.raises(ValueError, match="a packed store holds 0 and 1, of which none is above binarize=3"):
+        estimator(CALLS[0], binarize=3).fit(path)
+    np.testing.assert_array_equal(estimator(CALLS[0], binarize=0).fit(path).components_, model.components_)
+    with pytest.raises(ValueError, match="those of a Dask array have to_zarr"):
+        model.transform(da.from_array(TABLES["xor"], chunks=(100, M)), output=tmp_path / "codes.zarr")
+    with pytest.raises(ba.FileError, match="is a Zarr store, and a checkpoint is a folder of its own"):
+        estimator(CALLS[0], checkpoint=path).fit(path)
+    with pytest.raises(ba.FileError, match=r"there is no folder .* make it first"):
+        estimator(CALLS[0], checkpoint=tmp_path / "no" / "there").fit(path)
+    with pytest.raises(TypeError, match="whose rows are not in memory; fit BinaryDictionaryLearning"):
+        ba.factorize(ba.Store(path))
+    for wrong in ([1.5], [True, False]):
+        with pytest.raises(TypeError, match="rows are taken by their numbers"):
+            ba.Store(path).take(wrong)
+    empty = ba.pack(TABLES["xor"][:0], tmp_path / "empty.zarr")
+    for refused in (model.transform, model.score, estimator(CALLS[0]).fit):
+        with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+            refused(empty)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"random_state": np.int64(0)}, {"random_state": np.int64(7)}),
+        ({"random_state": [1, 2]}, {"random_state": [3, 4]}),
+        ({"patience": "auto"}, {"patience": 1}),
+        ({"start_components": "auto"}, {"start_components": 64}),
+        ({"init": "auto"}, {"init": "spread"}),
+    ],
+)
+def test_only_the_same_call_goes_on(stores, tmp_path, one, other):
+    path, how = stores / "or-700.zarr", {"algebra": "or", "sample_rows": SAMPLE, "max_iter": 12}
+    kept = {"checkpoint": tmp_path / "kept", "callbacks": lambda row: row.rows == N}
+    ba.BinaryDictionaryLearning(**{"random_state": 0, **how, **one}, **kept).fit(path)
+    with pytest.raises(ba.FileError, match="holds the fit of another call"):
+        ba.BinaryDictionaryLearning(**{"random_state": 0, **how, **other}, **kept, resume=True).fit(path)
+
+
+@pytest.mark.parametrize("damage", ["a row", "all rows", "the pad bits", "the number of atoms", "the end"])
+def test_codes_that_were_damaged_are_made_again(expected, stores, tmp_path, damage):
+    path, folder, number = stores / "xor-700.zarr", tmp_path / "kept", 4
+    estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
+    (codes,) = folder.glob("codes-*.bin")
+    content = bytearray(codes.read_bytes())
+    header = len(content) - 8 * N  # up to 64 atoms take a word a row
+    if damage == "a row":
+        content[header] ^= 3
+    elif damage == "all rows":
+        content[header::8] = bytes(byte ^ 1 for byte in content[header::8])
+    elif damage == "the pad bits":
+        content[header + 7] ^= 0xFF
+    elif damage == "the number of atoms":
+        content[24] ^= 5
+    else:
+        del content[-8:]
+    codes.write_bytes(content)
+    again = estimator(CALLS[number], checkpoint=folder, resume=True)
+    assert_same(expected, number, again.fit(path), path)
+    assert not list(folder.glob("codes-*.bin"))
+
+
+def test_wrong_parameters_are_refused_before_rows_are_read(stores, tmp_path):
+    def never(part):
+        raise AssertionError("a partition was read")
+
+    X = da.from_array(TABLES["xor"], chunks=(100, M)).map_blocks(never, dtype=np.uint8)
+    for fit in (lambda model: model.fit(X), lambda model: on_dask.fit(model, X)):
+        with pytest.raises(ValueError, match="search='slow' is not available"):
+            fit(ba.BinaryDictionaryLearning(search="slow"))
+    with pytest.raises(ValueError, match="n_components must be at least 0"):
+        ba.BinaryDictionaryLearning(-3, checkpoint=tmp_path / "never").fit(stores / "xor-700.zarr")
+    assert not (tmp_path / "never").exists()

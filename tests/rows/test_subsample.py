@@ -1,0 +1,134 @@
+"""More rows than are searched: what comes of a sample, and that it does not depend on where the rows are."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from bitatoms import BitMatrix, Interrupted, codelength, factorize
+from bitatoms.core.block import Block
+from bitatoms.core.objective import Objective
+from bitatoms.datasets import planted
+from bitatoms.mdl import codelength_from_counts
+from bitatoms.parallel import Workers
+from bitatoms.rows.subsample import auto_sample
+from bitatoms.search.holdout import HoldOut
+
+SETS = {
+    "xor": planted(2000, 70, 6, code_density=0.25, noise=0.02, random_state=0),
+    "or": planted(2000, 70, 6, code_density=0.25, noise=0.02, algebra="or", random_state=0),
+}
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("wanted", ["mdl", 6, 20])
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+def test_the_codelength_and_the_counts_are_those_of_the_codes(algebra, wanted, search):
+    X = SETS[algebra].X
+    result = factorize(X, wanted, algebra=algebra, search=search, sample_rows=500, random_state=0)
+    assert result.codelength == codelength(X, result.atoms, result.codes, result.bias, algebra)
+    wrong = result.reconstruct().to_dense() != X
+    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
+    np.testing.assert_array_equal(result.ones, X.sum(axis=0))
+    np.testing.assert_array_equal(result.missed, (wrong & (X == 1)).sum(axis=0))
+    assert result.bits_without == codelength(X).total
+    assert result.history[-1].rows == len(X)
+    assert result.history[0].rows < 500
+    assert wanted == "mdl" or result.atoms.n_rows == wanted
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_sample_finds_the_planted_atoms(algebra):
+    data = SETS[algebra]
+    result = factorize(data.X, algebra=algebra, sample_rows=500, random_state=0)
+    assert {tuple(atom) for atom in result.atoms.to_dense()} == {tuple(atom) for atom in data.atoms}
+    assert result.codelength.total <= 1.001 * factorize(data.X, algebra=algebra, random_state=0).codelength.total
+
+
+def test_with_no_more_rows_than_are_searched_all_are():
+    X = SETS["xor"].X[:500]
+    plain, one, other = (factorize(X, random_state=0, sample_rows=rows) for rows in (None, 500, "auto"))
+    for result in (one, other):
+        assert (result.atoms, result.codes) == (plain.atoms, plain.codes)
+        assert {row.rows for row in result.history} == {500}
+
+
+def test_how_many_rows_are_searched_follows_from_their_width():
+    assert [auto_sample(m) for m in (1, 1000, 2**15, 2**17, 10**6, 10**9)] == [65536, 65536, 65536, 16384, 4096, 4096]
+
+
+@pytest.mark.parametrize("value", [1, 0, -3, 2.5, True, "some"])
+def test_a_sample_that_makes_no_sense_is_refused(value):
+    with pytest.raises((ValueError, TypeError), match="sample_rows"):
+        factorize(SETS["xor"].X[:50], sample_rows=value)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 9, 10])
+def test_the_smallest_samples_do_not_fail(rows):
+    X = SETS["xor"].X[:40]
+    result = factorize(X, sample_rows=rows, random_state=0)
+    assert result.codelength == codelength(X, result.atoms, result.codes, result.bias)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few rows have no use for so many atoms
+        assert factorize(X, 5, sample_rows=rows, random_state=0).codes.shape[0] == 40
+
+
+def test_a_sample_goes_on_from_given_atoms_and_codes():
+    data = SETS["xor"]
+    given = factorize(data.X, init=(data.atoms, data.codes), sample_rows=500, random_state=0)
+    assert given.wrong_bits <= (data.X != data.clean).sum()
+    with pytest.raises(ValueError, match="20 rows, and X has 2000"):
+        factorize(data.X, init=(data.atoms, data.codes[:20]), sample_rows=500)
+
+
+def test_an_interrupt_in_a_pass_keeps_the_best_pass():
+    passes = []
+
+    def stop(row):
+        if row.rows == 2000:
+            passes.append(row)
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        factorize(SETS["xor"].X, sample_rows=500, random_state=0, callbacks=stop)
+    found = caught.value.result
+    assert found.ended == "interrupted"
+    assert found.n_samples < 500  # the pass was not over: what was found on the sample
+    assert {tuple(atom) for atom in SETS["xor"].atoms} <= {tuple(atom) for atom in found.atoms.to_dense()}
+
+
+def test_rows_held_out_tell_noise_from_structure():
+    """Atoms that are rows of the sample make it shorter, and rows that were not seen longer."""
+    rng = np.random.default_rng(0)
+    seen, unseen = ((rng.random((n, 60)) < 0.1).astype(np.uint8) for n in (40, 40))
+    objective, holdout = Objective(True, "xor", share=1e-4), HoldOut(BitMatrix.from_dense(unseen), 400_000, Workers())
+    none, copies = np.zeros((0, 60), np.uint8), seen
+    codes = np.zeros((40, 0), np.uint8), np.eye(40, dtype=np.uint8)
+    blocks = [
+        Block(BitMatrix.from_dense(seen), BitMatrix.from_dense(a), BitMatrix.from_dense(c), None, Workers())
+        for a, c in zip((none, copies), codes, strict=True)
+    ]
+    assert objective.cost(blocks[1]) < objective.cost(blocks[0])
+    assert holdout.cost(blocks[1], objective) > holdout.cost(blocks[0], objective)
+
+
+def test_what_rows_held_out_cost_stands_for_all_rows():
+    """Where the rows held out are like those seen, it is about the codelength of them all."""
+    data = planted(4000, 80, 5, noise=0.02, random_state=1)
+    X, codes = BitMatrix.from_dense(data.X), BitMatrix.from_dense(data.codes)
+    atoms = BitMatrix.from_dense(data.atoms)
+    block = Block(X[:2000], atoms, codes[:2000], None, Workers())
+    cost = HoldOut(X[2000:], 4000, Workers()).cost(block, Objective(True, "xor", share=0.5))
+    all_rows = Block(X, atoms, codes, None, Workers())
+    length = codelength_from_counts(4000, 80, all_rows.wrong(), all_rows.uses(), atoms.row_weights()).total
+    assert abs(cost / length - 1) < 0.02
+
+
+def test_an_atom_costs_a_sample_its_share():
+    objective, ones = Objective(True, "xor", share=0.25), np.array([0, 3, 10])
+    whole = Objective(True, "xor")
+    np.testing.assert_array_equal(
+        objective.of_atoms(64, ones), whole.of_atoms(64, ones) - np.rint(0.75 * whole.of_atoms(64, ones))
+    )
+    np.testing.assert_array_equal(objective.of_uses(1000, ones), whole.of_uses(1000, ones) - round(0.75 * 10))
+    assert not Objective(False, "xor", share=0.25).of_atoms(64, ones).any()

@@ -1,0 +1,259 @@
+"""Forward selection: true codelengths, the best round kept, patience, and where it starts and stops."""
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms
+import naive
+from bitatoms import BitMatrix
+from bitatoms.core.block import Block
+from bitatoms.core.coding import coding_rule
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from bitatoms.search.forward_selection import Growth, forward_selection
+from bitatoms.search.learning import Method, SearchMonitor
+from support.strategies import SEEDS, matrices, random_bits
+
+factorize = partial(bitatoms.factorize, search="paper")
+
+METHODS = st.sampled_from(
+    [
+        (algebra, coder, update)
+        for algebra in ("xor", "or")
+        for coder, update in (("bmp", "mob"), ("greedy", "mob"), ("greedy", "k-prox"), ("exact", "exact"))
+    ]
+)
+
+
+class Recorder(SearchMonitor):
+    """A monitor that keeps the factors of every round."""
+
+    def record(self, block, *told):
+        self.kept = [*getattr(self, "kept", []), tuple(factor.to_dense() for factor in block.factors())]
+        return super().record(block, *told)
+
+
+def select(X, n_start, how, growth, seed, max_atoms=None):
+    """Forward selection from some rows of X, and what was seen of it."""
+    algebra, coder, update = how
+    data = BitMatrix.from_dense(X)
+    monitor = Recorder(by_codelength=True)
+    method = Method(coder, update, coding_rule(coder, algebra, max_atoms), 1000)
+    block = Block(data, data[:n_start], None, algebra == "or", Workers())
+    converged = forward_selection(block, method, growth, monitor, np.random.default_rng(seed))
+    return monitor, converged
+
+
+def failures(history):
+    """How many rounds in a row have not shortened the codelength, after each round but the first."""
+    shortest, row_of_failures, counts = history[0].bits, 0, []
+    for row in history[1:]:
+        row_of_failures = 0 if row.bits < shortest else row_of_failures + 1
+        shortest = min(shortest, row.bits)
+        counts.append(row_of_failures)
+    return counts
+
+
+def nothing_left(X, atoms, codes, algebra):
+    """No wrong bit that one more atom could mend."""
+    wrong = naive.errors(X, atoms, codes, algebra)
+    return not (wrong if algebra == "xor" else wrong & X).any()
+
+
+# --- every round
+
+
+@settings(max_examples=25)
+@given(matrices(st.sampled_from((0, 1, 17, 65))), st.integers(0, 3), METHODS, st.integers(1, 3), SEEDS)
+def test_every_round_tells_the_truth_and_the_best_is_kept(X, n_start, how, patience, seed):
+    monitor, converged = select(X, n_start, how, Growth(patience, 8), seed)
+    assert converged
+    for row, (atoms, codes) in zip(monitor.history, monitor.kept, strict=True):
+        parts = naive.codelength(X, atoms, codes, how[0])
+        assert (row.bits_errors, row.bits_codes, row.bits_atoms) == parts
+        assert row.bits == sum(parts)
+        assert row.wrong_bits == naive.errors(X, atoms, codes, how[0]).sum()
+        assert row.atoms == len(atoms)
+    assert [row.atoms for row in monitor.history] == [
+        min(n_start, len(X)) + extra for extra in range(len(monitor.history))
+    ]
+    best = int(np.argmin([row.bits for row in monitor.history]))  # the first of equals
+    for found, expected in zip((monitor.best.atoms, monitor.best.codes), monitor.kept[best], strict=True):
+        np.testing.assert_array_equal(found.to_dense(), expected)
+    assert monitor.best.codelength.total == monitor.history[best].bits
+
+
+@settings(max_examples=25)
+@given(matrices(st.sampled_from((1, 17, 65))), METHODS, st.integers(1, 3), SEEDS)
+def test_selection_stops_for_lack_of_patience_of_room_or_of_errors_only(X, how, patience, seed):
+    monitor, _ = select(X, 1, how, Growth(patience, 8), seed)
+    counts = failures(monitor.history)
+    assert all(count < patience for count in counts[:-1])
+    assert (
+        (counts and counts[-1] == patience)
+        or monitor.history[-1].atoms >= 8
+        or nothing_left(X, *monitor.kept[-1], how[0])
+    )
+
+
+@settings(max_examples=25)
+@given(matrices(st.sampled_from((1, 17, 65))), METHODS, SEEDS)
+def test_every_round_starts_from_the_one_before(X, how, seed):
+    """A warm restart and an atom that pays: the wrong bits fall from round to round."""
+    monitor, _ = select(X, 1, how, Growth(None, 8), seed)
+    wrong = [row.wrong_bits for row in monitor.history]
+    assert all(after < before for before, after in pairwise(wrong))
+
+
+def test_rows_that_may_use_no_more_atoms_ask_for_none():
+    X = random_bits(0, 60, 65, 0.4)
+    monitor, _ = select(X, 2, ("xor", "greedy", "mob"), Growth(None, 10), 0, max_atoms=1)
+    assert all((codes.sum(axis=1) <= 1).all() for _, codes in monitor.kept)
+
+
+# --- what users see
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Planted atoms in so much noise that the codelength has several valleys."""
+    return planted(300, 65, 6, noise=0.05, atom_density=0.3, code_density=0.3, random_state=0).X
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("update", ["mob", "k-prox"])
+def test_the_result_is_the_round_with_the_shortest_codelength(table, algebra, update):
+    result = factorize(
+        table, start_components=1, patience=5, coder="greedy", update=update, algebra=algebra, random_state=0
+    )
+    assert result.converged
+    assert result.codelength.total == min(row.bits for row in result.history)
+    assert result.codelength.total < result.history[-1].bits
+    best = min(result.history, key=lambda row: row.bits)
+    assert (result.atoms.n_rows, result.wrong_bits) == (best.atoms, best.wrong_bits)
+    parts = naive.codelength(table, result.atoms.to_dense(), result.codes.to_dense(), algebra)
+    assert (result.codelength.errors, result.codelength.codes, result.codelength.atoms) == parts
+    assert result.n_iter == sum(row.iterations for row in result.history)
+
+
+def test_patience_counts_failures_in_a_row(table):
+    """The same seed goes the same way, only further."""
+    histories = [
+        [row[:-1] for row in factorize(table, start_components=1, patience=patience, random_state=4).history]
+        for patience in (1, 2, 4, 8)
+    ]
+    for shorter, longer in pairwise(histories):
+        assert longer[: len(shorter)] == shorter
+        assert len(longer) > len(shorter)
+    for patience in (1, 2, 4, 8):
+        counts = failures(factorize(table, start_components=1, patience=patience, random_state=4).history)
+        assert counts[-1] == patience
+        assert max(counts[:-1], default=0) < patience
+
+
+def test_a_success_gives_patience_back(table):
+    counts = failures(factorize(table, start_components=1, patience=8, random_state=4).history)
+    assert any(before > 0 and after == 0 for before, after in pairwise(counts))
+
+
+def test_patience_is_1_as_in_the_paper_unless_asked_for(table):
+    auto, one = (factorize(table, patience=patience, random_state=1) for patience in ("auto", 1))
+    assert [row.bits for row in auto.history] == [row.bits for row in one.history]
+
+
+@pytest.mark.parametrize("start", [0, 3, 9])
+def test_without_patience_selection_goes_exactly_to_max_components(start):
+    X = random_bits(0, 80, 65, 0.4)
+    result = factorize(X, patience=None, start_components=start, max_components=9, random_state=0)
+    assert [row.atoms for row in result.history] == list(range(start, 10))
+    assert result.converged
+
+
+def test_without_patience_max_components_is_needed():
+    with pytest.raises(ValueError, match="patience=None goes on to max_components: give max_components a number"):
+        factorize([[1, 0]], patience=None)
+
+
+def test_a_fixed_number_of_atoms_needs_no_patience():
+    assert factorize([[1, 0]], 1, patience=None).atoms.n_rows == 1
+
+
+def test_selection_starts_from_16_atoms_or_where_it_is_told(table):
+    def first(**how):
+        return factorize(table, random_state=0, **how).history[0].atoms
+
+    assert first() == 16
+    assert first(start_components=4) == 4
+    assert first(max_components=5) == 5
+    assert first(coder="exact", max_components=3) == 1
+
+
+def test_a_start_above_the_end_is_refused():
+    with pytest.raises(ValueError, match="start_components=5 is above max_components=4"):
+        factorize([[1, 0]], start_components=5, max_components=4)
+
+
+def test_selection_may_start_from_nothing(table):
+    result = factorize(table, start_components=0, patience=2, random_state=0)
+    assert result.history[0].atoms == 0
+    assert result.history[0].wrong_bits == table.sum()
+    assert result.atoms.n_rows > 0
+
+
+@pytest.mark.parametrize("coder", ["greedy", "exact"])
+def test_no_atoms_are_allowed_when_none_are_wanted(table, coder):
+    result = factorize(table, max_components=0, coder=coder, random_state=0)
+    assert result.atoms.shape == (0, 65)
+    assert len(result.history) == 1
+
+
+def test_exact_codes_stop_selection_at_16_atoms():
+    X = random_bits(0, 60, 30, 0.5)
+    result = factorize(X, coder="exact", start_components=15, patience=9, random_state=0)
+    assert [row.atoms for row in result.history] == [15, 16]
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_selection_stops_when_nothing_is_left_to_explain(algebra):
+    X = np.repeat(np.kron(np.eye(3), np.ones((1, 5))), 20, axis=0).astype(np.uint8)
+    result = factorize(X, start_components=1, patience=50, algebra=algebra, random_state=0)
+    assert result.history[-1].wrong_bits == 0
+    assert len(result.history) == 3
+    assert result.converged
+
+
+@pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9)), np.zeros((5, 0)), np.zeros((0, 0))])
+def test_where_there_is_nothing_to_explain_no_atoms_are_the_answer(X):
+    for start in ("auto", 0):
+        result = factorize(X, start_components=start, patience=3, random_state=0)
+        assert result.atoms.shape == (0, X.shape[1])
+        assert len(result.history) == 1
+        assert result.converged
+
+
+@pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9))])
+@pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+def test_nor_are_there_atoms_by_any_other_search(X, search):
+    result = bitatoms.factorize(X, search=search, random_state=0)
+    assert result.atoms.shape == (0, 9)
+    assert result.converged
+
+
+def test_no_atoms_at_all_may_be_the_best_answer():
+    X = random_bits(0, 50, 40, 0.5)
+    result = factorize(X, start_components=0, patience=3, random_state=0)
+    assert result.atoms.shape == (0, 40)
+    assert result.codes.shape == (50, 0)
+    assert not result.reconstruct().count()
+    assert result.codelength.total == sum(naive.codelength(X, np.zeros((0, 40)), np.zeros((50, 0)), "xor"))
+
+
+def test_an_unconverged_round_is_told(table):
+    result = factorize(table, start_components=1, max_iter=1, random_state=0)
+    assert not result.converged
+    assert {row.iterations for row in result.history} == {1}

@@ -1,0 +1,251 @@
+"""Where the atoms start: from rows, from chance, far apart, or as given, and what is said when that cannot be."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import bitatoms
+import naive
+from bitatoms import BitMatrix
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from bitatoms.search import initial
+from support.strategies import SEEDS, matrices, random_bits
+
+factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_search.py
+
+
+def distinct_rows(X):
+    """The rows of X that are not all zeros, each once."""
+    return {tuple(row) for row in X.tolist() if any(row)}
+
+
+# --- rows drawn at random
+
+
+@given(matrices(), st.integers(0, 20), SEEDS)
+def test_samples_are_distinct_rows_that_are_not_zero_and_fewer_where_there_are_fewer(X, wanted, seed):
+    atoms = initial.samples(BitMatrix.from_dense(X), wanted, np.random.default_rng(seed)).to_dense()
+    found = list(map(tuple, atoms.tolist()))
+    assert len(set(found)) == len(found) == min(wanted, len(distinct_rows(X)))
+    assert set(found) <= distinct_rows(X)
+    assert atoms.shape[1] == X.shape[1]
+
+
+def test_every_row_may_be_a_sample():
+    X = BitMatrix.from_dense(np.eye(6))
+    drawn = {tuple(initial.samples(X, 1, np.random.default_rng(seed)).to_dense()[0]) for seed in range(200)}
+    assert len(drawn) == 6
+
+
+# --- chance
+
+
+@pytest.mark.parametrize("density", [0.0, 0.1, 0.5, 0.9, 1.0])
+def test_random_atoms_have_the_density_asked_for(density):
+    atoms = initial.bernoulli(200, 130, density, np.random.default_rng(0))
+    assert atoms.shape == (200, 130)
+    assert atoms.density == pytest.approx(density, abs=0.01)
+
+
+def test_random_atoms_need_no_rows_to_start_from():
+    result = factorize(np.zeros((4, 30)), 7, init="bernoulli", init_density=1, random_state=0)
+    np.testing.assert_array_equal(result.atoms.to_dense(), np.ones((7, 30)))
+    assert factorize(np.zeros((4, 30)), 7, init="bernoulli", init_density=0.0, random_state=0).n_zero == 7
+
+
+# --- far apart
+
+
+@settings(max_examples=50)
+@given(matrices(), st.integers(0, 8), SEEDS)
+def test_spread_atoms_are_as_many_as_asked_or_as_there_are_distinct_rows(X, wanted, seed):
+    data = BitMatrix.from_dense(X)
+    atoms = initial.spread(data, wanted, np.random.default_rng(seed), Workers())
+    assert atoms.shape == (min(wanted, len(distinct_rows(X))), X.shape[1])
+    assert initial.spread(data, wanted, np.random.default_rng(seed), Workers(2, 64)) == atoms
+
+
+def test_spread_atoms_of_few_distinct_rows_are_those_rows():
+    rows = random_bits(0, 5, 130, 0.4)
+    X = np.vstack([np.repeat(rows, 30, axis=0), np.zeros((20, 130), np.uint8)])
+    atoms = initial.spread(BitMatrix.from_dense(X), 9, np.random.default_rng(0), Workers())
+    assert sorted(atoms.to_dense().tolist()) == sorted(rows.tolist())
+
+
+def test_spread_atoms_find_groups_that_samples_miss():
+    centres = random_bits(0, 8, 256, 0.3)
+    group = np.repeat(np.arange(8), 30)
+    X = centres[group] ^ random_bits(1, 240, 256, 0.01)
+    by_row = dict(zip(map(tuple, X.tolist()), group, strict=True))
+    spread_found = samples_found = 0
+    for seed in range(10):
+        atoms = initial.spread(BitMatrix.from_dense(X), 8, np.random.default_rng(seed), Workers())
+        spread_found += len(distinct_rows(atoms.to_dense()) & distinct_rows(centres))
+        atoms = initial.samples(BitMatrix.from_dense(X), 8, np.random.default_rng(seed))
+        samples_found += len({by_row[row] for row in distinct_rows(atoms.to_dense())})
+    assert spread_found > 75 > 60 > samples_found  # of 80
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
+def test_zeros_give_no_atoms_to_start_from(shape):
+    data = BitMatrix.zeros(*shape)
+    for atoms in (
+        initial.samples(data, 3, np.random.default_rng(0)),
+        initial.spread(data, 3, np.random.default_rng(0), Workers()),
+    ):
+        assert atoms.shape == (0, shape[1])
+
+
+# --- what users see
+
+
+@pytest.mark.parametrize("init", ["auto", "samples", "spread"])
+def test_a_warning_tells_that_there_are_fewer_rows_than_atoms_asked_for(init):
+    X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
+    expected = "finds only 3 different atoms in X, and 5 were asked for: 3 are learned"
+    with pytest.warns(UserWarning, match=expected) as told:
+        result = factorize(X, 5, init=init, random_state=0)
+    assert result.atoms.shape == (3, 20)
+    assert result.wrong_bits == 0
+    assert [warning.filename for warning in told] == [__file__]
+
+
+def test_choosing_the_number_of_atoms_starts_from_as_many_rows_as_there_are():
+    X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
+    assert factorize(X, "mdl", random_state=0).history[0].atoms == 3
+
+
+@pytest.mark.parametrize("init", ["samples", "bernoulli", "spread", "greedy"])
+def test_a_start_depends_on_the_seed_alone(init):
+    X = planted(100, 65, 4, random_state=0).X
+    first, again, other = (factorize(X, 6, init=init, max_iter=1, random_state=seed) for seed in (1, 1, 2))
+    assert first.atoms == again.atoms
+    assert first.atoms != other.atoms
+
+
+# --- as given
+
+
+@pytest.mark.parametrize("as_type", [np.asarray, list, csr_array, BitMatrix.from_dense, lambda X: X.astype(bool)])
+@pytest.mark.parametrize("n_components", [4, "mdl"])
+def test_learning_starts_from_atoms_given(as_type, n_components):
+    data = planted(200, 65, 4, noise=0.0, atom_density=0.3, random_state=1)
+    result = factorize(
+        data.X, n_components, init=as_type(data.atoms), coder="exact", start_components=2, random_state=0
+    )
+    assert result.wrong_bits == 0
+    assert result.history[0].atoms == 4
+    assert sorted(result.atoms.to_dense().tolist()) == sorted(data.atoms.tolist())
+
+
+def test_learning_starts_from_codes_given():
+    data = planted(200, 65, 4, noise=0.0, atom_density=0.3, code_density=0.5, random_state=1)
+    result = factorize(data.X, 4, init=(data.atoms, data.codes))
+    assert result.n_iter == 1
+    assert result.wrong_bits == 0
+    assert sorted(result.codes.to_dense().T.tolist()) == sorted(data.codes.T.tolist())
+
+
+def test_codes_given_are_where_coding_goes_on():
+    X, atoms, codes = random_bits(0, 50, 65, 0.4), random_bits(1, 6, 65, 0.3), random_bits(2, 50, 6, 0.5)
+    expected = naive.code(X, atoms, codes, "greedy", "xor")
+    assert not np.array_equal(expected, naive.code(X, atoms, np.zeros_like(codes), "greedy", "xor"))
+    result = factorize(X, 6, init=(atoms, codes), coder="greedy", max_iter=1)
+    assert sorted(result.codes.to_dense().T.tolist()) == sorted(expected.T.tolist())
+
+
+def test_a_pair_without_codes_starts_without_codes():
+    X, atoms = random_bits(0, 50, 65, 0.4), random_bits(1, 6, 65, 0.3)
+    assert factorize(X, 6, init=(atoms, None)).codes == factorize(X, 6, init=atoms).codes
+
+
+@pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+@pytest.mark.parametrize("n_components", [6, "mdl"])
+def test_what_is_given_is_not_changed(search, n_components):
+    X, atoms, codes = random_bits(0, 50, 65, 0.4), random_bits(1, 6, 65, 0.3), random_bits(2, 50, 6, 0.5)
+    kept = atoms.copy(), codes.copy()
+    packed = BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes)
+    factorize(X, n_components, search=search, init=(atoms, codes), max_time=0.1)
+    factorize(X, n_components, search=search, init=packed, max_time=0.1)
+    for given_to_it, before in zip((atoms, codes, *(bits.to_dense() for bits in packed)), kept * 2, strict=True):
+        np.testing.assert_array_equal(given_to_it, before)
+
+
+X = random_bits(0, 10, 6, 0.5)
+ATOMS = random_bits(1, 3, 6, 0.5)
+CODES = np.tril(np.ones((10, 3), np.uint8), -1)
+
+
+@pytest.mark.parametrize(
+    ("init", "how", "message"),
+    [
+        (ATOMS[:, :5], {}, "the atoms in init have 5 features, but X has 6"),
+        (ATOMS[:2], {}, "init holds 2 atoms, but n_components=3; make them agree"),
+        ((ATOMS[:2], CODES[:, :2]), {}, "init holds 2 atoms, but n_components=3; make them agree"),
+        (ATOMS, {"n_components": "mdl", "max_components": 2}, "init holds 3 atoms, more than max_components=2"),
+        ((ATOMS, CODES[:9]), {}, r"the codes in init have shape \(9, 3\); 10 samples and 3 atoms need \(10, 3\)"),
+        ((ATOMS, CODES[:, :2]), {}, r"the codes in init have shape \(10, 2\); .* need \(10, 3\)"),
+        (
+            (ATOMS, CODES),
+            {"max_atoms_per_sample": 2},
+            "the codes in init use 3 atoms in row 3, above max_atoms_per_sample=2",
+        ),
+        ((ATOMS, CODES, CODES), {}, r"init must be a pair \(atoms, codes\), not 3 things"),
+        ((ATOMS,), {}, r"init must be a pair \(atoms, codes\), not 1 things"),
+        (ATOMS * 2, {}, "init \\(atoms\\) contains values other than 0 and 1"),
+        (ATOMS * 0.5, {"binarize": 0.4}, "init \\(atoms\\) contains values other than 0 and 1"),
+        ((ATOMS, CODES * 3), {}, "init \\(codes\\) contains values other than 0 and 1"),
+        (ATOMS[0], {}, "Expected 2D array, got 1D array instead: init"),
+        (5, {}, "init=5 is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms"),
+        (
+            "random",
+            {},
+            "init='random' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy'",
+        ),
+        (
+            np.zeros((17, 6)),
+            {"n_components": 17, "coder": "exact", "search": "paper"},
+            r'takes at most 16 atoms, not 17; use coder="greedy" or fewer atoms',
+        ),
+    ],
+)
+@pytest.mark.parametrize("search", ["paper", "fast"])
+def test_a_start_that_does_not_fit_is_refused(init, how, message, search):
+    with pytest.raises(ValueError, match=message):
+        factorize(X, **{"n_components": 3, "init": init, "search": search, **how})
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_greedy_start_leaves_less_wrong_with_each_atom(algebra):
+    X = planted(200, 65, 6, algebra=algebra, random_state=0).X
+    left = [
+        int(factorize(X, p, init="greedy", coder="greedy", algebra=algebra, random_state=0, max_iter=1).wrong_bits)
+        for p in range(1, 8)
+    ]
+    assert left == sorted(left, reverse=True)
+    assert left[0] < X.sum()
+    samples = factorize(X, 6, init="samples", coder="greedy", algebra=algebra, random_state=0).wrong_bits
+    assert left[5] <= samples
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_greedy_start_finds_what_was_planted_with_exact_steps(algebra):
+    data = planted(300, 100, 6, algebra=algebra, noise=0.02, random_state=1)
+    for seed in range(5):
+        result = factorize(data.X, 6, coder="exact", algebra=algebra, random_state=seed)
+        assert result.wrong_bits <= (data.X != data.clean).sum()
+
+
+def test_a_greedy_start_ends_where_nothing_is_wrong():
+    random, workers = np.random.default_rng(0), Workers()
+    nothing = BitMatrix.zeros(20, 30)
+    assert initial.greedy(nothing, 4, None, random, workers).shape == (0, 30)
+    two = BitMatrix.from_dense(np.repeat(random_bits(0, 2, 30, 0.5), 10, axis=0))
+    for covers in (None, True):
+        atoms = initial.greedy(two, 4, covers, random, workers)
+        assert 1 <= atoms.n_rows <= 4

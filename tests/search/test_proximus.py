@@ -1,0 +1,217 @@
+"""Proximus: the rank-one step is a local optimum and follows the oracle; the recursive method keeps its radius."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix, proximus
+from bitatoms.core.block import Block
+from bitatoms.core.coding import coding_rule
+from bitatoms.parallel import Workers
+from bitatoms.search.proximus import append_rank_one, rank_one
+from support.strategies import SEEDS, factorisations, matrices, random_bits
+
+ALGEBRAS = st.sampled_from(("xor", "or"))
+WORKERS = st.sampled_from((Workers(), Workers(2, 64)))
+SMALL = matrices(st.sampled_from((1, 2, 5, 17, 65)), st.sampled_from((1, 2, 9, 31, 64, 65)))
+
+
+class Draws:
+    """A source of chance that always draws the same share of the way."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def integers(self, high):
+        return int(self.share * high)
+
+
+DRAWS = st.sampled_from((0.0, 0.3, 0.6, 0.99)).map(Draws)
+
+
+def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
+    return Block(*[BitMatrix.from_dense(table) for table in (X, atoms, codes)], algebra == "or", workers)
+
+
+def dense(block):
+    return tuple(factor.to_dense() for factor in block.factors())
+
+
+def drawn(draws, candidates):
+    return candidates[draws.integers(len(candidates))]
+
+
+def mendable(X, atoms, codes, algebra):
+    """Wrong bits that one more atom could mend: under OR those that are still 0."""
+    wrong = naive.errors(X, atoms, codes, algebra)
+    return wrong if algebra == "xor" else wrong & X
+
+
+def appended(X, atoms, codes, atom, algebra, max_atoms=None):
+    """The rank-one step by the oracle: the new atom's rows, then its bits and its rows in turn."""
+    k = len(atoms)
+    atoms = np.vstack([atoms, atom])
+    codes = np.hstack([codes, np.zeros((len(X), 1), np.uint8)])
+    codes[:, k] = naive.use_where_it_pays(X, atoms, codes, k, algebra, max_atoms)
+    while codes[:, k].any():
+        before = atoms[k].copy(), codes[:, k].copy()
+        atoms[k] = naive.vote(X, atoms, codes, k, algebra)
+        codes[:, k] = naive.use_where_it_pays(X, atoms, codes, k, algebra, max_atoms)
+        if np.array_equal(before[0], atoms[k]) and np.array_equal(before[1], codes[:, k]):
+            break
+    return atoms, codes
+
+
+# --- the rank-one step
+
+
+@settings(max_examples=60)
+@given(SMALL, SEEDS)
+def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
+    """Proposition 1 of the paper."""
+    atoms, users = rank_one(BitMatrix.from_dense(X), Workers(), np.random.default_rng(seed))
+    if not X.any():
+        assert atoms.shape == (0, X.shape[1])
+        assert not users.any()
+        return
+    assert atoms.shape == (1, X.shape[1])
+    atom = atoms.to_dense()[0]
+    assert naive.proximus_is_local_optimum(X, users.astype(np.uint8), atom)
+    assert (X ^ np.outer(users, atom)).sum() < X.sum()
+
+
+@settings(max_examples=60)
+@given(matrices(), DRAWS, WORKERS)
+def test_a_rank_one_fit_goes_the_way_of_the_oracle_from_the_row_drawn(X, draws, workers):
+    assume(X.any())
+    atoms, users = rank_one(BitMatrix.from_dense(X), workers, draws)
+    row = drawn(draws, np.flatnonzero(X.any(axis=1)))
+    expected_users, expected_atom = naive.rank_one(X, X[row])
+    np.testing.assert_array_equal(users, expected_users)
+    np.testing.assert_array_equal(atoms.to_dense(), [expected_atom])
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+def test_where_there_are_no_bits_there_is_no_pattern(shape):
+    atoms, users = rank_one(BitMatrix.zeros(*shape), Workers(), np.random.default_rng(0))
+    assert atoms.shape == (0, shape[1])
+    assert users.tolist() == [False] * shape[0]
+
+
+# --- one more atom, fitted to the errors
+
+
+@settings(max_examples=60)
+@given(factorisations(), ALGEBRAS, DRAWS, WORKERS, st.sampled_from((None, 1, 2)))
+def test_an_atom_appended_goes_the_way_of_the_oracle(problem, algebra, draws, workers, max_atoms):
+    X, atoms, codes = problem
+    if max_atoms is not None:
+        codes = codes * (np.cumsum(codes, axis=1) <= max_atoms).astype(np.uint8)
+    bits = mendable(X, atoms, codes, algebra)
+    able = bits.any(axis=1)
+    if max_atoms is not None:
+        able &= codes.sum(axis=1) < max_atoms
+    block = block_of(X, atoms, codes, algebra, workers)
+    added = append_rank_one(block, coding_rule("greedy", algebra, max_atoms), draws)
+    assert added == able.any()
+    expected = atoms, codes
+    if added:
+        expected = appended(X, atoms, codes, bits[drawn(draws, np.flatnonzero(able))], algebra, max_atoms)
+    for found, wanted in zip(dense(block), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@settings(max_examples=60)
+@given(factorisations(), ALGEBRAS, SEEDS)
+def test_an_atom_appended_brings_its_codes_and_lowers_the_error(problem, algebra, seed):
+    X, atoms, codes = problem
+    block = block_of(X, atoms, codes, algebra)
+    added = append_rank_one(block, coding_rule("greedy", algebra), np.random.default_rng(seed))
+    new_atoms, new_codes = dense(block)
+    np.testing.assert_array_equal(new_atoms[: len(atoms)], atoms)
+    np.testing.assert_array_equal(new_codes[:, : len(atoms)], codes)
+    if not added:
+        assert new_atoms.shape == atoms.shape
+        return
+    assert len(new_atoms) == len(atoms) + 1
+    assert new_codes[:, -1].any()
+    before, after = (naive.errors(X, *factors, algebra) for factors in ((atoms, codes), (new_atoms, new_codes)))
+    assert after.sum() < before.sum()
+    if algebra == "xor":
+        assert naive.proximus_is_local_optimum(before, new_codes[:, -1], new_atoms[-1])
+    else:
+        covered = naive.product(codes, atoms, "or") == 1
+        np.testing.assert_array_equal(after[covered], before[covered])
+
+
+def test_nothing_is_appended_where_nothing_is_wrong():
+    X = random_bits(0, 20, 30, 0.4)
+    block = block_of(X, X[:20], np.eye(20, dtype=np.uint8), "xor")
+    assert not append_rank_one(block, coding_rule("greedy", "xor"), np.random.default_rng(0))
+    assert block.n_atoms == 20
+
+
+def test_under_or_nothing_is_appended_where_all_wrong_bits_are_covered():
+    X = np.zeros((3, 9), np.uint8)
+    codes = np.ones((3, 1), np.uint8)
+    for algebra, added in (("or", False), ("xor", True)):
+        block = block_of(X, np.ones((1, 9), np.uint8), codes, algebra)
+        assert append_rank_one(block, coding_rule("greedy", algebra), np.random.default_rng(0)) == added
+
+
+# --- the recursive method
+
+
+@settings(max_examples=50)
+@given(matrices(), st.sampled_from((0, 1, 2, 5, 200)), SEEDS)
+def test_each_row_that_is_not_zero_has_one_pattern_within_the_radius(X, radius, seed):
+    result = proximus(X, radius, random_state=seed)
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    np.testing.assert_array_equal(codes.sum(axis=1), X.any(axis=1))
+    assert codes.any(axis=0).all()
+    assert atoms.any(axis=1).all()
+    wrong = naive.errors(X, atoms, codes, "xor")
+    assert (wrong.sum(axis=1) <= radius).all()
+    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
+    length = result.codelength
+    assert (length.errors, length.codes, length.atoms) == naive.codelength(X, atoms, codes, "xor")
+    assert (result.algebra, result.history, result.converged, result.n_iter) == ("xor", (), True, 1)
+
+
+@given(matrices(), SEEDS)
+def test_without_a_radius_the_patterns_reproduce_the_data(X, seed):
+    result = proximus(X, random_state=seed)
+    np.testing.assert_array_equal(result.reconstruct().to_dense(), X)
+
+
+def test_a_wide_radius_needs_no_more_patterns_than_there_are_groups():
+    centres = random_bits(0, 3, 200, 0.3)
+    X = np.repeat(centres, 40, axis=0) ^ random_bits(1, 120, 200, 0.02)
+    result = proximus(X, 20, random_state=0)
+    assert sorted(result.atoms.to_dense().tolist()) == sorted(centres.tolist())
+
+
+def test_the_recursion_reads_any_table_and_keeps_to_its_seed():
+    X = random_bits(0, 200, 65, 0.3)
+    first = proximus(X, 8, random_state=3)
+    for other in (
+        proximus(X * 0.7, 8, binarize=0.5, random_state=3),
+        proximus(BitMatrix.from_dense(X), np.int64(8), n_jobs=2, random_state=np.random.default_rng(3)),
+    ):
+        assert other.atoms == first.atoms
+        assert other.codes == first.codes
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
+def test_zeros_need_no_pattern(shape):
+    result = proximus(np.zeros(shape), random_state=0)
+    assert (result.atoms.shape, result.codes.shape) == ((0, shape[1]), (shape[0], 0))
+    assert result.wrong_bits == 0
+
+
+@pytest.mark.parametrize("radius", [-1, 1.5, True, "2", None])
+def test_a_radius_that_is_no_whole_number_is_refused(radius):
+    with pytest.raises(ValueError, match="radius must be a whole number that is not negative, not"):
+        proximus([[1, 0]], radius)

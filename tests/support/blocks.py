@@ -1,0 +1,68 @@
+"""Blocks made of dense tables, and what must be true of them."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+import naive
+from bitatoms.bits import BitMatrix
+from bitatoms.core.block import Block
+from bitatoms.kernels.structs import Prices
+from bitatoms.parallel import Workers
+
+ALGEBRAS = st.sampled_from(("xor", "or"))
+WORKERS = st.sampled_from((Workers(), Workers(1, 64), Workers(2, 64), Workers(3)))
+LIMITS = st.sampled_from((None, 1, 2, 3))
+
+
+def packed(table):
+    """Words of a dense table that may be written to."""
+    return BitMatrix.from_dense(table).words.copy()
+
+
+def unpacked(words, n_cols):
+    return BitMatrix.from_words(words.copy(), n_cols, check=False).to_dense()
+
+
+def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
+    tables = [BitMatrix.from_dense(table) for table in (X, atoms, codes)]
+    return Block(*tables, algebra == "or", workers)
+
+
+def prices_of(bits, uses):
+    """Prices as the kernels take them: those of uses padded to whole groups of 16 atoms."""
+    lanes = -(-len(uses) // 16) * 16
+    return Prices(np.array(bits, np.int32), np.pad(uses, (0, lanes - len(uses))).astype(np.int32))
+
+
+def within(codes, limit):
+    """Codes with no more atoms a row than the limit."""
+    return codes if limit is None else codes * (np.cumsum(codes, axis=1) <= limit).astype(np.uint8)
+
+
+def factors(block):
+    atoms, codes = block.factors()
+    return atoms.to_dense(), codes.to_dense()
+
+
+def assert_consistent(block, X, algebra):
+    """Errors, transposed codes and cover masks are what the atoms and codes say."""
+    atoms, codes = factors(block)
+    np.testing.assert_array_equal(unpacked(block.rows.errors, X.shape[1]), naive.errors(X, atoms, codes, algebra))
+    np.testing.assert_array_equal(unpacked(block.rows.users, len(X)), codes.T)
+    if algebra == "or":
+        cover = codes.astype(int) @ atoms
+        for mask, least in ((block.rows.covered, 1), (block.rows.twice, 2)):
+            np.testing.assert_array_equal(unpacked(mask, X.shape[1]), cover >= least)
+
+
+def assert_step(block, change, X, before, after, algebra):
+    """From the factors before, a step led to those after, and counted what it changed."""
+    for found, wanted in zip(factors(block), after, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert change.atoms == (before[0] != after[0]).sum()
+    assert change.codes == (before[1] != after[1]).sum()
+    errors = [naive.errors(X, atoms, codes, algebra) for atoms, codes in (before, after)]
+    assert change.errors == (errors[0] != errors[1]).sum()
+    assert_consistent(block, X, algebra)

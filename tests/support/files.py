@@ -1,0 +1,70 @@
+"""Tables with names for hypothesis to try, and what is asked of every reader: one line that helps, or the table."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.table import Table
+from support.strategies import matrices
+
+# Names that are awkward in text: separators, quotes, blanks within, other alphabets, what looks like a number or a tag.
+AWKWARD = (
+    "milk",
+    "Käse",
+    "a,b",
+    'say "hi"',
+    "two words",
+    "牛乳",
+    "<b>&amp;</b>",
+    "1.5",
+    "x;y",
+    "semi|pipe",
+    "tab\there",
+    "NAN",
+)
+NAMES = st.one_of(
+    st.sampled_from(AWKWARD),
+    st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc", "Zs", "Zl", "Zp")), min_size=1, max_size=8),
+)
+ROWS = st.sampled_from((1, 2, 3, 17, 65))
+COLUMNS = st.sampled_from((1, 2, 7, 8, 9, 63, 64, 65, 130))
+
+EITHER = st.booleans()
+
+
+@st.composite
+def tables(draw, rows=EITHER, columns=EITHER, **sizes):
+    """Tables with or without names of rows and of columns."""
+    bits = draw(matrices(**{"n_rows": ROWS, "n_cols": COLUMNS} | sizes))
+    names = {
+        what: draw(st.lists(NAMES, min_size=length, max_size=length, unique=True)) if draw(wanted) else None
+        for what, length, wanted in (("rows", len(bits), rows), ("columns", bits.shape[1], columns))
+    }
+    return Table(BitMatrix.from_dense(bits), **names)
+
+
+def assert_refused(path, *parts, **options):
+    """Reading the file gives one line that begins with its name and says these parts; returns the line."""
+    with pytest.raises(ba.FileError) as caught:
+        ba.read(path, **options)
+    message = str(caught.value)
+    assert message.startswith(str(path)), message
+    assert "\n" not in message
+    assert len(message) < 500
+    for part in parts:
+        assert part in message, message
+    return message
+
+
+def outcome(read, path):
+    """What comes of reading any bytes: a result, or None and one line that begins with the file's name."""
+    try:
+        return read(path)
+    except ba.FileError as error:
+        message = str(error)
+    assert message.startswith(str(path)), message
+    assert "\n" not in message
+    return None

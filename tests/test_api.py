@@ -1,0 +1,725 @@
+"""The public functions: every refusal in words, the same bits from any input and any threads, and a true result."""
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array, csr_matrix
+
+import naive
+from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, proximus
+from bitatoms.datasets import planted
+from bitatoms.search import fixed_rank, initial, nmf_start
+from support.strategies import SEEDS, factorisations, matrices, random_bits
+
+ALGEBRAS = ("xor", "or")
+TINY = [[1, 0, 1], [0, 1, 1]]
+PAPER = {"search": "paper"}
+every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
+paper_and_fast = pytest.mark.parametrize("search", ["paper", "fast"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trials():
+    """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fixed_rank, "_TRIALS", 12)
+        patch.setattr(nmf_start, "_STARTS", 2)
+        yield
+
+
+@pytest.fixture(scope="module")
+def table():
+    return planted(200, 65, 5, noise=0.05, atom_density=0.3, random_state=0).X
+
+
+def parts(length):
+    return length.errors, length.codes, length.atoms
+
+
+def assert_true(result, X):
+    """The result says of itself what the oracles say of its factors."""
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    assert parts(result.codelength) == naive.codelength(X, atoms, codes, result.algebra, result.bias)
+    wrong = naive.errors(X, atoms, codes, result.algebra, result.bias)
+    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
+    assert result.wrong_bits == wrong.sum()
+    np.testing.assert_array_equal(result.reconstruct().to_dense(), X ^ wrong)
+    assert result.bias.shape == (X.shape[1],)
+
+
+def assert_same(first, second):
+    """Two results agree in all but the seconds they took."""
+    assert first.atoms == second.atoms
+    assert first.codes == second.codes
+    assert first.codelength == second.codelength
+    assert first.algebra == second.algebra
+    np.testing.assert_array_equal(first.bias, second.bias)
+    np.testing.assert_array_equal(first.wrong, second.wrong)
+    assert [row[:-1] for row in first.history] == [row[:-1] for row in second.history]
+
+
+# --- what is refused, and in which words
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"algebra": "and"}, "algebra='and' is not available; choose from 'xor', 'or', 'auto'$"),
+        ({"algebra": None}, "algebra=None is not available; choose from 'xor', 'or', 'auto'$"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'paper', 'fast', 'thorough'$"),
+        ({"search": None}, "search=None is not available; choose from 'paper', 'fast', 'thorough'$"),
+        ({"objective": "bits"}, "objective='bits' is not available; choose from 'auto', 'codelength', 'errors'$"),
+        ({"update": "ksvd"}, "update='ksvd' is not available; choose from 'mob', 'k-prox'$"),
+        ({"update": "exact"}, "update='exact' is not available; choose from 'mob', 'k-prox'$"),
+        (
+            {"coder": "svd"},
+            "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'$",
+        ),
+        ({"coder": ["bmp"]}, r"coder=\['bmp'\] is not available; choose from 'auto', 'bmp', 'greedy', 'exact'"),
+        ({"coder": "beam", **PAPER}, "search=\"paper\" for the fewest errors of 2 atoms codes by 'bmp' or 'greedy'"),
+        ({"coder": "mdl", **PAPER}, "coder='mdl' goes with search=\"fast\" and the codelength as objective$"),
+        (
+            {"init": "svd"},
+            "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms",
+        ),
+        ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'$"),
+        ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or a whole number$"),
+        ({"n_components": -1}, "n_components must be at least 0, not -1"),
+        ({"n_init": 0}, "n_init must be at least 1, not 0"),
+        ({"start_components": -1}, "start_components must be at least 0, not -1"),
+        ({"max_components": -1}, "max_components must be at least 0, not -1"),
+        ({"patience": 0}, "patience must be at least 1, not 0"),
+        ({"max_atoms_per_sample": 0}, "max_atoms_per_sample must be at least 1, not 0"),
+        ({"residual_limit": -1}, "residual_limit must be at least 0, not -1"),
+        ({"max_iter": 0}, "max_iter must be at least 1, not 0"),
+        ({"max_time": 0}, "max_time must be a positive number of seconds or None, not 0"),
+        ({"max_time": -1.5}, "max_time must be a positive number of seconds or None, not -1.5"),
+        ({"max_time": float("nan")}, "max_time must be a positive number of seconds or None, not nan"),
+        ({"max_time": "1"}, "max_time must be a positive number of seconds or None, not '1'"),
+        ({"init_density": 1.5}, "init_density must lie between 0 and 1, not 1.5"),
+        ({"init_density": -0.1}, "init_density must lie between 0 and 1, not -0.1"),
+        ({"init_density": None}, "init_density must lie between 0 and 1, not None"),
+        ({"n_jobs": 0}, "n_jobs must not be 0; 1 is one thread, -1 is all processors"),
+        ({"binarize": "yes"}, "binarize must be None or a finite number, got 'yes'"),
+        ({"objective": "errors", "n_components": "mdl"}, 'objective="errors" needs n_components to be a number'),
+        (
+            {"objective": "codelength", "n_components": 2, **PAPER},
+            'search="paper" with a fixed n_components minimises the wrong bits; use search="fast", n_components="mdl"',
+        ),
+        (
+            {"n_components": "mdl", "patience": None, **PAPER},
+            "patience=None goes on to max_components: give max_components",
+        ),
+        ({"start_components": 3, "max_components": 2}, "start_components=3 is above max_components=2"),
+    ],
+)
+def test_a_value_that_is_not_available_is_refused(how, message):
+    with pytest.raises(ValueError, match=message):
+        factorize(TINY, **{"n_components": 2, **how})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "n_components",
+        "n_init",
+        "start_components",
+        "max_components",
+        "patience",
+        "max_atoms_per_sample",
+        "residual_limit",
+        "max_iter",
+    ],
+)
+@pytest.mark.parametrize("value", [2.0, True, np.True_, [2]])
+def test_a_number_that_is_not_whole_is_refused(name, value):
+    with pytest.raises(TypeError, match=f"{name} must be a whole number, not "):
+        factorize(TINY, **{"n_components": 2, name: value})
+
+
+@pytest.mark.parametrize("callbacks", [3, "abc", [print, 3], [None]])
+def test_callbacks_that_cannot_be_called_are_refused(callbacks):
+    with pytest.raises(TypeError, match="callbacks must be"):
+        factorize(TINY, 2, callbacks=callbacks)
+
+
+def test_jobs_that_are_no_whole_number_are_refused():
+    with pytest.raises(TypeError, match="n_jobs must be a whole number or None, not '2'"):
+        factorize(TINY, 2, n_jobs="2")
+
+
+@pytest.mark.parametrize("random_state", [-1, 1.5, "seed", {}])
+def test_a_seed_that_is_none_is_refused(random_state):
+    with pytest.raises(ValueError, match="random_state must be None, a whole number that is not negative, a Generator"):
+        factorize(TINY, 2, random_state=random_state)
+
+
+def test_values_other_than_0_and_1_are_refused_with_their_place():
+    with pytest.raises(ValueError, match=r"first: 2 at row 1, column 0\); pass binarize=0.5 to threshold it"):
+        factorize([[1, 0], [2, 1]], 1)
+    assert factorize([[1, 0], [2, 1]], 1, binarize=0.5, random_state=0).atoms.shape == (1, 2)
+
+
+@pytest.mark.parametrize("n_components", [17, 200])
+def test_exact_codes_of_too_many_atoms_are_refused(n_components):
+    X = random_bits(0, 300, 65, 0.4)
+    expected = rf'coder="exact" tries all 2\*\*p codes and takes at most 16 atoms, not {n_components}'
+    with pytest.raises(ValueError, match=expected):
+        factorize(X, n_components, search="paper", coder="exact", random_state=0)
+
+
+@paper_and_fast
+def test_exact_codes_of_16_atoms_are_taken(search):
+    X = random_bits(0, 40, 30, 0.5)
+    assert factorize(X, 16, search=search, coder="exact", max_iter=1, random_state=0).atoms.n_rows == 16
+
+
+def test_settings_are_checked_before_the_table_is_read():
+    with pytest.raises(ValueError, match="search='slow' is not available"):
+        factorize("no table at all", 2, search="slow")
+
+
+# --- codelength of any factorisation
+
+
+@given(factorisations(), st.sampled_from(ALGEBRAS), st.sampled_from((None, 0.0, 0.3, 1.0)), SEEDS)
+def test_the_codelength_is_the_one_of_the_oracle(problem, algebra, bias_density, seed):
+    X, atoms, codes = problem
+    bias = None if bias_density is None else random_bits(seed, 1, X.shape[1], bias_density)[0]
+    expected = naive.codelength(X, atoms, codes, algebra, bias)
+    found = codelength(X, atoms, codes, bias, algebra)
+    assert parts(found) == expected
+    assert found.total == sum(expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0)])
+def test_the_codelength_of_nothing_is_that_of_its_atoms(shape):
+    n, m = shape
+    X, atoms, codes = np.zeros(shape), np.ones((2, m)), np.zeros((n, 2))
+    assert parts(codelength(X, atoms, codes)) == naive.codelength(
+        *(table.astype(np.uint8) for table in (X, atoms, codes)), "xor"
+    )
+
+
+def test_the_codelength_takes_any_type_of_table():
+    X, atoms, codes = random_bits(0, 30, 65, 0.4), random_bits(1, 3, 65, 0.4), random_bits(2, 30, 3, 0.4)
+    bias = random_bits(3, 1, 65, 0.5)[0]
+    expected = codelength(X, atoms, codes, bias)
+    assert codelength(X.astype(bool), atoms.tolist(), csr_array(codes), bias.tolist()) == expected
+    packed = (BitMatrix.from_dense(part) for part in (X, atoms, codes, bias[np.newaxis]))
+    assert codelength(*packed) == expected
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"algebra": "auto"}, "algebra='auto' is not available; choose from 'xor', 'or'$"),
+        ({"atoms": [[1, 0]]}, "atoms have 2 features, but X has 3"),
+        ({"codes": [[1]]}, r"codes have shape \(1, 1\), but 2 samples and 1 atoms need \(2, 1\)"),
+        ({"codes": [[1, 0], [0, 1]]}, r"codes have shape \(2, 2\), but 2 samples and 1 atoms need \(2, 1\)"),
+        ({"bias": [1, 0]}, "bias must hold 3 values, one a feature"),
+        ({"bias": [[1, 0, 1]] * 2}, "bias must hold 3 values, one a feature"),
+        ({"bias": [1, 0, 2]}, "bias contains values other than 0 and 1"),
+        ({"X": [[1, 0, 1], [0, 3, 1]]}, r"X contains values other than 0 and 1 \(first: 3 at row 1, column 1\)"),
+        ({"atoms": [[1, 0, 5]]}, r"atoms contains values other than 0 and 1 \(first: 5 at row 0, column 2\)"),
+        ({"codes": [[1], [-1]]}, r"codes contains values other than 0 and 1 \(first: -1 at row 1, column 0\)"),
+    ],
+)
+def test_factors_that_do_not_fit_are_refused(how, message):
+    with pytest.raises(ValueError, match=message):
+        codelength(**{"X": TINY, "atoms": [[1, 0, 1]], "codes": [[1], [0]], **how})
+
+
+# --- the same bits
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@pytest.mark.parametrize(("coder", "update"), [("greedy", "mob"), ("bmp", "k-prox"), ("exact", "mob")])
+@pytest.mark.parametrize("n_components", [5, "mdl"])
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch, table, algebra, coder, update, n_components):
+    monkeypatch.setattr(parallel, "_WORTH_THREADS", 0)  # share out even the smallest job
+    results = [
+        factorize(
+            table,
+            n_components,
+            search="paper",
+            algebra=algebra,
+            coder=coder,
+            update=update,
+            init="spread",
+            start_components=2,
+            n_jobs=n_jobs,
+            random_state=0,
+        )
+        for n_jobs in (None, 2, 3, -1)
+    ]
+    for other in results[1:]:
+        assert_same(results[0], other)
+    assert_true(results[0], table)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"search": "paper", "n_components": 60, "coder": "greedy", "max_iter": 4},
+        {"search": "fast", "max_iter": 2, "start_components": 64},
+    ],
+)
+def test_jobs_large_enough_to_be_shared_out_give_the_same_bits(how):
+    X = planted(6000, 300, 40, random_state=0).X
+    first, second = (factorize(X, **how, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2))
+    assert_same(first, second)
+
+
+@pytest.mark.parametrize("n_components", [4, "mdl"])
+def test_the_same_seed_gives_the_same_bits(table, n_components):
+    first, again, other = (factorize(table, n_components, n_init=2, random_state=seed, **PAPER) for seed in (5, 5, 6))
+    assert_same(first, again)
+    assert first.atoms != other.atoms
+
+
+def test_every_kind_of_seed_is_taken(table):
+    assert_same(
+        factorize(table, 3, random_state=np.random.default_rng(7)), factorize(table, 3, random_state=np.int64(7))
+    )
+    legacy = [factorize(table, 3, random_state=np.random.RandomState(7)) for _ in range(2)]
+    assert_same(*legacy)
+    state = np.random.get_state()  # noqa: NPY002 - scikit-learn takes the module for a seed too
+    first = factorize(table, 3, random_state=np.random)
+    np.random.set_state(state)  # noqa: NPY002
+    assert_same(first, factorize(table, 3, random_state=np.random))
+    np.random.set_state(state)  # noqa: NPY002
+    assert factorize(table, 3, random_state=None).atoms.n_rows == 3
+
+
+def test_a_generator_moves_on_from_call_to_call(table):
+    random = np.random.default_rng(7)
+    first, second = (factorize(table, 3, random_state=random, **PAPER) for _ in range(2))
+    assert first.atoms != second.atoms
+
+
+@every_search
+def test_the_global_seed_is_left_alone(table, search):
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    factorize(table, 3, search=search, init="spread", random_state=0)
+    factorize(table, 3, search=search, random_state=None)
+    factorize(table, search=search, random_state=None)
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+
+
+def as_pandas(X):
+    return pytest.importorskip("pandas").DataFrame(X)
+
+
+def as_polars(X):
+    return pytest.importorskip("polars").DataFrame(X)
+
+
+@pytest.mark.parametrize(
+    "as_type",
+    [
+        lambda X: X.astype(bool),
+        lambda X: X.astype(np.int64),
+        lambda X: X.astype(np.float32),
+        np.asfortranarray,
+        lambda X: X.tolist(),
+        csr_array,
+        csr_matrix,
+        coo_array,
+        BitMatrix.from_dense,
+        as_pandas,
+        lambda X: as_pandas(X).astype(bool),
+        as_polars,
+    ],
+)
+@pytest.mark.parametrize("how", [{}, {"n_components": 4}, {"n_components": 4, **PAPER}])
+def test_any_type_of_table_gives_the_same_bits(table, as_type, how):
+    assert_same(factorize(table, **how, random_state=0), factorize(as_type(table), **how, random_state=0))
+
+
+def test_a_threshold_makes_bits_of_numbers(table):
+    numbers = table * 0.4 + random_bits(0, *table.shape, 0.5) * 0.2
+    assert_same(factorize(table, 4, random_state=0), factorize(numbers, 4, binarize=0.3, random_state=0))
+
+
+def test_the_table_is_not_changed(table):
+    kept = table.copy()
+    factorize(table, 4, algebra="auto", random_state=0)
+    np.testing.assert_array_equal(table, kept)
+
+
+# --- small and empty tables
+
+
+@settings(max_examples=25)
+@given(
+    matrices(),
+    st.one_of(st.integers(0, 4), st.just("mdl")),
+    st.sampled_from(("xor", "or", "auto")),
+    st.sampled_from(("greedy", "bmp", "exact")),
+    st.sampled_from(("mob", "k-prox")),
+    SEEDS,
+)
+def test_the_result_is_true_whatever_the_table(X, n_components, algebra, coder, update, seed):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of fewer rows than atoms
+        result = factorize(
+            X,
+            n_components,
+            search="paper",
+            algebra=algebra,
+            coder=coder,
+            update=update,
+            start_components=1,
+            max_components=6,
+            random_state=seed,
+        )
+    assert_true(result, X)
+    assert not result.bias.any()
+    assert result.converged
+    assert result.n_iter >= 1
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+@pytest.mark.parametrize("algebra", ["xor", "or", "auto"])
+@pytest.mark.parametrize("n_components", [0, 2, "mdl"])
+def test_tables_without_rows_or_columns_are_taken(shape, algebra, n_components):
+    X = np.zeros(shape, np.uint8)
+    for coder in ("greedy", "exact"):
+        how = {"algebra": algebra, "coder": coder, "init": "bernoulli", "max_components": 3}
+        result = factorize(X, n_components, **how, **PAPER)
+        assert_true(result, X)
+        assert result.codes.shape == (shape[0], result.atoms.n_rows)
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
+@pytest.mark.parametrize("algebra", ["xor", "or", "auto"])
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+@pytest.mark.parametrize("n_components", [0, 2, "mdl"])
+@pytest.mark.filterwarnings("ignore:2 atoms were asked for:UserWarning")
+def test_so_they_are_by_the_other_searches(shape, algebra, search, n_components):
+    X = np.zeros(shape, np.uint8)
+    result = factorize(X, n_components, algebra=algebra, search=search, random_state=0)
+    assert_true(result, X)
+    assert result.atoms.shape == (0, shape[1])
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@every_search
+def test_no_atoms_leave_every_one_wrong(table, algebra, search):
+    result = factorize(table, 0, algebra=algebra, search=search)
+    assert_true(result, table)
+    assert result.wrong_bits == table.sum()
+    assert (result.atoms.shape, result.codes.shape) == ((0, 65), (200, 0))
+    assert (result.n_unused, result.n_duplicate, result.n_zero) == (0, 0, 0)
+    assert result.n_iter == 1 or search != "paper"
+
+
+# --- what comes back
+
+
+@settings(max_examples=25)
+@given(factorisations(n_rows=st.sampled_from((1, 17, 65))), st.sampled_from(ALGEBRAS))
+def test_atoms_come_in_order_of_the_bits_they_save(problem, algebra):
+    X, atoms, codes = problem
+    result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    saved = [
+        sum(naive.codelength(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1), algebra))
+        - result.codelength.total
+        for k in range(len(atoms))
+    ]
+    assert saved == sorted(saved, reverse=True)
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@pytest.mark.parametrize("how", [{"search": "fast"}, {"search": "thorough"}, {"n_components": 20}])
+def test_so_they_do_by_the_other_searches(table, algebra, how):
+    X = table ^ (np.arange(65) < 20).astype(np.uint8)
+    result = factorize(X, **how, algebra=algebra, random_state=0)
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    saved = [
+        sum(naive.codelength(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1), algebra, result.bias))
+        - result.codelength.total
+        for k in range(len(atoms))
+    ]
+    assert len(saved) > 1
+    assert saved == sorted(saved, reverse=True)
+
+
+@paper_and_fast
+def test_more_atoms_than_are_looked_at_together_come_in_order_too(search):
+    X = random_bits(0, 300, 260, 0.3)  # so wide that so many atoms are all of use
+    result = factorize(X, 140, search=search, coder="greedy", max_iter=2, random_state=0)
+    atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
+    saved = [
+        codelength(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)).total - result.codelength.total
+        for k in range(140)
+    ]
+    assert saved == sorted(saved, reverse=True)
+    assert saved[0] > saved[-1]
+
+
+@settings(max_examples=25)
+@given(factorisations(), st.sampled_from(ALGEBRAS))
+def test_unused_duplicate_and_empty_atoms_are_counted(problem, algebra):
+    X, atoms, codes = problem
+    result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
+    rows = list(map(tuple, result.atoms.to_dense().tolist()))
+    assert result.n_unused == sum(not column.any() for column in result.codes.to_dense().T)
+    assert result.n_zero == sum(not any(row) for row in rows)
+    filled = [row for row in rows if any(row)]
+    assert result.n_duplicate == len(filled) - len(set(filled))
+
+
+def test_the_best_of_several_starts_is_kept(table):
+    rows = []
+    result = factorize(table, 4, n_init=6, random_state=0, callbacks=rows.append, **PAPER)
+    ends = [before for before, after in zip(rows, [*rows[1:], None], strict=True) if after is None or after.round == 1]
+    assert len(ends) == 6
+    assert len({end.wrong_bits for end in ends}) > 1
+    assert result.wrong_bits == min(end.wrong_bits for end in ends)
+    assert result.history[-1] == min(ends, key=lambda row: row.wrong_bits)
+    assert result.wrong_bits <= factorize(table, 4, random_state=0, **PAPER).wrong_bits
+
+
+@paper_and_fast
+def test_the_best_of_several_selections_is_the_shortest(table, search):
+    rows = []
+    how = {"search": search, "start_components": 1, "patience": 2, "random_state": 0}
+    result = factorize(table, n_init=4, callbacks=rows.append, **how)
+    assert sum(row.round == 1 for row in rows) == 4
+    assert result.codelength.total == min(row.bits for row in rows)
+
+
+@pytest.mark.parametrize("planted_algebra", ALGEBRAS)
+@paper_and_fast
+def test_of_both_algebras_the_shorter_is_kept(planted_algebra, search):
+    data = planted(200, 65, 5, algebra=planted_algebra, code_density=0.5, atom_density=0.3, random_state=0)
+    how = {"init": data.atoms, "search": search, "coder": "exact"}
+    auto, xor, either = (
+        factorize(data.X, 5, **how, algebra=algebra, random_state=0) for algebra in ("auto", *ALGEBRAS)
+    )
+    assert auto.algebra == planted_algebra
+    assert auto.codelength.total == min(xor.codelength.total, either.codelength.total)
+    if search == "paper":  # which draws nothing here
+        assert_same(auto, xor if planted_algebra == "xor" else either)
+
+
+def test_of_both_algebras_the_shorter_is_kept_even_if_more_is_wrong():
+    X, atoms = random_bits(22, 20, 9, 0.4), random_bits(0, 3, 9, 0.5)
+    auto, xor, either = (factorize(X, 3, init=atoms, algebra=algebra, **PAPER) for algebra in ("auto", *ALGEBRAS))
+    assert xor.codelength.total < either.codelength.total
+    assert xor.wrong_bits > either.wrong_bits
+    assert_same(auto, xor)
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@pytest.mark.parametrize("how", [{"search": "paper", "coder": "exact", "n_init": 10}, {}])
+def test_planted_atoms_are_recovered_with_exact_codes(algebra, how):
+    data = planted(400, 100, 6, algebra=algebra, atom_density=0.3, code_density=0.3, noise=0.03, random_state=1)
+    result = factorize(data.X, 6, **how, algebra=algebra, random_state=0)
+    noise = int((data.X != data.clean).sum())
+    assert result.wrong_bits <= noise
+    assert (result.reconstruct().to_dense() != data.clean).mean() < 0.001
+
+
+def test_a_bernoulli_start_with_bmp_on_sparse_data_ends_at_once_with_no_atom_used():
+    """As the paper reports for MNIST: no random atom is worth more than it costs."""
+    X = random_bits(0, 500, 289, 0.13)
+    result = factorize(X, 79, init="bernoulli", coder="bmp", random_state=0, **PAPER)
+    assert (result.n_iter, len(result.history), result.converged) == (1, 1, True)
+    assert result.n_unused == 79
+    assert result.codes.count() == 0
+    assert result.wrong_bits == X.sum()
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@pytest.mark.parametrize("update", ["mob", "k-prox"])
+@pytest.mark.parametrize("coder", ["bmp", "greedy", "exact"])
+def test_no_sample_uses_more_atoms_than_allowed(table, algebra, update, coder):
+    how = {"algebra": algebra, "update": update, "coder": coder, "random_state": 0, **PAPER}
+    free, limited = (factorize(table, 6, max_atoms_per_sample=limit, **how) for limit in (None, 1))
+    assert free.codes.row_weights().max() > 1
+    assert limited.codes.row_weights().max() == 1
+    assert_true(limited, table)
+
+
+def test_samples_with_few_wrong_bits_are_not_coded():
+    X = np.zeros((3, 9), np.uint8)
+    X[0, :3] = X[1, :4] = 1
+    result = factorize(X, 2, init=X[:2], residual_limit=3, **PAPER)
+    assert result.codes.row_weights().tolist() == [0, 1, 0]
+
+
+# --- Ctrl-C
+
+
+def pressing_ctrl_c(at_call):
+    calls = []
+
+    def callback(row):
+        calls.append(row)
+        if len(calls) == at_call:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+@pytest.mark.parametrize("n_components", [6, "mdl"])
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@every_search
+def test_ctrl_c_hands_out_the_best_so_far(table, n_components, algebra, search):
+    how = {"algebra": algebra, "search": search, "start_components": 2, "random_state": 0}
+    with pytest.raises(KeyboardInterrupt, match="the best factorisation so far") as caught:
+        factorize(table, n_components, **how, callbacks=pressing_ctrl_c(2))
+    assert isinstance(caught.value, Interrupted)
+    result = caught.value.result
+    assert_true(result, table)
+    assert len(result.history) == 2
+    assert not result.converged
+    rounds = result.history if n_components == "mdl" else result.history[1:]
+    assert result.codelength.total == min(row.bits for row in rounds)
+
+
+@every_search
+def test_ctrl_c_in_a_later_start_hands_out_the_best_of_all(table, search):
+    rows = []
+    factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=rows.append)
+    second = next(place for place, row in enumerate(rows) if place and row.round == 1)
+    with pytest.raises(Interrupted) as caught:
+        factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=pressing_ctrl_c(second + 1))
+    result = caught.value.result
+    assert_true(result, table)
+    assert result.wrong_bits == min(rows[second - 1].wrong_bits, rows[second].wrong_bits)
+
+
+def test_ctrl_c_before_any_round_hands_out_nothing(monkeypatch, table):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(initial, "samples", interrupted)
+    with pytest.raises(Interrupted) as caught:
+        factorize(table, 4, random_state=0, **PAPER)
+    assert caught.value.result is None
+    monkeypatch.setattr(fixed_rank, "greedy", interrupted)
+    with pytest.raises(Interrupted) as caught:
+        factorize(table, 4, random_state=0)
+    assert caught.value.result is None
+
+
+@every_search
+def test_another_error_in_a_callback_comes_out_as_it_is(table, search):
+    def broken(row):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        factorize(table, search=search, callbacks=broken, random_state=0)
+
+
+# --- what is told on the way
+
+
+@every_search
+@pytest.mark.parametrize("n_components", [4, "mdl"])
+def test_verbose_tells_each_round_and_the_result_and_leaves_the_logger_as_it_was(table, capsys, search, n_components):
+    logger = logging.getLogger("bitatoms")
+    before = list(logger.handlers), logger.level
+    result = factorize(table, n_components, search=search, verbose=2, random_state=0)
+    lines = capsys.readouterr().err.splitlines()
+    rounds = [
+        f"xor, start 1, round {row.round}, {row.move}: {row.atoms} atoms, {row.bits} bits, {row.wrong_bits} bits wrong"
+        for row in result.history
+    ]
+    told = "".join(f"[bitatoms] {message}\n" for message in (*rounds, result.summary()))
+    assert lines == told.splitlines()
+    with pytest.raises(Interrupted):
+        factorize(table, n_components, search=search, verbose=1, callbacks=pressing_ctrl_c(1), random_state=0)
+    assert (list(logger.handlers), logger.level) == before
+
+
+def test_verbose_tells_each_round_once_whatever_listens_too(table, capsys):
+    root = logging.getLogger()
+    also = logging.StreamHandler()
+    root.addHandler(also)
+    try:
+        result = factorize(table, 4, verbose=2, random_state=0)
+    finally:
+        root.removeHandler(also)
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == len(result.history) + len(result.summary().splitlines())
+
+
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+def test_a_little_verbose_tells_what_makes_a_difference(table, capsys, search):
+    result = factorize(table, search=search, verbose=1, random_state=0)
+    lines = capsys.readouterr().err.splitlines()
+    rounds = [line for line in lines if ", round " in line]
+    assert 1 < len(rounds) < len(result.history) / 2
+    bits = [int(line.split(" atoms, ")[1].split()[0]) for line in rounds]
+    assert bits == sorted(bits, reverse=True)
+    assert lines[-1] in result.summary()
+
+
+@every_search
+def test_without_verbose_nothing_is_told(table, capsys, search):
+    factorize(table, 4, search=search, random_state=0)
+    factorize(table, search=search, random_state=0)
+    proximus(table, random_state=0)
+    assert capsys.readouterr() == ("", "")
+
+
+@every_search
+def test_rounds_and_the_result_are_logged_for_those_who_listen(table, caplog, search):
+    with caplog.at_level(logging.DEBUG, logger="bitatoms"):
+        result = factorize(table, 4, search=search, random_state=0)
+    assert len(caplog.records) == len(result.history) + 1
+    assert caplog.records[-1].getMessage() == result.summary()
+
+
+def test_the_codelength_without_a_model_needs_no_atoms(table):
+    nothing = codelength(table)
+    assert nothing == codelength(table, np.zeros((0, table.shape[1])), np.zeros((len(table), 0)))
+    assert (nothing.codes, nothing.atoms) == (0, 0)
+    with pytest.raises(ValueError, match="give both atoms and codes, or neither"):
+        codelength(table, atoms=table[:2])
+
+
+@pytest.mark.parametrize("how", [{"n_components": 4, **PAPER}, {}, {"search": "thorough"}])
+def test_what_ended_a_search_is_told(table, how):
+    def third(row):
+        seen.append(row)
+        return len(seen) == 3
+
+    seen = []
+    assert factorize(table, **how, random_state=0).ended == "converged"
+    assert factorize(table, **how, random_state=0, max_iter=1).ended == "max_iter"
+    assert factorize(table, **how, random_state=0, n_init=50, max_time=1e-9).ended == "max_time"
+    result = factorize(table, **how, random_state=0, n_init=50, callbacks=third)
+    assert (result.ended, result.converged) == ("callback", False)
+
+
+@every_search
+def test_rounds_tell_their_start_and_algebra(table, search):
+    rows = []
+    factorize(table, 3, search=search, algebra="auto", n_init=2, callbacks=rows.append, random_state=0)
+    told = list(dict.fromkeys((row.algebra, row.start) for row in rows))
+    assert told == [("xor", 1), ("xor", 2), ("or", 1), ("or", 2)]
+
+
+@pytest.mark.parametrize("how", [{"n_components": 4, **PAPER}, {"n_components": 4}, {}])
+def test_a_second_ctrl_c_loses_only_the_order_of_the_atoms(table, monkeypatch, how):
+    def impatient(block, objective):
+        raise KeyboardInterrupt
+
+    expected = factorize(table, **how, random_state=0, max_iter=2)
+    monkeypatch.setattr("bitatoms.search.driver.savings", impatient)
+    with pytest.raises(Interrupted) as caught:
+        factorize(table, **how, random_state=0, max_iter=2)
+    assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())
+    assert caught.value.result.codelength == expected.codelength
+    assert caught.value.result.ended == "interrupted"
