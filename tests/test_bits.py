@@ -414,7 +414,7 @@ def test_values_other_than_numbers_are_refused(binarize):
         BitMatrix.from_any(np.array([[0, 1], ["1", 0]], object), binarize)
     with pytest.raises(
         TypeError,
-        match=r"X contains something that is not a number \(.*argument must be .* string.* number.*\) at row 0, column 1",
+        match=r"X contains something that is not a number \(.*argument must be .* string.*\) at row 0, column 1",
     ):
         BitMatrix.from_any(np.array([[0, {}], [1, 0]], object), binarize)
 

@@ -93,7 +93,7 @@ class InvalidCell(InputError):
     def __reduce__(self) -> Any:
         return type(self), (self.table, self.cell, self.statement, *self.hint)
 
-    def with_cell(self, **changes: int) -> Self:
+    def with_cell(self, **changes: Any) -> Self:
         """Return the same error about a cell with another ``row`` or ``count``."""
         return type(self)(self.table, replace(self.cell, **changes), self.statement, *self.hint)
 
