@@ -42,7 +42,7 @@ def cost_of(X, patterns, cost, weight):
 
 class Oracle:
     def __init__(self, X, cost="mdl", weight=1.0, tolerances=(1.0, 1.0), order="pairs"):
-        self.X, self.cost, self.weight, self.pass_spec = X, cost, weight, order
+        self.X, self.cost, self.weight, self.order = X, cost, weight, order
         self.row_tolerance, self.column_tolerance = tolerances
         self.found = []
 
@@ -61,7 +61,7 @@ class Oracle:
         return sum(self.X[row, item] == 0 for item in items) <= self.row_tolerance * len(items) + 1e-9
 
     def scores(self, rest):
-        if self.pass_spec == "frequency":
+        if self.order == "frequency":
             return rest.sum(axis=0)
         return np.array([rest[rest[:, item]].sum() for item in range(rest.shape[1])])
 
@@ -69,13 +69,13 @@ class Oracle:
         first, *others = order
         items, rows, passed = {first}, set(np.flatnonzero(rest[:, first])), []
         while others:
-            if self.pass_spec == "correlation":
+            if self.order == "correlation":
                 others.sort(key=lambda item: -sum(rest[row, item] for row in rows))
             item = others.pop(0)
             new = items | {item}, {row for row in rows if rest[row, item]}
             if new[1] and self.no_worse(new, (items, rows)):
                 items, rows = new
-            elif self.pass_spec == "correlation":
+            elif self.order == "correlation":
                 passed = [item, *others]  # the next ones are in fewer of the rows
                 break
             else:

@@ -113,14 +113,14 @@ class PandaPlus(Baseline):
         self.pattern_weight = pattern_weight
         self.row_tolerance = row_tolerance
         self.column_tolerance = column_tolerance
-        self.pass_spec = order
+        self.order = order
         self.n_orders = n_orders
         self.binarize = binarize
         self.random_state = random_state
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         check_choice("cost", self.cost, ("mdl", "patterns"))
-        check_choice("order", self.pass_spec, ("pairs", "frequency", "correlation"))
+        check_choice("order", self.order, ("pairs", "frequency", "correlation"))
         weight = _weight("pattern_weight", self.pattern_weight)
         limits = _Limits(
             check_fraction("row_tolerance", self.row_tolerance),
@@ -131,13 +131,13 @@ class PandaPlus(Baseline):
         cost = _Cost(data.shape, data.count(), None if self.cost == "mdl" else weight)
         found: list[_Pattern] = []
         while self.n_components is None or len(found) < self.n_components:
-            scores = _scores(cells, self.pass_spec)
+            scores = _scores(cells, self.order)
             if not scores.any():  # every one is covered
                 break
             tried = []
             for turn in range(n_orders):
                 order = np.argsort(-(scores if turn == 0 else scores * random.random(len(scores))), kind="stable")
-                core, others = _core(cells, cost, order, resort=self.pass_spec == "correlation")
+                core, others = _core(cells, cost, order, resort=self.order == "correlation")
                 tried.append(_extended(core, others, cells, cost, limits))
             best = min(tried, key=lambda pattern: cost.adding(pattern.sizes))  # the first of equals
             if cost.adding(best.sizes) >= cost.now:
