@@ -50,7 +50,7 @@ def test_bits_and_names_of_whatever_users_have_are_kept(kind):
     make, rows, columns = FRAMES[kind]
     table = ba.Table.from_any(make())
     np.testing.assert_array_equal(table.to_dense(), BITS)
-    assert (table.rows, table.columns) == (rows, columns)
+    assert (table.row_names, table.columns) == (rows, columns)
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -98,7 +98,7 @@ def test_a_layer_of_an_anndata_is_taken_by_name():
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"rows": ["ann"]}, "there are 1 names for 2 rows"),
+        ({"row_names": ["ann"]}, "there are 1 names for 2 rows"),
         ({"columns": ["a", "b"]}, "there are 2 names for 3 columns"),
         ({"columns": ["a", "b", "a"]}, "two columns have the name 'a'"),
         ({"picture": Picture((2, 2))}, "a picture of 2 x 2 has 4 pixels, but a row has 3 columns"),
@@ -117,7 +117,7 @@ def test_the_name_of_a_file_is_no_table():
 
 
 def test_rows_of_the_same_name_are_kept():
-    assert ba.Table(ba.BitMatrix.from_dense(BITS), ["ann", "ann"]).rows == ("ann", "ann")
+    assert ba.Table(ba.BitMatrix.from_dense(BITS), ["ann", "ann"]).row_names == ("ann", "ann")
 
 
 @pytest.mark.parametrize(
@@ -158,3 +158,12 @@ def test_batches_of_pyarrow_are_tables():
     (batch,) = pa.table({"milk": [True, False, True], "bread": [1, 0, 0]}).to_batches()
     bits = ba.BitMatrix.from_dense([[1, 1], [0, 0], [1, 0]])
     assert ba.Table.from_any(batch) == ba.Table(bits, columns=("milk", "bread"))
+
+
+def test_rows_is_a_deprecated_name_of_row_names():
+    bits = ba.BitMatrix.from_dense(BITS)
+    with pytest.warns(FutureWarning, match="use row_names"):
+        table = ba.Table(bits, rows=ROWS)
+    assert table == ba.Table(bits, row_names=ROWS)
+    with pytest.warns(FutureWarning, match="use row_names"):
+        assert table.rows == ROWS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ class Picture(NamedTuple):
     whole: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Table:
     """Packed bits, with names: what `bitatoms.read` makes of a file.
 
@@ -32,8 +33,8 @@ class Table:
     ----------
     bits : BitMatrix of shape (n_rows, n_cols)
         The zeros and ones.
-    rows, columns : sequence of str, optional
-        Their names. Names of columns are all different.
+    row_names, columns : sequence of str, optional
+        The names of the rows and of the columns. Column names are unique.
     picture : Picture, optional
         Height and width of the picture that each row is.
 
@@ -44,7 +45,7 @@ class Table:
     Examples
     --------
     >>> import bitatoms as ba
-    >>> table = ba.Table(ba.BitMatrix.from_dense([[1, 0], [1, 1]]), rows=["ann", "bob"], columns=["milk", "bread"])
+    >>> table = ba.Table(ba.BitMatrix.from_dense([[1, 0], [1, 1]]), row_names=["ann", "bob"], columns=["milk", "bread"])
     >>> table
     Table(2 x 2, density 0.75, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
     >>> table.names_of([1])
@@ -52,22 +53,29 @@ class Table:
     """
 
     bits: BitMatrix
-    rows: Names | None = None
-    columns: Names | None = None
-    picture: Picture | None = None
+    row_names: Names | None
+    columns: Names | None
+    picture: Picture | None
 
-    def __post_init__(self) -> None:
-        for what, expected in (("rows", self.bits.n_rows), ("columns", self.bits.n_cols)):
-            names = getattr(self, what)
-            if names is None:
-                continue
-            if len(names) != expected:
-                raise ValueError(f"there are {len(names)} names for {expected} {what}")
-            object.__setattr__(self, what, tuple(map(str, names)))
-        if self.columns is not None and (twice := repeated(self.columns)) is not None:
+    def __init__(
+        self,
+        bits: BitMatrix,
+        row_names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        picture: Picture | None = None,
+        *,
+        rows: Sequence[str] | None = None,
+    ) -> None:
+        if rows is not None:
+            _warn_rows()
+            row_names = rows
+        names = _checked_names(columns, bits.n_cols, "columns")
+        if names is not None and (twice := repeated(names)) is not None:
             raise ValueError(f"two columns have the name {twice!r}; rename one of them")
-        if self.picture is not None:
-            object.__setattr__(self, "picture", fitting_picture(self.picture, self.bits.shape))
+        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "row_names", _checked_names(row_names, bits.n_rows, "rows"))
+        object.__setattr__(self, "columns", names)
+        object.__setattr__(self, "picture", None if picture is None else fitting_picture(picture, bits.shape))
 
     @classmethod
     def from_any(
@@ -103,12 +111,18 @@ class Table:
         if layer is not None and not validation.is_anndata(X):
             raise ValueError(f"layer={layer!r} is for AnnData, not for {type(X).__name__}")
         if isinstance(X, cls):
-            return cls(BitMatrix.from_any(X.bits, binarize), X.rows, X.columns, X.picture)
+            return cls(BitMatrix.from_any(X.bits, binarize), X.row_names, X.columns, X.picture)
         rows, columns = validation.names(X)
         values = validation.plain(X, layer)
         if missing == "zero":
             values = validation.without_missing(values)
         return cls(BitMatrix.from_any(values, binarize), rows, columns)
+
+    @property
+    def rows(self) -> Names | None:
+        """Deprecated name of ``row_names``."""
+        _warn_rows()
+        return self.row_names
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -117,7 +131,7 @@ class Table:
 
     def row_name(self, row: int) -> str:
         """The name of a row; of one without, its number from 0 on."""
-        return f"row {row}" if self.rows is None else self.rows[row]
+        return f"row {row}" if self.row_names is None else self.row_names[row]
 
     def names_of(self, columns: Iterable[int]) -> Names:
         """The names of these columns; without names they are x0, x1 and so on, as in scikit-learn."""
@@ -131,7 +145,7 @@ class Table:
         """The table as a pandas DataFrame of uint8, with its names."""
         import pandas as pd
 
-        return pd.DataFrame(self.bits.to_dense(), index=self.rows, columns=self.columns)
+        return pd.DataFrame(self.bits.to_dense(), index=self.row_names, columns=self.columns)
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -139,23 +153,41 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        mine, theirs = ((t.rows, t.columns, t.picture) for t in (self, other))
+        mine, theirs = ((t.row_names, t.columns, t.picture) for t in (self, other))
         return mine == theirs and self.bits == other.bits
 
     def __hash__(self) -> int:
-        return hash((self.bits, self.rows, self.columns))
+        return hash((self.bits, self.row_names, self.columns))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.bits.__array__(dtype, copy)
 
     def __repr__(self) -> str:
         told = [f"{self.bits.n_rows} x {self.bits.n_cols}", f"density {self.bits.density:.3g}"]
-        for what, names in (("rows", self.rows), ("columns", self.columns)):
+        for what, names in (("rows", self.row_names), ("columns", self.columns)):
             if names:
                 told.append(f"{what} {names[0]!r} ... {names[-1]!r}")
         if self.picture is not None:
             told.append("pictures of {} x {}".format(*self.picture.tile))
         return f"Table({', '.join(told)})"
+
+
+def _warn_rows() -> None:
+    """Warn that ``rows`` is called ``row_names`` now."""
+    warnings.warn(
+        "Table.rows is deprecated and will be removed in 0.3; use row_names",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
+def _checked_names(names: Sequence[str] | None, n: int, axis: str) -> Names | None:
+    """Return the names of an axis as a tuple of str, after checking that there are ``n``."""
+    if names is None:
+        return None
+    if len(names) != n:
+        raise ValueError(f"there are {len(names)} names for {n} {axis}")
+    return tuple(map(str, names))
 
 
 def feature_names(names: Sequence[str] | None, columns: Iterable[int]) -> Names:

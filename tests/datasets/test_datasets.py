@@ -227,7 +227,7 @@ def test_baskets_are_like_real_ones():
     assert shares[-1] > 0.15
     assert 0.015 < shares[0] < 0.03
     assert table.columns == tuple(sorted(table.columns))
-    assert (table.rows[0], table.rows[-1]) == ("basket 1", "basket 5000")
+    assert (table.row_names[0], table.row_names[-1]) == ("basket 1", "basket 5000")
 
 
 def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
@@ -239,9 +239,9 @@ def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
         snp, allele = first.split(":")
         assert second == f"{snp}:{allele}{allele}"
     assert [name.split(":")[0] for name in table.columns[::2]] == [f"rs{1001 + snp}" for snp in range(80)]
-    homes = [name.split()[0] for name in table.rows]
+    homes = [name.split()[0] for name in table.row_names]
     assert [homes.count(home) for home in POPULATIONS] == [17, 17, 16]
-    assert len(set(table.rows)) == 50
+    assert len(set(table.row_names)) == 50
 
 
 @pytest.mark.parametrize("algebra", ["or", "auto"])

@@ -36,7 +36,7 @@ def read_table(path: Path, reading: dict[str, Any]) -> Table:
     how["without"] = how["without"] or ()
     with spooled(path, how["format"]) as file, said_of(path, file):
         table = read(file, **how)
-    return table if tile is None else Table(table.bits, table.rows, table.columns, Picture(tile))
+    return table if tile is None else Table(table.bits, table.row_names, table.columns, Picture(tile))
 
 
 def called(path: Path) -> str:
@@ -255,7 +255,7 @@ def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:
         note(
             f"the columns of {title_of(data)} are in another order than those of the model, and are put into its order"
         )
-    return Table(table.bits.T[[place[name] for name in columns]].T, table.rows, columns)
+    return Table(table.bits.T[[place[name] for name in columns]].T, table.row_names, columns)
 
 
 def read_telling(data: Path, reading: dict[str, Any], quiet: bool) -> Table:

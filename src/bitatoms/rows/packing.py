@@ -126,7 +126,8 @@ def _in_memory(source: Any, options: ReadOptions) -> TableStream:
     parts = _parts(source)
     if parts is None:
         table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
-        stream = TableStream(table.shape[1], iter([RowChunk(table.bits, table.rows)]), table.columns, table.picture)
+        chunk = RowChunk(table.bits, table.row_names)
+        stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture)
     else:
         stream = _stream(parts, options)
     return left_out(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
@@ -155,7 +156,7 @@ def _stream(parts: Iterable[Any], options: ReadOptions) -> TableStream:
     first = next(tables, None)
     if first is None:
         raise ValueError("there are no blocks of rows to pack, so that not even the number of columns is known")
-    rows = (RowChunk(table.bits, table.rows) for table in itertools.chain([first], tables))
+    rows = (RowChunk(table.bits, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
     return TableStream(first.shape[1], rows, first.columns, picture)
 

@@ -101,7 +101,7 @@ def test_a_table_comes_back_from_npz_as_it_was(folder, table):
 def test_a_picture_and_names_of_any_characters_come_back(tmp_path):
     bits = BitMatrix.from_dense(random_bits(0, 6, 12, 0.5))
     table = Table(
-        bits, rows=list("äöü\n\0x"), columns=[f"\ud800{k}" for k in range(12)], picture=Picture((3, 4), (5, 12))
+        bits, row_names=list("äöü\n\0x"), columns=[f"\ud800{k}" for k in range(12)], picture=Picture((3, 4), (5, 12))
     )
     ba.write(table, tmp_path / "table.npz")
     assert ba.read(tmp_path / "table.npz") == table
@@ -144,7 +144,7 @@ def test_npy_says_that_it_does_not_keep_names(tmp_path):
 
 
 def test_rows_come_in_blocks(tmp_path, monkeypatch):
-    table = Table(BitMatrix.from_dense(random_bits(4, 50, 20, 0.5)), rows=[f"r{k}" for k in range(50)])
+    table = Table(BitMatrix.from_dense(random_bits(4, 50, 20, 0.5)), row_names=[f"r{k}" for k in range(50)])
     monkeypatch.setattr(numpy, "ROWS_BITS", 8 * 3 * 7)  # seven rows of three bytes
     ba.write(table, tmp_path / "table.npz")
     assert ba.read(tmp_path / "table.npz") == table

@@ -276,8 +276,8 @@ def write(table: Table, path: Path, format: str) -> None:
             # Arrow keeps booleans as we keep bits.
             columns = np.frombuffer(some.T.to_bytes(), np.uint8).reshape(n_cols, -(-len(some) // 8))
             arrays = [pa.Array.from_buffers(pa.bool_(), len(some), [None, pa.py_buffer(column)]) for column in columns]
-            if table.rows is not None:
-                arrays.insert(0, pa.array(table.rows[start : start + at_a_time], pa.string()))
+            if table.row_names is not None:
+                arrays.insert(0, pa.array(table.row_names[start : start + at_a_time], pa.string()))
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
@@ -291,7 +291,7 @@ def _schema(table: Table) -> Any:
     fields = [pa.field(name, pa.bool_()) for name in columns]
     about = {"format": "bitatoms table", "version": 1, "columns": table.columns is not None, "picture": table.picture}
     metadata = {KEY: json.dumps(about)}
-    if table.rows is not None:
+    if table.row_names is not None:
         index, taken = _INDEX, set(columns)
         while index in taken:
             index = index.replace("level_", "level_0")

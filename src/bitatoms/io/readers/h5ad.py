@@ -134,19 +134,19 @@ def write(table: Table, path: Path, format: str) -> None:
     from anndata.io import sparse_dataset, write_elem
 
     n_rows, n_cols = table.shape
-    if any("\0" in name for name in (*(table.rows or ()), *(table.columns or ()))):
+    if any("\0" in name for name in (*(table.row_names or ()), *(table.columns or ()))):
         raise FileError(f"{path.name}: an .h5ad file keeps no zero byte in a name; rename it, or write .npz")
     about = {
         "format": "bitatoms table",
         "version": 1,
-        "rows": table.rows is not None,
+        "rows": table.row_names is not None,
         "columns": table.columns is not None,
         "picture": table.picture,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of rows may come twice
         AnnData(
-            obs=pd.DataFrame(index=pd.Index(table.rows or _numbered(n_rows), dtype=object)),
+            obs=pd.DataFrame(index=pd.Index(table.row_names or _numbered(n_rows), dtype=object)),
             var=pd.DataFrame(index=pd.Index(table.columns or _numbered(n_cols), dtype=object)),
             uns={KEY: {"table": json.dumps(about)}},
         ).write_h5ad(path)

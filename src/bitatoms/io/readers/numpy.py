@@ -219,7 +219,7 @@ def write(table: Table, path: Path, format: str) -> None:
         "bitatoms": __version__,
         "n_rows": n_rows,
         "n_cols": n_cols,
-        "rows": table.rows,
+        "rows": table.row_names,
         "columns": table.columns,
         "picture": table.picture,
     }
@@ -229,7 +229,7 @@ def write(table: Table, path: Path, format: str) -> None:
 
 def _write_array(table: Table, path: Path) -> None:
     """Write the zeros and ones alone, some rows at a time."""
-    if table.rows is not None or table.columns is not None:
+    if table.row_names is not None or table.columns is not None:
         warnings.warn(
             f"{path.name}: an .npy file keeps no names of rows and columns; .npz, .csv and .parquet do", stacklevel=4
         )

@@ -213,7 +213,7 @@ def _paired(table: Table, path: Path) -> list[Snp]:
 
 def _families(table: Table, path: Path) -> list[tuple[str, str]]:
     """Family and individual of each row; rows without names are numbered from 1 on."""
-    names = table.rows if table.rows is not None else [str(row + 1) for row in range(len(table))]
+    names = table.row_names if table.row_names is not None else [str(row + 1) for row in range(len(table))]
     found = []
     for name in names:
         family, _, individual = name.rpartition(" ")
