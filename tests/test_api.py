@@ -241,7 +241,7 @@ def test_factors_that_do_not_fit_are_refused(how, message):
 @pytest.mark.parametrize(("coder", "update"), [("greedy", "mob"), ("bmp", "k-prox"), ("exact", "mob")])
 @pytest.mark.parametrize("n_components", [5, "mdl"])
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch, table, algebra, coder, update, n_components):
-    monkeypatch.setattr(parallel, "_WORTH_THREADS", 0)  # share out even the smallest job
+    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)  # share out even the smallest job
     results = [
         factorize(
             table,

@@ -73,38 +73,38 @@ def test_jobs_that_are_no_whole_number_are_refused(n_jobs):
     st.sampled_from((None, 1, 63, 64, 65, 500, 10_000)),
     st.sampled_from((0.0, 10.0, 1e3, 1e5)),
 )
-def test_blocks_cover_every_row_once_in_order_and_start_at_whole_words(n_rows, n_threads, block_rows, row_cost):
-    workers = Workers(n_threads, block_rows)
-    blocks = workers.over_rows(span, n_rows, row_cost)
+def test_blocks_cover_every_row_once_in_order_and_start_at_whole_words(n_rows, n_threads, chunk_rows, row_cost):
+    workers = Workers(n_threads, chunk_rows)
+    blocks = workers.map_rows(span, n_rows, row_cost)
     assert [j for start, stop in blocks for j in range(start, stop)] == list(range(n_rows))
     assert all(start % 64 == 0 for start, _ in blocks)
-    assert workers.is_one_block(n_rows, row_cost) == (len(blocks) == 1)
+    assert workers.is_one_chunk(n_rows, row_cost) == (len(blocks) == 1)
 
 
 @pytest.mark.parametrize("workers", [Workers(), Workers(4), Workers(4, 64)])
 def test_without_rows_there_is_one_empty_block(workers):
-    assert workers.over_rows(span, 0, HEAVY) == [(0, 0)]
-    assert workers.is_one_block(0, HEAVY)
+    assert workers.map_rows(span, 0, HEAVY) == [(0, 0)]
+    assert workers.is_one_chunk(0, HEAVY)
 
 
 def test_small_jobs_and_jobs_of_one_thread_are_not_shared_out():
-    assert Workers(4).is_one_block(1000, 1.0)
-    assert not Workers(4).is_one_block(1000, 1e3)
-    assert Workers(1).is_one_block(10**6, 100.0)
-    assert Workers(4).is_one_block(64, HEAVY)  # a word of rows is never split
-    assert not Workers(1, 64).is_one_block(65, 0.0)
+    assert Workers(4).is_one_chunk(1000, 1.0)
+    assert not Workers(4).is_one_chunk(1000, 1e3)
+    assert Workers(1).is_one_chunk(10**6, 100.0)
+    assert Workers(4).is_one_chunk(64, HEAVY)  # a word of rows is never split
+    assert not Workers(1, 64).is_one_chunk(65, 0.0)
 
 
 def test_large_jobs_are_cut_finer_than_the_threads():
     """So that a thread with slow rows does not keep the others waiting."""
-    assert len(Workers(2).over_rows(span, 64 * 100, 1e3)) == 4
-    assert len(Workers(2).over_rows(span, 64 * 100, 1e4)) == 8
+    assert len(Workers(2).map_rows(span, 64 * 100, 1e3)) == 4
+    assert len(Workers(2).map_rows(span, 64 * 100, 1e4)) == 8
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_very_large_jobs_are_cut_so_that_ctrl_c_can_stop_them(n_threads):
-    blocks = Workers(n_threads).over_rows(span, 64 * 100, HEAVY)
-    assert all((stop - start) * HEAVY <= 2 * parallel.BREATH for start, stop in blocks)
+    blocks = Workers(n_threads).map_rows(span, 64 * 100, HEAVY)
+    assert all((stop - start) * HEAVY <= 2 * parallel.MAX_CHUNK_NS for start, stop in blocks)
 
 
 def test_results_come_in_the_order_of_the_rows_when_the_last_block_is_done_first():
@@ -117,7 +117,7 @@ def test_results_come_in_the_order_of_the_rows_when_the_last_block_is_done_first
             assert last_is_done.wait(60)
         return start, stop
 
-    assert Workers(2, 64).over_rows(task, 128, HEAVY) == [(0, 64), (64, 128)]
+    assert Workers(2, 64).map_rows(task, 128, HEAVY) == [(0, 64), (64, 128)]
 
 
 def test_the_caller_works_too_and_one_thread_needs_no_pool():
@@ -127,10 +127,10 @@ def test_the_caller_works_too_and_one_thread_needs_no_pool():
         meeting.wait(60)  # three blocks at once: three threads
         return threading.get_ident()
 
-    threads = Workers(3, 64).over_rows(task, 192, HEAVY)
+    threads = Workers(3, 64).map_rows(task, 192, HEAVY)
     assert len(set(threads)) == 3
     assert threading.get_ident() in threads
-    assert set(Workers(1, 64).over_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)) == {
+    assert set(Workers(1, 64).map_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)) == {
         threading.get_ident()
     }
 
@@ -148,8 +148,8 @@ def test_an_exception_comes_out_and_leaves_the_pool_usable(failing, error):
 
     for n_threads in (1, 2, 4):
         with pytest.raises(error, match="of this block"):
-            Workers(n_threads, 64).over_rows(task, 1024, HEAVY)
-        assert Workers(n_threads, 64).over_rows(span, 1024, HEAVY) == SIXTEEN
+            Workers(n_threads, 64).map_rows(task, 1024, HEAVY)
+        assert Workers(n_threads, 64).map_rows(span, 1024, HEAVY) == SIXTEEN
 
 
 def test_no_block_runs_on_after_an_exception_came_out():
@@ -164,7 +164,7 @@ def test_no_block_runs_on_after_an_exception_came_out():
             running.remove(start)
 
     with pytest.raises(ZeroDivisionError):
-        Workers(4, 64).over_rows(task, 6400, HEAVY)
+        Workers(4, 64).map_rows(task, 6400, HEAVY)
     assert running == []
 
 
@@ -189,7 +189,7 @@ def outcomes_in_threads(jobs):
 
 
 def test_several_threads_may_share_out_work_at_once():
-    jobs = [lambda: Workers(3, 64).over_rows(span, 1024, HEAVY)] * 8
+    jobs = [lambda: Workers(3, 64).map_rows(span, 1024, HEAVY)] * 8
     for _ in range(10):
         assert outcomes_in_threads(jobs) == [SIXTEEN] * 8
 
@@ -201,14 +201,14 @@ def test_threads_that_ask_for_ever_more_threads_do_not_disturb_each_other():
     try:
         for _ in range(100):
             parallel._forget_pool()
-            jobs = [lambda n=n: Workers(n, 64).over_rows(span, 1024, HEAVY) for n in (2, 3, 4, 5)]
+            jobs = [lambda n=n: Workers(n, 64).map_rows(span, 1024, HEAVY) for n in (2, 3, 4, 5)]
             assert outcomes_in_threads(jobs) == [SIXTEEN] * 4
     finally:
         sys.setswitchinterval(switches)
 
 
 def exit_well_if_work_is_done():
-    os._exit(0 if Workers(3, 64).over_rows(span, 1024, HEAVY) == SIXTEEN else 1)
+    os._exit(0 if Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN else 1)
 
 
 @pytest.fixture
@@ -232,9 +232,9 @@ def fork():
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_makes_its_own_pool(fork):
-    assert Workers(3, 64).over_rows(span, 1024, HEAVY) == SIXTEEN  # the parent's threads exist now
+    assert Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN  # the parent's threads exist now
     assert fork(exit_well_if_work_is_done) == 0
-    assert Workers(3, 64).over_rows(span, 1024, HEAVY) == SIXTEEN
+    assert Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

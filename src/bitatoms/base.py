@@ -26,7 +26,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         named = (
             isinstance(X, (Table, str, os.PathLike))
             or validation.is_anndata(X)
-            or validation.library_of(X) == "pyarrow"
+            or validation.package_name(X) == "pyarrow"
         )
         table = Table.from_any(X, binarize=self.binarize) if named else None
         packed = table is not None or isinstance(X, BitMatrix)

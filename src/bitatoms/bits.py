@@ -159,13 +159,13 @@ class BitMatrix:
                [1, 0]], dtype=uint8)
         """
         if isinstance(X, BitMatrix):
-            threshold = validation.checked_threshold(binarize)
+            threshold = validation.check_threshold(binarize)
             if threshold is None or 0 <= threshold < 1:
                 return X
             return cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
         if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
             return cls.from_any(bits, binarize, name)
-        X = validation.plain(X)
+        X = validation.as_array_like(X)
         if validation.is_sparse(X):
             return cls.from_sparse(X, binarize, name)
         return cls.from_dense(X, binarize, name)
@@ -193,7 +193,7 @@ class BitMatrix:
         >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
         array([1, 2])
         """
-        threshold = validation.checked_threshold(binarize)
+        threshold = validation.check_threshold(binarize)
         dense = validation.dense_table(X, name)
         n_rows, n_cols = dense.shape
         if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # as frames are: read along its columns
@@ -234,10 +234,10 @@ class BitMatrix:
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        threshold = validation.checked_threshold(binarize)
+        threshold = validation.check_threshold(binarize)
         values, indices, indptr = validation.sparse_table(S, name)
         n_rows, n_cols = S.shape
-        ones = validation.ones(values, threshold)
+        ones = validation.binarized(values, threshold)
         if ones is None:
             rows = np.repeat(np.arange(n_rows), np.diff(indptr))
             validation.raise_invalid([values], lambda index: (int(rows[index]), int(indices[index])), threshold, name)
@@ -533,12 +533,12 @@ def _packed(dense: NDArray[Any], threshold: float | None) -> NDArray[np.uint64] 
     """The words of a table; None when the door refuses a value."""
     n_rows, n_cols = dense.shape
     if threshold is None and dense.dtype.itemsize == 1:  # packed as it lies: nothing is made that should stay small
-        ones = validation.ones(dense, threshold)
+        ones = validation.binarized(dense, threshold)
         return None if ones is None else _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
     words = np.empty((n_rows, _words_for(n_cols)), np.uint64)
     start = 0
     for chunk in _chunks(dense):
-        ones = validation.ones(chunk, threshold)
+        ones = validation.binarized(chunk, threshold)
         if ones is None:
             return None
         words[start : start + len(chunk)] = _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)

@@ -14,10 +14,10 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_WORTH_THREADS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
-_BLOCKS_A_THREAD = 2  # more than one, so that a thread that wakes up late or has slow rows keeps no other waiting
-_WORTH_BALANCE = 20e6  # nanoseconds of work above which twice as many
-BREATH = 100e6  # nanoseconds of work after which Ctrl-C should be able to stop it
+_MIN_PARALLEL_NS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
+_CHUNKS_PER_THREAD = 2  # more than one, so that a thread that wakes up late or has slow rows keeps no other waiting
+_MIN_BALANCED_NS = 20e6  # nanoseconds of work above which twice as many
+MAX_CHUNK_NS = 100e6  # nanoseconds of work after which Ctrl-C should be able to stop it
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -71,9 +71,9 @@ class Workers:
     """How many threads work, and, to test that it makes no difference, on how many rows at a time."""
 
     n_threads: int = 1
-    block_rows: int | None = None
+    chunk_rows: int | None = None
 
-    def over_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
+    def map_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
         """Run ``task(start, stop)`` over blocks of rows and return the results in the order of the rows.
 
         Every start is a multiple of 64, so that no two blocks share a word of transposed bits. A job of less than
@@ -84,11 +84,11 @@ class Workers:
             return [task(start, stop) for start, stop in edges]
         return self._share_out(task, edges)
 
-    def is_one_block(self, n_rows: int, row_cost: float) -> bool:
+    def is_one_chunk(self, n_rows: int, row_cost: float) -> bool:
         """Whether a job of this size is not shared out."""
         return len(self._edges(n_rows, n_rows * row_cost)) == 1
 
-    def over_stream(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map_stream(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Run ``task(item)`` on items as they come, and give the results in their order.
 
         The caller fetches the next items meanwhile, no more than a few ahead of what is done, so that no more of them
@@ -108,13 +108,13 @@ class Workers:
 
     def _edges(self, n_rows: int, cost: float) -> list[tuple[int, int]]:
         """Where the blocks begin and end; at least one block, maybe empty."""
-        if self.block_rows is not None:
-            size = self.block_rows
-        elif cost < (2 * BREATH if self.n_threads == 1 else _WORTH_THREADS):
+        if self.chunk_rows is not None:
+            size = self.chunk_rows
+        elif cost < (2 * MAX_CHUNK_NS if self.n_threads == 1 else _MIN_PARALLEL_NS):
             return [(0, n_rows)]
         else:
-            n_blocks = self.n_threads * _BLOCKS_A_THREAD * (2 if cost > _WORTH_BALANCE else 1)
-            size = -(-n_rows // max(n_blocks, int(cost / BREATH)))
+            n_blocks = self.n_threads * _CHUNKS_PER_THREAD * (2 if cost > _MIN_BALANCED_NS else 1)
+            size = -(-n_rows // max(n_blocks, int(cost / MAX_CHUNK_NS)))
         size = max(64, -(-size // 64) * 64)
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 

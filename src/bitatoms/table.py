@@ -112,10 +112,10 @@ class Table:
             raise ValueError(f"layer={layer!r} is for AnnData, not for {type(X).__name__}")
         if isinstance(X, cls):
             return cls(BitMatrix.from_any(X.bits, binarize), X.row_names, X.columns, X.picture)
-        rows, columns = validation.names(X)
-        values = validation.plain(X, layer)
+        rows, columns = validation.axis_names(X)
+        values = validation.as_array_like(X, layer)
         if missing == "zero":
-            values = validation.without_missing(values)
+            values = validation.missing_as_zero(values)
         return cls(BitMatrix.from_any(values, binarize), rows, columns)
 
     @property

@@ -19,7 +19,7 @@ from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
 _COMPLEX = "Complex data not supported: {name} holds complex numbers; take their real part or magnitude"
 
 
-def checked_threshold(binarize: float | None) -> float | None:
+def check_threshold(binarize: float | None) -> float | None:
     """The threshold that a user gave, as a float, or None."""
     if binarize is None:
         return None
@@ -34,17 +34,17 @@ def is_sparse(X: Any) -> bool:
     return sparse is not None and bool(sparse.issparse(X))
 
 
-def library_of(X: Any) -> str:
+def package_name(X: Any) -> str:
     """The library that X is of a type of: what serves it is imported only then."""
     return type(X).__module__.partition(".")[0]
 
 
 def is_anndata(X: Any) -> bool:
     """Whether X is an AnnData."""
-    return library_of(X) == "anndata" and hasattr(X, "obs_names")
+    return package_name(X) == "anndata" and hasattr(X, "obs_names")
 
 
-def plain(X: Any, layer: str | None = None) -> Any:
+def as_array_like(X: Any, layer: str | None = None) -> Any:
     """The numbers of an AnnData or a pyarrow table, as something that NumPy or SciPy knows; all else as it is."""
     if is_anndata(X):
         if layer is not None and layer not in X.layers:
@@ -53,11 +53,11 @@ def plain(X: Any, layer: str | None = None) -> Any:
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
-    if library_of(X) == "bitatoms" and hasattr(X, "pieces"):
+    if package_name(X) == "bitatoms" and hasattr(X, "pieces"):
         raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; bitatoms.read reads one from a file")
-    if library_of(X) == "pyarrow" and hasattr(X, "column_names"):
+    if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
         if not kept:
@@ -92,11 +92,11 @@ def _arrow_column(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """The names of the rows and columns of a frame, a pyarrow table or an AnnData; None where it has none."""
     if is_anndata(X):
         return tuple(map(str, X.obs_names)), tuple(map(str, X.var_names))
-    library = library_of(X)
+    library = package_name(X)
     if library == "pandas" and hasattr(X, "columns"):
         numbered = X.index.inferred_type == "integer"
         return None if numbered else tuple(map(str, X.index)), _strings(X.columns)
@@ -116,7 +116,7 @@ def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
     return kept if kept and all(isinstance(name, str) for name in kept) else None
 
 
-def without_missing(X: Any) -> Any:
+def missing_as_zero(X: Any) -> Any:
     """The table with 0 where a value is missing: NaN, None, NA, or masked."""
     if is_sparse(X):
         if X.dtype.kind == "f" and np.isnan(X.data).any():
@@ -171,7 +171,7 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
 
 def _even_frame(X: Any) -> Any:
     """A pandas frame of booleans beside numbers, as numbers: NumPy would make objects of its values, one by one."""
-    if not (library_of(X) == "pandas" and hasattr(X, "columns")):
+    if not (package_name(X) == "pandas" and hasattr(X, "columns")):
         return X
     kinds = set(X.dtypes)
     if np.dtype(bool) not in kinds or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
@@ -211,12 +211,12 @@ def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], 
     return csr.data[:count], csr.indices[:count], csr.indptr
 
 
-def ones(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
+def binarized(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
     """Where the values are one, or above the threshold; None when `refuse` has something to say about them."""
     kind = values.dtype.kind
     if kind == "O":
         numbers = _numbers(values)
-        return None if numbers is None else ones(numbers, threshold)
+        return None if numbers is None else binarized(numbers, threshold)
     if kind == "f":
         if threshold is not None:
             with np.errstate(over="ignore"):  # a threshold too large for float32 is above all of it
@@ -224,7 +224,7 @@ def ones(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | N
         is_one = values == 1
         return is_one if (is_one | (values == 0)).all() else None
     if kind == "b":
-        return values if threshold is None else ones(values.view(np.uint8), threshold)
+        return values if threshold is None else binarized(values.view(np.uint8), threshold)
     if threshold is not None:
         return values > math.floor(threshold)  # the same for integers, and exact for large ones
     unsigned = values.view(f"{values.dtype.byteorder}u{values.dtype.itemsize}")  # negative numbers become large ones

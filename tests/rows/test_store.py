@@ -593,13 +593,13 @@ def test_more_than_fits_into_memory_is_packed_though_it_cannot_be_read(tmp_path,
                 pack(tmp_path / name, tmp_path / "packed.zarr")
 
 
-@pytest.mark.parametrize("block_rows", [None, 192])
-def test_codes_and_scores_are_those_of_rows_in_memory(tmp_path, stores, model, block_rows):
+@pytest.mark.parametrize("chunk_rows", [None, 192])
+def test_codes_and_scores_are_those_of_rows_in_memory(tmp_path, stores, model, chunk_rows):
     block = model.code(BITS, Workers())
     codes = block.factors()[1]
     named = stored(tmp_path / "named.zarr", BITS, TABLE.row_names, chunk_bytes=500)
     for store in (*stores, named):
-        workers = Workers(2, block_rows)
+        workers = Workers(2, chunk_rows)
         assert codes_in_memory(store, model, workers) == codes
         expected = -model.row_bits(ba.BitMatrix.from_words(block.rows.errors, N_COLS, check=False), codes)
         np.testing.assert_array_equal(row_bits(store, model, workers), expected)

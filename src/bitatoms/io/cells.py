@@ -33,14 +33,14 @@ class Cells:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source
-        self.threshold = validation.checked_threshold(options.binarize)
+        self.threshold = validation.check_threshold(options.binarize)
         self.take_missing = options.missing == "zero"
         self.n_missing = 0
         self.first_missing = ""
 
     def numbers(self, values: NDArray[Any], place: Place) -> BitMatrix:
         """A block of numbers, or of objects that stand for numbers, as bits."""
-        ones = validation.ones(values, self.threshold)
+        ones = validation.binarized(values, self.threshold)
         if ones is None:
             ones = self._look_closer(values, place)
         return BitMatrix.from_dense(ones)
@@ -56,7 +56,7 @@ class Cells:
         self.miss(lost, place)
         if lost.any():
             values = np.where(lost, 0, values)
-        ones = validation.ones(values, self.threshold)
+        ones = validation.binarized(values, self.threshold)
         if ones is None:
             raise self._strange(values, place)
         return np.where(lost, 0, ones)
@@ -67,7 +67,9 @@ class Cells:
         low, high = 0, flat.size
         while high - low > 1:  # it is in the first half where that is refused
             middle = (low + high) // 2
-            low, high = (low, middle) if validation.ones(flat[low:middle], self.threshold) is None else (middle, high)
+            low, high = (
+                (low, middle) if validation.binarized(flat[low:middle], self.threshold) is None else (middle, high)
+            )
         row, column = divmod(low, values.shape[1])
         return self.neither(str(flat[low]).removesuffix(".0"), place(row, column))
 

@@ -63,13 +63,13 @@ class ChunkCells:
     def ones(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
         """Numbers as 0 and 1; missing ones are noted, and are 0."""
         threshold = self.cells.threshold
-        found = validation.ones(values, threshold)
+        found = validation.binarized(values, threshold)
         if found is not None:
             return found
         lost = np.isnan(values)
         self.missing.add(*locate(np.flatnonzero(lost)))
         values = np.where(lost, 0, values)
-        found = validation.ones(values, threshold)
+        found = validation.binarized(values, threshold)
         if found is None:
             right = np.isfinite(values) if threshold is not None else (values == 0) | (values == 1)
             first = np.flatnonzero(~right)[:1]

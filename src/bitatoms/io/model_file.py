@@ -169,7 +169,7 @@ def _reading(reading: Any) -> dict[str, Any]:
             known[name] = tall, wide = tuple(map(index, value))
             fits = min(tall, wide) > 0
         elif name == "binarize":
-            fits = validation.checked_threshold(value) is not None
+            fits = validation.check_threshold(value) is not None
         else:
             fits = isinstance(value, str) and value in _CHOICES.get(name, (value,))
         if not fits:

@@ -140,11 +140,11 @@ def _parts(source: Any) -> Iterable[Any] | None:
     if isinstance(source, (list, tuple)):
         tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
         return source if tables else None
-    if validation.library_of(source) == "dask":
+    if validation.package_name(source) == "dask":
         parts = source.blocks if hasattr(source, "blocks") else source.partitions
         count = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
         return (parts[place].compute() for place in range(count))
-    if validation.library_of(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
+    if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
         size = max(1, ROWS_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
     return None
