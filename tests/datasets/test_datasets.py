@@ -75,12 +75,12 @@ def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
     [
         ({"algebra": "and"}, ValueError, "algebra='and' is not available; choose from 'xor', 'or'"),
         ({"n_samples": -1}, ValueError, "n_samples must be at least 0, not -1"),
-        ({"n_features": 2.5}, TypeError, "n_features must be a whole number, not 2.5"),
+        ({"n_features": 2.5}, TypeError, "n_features must be an integer, not 2.5"),
         ({"noise": 1.5}, ValueError, "noise must lie between 0 and 1, not 1.5"),
         ({"atom_density": float("nan")}, ValueError, "atom_density must lie between 0 and 1, not nan"),
         ({"code_density": -0.1}, ValueError, "code_density must lie between 0 and 1, not -0.1"),
-        ({"random_state": -1}, ValueError, "random_state must be None, a whole number .* not -1"),
-        ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .* not 'seed'"),
+        ({"random_state": -1}, ValueError, "random_state must be None, a non-negative integer .* not -1"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, a non-negative integer .* not 'seed'"),
     ],
 )
 def test_planted_refuses_bad_arguments(arguments, error, message):
@@ -184,7 +184,7 @@ def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
         ),
         (lambda: cut_blocks([[0, 1]], 4), ValueError, r"block must be a pair \(height, width\), not 4"),
         (lambda: cut_blocks([[0, 1]], (0, 4)), ValueError, "block height must be at least 1, not 0"),
-        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be a whole number, not 1.5"),
+        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be an integer, not 1.5"),
         (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X holds values other than 0 and 1"),
         (
             lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),

@@ -331,7 +331,7 @@ CHANGED = {
     "unknown coder": ({"order": {"coder": "best"}}, "its order 0 is none"),
     "a rule that is none": ({"order": {"max_atoms": 0.5}}, "a damaged checkpoint"),
     "no prices": ({"order_0_bit_prices": None}, "a damaged checkpoint"),
-    "atoms of another width": ({"order_1_atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words a row"),
+    "atoms of another width": ({"order_1_atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words per row"),
     "bits past the end": ({"order_1_atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
     "atoms of floats": ({"order_1_atoms": np.zeros((3, 1))}, "a damaged checkpoint"),
     "two biases": ({"order_0_bias": np.zeros((2, 1), np.uint64)}, "its order 0 is none"),

@@ -21,7 +21,7 @@ from ..io.formats import FORMATS, format_of
 from ..io.packed_store import KEY, KIND
 from ..io.stream import ReadOptions
 from ..rows.store import Store
-from ..table import Names, Picture, Table, fitting_picture
+from ..table import Names, Picture, Table, check_picture
 from .console import doing, note
 from .options import STANDARD
 
@@ -207,7 +207,7 @@ def packed_store(path: Path, reading: dict[str, Any]) -> Store | None:
     store = Store(path)
     _check_options(path, reading)
     if reading["tile"] is not None:
-        store.picture = fitting_picture(Picture(reading["tile"]), store.shape)
+        store.picture = check_picture(Picture(reading["tile"]), store.shape)
     return store
 
 

@@ -19,7 +19,7 @@ from ..core.coding import CODERS
 from ..core.model import Model
 from ..core.result import Round
 from ..mdl import Codelength
-from ..table import fitting_picture
+from ..table import check_picture
 from .atomic import atomic_write
 from .formats import looks_like
 from .npz import KEY, Archive, archive, as_bytes, description, write_archive
@@ -148,7 +148,7 @@ def _model(source: Source, file: Archive, about: dict[str, Any]) -> Model:
         max_atoms_per_sample=_whole(about, "max_atoms_per_sample", 1) if limited else None,
         residual_limit=_whole(about, "residual_limit", 0),
         columns=None if columns is None else tuple(columns),
-        picture=None if picture is None else fitting_picture((picture[0], None), (n, m)),
+        picture=None if picture is None else check_picture((picture[0], None), (n, m)),
         **arrays,
     )
 

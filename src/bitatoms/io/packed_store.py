@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..table import Names, Picture, fitting_picture
+from ..table import Names, Picture, check_picture
 from .safe_zarr import ZarrReader
 
 KEY = "bitatoms"  # of our JSON in the attributes of the group
@@ -58,7 +58,7 @@ class Packed:
             raise self._source.error(f"damaged: it has not as many names as its {self.n_rows} rows")
         self.columns: Names | None = None if columns is None else tuple(columns)
         shape = self.n_rows, n_cols
-        self.picture: Picture | None = None if about["picture"] is None else fitting_picture(about["picture"], shape)
+        self.picture: Picture | None = None if about["picture"] is None else check_picture(about["picture"], shape)
         self.about: dict[str, Any] = dict(about.get("about") or {})
         self.chunk_rows: int = (bits.shards or bits.chunks)[0]
         if self.n_rows and n_cols:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..table import Names, Picture, Table, repeated
+from ..table import Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
 
 ROWS_BITS = 1 << 23  # bits of a block of rows on its way in: a megabyte packed, eight unpacked
@@ -132,7 +132,7 @@ def check_there(source: Source, names: Sequence[str], columns: Sequence[str]) ->
 
 def unique(source: Source, names: Sequence[str], duplicates: str) -> Names:
     """Names of columns, all different: refused, or with a number put behind those that come again."""
-    twice = repeated(names)
+    twice = first_duplicate(names)
     if twice is None:
         return tuple(names)
     if duplicates == "refuse":

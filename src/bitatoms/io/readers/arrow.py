@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...table import Picture, Table, feature_names, fitting_picture
+from ...table import Picture, Table, check_picture, feature_names
 from ..cells import Cells, Words
 from ..chunked import ChunkCells, Missing, Places
 from ..coo import check_shape
@@ -120,7 +120,7 @@ def _picture(about: dict[str, Any], n_cols: int, file: Columnar) -> Picture | No
     try:
         tile, whole = about["picture"]
         n_rows = 0 if whole is None else sum(piece.n_rows for piece in file.pieces())
-        return fitting_picture((tile, whole), (n_rows, n_cols))
+        return check_picture((tile, whole), (n_rows, n_cols))
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):  # others may have changed the table since
         return None
 

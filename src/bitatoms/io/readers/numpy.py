@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...bits import BitMatrix
-from ...table import Names, Table, fitting_picture
+from ...table import Names, Table, check_picture
 from ..cells import Cells, Place
 from ..coo import check_shape, where
 from ..errors import FileError
@@ -167,7 +167,7 @@ def _ours(source: Source, options: ReadOptions, file: Archive) -> TableStream:
         shape = index(about["n_rows"]), index(about["n_cols"])
         check_shape(source, *shape)
         rows, columns = _names(about, "rows", shape[0]), _names(about, "columns", shape[1])
-        picture = None if about["picture"] is None else fitting_picture(about["picture"], shape)
+        picture = None if about["picture"] is None else check_picture(about["picture"], shape)
         with file.open("bits") as values:
             if values.dtype != np.uint8 or values.by_columns or values.shape != (shape[0], -(-shape[1] // 8)):
                 raise ValueError(f"its bits are an array of {values.dtype} of the shape {values.shape}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...table import Table, repeated
+from ...table import Table, first_duplicate
 from ..cells import Cells
 from ..errors import FileError
 from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream, unique
@@ -109,7 +109,7 @@ def _snps(source: Source, options: ReadOptions) -> list[Snp]:
     """The SNPs of the .bim file, with names that are all different."""
     found = [Snp(fields[1], fields[4]) for fields in _records(source, "bim")]
     names: Sequence[str] = [snp.name for snp in found]
-    twice = repeated(names)
+    twice = first_duplicate(names)
     if twice is None:
         return found
     if options.duplicates == "refuse":
@@ -206,7 +206,7 @@ def _paired(table: Table, path: Path) -> list[Snp]:
         if not all(map(_WORD.fullmatch, snp)):
             raise FileError(f"{path.name}: a .bim file cannot hold the name {first!r}: it takes no blanks; rename it")
         snps.append(snp)
-    if (again := repeated([snp.name for snp in snps])) is not None:
+    if (again := first_duplicate([snp.name for snp in snps])) is not None:
         raise FileError(f"{path.name}: two SNPs have the name {again!r}; rename one of them")
     return snps
 
@@ -225,6 +225,6 @@ def _families(table: Table, path: Path) -> list[tuple[str, str]]:
                 "family's and the individual's, which is not 0; rename it"
             )
         found.append((family, individual))
-    if (again := repeated(names)) is not None:
+    if (again := first_duplicate(names)) is not None:
         raise FileError(f"{path.name}: two rows have the name {again!r}, which PLINK forbids; rename one of them")
     return found
