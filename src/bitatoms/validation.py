@@ -54,7 +54,7 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
-    if package_name(X) == "bitatoms" and hasattr(X, "pieces"):
+    if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
         raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; read the file with bitatoms.read")

@@ -174,7 +174,7 @@ class Block:
     def mendable_rows(self, rule: Rule) -> NDArray[np.intp]:
         """Rows that have such a bit and may use one more atom."""
         able = np.empty(self.n_rows, np.bool_)
-        words.mendable(self.rows, rule.covers, rule.max_atoms, rule.residual_limit, able)
+        words.improvable(self.rows, rule.covers, rule.max_atoms, rule.residual_limit, able)
         return np.flatnonzero(able)
 
     def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:

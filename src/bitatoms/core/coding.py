@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary
-from ..kernels.structs import AtomArrays, Prices, Rule, beam_room, coding_scratch, covering
+from ..kernels.structs import AtomArrays, Prices, Rule, beam_scratch, coding_scratch, covering
 from .block import ROW_COST, Block, Change, Words, coded
 from .exact import code_exactly
 
@@ -119,7 +119,7 @@ def _code_stale_by_beam(block: Block, tables: AtomArrays, rule: Rule, width: int
 
     def code(start: int, stop: int) -> tuple[int, int]:
         scratch, kept = coding_scratch(block.rows, tables), coding_scratch(block.rows, tables)
-        ways = beam_room(block.rows, tables, width)
+        ways = beam_scratch(block.rows, tables, width)
         return beam.beam_rows(block.rows, tables, rule, prints, patience, start, stop, ways, scratch, kept)
 
     share = float(block.rows.stale.mean()) if block.n_rows else 0.0
@@ -240,7 +240,7 @@ def _code_from_fitting(block: Block, rule: Rule) -> Change:
         beam.price_rows(other.rows, rule.prices, now)
         better = np.flatnonzero(now < before[some])
         taken = other.rows.codes[better], other.rows.errors[better]
-        coding.put_back(block.rows, block.atoms, rows[better], *taken, block.covers)
+        coding.restore_rows(block.rows, block.atoms, rows[better], *taken, block.covers)
     block.forget_clean()
     return _changed(block, *had)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import MOST_PRICE, Prices, Rule
+from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..mdl import string_bits
 from .block import Block, lanes_of
 from .coding import coding_rule, typical_cost
@@ -103,7 +103,7 @@ def codelength_prices(n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.in
         wrong = np.full(len(wrong), min(wrong.sum() / max(1, len(wrong)), _DENSE * n_rows))
     bits = np.maximum(_LEAST_SLOPE, _slope(n_rows, wrong))
     each_use = np.where(uses == 0, _FIRST_USE, np.maximum(0.0, _slope(n_rows, uses)))
-    unit = MOST_PRICE / bits.max(initial=_LEAST_SLOPE)
+    unit = MAX_PRICE / bits.max(initial=_LEAST_SLOPE)
     padded = np.zeros(lanes_of(len(uses)), np.int32)
     padded[: len(uses)] = np.rint(each_use * unit)
     return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), padded)

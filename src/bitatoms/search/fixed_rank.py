@@ -163,7 +163,7 @@ def _append_worst_row(block: Block) -> None:
     block.append(block.data().words[row] ^ block.bias.words)
     code = np.zeros((1, block.rows.codes.shape[1]), np.uint64)
     code[0, -1] = np.uint64(1) << np.uint64((block.n_atoms - 1) & 63)
-    coding.put_back(block.rows, block.atoms, row, code, np.zeros_like(block.rows.errors[row]), block.covers)
+    coding.restore_rows(block.rows, block.atoms, row, code, np.zeros_like(block.rows.errors[row]), block.covers)
     block.forget_clean()
 
 

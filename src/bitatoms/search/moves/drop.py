@@ -126,4 +126,4 @@ class _Trial:
 
     def undo(self) -> None:
         """Give the rows coded so far back what they had."""
-        coding.put_back(self.block.rows, self.tables, self.done, self.codes, self.errors, self.block.covers)
+        coding.restore_rows(self.block.rows, self.tables, self.done, self.codes, self.errors, self.block.covers)
