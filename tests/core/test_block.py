@@ -63,7 +63,7 @@ def test_coding_with_many_atoms_matches_the_oracle(algebra, coder, n_atoms):
     np.testing.assert_array_equal(factors(block)[1], naive.code(X, atoms, codes, coder, algebra))
 
 
-def test_coding_of_heavy_atoms_counts_past_a_byte():
+def test_overlaps_of_heavy_atoms_exceed_a_byte():
     """Atoms and rows that share more than 255 ones, and rows too wide for 16-bit gains."""
     for n_features in (600, 40000):
         X = np.ones((3, n_features), np.uint8)
@@ -122,7 +122,7 @@ def test_exact_atoms_match_the_oracle(problem, algebra, workers):
 
 
 @given(factorisations(), ALGEBRAS, st.sampled_from(("greedy", "bmp")), st.sampled_from(("update", "fit")), LIMITS)
-def test_skipping_what_cannot_change_changes_nothing(problem, algebra, coder, update, max_atoms):
+def test_skipping_rows_and_atoms_that_are_not_stale_changes_nothing(problem, algebra, coder, update, max_atoms):
     """Alternating on one block, which remembers what is stale, equals oracles that look at everything each time."""
     X, atoms, codes = problem
     codes = within(codes, max_atoms)
@@ -193,14 +193,14 @@ def take_steps(block, X, now, algebra, names):
     st.permutations(("greedy", "mob")),
     st.permutations(("greedy", "mob")),
 )
-def test_steps_of_all_kinds_follow_each_other(name, problem, algebra, workers, first, last):
+def test_steps_of_all_kinds_can_follow_each_other(name, problem, algebra, workers, first, last):
     """What those that pass over rows and atoms remember of them does not outlive a step of another kind."""
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     take_steps(block, X, (atoms, codes), algebra, (*first, *first, name, *last))
 
 
-def test_greedy_coding_after_exact_atoms_looks_at_the_rows_that_changed():
+def test_greedy_coding_after_an_exact_update_codes_the_rows_that_changed():
     X, atoms, codes = (np.array(table, np.uint8) for table in ([[1], [0], [1]], [[0], [0]], [[1, 1], [1, 0], [1, 0]]))
     block = block_of(X, atoms, codes, "or")
     code(block, coding_rule("greedy", "or"))
@@ -224,7 +224,7 @@ def test_votes_count_free_and_wrong_bits_of_users(problem, algebra, workers, see
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, st.integers(0, 2**32 - 1))
-def test_an_atom_is_rated_by_the_wrong_bits_it_would_take_away(problem, algebra, workers, seed):
+def test_errors_fixed_by_new_atoms(problem, algebra, workers, seed):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     offered = random_bits(seed, 3, X.shape[1], 0.3)
@@ -237,11 +237,11 @@ def test_an_atom_is_rated_by_the_wrong_bits_it_would_take_away(problem, algebra,
             for x, a, b in zip(X, off, on, strict=True)
         ]
         expected.append(sum(max(0, bits) for bits in saved))
-    assert block.rate(BitMatrix.from_dense(offered).words.copy()).tolist() == expected
+    assert block.errors_fixed_by(BitMatrix.from_dense(offered).words.copy()).tolist() == expected
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, st.sampled_from((1, 2, 15)))
-def test_appended_atoms_are_unused_and_the_rest_stays(problem, algebra, workers, n_new):
+def test_appended_atoms_are_unused_and_the_others_unchanged(problem, algebra, workers, n_new):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     code(block, coding_rule("greedy", algebra))
@@ -256,7 +256,7 @@ def test_appended_atoms_are_unused_and_the_rest_stays(problem, algebra, workers,
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, SEEDS, st.sampled_from((0.0, 0.4, 1.0)))
-def test_discarded_atoms_leave_the_product_of_the_others(problem, algebra, workers, seed, share):
+def test_discarding_atoms_leaves_the_product_of_the_others(problem, algebra, workers, seed, share):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     code(block, coding_rule("greedy", algebra))
@@ -278,7 +278,7 @@ def test_discarded_atoms_leave_the_product_of_the_others(problem, algebra, worke
     st.sampled_from((0.0, 0.05, 0.5)),
     st.permutations(("greedy", "mob")),
 )
-def test_rows_follow_the_flips_of_atoms(problem, algebra, workers, seed, density, names):
+def test_flipping_atoms_updates_the_rows(problem, algebra, workers, seed, density, names):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     atoms, codes = take_steps(block, X, (atoms, codes), algebra, names)
@@ -293,7 +293,7 @@ def test_rows_follow_the_flips_of_atoms(problem, algebra, workers, seed, density
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 @pytest.mark.parametrize("n_atoms", [15, 16, 17, 63, 64, 65, 130])
-def test_many_atoms_come_and_go(algebra, n_atoms):
+def test_many_atoms_are_appended_and_discarded(algebra, n_atoms):
     X, atoms, codes = planted(0, 20, 65, n_atoms, algebra)
     block = block_of(X, atoms, codes, algebra)
     gone = np.arange(n_atoms) % 3 == 0

@@ -36,7 +36,7 @@ slopes = pytest.mark.parametrize("slope", [smooth_slope, half_slope])
 
 @slopes
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 64, 301])
-def test_no_string_takes_more_bits_than_the_tangent_says(slope, n):
+def test_the_tangent_bounds_the_bits_of_a_string(slope, n):
     counts = np.arange(n + 1)
     bits = string_bits(n, counts)
     tangents = bits[:, np.newaxis] + slope(n, counts)[:, np.newaxis] * (counts - counts[:, np.newaxis])
@@ -44,7 +44,7 @@ def test_no_string_takes_more_bits_than_the_tangent_says(slope, n):
 
 
 @given(st.integers(1, 400), st.floats(0, 1), st.floats(0, 1))
-def test_nor_does_one_between_whole_numbers(n, here, there):
+def test_the_tangent_bounds_the_bits_between_integers(n, here, there):
     here, there = here * n, there * n
     assert string_bits(n, there) <= string_bits(n, here) + smooth_slope(n, here) * (there - here) + EPSILON
 

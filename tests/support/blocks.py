@@ -49,11 +49,11 @@ def factors(block):
 def assert_consistent(block, X, algebra):
     """Errors, transposed codes and cover masks are what the atoms and codes say."""
     atoms, codes = factors(block)
-    np.testing.assert_array_equal(unpacked(block.rows.errors, X.shape[1]), naive.errors(X, atoms, codes, algebra))
-    np.testing.assert_array_equal(unpacked(block.rows.users, len(X)), codes.T)
+    np.testing.assert_array_equal(block.errors().to_dense(), naive.errors(X, atoms, codes, algebra))
+    np.testing.assert_array_equal(unpacked(block.users(), len(X)), codes.T)
     if algebra == "or":
         cover = codes.astype(int) @ atoms
-        for mask, least in ((block.rows.covered, 1), (block.rows.twice, 2)):
+        for mask, least in ((block._rows.covered, 1), (block._rows.twice, 2)):
             np.testing.assert_array_equal(unpacked(mask, X.shape[1]), cover >= least)
 
 
