@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.core.coding import CODERS, code, code_afresh, code_and_repair, code_by_beam, coding_rule
+from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch, coding_rule
 from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, prices_of, within
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
 
@@ -70,7 +70,7 @@ def test_under_or_beam_coding_is_coding_from_scratch(problem):
     X, atoms, codes, prices = problem
     one, other = (block_of(X, atoms, codes, "or") for _ in range(2))
     rule = beam_rule(prices, algebra="or")
-    assert code_by_beam(one, rule) == code_afresh(other, rule)
+    assert code_by_beam(one, rule) == code_from_scratch(other, rule)
     np.testing.assert_array_equal(factors(one)[1], factors(other)[1])
 
 
@@ -108,9 +108,9 @@ def test_the_code_of_a_row_does_not_depend_on_other_rows(problem, every):
     X, atoms, codes, prices = problem
     rule = beam_rule(prices)._replace(typical=200.0)
     coder = CODERS["beam"] if every else code_and_repair
-    whole = block_of(X, atoms, np.zeros_like(codes), "xor")
-    coder(whole, rule)
+    together = block_of(X, atoms, np.zeros_like(codes), "xor")
+    coder(together, rule)
     for j in range(0, len(X), 7):
         alone = block_of(X[j : j + 1], atoms, np.zeros_like(codes[j : j + 1]), "xor")
         coder(alone, rule)
-        np.testing.assert_array_equal(factors(alone)[1][0], factors(whole)[1][j])
+        np.testing.assert_array_equal(factors(alone)[1][0], factors(together)[1][j])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.block import Block
-from bitatoms.core.coding import CODERS, code, code_afresh, code_from_subsets, coding_rule, would_use
+from bitatoms.core.coding import CODERS, code, code_from_scratch, code_from_subsets, coding_rule, would_use
 from bitatoms.core.exact import code_exactly
 from bitatoms.core.objective import unit_prices
 from bitatoms.parallel import Workers
@@ -32,7 +32,9 @@ RESIDUAL_LIMITS = st.sampled_from((0, 3))
 OUT = 1 << 27  # the price of an atom that is to go
 
 operations = pytest.mark.parametrize(
-    ("operation", "oracle"), [(code, naive.priced_code), (code_afresh, naive.code_afresh)], ids=["code", "afresh"]
+    ("operation", "oracle"),
+    [(code, naive.priced_code), (code_from_scratch, naive.code_from_scratch)],
+    ids=["code", "from scratch"],
 )
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 

@@ -17,7 +17,7 @@ EPSILON = 1e-9
 
 
 def string_bits(n, ones):
-    """log2 C(n, ones), also between whole numbers."""
+    """Return log2 C(n, ones), also between integers."""
     return (gammaln(n + 1) - gammaln(ones + 1) - gammaln(n - ones + 1)) / np.log(2)
 
 
@@ -27,7 +27,7 @@ def smooth_slope(n, ones):
 
 
 def half_slope(n, ones):
-    """The slope that the search uses: between that of the last step up to a whole number and that of the next."""
+    """Return the slope that the search uses: between those of the steps to and from an integer."""
     return np.log2((n - ones + 0.5) / (ones + 0.5))
 
 

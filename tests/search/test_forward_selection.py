@@ -143,7 +143,7 @@ def test_the_result_is_the_round_with_the_shortest_codelength(table, algebra, up
 
 
 def test_patience_counts_failures_in_a_row(table):
-    """The same seed goes the same way, only further."""
+    """The same seed makes the same rounds, and more of them."""
     histories = [
         [row[:-1] for row in factorize(table, start_components=1, patience=patience, random_state=4).history]
         for patience in (1, 2, 4, 8)

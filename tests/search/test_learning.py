@@ -261,33 +261,33 @@ def test_max_time_too_short_for_a_step_still_gives_a_factorization(n_components,
 @every_search
 @pytest.mark.parametrize("n_components", [17, "mdl"])
 def test_callbacks_get_every_round(search, n_components):
-    seen, also = [], []
+    rounds, second_rounds = [], []
     X = planted(150, 65, 5, random_state=3).X
-    result = factorize(X, n_components, search=search, random_state=0, callbacks=[seen.append, also.append])
-    assert tuple(seen) == tuple(also) == result.history
+    result = factorize(X, n_components, search=search, random_state=0, callbacks=[rounds.append, second_rounds.append])
+    assert tuple(rounds) == tuple(second_rounds) == result.history
 
 
 @pytest.mark.parametrize("n_components", [5, "mdl"])
 def test_a_callback_that_returns_true_ends_the_search(n_components):
     X = random_bits(0, 150, 65, 0.3)
-    seen = []
+    rounds = []
 
     def second_round(row):
-        seen.append(row)
+        rounds.append(row)
         return row.round == 2
 
     result = factorize(X, n_components, patience=10, random_state=0, callbacks=second_round)
-    assert tuple(seen) == result.history
-    assert len(seen) == 2
+    assert tuple(rounds) == result.history
+    assert len(rounds) == 2
     assert not result.converged
 
 
 def test_a_callback_ends_all_restarts_and_both_algebras():
     X = planted(150, 65, 5, random_state=3).X
-    seen = []
-    result = factorize(X, 5, algebra="auto", n_init=3, random_state=0, callbacks=lambda row: seen.append(row) or True)
-    assert len(seen) == 1
-    assert result.history == tuple(seen)
+    rounds = []
+    result = factorize(X, 5, algebra="auto", n_init=3, random_state=0, callbacks=lambda row: rounds.append(row) or True)
+    assert len(rounds) == 1
+    assert result.history == tuple(rounds)
 
 
 @every_search

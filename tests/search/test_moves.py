@@ -87,15 +87,15 @@ def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective
     block, X = state(problem, objective, workers, bias)
     atoms, _ = factors(block)
     before = objective.cost(block)
-    gone = drop(block, objective, least)
+    n_dropped = drop(block, objective, least)
     left, codes = factors(block)
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
-    assert len(left) == len(atoms) - gone >= min(len(atoms), least)
+    assert len(left) == len(atoms) - n_dropped >= min(len(atoms), least)
     rest = iter(atoms.tolist())
     assert all(atom in rest for atom in left.tolist())  # those left are as they were, in order
     assert objective.cost(block) <= before
-    assert gone or np.array_equal(codes, within(problem[2], objective.max_atoms))
+    assert n_dropped or np.array_equal(codes, within(problem[2], objective.max_atoms))
 
 
 @pytest.mark.parametrize("by_codelength", [False, True])
@@ -127,20 +127,20 @@ def test_pruning_drops_unused_atoms(problem, objective, workers):
 def test_shrinking_leaves_at_most_max_atoms(problem, objective, workers, bias, most):
     block, X = state(problem, objective, workers, bias)
     n_atoms = block.n_atoms
-    gone = shrink(block, objective, most)
+    n_dropped = shrink(block, objective, most)
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
-    assert block.n_atoms == n_atoms - gone == min(n_atoms, most)
+    assert block.n_atoms == n_atoms - n_dropped == min(n_atoms, most)
 
 
 def test_rows_of_a_dropped_atom_find_another():
     """Two halves replace their sum, at a lower cost than all three atoms."""
-    whole = random_bits(0, 1, 64, 0.5)
-    halves = np.vstack([whole & (np.arange(64) < 32), whole & (np.arange(64) >= 32)]).astype(np.uint8)
+    full = random_bits(0, 1, 64, 0.5)
+    halves = np.vstack([full & (np.arange(64) < 32), full & (np.arange(64) >= 32)]).astype(np.uint8)
     codes = np.repeat([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [60, 60, 3], axis=0).astype(np.uint8)
-    X = naive.product(codes, np.vstack([whole, halves]), "xor")
+    X = naive.product(codes, np.vstack([full, halves]), "xor")
     for algebra in ALGEBRAS:
-        block, _ = state((X, np.vstack([whole, halves]), codes), Objective(True, algebra), Workers())
+        block, _ = state((X, np.vstack([full, halves]), codes), Objective(True, algebra), Workers())
         assert eliminate(block, Objective(True, algebra)) == 1
         atoms, found = factors(block)
         np.testing.assert_array_equal(atoms, halves)

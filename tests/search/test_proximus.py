@@ -19,7 +19,7 @@ SMALL = matrices(st.sampled_from((1, 2, 5, 17, 65)), st.sampled_from((1, 2, 9, 3
 
 
 class Draws:
-    """A source of chance that always draws the same share of the way."""
+    """A random generator that always draws the same share of the range."""
 
     def __init__(self, share):
         self.share = share

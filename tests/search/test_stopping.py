@@ -5,6 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from bitatoms import BinaryDictionaryLearning, Interrupted, factorize
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.stopping import StoppingRule
 from support.results import (
     assert_matches_oracle,
     bits_without_atoms,
@@ -25,11 +27,11 @@ MOVES = {
 @every_search
 @every_goal
 def test_every_round_names_its_move_and_the_best_is_the_result(small, algebra, search, n_components, objective):
-    seen = []
+    rounds = []
     how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
-    result = factorize(small, n_components, **how, callbacks=seen.append)
+    result = factorize(small, n_components, **how, callbacks=rounds.append)
     history = result.history
-    assert tuple(seen) == history
+    assert tuple(rounds) == history
     assert [row.round for row in history] == list(range(1, len(history) + 1))
     assert {row.move for row in history} <= MOVES
     assert {(row.start, row.algebra) for row in history} == {(1, algebra)}
@@ -55,14 +57,13 @@ def test_every_round_names_its_move_and_the_best_is_the_result(small, algebra, s
 @pytest.mark.parametrize("at", [1, 9])
 def test_a_callback_that_returns_true_ends_the_search_with_the_best_so_far(small, search, n_components, objective, at):
     how = {"search": search, "objective": objective, "random_state": 0}
-    seen = []
-    full = factorize(small, n_components, **how, callbacks=seen.append)
-    at = min(at, len(seen) - 1)
-    told = []
-    result = factorize(small, n_components, **how, callbacks=lambda row: told.append(row) or row.round == at)
+    full = factorize(small, n_components, **how)
+    at = min(at, len(full.history) - 1)
+    rounds = []
+    result = factorize(small, n_components, **how, callbacks=lambda row: rounds.append(row) or row.round == at)
     assert (result.ended, result.converged) == ("callback", False)
-    assert tuple(told) == result.history[:at]  # it is not called again
-    assert [row[:-1] for row in told] == [row[:-1] for row in full.history[:at]]
+    assert tuple(rounds) == result.history[:at]  # it is not called again
+    assert [row[:-1] for row in rounds] == [row[:-1] for row in full.history[:at]]
     assert len(result.history) <= at + 24
     assert_matches_oracle(result, small)
     if n_components == "mdl":
@@ -80,9 +81,9 @@ def test_a_search_that_ends_at_once_has_the_number_of_atoms_asked_for(small, sea
 
 @every_search
 def test_no_start_is_made_after_the_end(table, search):
-    told = []
-    factorize(table, search=search, random_state=0, callbacks=lambda row: told.append(row.move) or len(told) >= 3)
-    assert "start" not in told[3:]
+    rounds = []
+    factorize(table, search=search, random_state=0, callbacks=lambda row: rounds.append(row.move) or len(rounds) >= 3)
+    assert "start" not in rounds[3:]
 
 
 def test_a_callback_ends_all_restarts_and_both_algebras(table):
@@ -101,9 +102,9 @@ def test_limits_end_the_search_with_a_usable_model(small, search, n_components, 
     assert (result.ended, result.converged) == (expected, False)
     assert_matches_oracle(result, small)
     assert result.codelength.total <= bits_without_atoms(small)
-    with pytest.warns(ConvergenceWarning, match=f"{expected} ended the search before it converged; raise it") as told:
+    with pytest.warns(ConvergenceWarning, match=f"{expected} ended the search before it converged; raise it") as caught:
         model = BinaryDictionaryLearning(n_components, **how).fit(small)
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     codes = model.transform(small)
     assert codes.shape == (150, model.n_components_)
     assert model.inverse_transform(codes).shape == small.shape
@@ -163,3 +164,31 @@ def test_an_interrupted_result_has_the_codelengths_to_compare_with(table):
     result = caught.value.result
     assert result.bits_without == bits_without_atoms(table)
     assert result.codelengths == {"xor": result.codelength.total}
+
+
+def test_max_rounds_stop_a_search_unless_it_was_stopped_before():
+    monitor = SearchMonitor(by_codelength=True)
+    stopping = StoppingRule(monitor, 2)
+    assert stopping.ended == "converged"
+    for _ in range(2):
+        assert not stopping.should_stop()
+        stopping.count_round()
+    assert stopping.should_stop()
+    assert (stopping.ended, monitor.stop_reason) == ("max_iter", None)
+
+
+def test_the_deadline_stops_a_search():
+    monitor = SearchMonitor(by_codelength=True, deadline=0.0)
+    stopping = StoppingRule(monitor, None)
+    assert stopping.should_stop()
+    assert stopping.ended == monitor.stop_reason == "max_time"
+
+
+@every_search
+@every_goal
+def test_callbacks_see_all_rounds_of_a_search_that_ends_at_max_iter(small, search, n_components, objective):
+    rounds = []
+    how = {"search": search, "objective": objective, "max_iter": 1, "random_state": 0}
+    result = factorize(small, n_components, **how, callbacks=rounds.append)
+    assert result.ended == "max_iter"
+    assert tuple(rounds) == result.history

@@ -79,7 +79,7 @@ def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
 
 
 def _refit(block: Block, k: int, rule: Rule) -> Change:
-    """Choose the users of atom k anew: rows in which more than half of its free bits are wrong without it."""
+    """Choose the users of atom k: the rows in which more than half of its free bits are wrong without it."""
     settled = rule.residual_limit == 0 and bool(block._atoms.changed[k] == 0)
 
     def refit(start: int, stop: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from .exact import code_exactly
 
 NO_LIMIT = 1 << 60
 MOST_EXACT_ATOMS = 16
-FEW_FOR_BEAM = 128  # up to this many atoms, a beam may be wide
+MAX_WIDE_BEAM_ATOMS = 128  # up to this many atoms, a beam may be wide
 _NARROW = 4  # the width of a beam with more atoms
 _MIN_WIDTH, _MAX_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # the width with few atoms
 _EXPENSIVE = 1.5  # rows that cost this many times the average may be stuck in a local optimum
@@ -52,7 +52,7 @@ def code(block: Block, rule: Rule) -> Change:
     if block.n_atoms == 0:
         return Change()
     if rule.prices is not None:
-        return _code_at_prices(block, rule, afresh=False)
+        return _code_at_prices(block, rule, from_scratch=False)
     _refresh_tables(block)
 
     def code(start: int, stop: int) -> tuple[int, int]:
@@ -62,12 +62,12 @@ def code(block: Block, rule: Rule) -> Change:
     return coded(block.map_rows(code, _code_cost(block)))
 
 
-def code_afresh(block: Block, rule: Rule) -> Change:
+def code_from_scratch(block: Block, rule: Rule) -> Change:
     """Code the rows greedily from scratch, and keep a new code where it costs less."""
-    return _code_at_prices(block, rule, afresh=True)
+    return _code_at_prices(block, rule, from_scratch=True)
 
 
-def _code_at_prices(block: Block, rule: Rule, afresh: bool) -> Change:
+def _code_at_prices(block: Block, rule: Rule, from_scratch: bool) -> Change:
     """Code all rows greedily at the prices of the rule."""
     if block.n_atoms == 0:
         return Change()
@@ -78,9 +78,9 @@ def _code_at_prices(block: Block, rule: Rule, afresh: bool) -> Change:
         scratch, rows = coding_scratch(block._rows, tables), np.arange(start, stop)
         before = np.empty((1, block._rows.codes.shape[1]), np.uint64), np.empty((1, block.n_words), np.uint64)
         more = np.zeros(block.n_features, np.int64), np.zeros(block.n_atoms, np.int64)
-        return coding.code_at_prices(block._rows, tables, rule, rows, afresh, *before, *more, scratch)
+        return coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, *more, scratch)
 
-    change = coded(block.map_rows(code, (4 if afresh else 1) * _code_cost(block)))
+    change = coded(block.map_rows(code, (4 if from_scratch else 1) * _code_cost(block)))
     block.mark_stale()
     return change
 
@@ -89,14 +89,14 @@ def code_by_beam(block: Block, rule: Rule) -> Change:
     """Code the rows by beam from scratch, and keep a new code where it costs less.
 
     With few atoms, rows that still cost far more than the average are coded by a wider beam. Under OR, where greedy
-    coding seldom gets stuck, this is ``code_afresh``.
+    coding seldom gets stuck, this is ``code_from_scratch``.
     """
     if rule.covers or block.n_atoms == 0:
-        return code_afresh(block, rule)
+        return code_from_scratch(block, rule)
     assert rule.prices is not None
     tables = priced(block, block._atoms, rule.prices)
     block._rows.stale[:] = 1
-    if block.n_atoms > FEW_FOR_BEAM:
+    if block.n_atoms > MAX_WIDE_BEAM_ATOMS:
         change = _code_stale_by_beam(block, tables, rule, _NARROW, 2)
     else:
         width = _width(block.n_atoms)
@@ -199,13 +199,13 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
         return code(block, rule)
     assert rule.prices is not None
     if rule.covers:
-        return code(block, rule) + code_afresh(block, rule) + code_from_subsets(block, rule)
+        return code(block, rule) + code_from_scratch(block, rule) + code_from_subsets(block, rule)
     before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
     code(block, rule)
     tables, greedy_costs, costs = priced(block, block._atoms, rule.prices), *np.empty((2, block.n_rows), np.int64)
     beam.price_rows(block._rows, rule.prices, greedy_costs)
     typical = rule.typical or float(greedy_costs.mean() if block.n_rows else 0)
-    few = block.n_atoms <= FEW_FOR_BEAM
+    few = block.n_atoms <= MAX_WIDE_BEAM_ATOMS
     block._rows.stale[:] = 1 if every else greedy_costs > _EXPENSIVE * typical
     _code_stale_by_beam(block, tables, rule, _MIN_WIDTH if few else _NARROW, 2)
     if few:

@@ -60,9 +60,9 @@ class Model(CountsResult):
         picture: Picture | None = None,
     ) -> Model:
         """Return the model of a search's result."""
-        kept = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
+        shared = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
         return cls(
-            **kept,
+            **shared,
             n_samples=result.n_samples,
             uses=result.uses,
             max_atoms_per_sample=max_atoms_per_sample,

@@ -70,7 +70,7 @@ class Objective:
         return bits - self._spared(bits)
 
     def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the part of costs that do not grow with the rows which rows outside the data pay."""
+        """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""
         return np.rint((1 - self.share) * bits).astype(np.int64)
 
     def rule(self, block: Block, flat: bool = False) -> Rule:

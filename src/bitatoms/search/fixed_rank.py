@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.atoms import update_together
 from ..core.block import Block, Change
-from ..core.coding import MOST_EXACT_ATOMS, code, code_afresh, code_by_beam
+from ..core.coding import MOST_EXACT_ATOMS, code, code_by_beam, code_from_scratch
 from ..core.exact import code_exactly, update_exactly
 from ..kernels.cpu import words
 from ..kernels.structs import Rule
@@ -146,7 +146,7 @@ def refill(context: SearchContext, block: Block, rule: Rule) -> int:
             _discard_unused(block)
             break
     while block.n_atoms < n_atoms and block.wrong().any():
-        # No row may take one more atom, or under OR it has too many bits already: start a row anew.
+        # No row can take one more atom, or under OR it has too many bits already: the worst row gets its own atom.
         block.append_row_as_atom(int(block.errors().row_weights().argmax()))
         _discard_unused(block)
     return block.n_atoms - before
@@ -206,7 +206,7 @@ def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> Non
         change = _take_steps(block, context.greedy_rule, _UNTIL_CONVERGED, exactly=True)
         monitor.record(block, change, 1, "exact")
         return
-    coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_afresh
+    coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch
     before = None
     while before != (before := objective.cost(block)) and not stopping.should_stop():
         monitor.record(block, sweep(block, objective, coder), 1, "recode")

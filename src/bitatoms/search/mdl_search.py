@@ -13,7 +13,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..core.atoms import update_together
 from ..core.block import Block, Change
-from ..core.coding import FEW_FOR_BEAM, code, coding_rule
+from ..core.coding import MAX_WIDE_BEAM_ATOMS, code, coding_rule
 from .context import SearchContext
 from .fixed_rank import refill
 from .holdout import HoldOut
@@ -237,7 +237,7 @@ class MdlSearch:
                 break
             order = np.argsort(-savings(block, self.objective), kind="stable")
             block.discard(np.argsort(order, kind="stable") >= n_kept)
-            recode = beam_sweep if n_kept <= FEW_FOR_BEAM and self.allows("beam") else fresh_sweep
+            recode = beam_sweep if n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam") else fresh_sweep
             self.record(block, recode(block, self.objective), "boil down")
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
             state = self.state_of(block)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...core.atoms import update_together
 from ...core.block import Block, Change
-from ...core.coding import code, code_afresh, code_by_beam
+from ...core.coding import code, code_by_beam, code_from_scratch
 from ...core.objective import Objective
 from ...kernels.structs import Rule
 
@@ -30,7 +30,7 @@ def plain_sweep(block: Block, objective: Objective) -> Change:
 
 def fresh_sweep(block: Block, objective: Objective) -> Change:
     """Sweep with rows coded from scratch where that is better, to leave local optima."""
-    return sweep(block, objective, code_afresh)
+    return sweep(block, objective, code_from_scratch)
 
 
 def beam_sweep(block: Block, objective: Objective) -> Change:
