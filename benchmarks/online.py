@@ -42,7 +42,7 @@ def from_stream(rows: ba.BitMatrix, size: int, seed: int, **how: Any) -> tuple[M
     online, seconds = StreamLearner(settings(**how), 0.0, as_generator(seed)), []
     for start in range(0, len(rows), size):
         begin = time.process_time()
-        online.take_in(rows[start : start + size], ALONE)
+        online.partial_fit(rows[start : start + size], ALONE)
         seconds.append(time.process_time() - begin)
     return Model.from_factorization(online.as_result()), seconds
 

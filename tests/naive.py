@@ -307,7 +307,7 @@ def cheaper(X, atoms, codes, others, algebra, prices):
     return out
 
 
-def code_afresh(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1):
+def code_from_scratch(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1):
     """Code every row above the residual limit from scratch, and keep the result where it costs less."""
     fresh = priced_code(X, atoms, np.zeros_like(codes), algebra, prices, max_atoms, residual_limit)
     for j in range(len(X)):

@@ -12,7 +12,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, proximus
 from bitatoms.datasets import planted
-from bitatoms.search import fixed_rank, initial, nmf_start
+from bitatoms.search import fixed_rank, initial
+from support.plans import use_budget
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -26,8 +27,7 @@ paper_and_fast = pytest.mark.parametrize("search", ["paper", "fast"])
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 12)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=12, nmf_starts=2)
         yield
 
 
@@ -575,7 +575,7 @@ def pressing_ctrl_c(at_call):
 @every_search
 def test_ctrl_c_hands_out_the_best_so_far(table, n_components, algebra, search):
     how = {"algebra": algebra, "search": search, "start_components": 2, "random_state": 0}
-    with pytest.raises(KeyboardInterrupt, match="the best factorisation so far") as caught:
+    with pytest.raises(KeyboardInterrupt, match="the best factorization so far") as caught:
         factorize(table, n_components, **how, callbacks=pressing_ctrl_c(2))
     assert isinstance(caught.value, Interrupted)
     result = caught.value.result

@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 import bitatoms as ba
-from bitatoms.search import fixed_rank, nmf_start
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 import bitatoms.compare as comparing
 from support.commands import runner
+from support.plans import use_budget
 
 FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
 
@@ -24,8 +24,7 @@ FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 4)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=4, nmf_starts=2)
         yield
 
 

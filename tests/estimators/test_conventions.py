@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
 from bitatoms.datasets import planted
-from bitatoms.search import fixed_rank, nmf_start
+from support.plans import use_budget
 from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -33,8 +33,7 @@ every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 8)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=8, nmf_starts=2)
         yield
 
 

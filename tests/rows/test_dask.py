@@ -359,7 +359,7 @@ def test_lazy_codes_scores_and_samples_are_those_in_memory(partitions):
     assert codes.dtype == np.uint8
     assert codes.numblocks == (table.numblocks[0], 1)
     np.testing.assert_array_equal(codes.compute(), expected.to_dense())
-    bits = model().row_bits(BitMatrix.from_words(block.rows.errors, M, check=False), expected)
+    bits = model().row_bits(block.errors(), expected)
     np.testing.assert_array_equal(dask_api.score_samples(model(), table).compute(), -bits)
     samples = dask_api.inverse_transform(model(), codes)
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())

@@ -601,7 +601,7 @@ def test_codes_and_scores_are_those_of_rows_in_memory(tmp_path, stores, model, c
     for store in (*stores, named):
         workers = Workers(2, chunk_rows)
         assert codes_in_memory(store, model, workers) == codes
-        expected = -model.row_bits(ba.BitMatrix.from_words(block.rows.errors, N_COLS, check=False), codes)
+        expected = -model.row_bits(block.errors(), codes)
         np.testing.assert_array_equal(row_bits(store, model, workers), expected)
         written = code_store(store, model, tmp_path / "codes.zarr", workers)
         assert ba.read(written.path) == ba.Table(codes, TABLE.row_names if store is named else None, model.atom_names)

@@ -201,7 +201,7 @@ class BinaryDictionaryLearning(TableTransformer):
         if online is None:
             online = StreamLearner(self._settings(), self.forget, as_generator(self.random_state))
         with telling(self.verbose):
-            online.take_in(data, self._workers())
+            online.partial_fit(data, self._workers())
         self._online = online
         self._keep(self._learned(online.as_result(), _tile_of(X)))
         return self
@@ -341,7 +341,7 @@ class BinaryDictionaryLearning(TableTransformer):
             return dask_transform.score_samples(self.as_model(), X, self.binarize)
         block = self._code(X)
         codes = block.factors()[1]
-        errors = BitMatrix.from_words(block.rows.errors, block.n_features, check=False)
+        errors = block.errors()
         return -self._model.row_bits(errors, codes)
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -13,6 +13,7 @@ from ..core.coding import CODERS, MOST_EXACT_ATOMS
 from ..core.objective import Objective
 from ..core.result import Round
 from ..validation import check_choice, check_fraction, check_int
+from .plan import PLANS, Plan
 
 ALGEBRAS = ("xor", "or", "auto")
 SEARCHES = ("paper", "fast", "thorough")
@@ -27,40 +28,8 @@ INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 DEVICES = ("cpu",)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How widely to search."""
-
-    starts: tuple[int, ...]  # numbers of atoms to start from
-    from_look: bool  # whether the first look is a start as well
-    finalists: int  # of those starts, how many are gone on with to the end
-    patience: int | None  # rounds in a row that gain next to nothing before it ends
-    max_rounds: int
-    least_gain: float  # next to nothing, as a share of what is saved or of what is left, whichever is less
-    n_fits: int  # times that the users and the bits of a new atom are chosen in turn
-    by_beam: bool  # polish by beam
-    shakes: int  # times that atoms are dropped at random and others grown
-    fewest: int = 0  # atoms, in the end
-    most: int | None = None
-    left_out: frozenset[str] = frozenset()  # moves not made, to see what each brings
-
-
 _PAPER_START = 16
 _GIVEN_START = 64  # atoms of a start that is named, with the other searches
-_FAST = Plan(
-    starts=(256, 0),
-    from_look=True,
-    finalists=1,
-    patience=3,
-    max_rounds=0,
-    least_gain=2e-3,
-    n_fits=1,
-    by_beam=False,
-    shakes=0,
-)
-_THOROUGH = replace(
-    _FAST, starts=(32, 512, 0), from_look=False, finalists=2, least_gain=5e-4, n_fits=2, by_beam=True, shakes=3
-)
 
 
 @dataclass(frozen=True)
@@ -223,7 +192,7 @@ def _plan(
     max_iter: int,
 ) -> Plan:
     """How widely to search, in the other searches than the paper's."""
-    plan = _THOROUGH if search == "thorough" else _FAST
+    plan = PLANS.get(search, PLANS["fast"])
     fixed = None if n_components == "mdl" else n_components
     starts = plan.starts if start is None else (start,)
     if fixed is not None and start is None:
