@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from .api import codelength, factorize, proximus
     from .bits import BitMatrix
     from .core.result import Factorization, Interrupted
-    from .estimators.dictionary_learning import BinaryDictionaryLearning, annotate, load
+    from .estimators import BinaryDictionaryLearning, annotate, load
     from .io.api import read, write
     from .io.errors import FileError
     from .mdl import Codelength

@@ -23,7 +23,7 @@ from bitatoms.rows.store import Store
 from support.commands import runner
 
 ROWS, COLUMNS = 1201, 70
-HOW = ["--sample-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
+HOW = ["--search-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def folder(table, tmp_path_factory):
     place = tmp_path_factory.mktemp("scale")
     ba.write(table, place / "table.csv")
     ba.pack(place / "table.csv", place / "rows.zarr")
-    ba.BinaryDictionaryLearning(max_components=5, sample_rows=300, random_state=0).fit(table).save(place / "model.npz")
+    ba.BinaryDictionaryLearning(max_components=5, search_rows=300, random_state=0).fit(table).save(place / "model.npz")
     return place
 
 
@@ -296,7 +296,7 @@ REFUSED = {
     "no memory": ([*FIT, "--max-memory", "0"], "--max-memory must be an amount"),
     "too little memory": ([*FIT, "--max-memory", "1 kB"], "--max-memory 1000 is too small for a search of 300 rows"),
     "too little for so many atoms": (
-        ["fit", "rows.zarr", "--sample-rows", "300", "-k", "5000", "--max-memory", "20MB"],
+        ["fit", "rows.zarr", "--search-rows", "300", "-k", "5000", "--max-memory", "20MB"],
         "--max-memory 20000000 is too small for 5000 atoms",
     ),
     "too little to code": (
@@ -321,8 +321,8 @@ REFUSED = {
         [*FIT, "--checkpoint", "rows.zarr"],
         "rows.zarr: this is read, or written, by the same",
     ),
-    "no number of rows": (["fit", "rows.zarr", "--sample-rows", "few"], "--sample-rows is 'few'; give a number, all"),
-    "too few rows": (["fit", "rows.zarr", "--sample-rows", "1"], "--sample-rows must be at least 2"),
+    "no number of rows": (["fit", "rows.zarr", "--search-rows", "few"], "--search-rows is 'few'; give a number, all"),
+    "too few rows": (["fit", "rows.zarr", "--search-rows", "1"], "--search-rows must be at least 2"),
     "the paper's search": (["fit", "rows.zarr", "--search", "paper"], "--search paper needs all rows in memory"),
     "columns left out": ([*FIT, "--without", "item 1"], "columns are left out when a store is packed"),
     "a threshold": ([*FIT, "--binarize", "3"], "a packed store has only ones and zeros; leave --binarize out"),
@@ -425,14 +425,14 @@ def test_remedies_are_spelled_as_options():
     for python, options in (
         ("pass resume=True to go on from it", "pass --resume to go on from it"),
         ("say where it is, checkpoint=folder", "say where it is, --checkpoint folder"),
-        ("raise max_memory, or pass a smaller sample_rows", "raise --max-memory, or pass a smaller --sample-rows"),
+        ("raise max_memory, or pass a smaller search_rows", "raise --max-memory, or pass a smaller --search-rows"),
     ):
         assert in_options(python) == options
 
 
 def test_help_mentions_the_options(bitatoms):
     for command, options in {
-        "fit": ("--max-memory", "--checkpoint", "--resume", "--sample-rows"),
+        "fit": ("--max-memory", "--checkpoint", "--resume", "--search-rows"),
         "transform": ("--max-memory",),
         "pack": ("--output", "--binarize", "bitatoms pack big.csv.gz -o rows.zarr"),
     }.items():

@@ -154,7 +154,7 @@ def fit(
     max_atoms: Annotated[int | None, _learning(help="The most atoms that mdl may end with.")] = None,
     max_time: Annotated[float | None, _learning(help="Seconds after which to end with the best found.")] = None,
     seed: Annotated[int, _learning(min=0, help="The same seed gives the same result, to the bit.")] = 0,
-    sample_rows: Annotated[
+    search_rows: Annotated[
         str,
         _learning(help="How many rows to search where there are more, before going through all; or all, or auto."),
     ] = "auto",
@@ -191,7 +191,7 @@ def fit(
         "max_components": max_atoms,
         "max_time": max_time,
         "random_state": seed,
-        "sample_rows": _rows_or_word(sample_rows),
+        "search_rows": _rows_or_word(search_rows),
     }
     wanted = commands.Wanted(codes, atoms_to, patterns, report)
     running = Running(jobs, max_memory, checkpoint, resume)
@@ -451,7 +451,7 @@ def _rows_or_word(text: str) -> int | str | None:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"--sample-rows is {text!r}; give a number, all, or auto") from None
+        raise typer.BadParameter(f"--search-rows is {text!r}; give a number, all, or auto") from None
 
 
 def _end(stopped: str | None) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = (
     "algebra binarize blocks checkpoint duplicates format header layer max_iter max_memory max_time missing tile "
-    "n_components objective resume row_names sample_rows without search separator max_components n_jobs random_state"
+    "n_components objective resume row_names search_rows without search separator max_components n_jobs random_state"
 )
 _SPELLED = {"n_components": "atoms", "max_components": "max-atoms", "n_jobs": "jobs", "random_state": "seed"}
 _ALONE = r"(?<![\w./\\'\"-])"  # not part of the name of a file, or of a column, which stands in quotes

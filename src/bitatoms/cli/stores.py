@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..api import factorize, learn_from
+from ..api import learn_from
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..core.result import CountsResult, Factorization
@@ -25,7 +24,7 @@ from ..rows.passes import PassResult
 from ..rows.store import Store, check_memory
 from ..rows.store_transform import code_store, codes_in_memory
 from ..rows.subsample import auto_sample
-from ..search.params import SEARCH_PARAMS, resolve
+from ..search.params import resolve
 from ..table import Table
 from .console import Line, Progress, doing, names_in_words, say, say_json, size_in_words
 from .files import check_named, check_writable, quoted, said_of, spelled, spooled, title_of, write_table
@@ -111,7 +110,7 @@ def size_on_disk(store: Store) -> int:
 
 def searched_rows(n_rows: int, n_features: int, how: dict[str, Any]) -> int:
     """How many rows are searched: all, or those of a sample."""
-    most = auto_sample(n_features) if how["sample_rows"] == "auto" else how["sample_rows"]
+    most = auto_sample(n_features) if how["search_rows"] == "auto" else how["search_rows"]
     return n_rows if most is None or how["search"] == "paper" else min(n_rows, most)
 
 
@@ -164,9 +163,8 @@ def _check_report(store: Store, data: Path, running: Running) -> None:
 
 def learn(store: Store, progress: Progress, how: dict[str, Any], running: Running) -> Factorization | CountsResult:
     """Learn from a store."""
-    usual = {name: parameter.default for name, parameter in signature(factorize).parameters.items()}
-    asked = usual | how | {"callbacks": progress}
-    settings = resolve(**{name: asked[name] for name in SEARCH_PARAMS})
+    asked = {name: value for name, value in how.items() if name != "random_state"}
+    settings = resolve(**asked, callbacks=progress)
     folder, workers = running.checkpoint, running.workers
     with dispatch.open_rows(Watched(store.name, progress.rows), None, workers, running.limit, folder) as place:
         learned = learn_from(place.rows, settings, workers, how["random_state"], 0, folder, running.resume)
