@@ -11,7 +11,7 @@ import inspect
 import os
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from types import NoneType, UnionType
@@ -25,6 +25,8 @@ Search = Literal["fast", "thorough", "paper"]
 ObjectiveName = Literal["auto", "codelength", "errors"]
 Update = Literal["mob", "k-prox"]
 Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
+Missing = Literal["refuse", "zero"]
+Duplicates = Literal["refuse", "number"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
@@ -50,7 +52,7 @@ class Param:
     type : str, optional
         The type in the documentation, where it cannot be derived from the annotation.
     option : str, optional
-        The name of the command-line option, where it differs from the name of the parameter.
+        The name of the command-line option, if there is one.
     """
 
     default: Any
@@ -104,6 +106,16 @@ NComponents = Annotated[
     ),
 ]
 
+Binarize = Annotated[
+    float | None,
+    Param(
+        None,
+        "Threshold: values above it become 1, all others 0.",
+        "Without it, all values must be 0 or 1.",
+        option="binarize",
+    ),
+]
+
 
 class SearchKwargs(TypedDict, total=False):
     """Parameters that decide what a search finds."""
@@ -113,6 +125,7 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             "xor",
             "How the atoms of a row are combined; auto tries both and keeps the shorter codelength.",
+            option="algebra",
         ),
     ]
     search: Annotated[
@@ -123,6 +136,7 @@ class SearchKwargs(TypedDict, total=False):
             '"fast" grows atoms, fits them together and drops them, judged by the codelength (see docs/search.md). '
             '"thorough" does the same with more starts, beam coding and random restarts of atoms. "paper" runs the '
             "published methods, with their mistakes corrected.",
+            option="search",
         ),
     ]
     objective: Annotated[
@@ -237,6 +251,7 @@ class SearchKwargs(TypedDict, total=False):
             "Number of seconds after which the search returns the best result so far.",
             "It is checked after each round or iteration. The result then depends on the speed of the machine.",
             check=_check_seconds,
+            option="max-time",
         ),
     ]
     search_rows: Annotated[
@@ -249,6 +264,7 @@ class SearchKwargs(TypedDict, total=False):
             'drop the atoms that do not pay (see docs/scale.md). "auto" is 65536, or fewer where these would have '
             "more than 2**31 bits, but at least 4096. None searches all rows.",
             minimum=2,
+            option="search-rows",
         ),
     ]
     callbacks: Annotated[
@@ -272,6 +288,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             "Folder that stores the progress of a search of a subsample, to resume it.",
             "It is written after the search of the subsample, after each pass over all rows, and every half minute "
             "during a pass.",
+            option="checkpoint",
         ),
     ]
     resume: Annotated[
@@ -280,6 +297,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             False,
             "Resume from the checkpoint, if there is one; the result is the same.",
             "Only the same call with the same rows can be resumed.",
+            option="resume",
         ),
     ]
     n_jobs: Annotated[
@@ -299,7 +317,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             "1 logs notable improvements, 2 every move.",
         ),
     ]
-    binarize: Annotated[float | None, Param(None, "Threshold: use ``X > binarize`` instead of X.")]
+    binarize: Binarize
     random_state: Annotated[
         Any,
         Param(
@@ -321,6 +339,7 @@ class EstimatorKwargs(FactorizeKwargs, total=False):
             "Memory for processing a packed store, such as 500MB or 2GiB.",
             "In bytes, or text with a unit; None is 512 MiB. It bounds rows, codes and counts together. It does not "
             "change the result.",
+            option="max-memory",
         ),
     ]
     forget: Annotated[
@@ -330,6 +349,62 @@ class EstimatorKwargs(FactorizeKwargs, total=False):
             "Fraction of their weight that earlier rows lose with every row that ``partial_fit`` learns from.",
             "1e-4 remembers about the last 10 000 rows; 0 forgets nothing.",
             check=check_fraction,
+        ),
+    ]
+
+
+class ReadKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.read` and `bitatoms.pack`: how a table is read from a file."""
+
+    binarize: Binarize
+    missing: Annotated[
+        Missing, Param("refuse", "Missing values: report them as an error, or read them as 0.", option="missing")
+    ]
+    duplicates: Annotated[
+        Duplicates,
+        Param("refuse", "Columns of the same name: report an error, or append numbers.", option="duplicates"),
+    ]
+    header: Annotated[
+        bool | None,
+        Param(None, "Whether the first line of a text file holds column names; detected by default.", option="header"),
+    ]
+    row_names: Annotated[
+        bool | None,
+        Param(
+            None, "Whether the first column of a text file holds row names; detected by default.", option="row-names"
+        ),
+    ]
+    separator: Annotated[
+        str | None,
+        Param(None, "Separator of the cells of a text file; detected by default.", option="separator"),
+    ]
+    layer: Annotated[
+        str | None,
+        Param(
+            None,
+            "Layer of an .h5ad file; array of an .npz file or a Zarr store.",
+            "By default the main one.",
+            option="layer",
+        ),
+    ]
+    blocks: Annotated[
+        tuple[int, int] | None,
+        Param(
+            None,
+            "Cut a .pbm picture into blocks of this height and width, such as 16x16; each block is a row.",
+            "By default each line of pixels is a row.",
+            type="pair of int, optional",
+            option="blocks",
+        ),
+    ]
+    without: Annotated[
+        Sequence[str],
+        Param(
+            (),
+            "Column to leave out, by name.",
+            "In a text file without names, by its number, from 1 on.",
+            type="str or sequence of str, default=()",
+            option="without",
         ),
     ]
 
@@ -345,11 +420,10 @@ def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
     return {name: get_args(hint) for name, hint in hints.items()}
 
 
-@functools.cache
 def declaration(name: str) -> tuple[Any, Param]:
-    """Return the type and the declaration of a parameter of the estimator."""
-    found: tuple[Any, Param] = get_args(NComponents) if name == "n_components" else declarations(EstimatorKwargs)[name]
-    return found
+    """Return the type and the declaration of a parameter."""
+    known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
+    return known[name]
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
