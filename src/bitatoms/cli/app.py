@@ -168,8 +168,9 @@ def fit(
     from .stores import RunOptions
 
     if sample_rows is not None:
-        warnings.warn(renamed_warning("sample_rows"), stacklevel=1)
         search_rows = sample_rows
+        if not quiet:
+            print_note(renamed_warning("sample_rows"))
     parameters = {
         "n_components": _parse_atoms(atoms),
         "algebra": str(algebra),

@@ -171,8 +171,8 @@ def check_columns(store: Store, model: Model) -> None:
     if reordered and sorted(expected or ()) == sorted(columns or ()):
         raise FileError(
             f"{store.name}: its columns are in another order than those of the model, and the columns of a packed "
-            f"store are not reordered; if it fits into memory, use bitatoms convert {quote_path(Path(store.name))} table.npz "
-            "and take that"
+            "store are not reordered; if it fits into memory, use "
+            f"bitatoms convert {quote_path(Path(store.name))} table.npz and take that"
         )
     try:
         model.check(Table(BitMatrix.zeros(0, store.n_features), columns=columns))
