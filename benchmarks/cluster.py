@@ -83,7 +83,7 @@ class Watched:
 def fitted(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tuple[PassResult, Watched, float]:
     """What is learned, what was seen meanwhile, and the seconds of it all."""
     watched = Watched(rows, clock)
-    settings = ba.BinaryDictionaryLearning(ATOMS, sample_rows=SAMPLE)._settings()
+    settings = ba.BinaryDictionaryLearning(ATOMS, search_rows=SAMPLE)._search_params()
     begin = time.perf_counter()
     taken = learn(watched, settings, Workers(1), np.random.default_rng(0))
     assert isinstance(taken, PassResult)

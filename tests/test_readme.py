@@ -82,6 +82,6 @@ def test_every_move_is_explained():
         ba.factorize(X, search="fast", algebra="or", max_components=20, random_state=0),
         ba.factorize(X, 4, random_state=0),
         ba.factorize(X, 20, random_state=0),
-        ba.factorize(X, 4, sample_rows=50, random_state=0),
+        ba.factorize(X, 4, search_rows=50, random_state=0),
     ]
     assert {re.sub(r"\d+", "N", row.move) for run in runs for row in run.history} <= explained

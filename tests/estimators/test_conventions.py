@@ -105,9 +105,9 @@ def test_nothing_is_done_with_parameters_before_fit():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"search": "slow"}, "search='slow' is not available; choose from 'paper', 'fast', 'thorough'"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'"),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
-        ({"coder": "beam", **PAPER}, "coder='beam' goes with search=\"fast\" and the codelength as objective"),
+        ({"coder": "beam", **PAPER}, 'coder=.beam. needs search="fast" and the codelength as objective'),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'"),
         ({"n_components": 17, "coder": "exact", **PAPER}, 'coder="exact" tries all'),
         ({"binarize": "half"}, "binarize must be None or a finite number, got 'half'"),
@@ -606,7 +606,7 @@ def test_a_callback_that_ends_learning_is_no_failure(tables, search):
 def test_each_parameter_is_described_where_scikit_learn_users_look():
     described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
     for name in BinaryDictionaryLearning().get_params():
-        assert f"    {name} : " in described
+        assert f"\n{name} : " in described
 
 
 def test_batches_are_learned_from_one_after_the_other():

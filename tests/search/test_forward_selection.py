@@ -176,7 +176,7 @@ def test_without_patience_selection_continues_to_max_components(start):
 
 
 def test_without_patience_max_components_is_needed():
-    with pytest.raises(ValueError, match="patience=None goes on to max_components: give max_components a number"):
+    with pytest.raises(ValueError, match="patience=None continues to max_components; set max_components"):
         factorize([[1, 0]], patience=None)
 
 

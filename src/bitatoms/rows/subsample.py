@@ -42,7 +42,7 @@ def learn(
 ) -> Factorization | PassResult:
     """Search all rows, or where there are more than are searched a sample of them, from which all are gone through."""
     deadline = params.deadline()
-    most = auto_sample(rows.n_features) if params.sample_rows == "auto" else params.sample_rows
+    most = auto_sample(rows.n_features) if params.search_rows == "auto" else params.search_rows
     needs_all = "update" if params.update == "k-prox" else "search" if params.search == "paper" else None
     if needs_all and rows.whole is None:
         raise ValueError(
