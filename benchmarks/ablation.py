@@ -17,7 +17,8 @@ from tables import Row, Table, tell
 import bitatoms as ba
 from bitatoms.parallel import Workers
 from bitatoms.search.driver import search as run_search
-from bitatoms.search.params import Plan, SearchParams, resolve
+from bitatoms.search.params import SearchParams, resolve
+from bitatoms.search.plan import Plan
 
 MOST_SEEDS = 3
 MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake")
