@@ -16,7 +16,8 @@ from tables import Row, Table, log_row
 import bitatoms as ba
 from bitatoms.parallel import Workers
 from bitatoms.search.driver import search as run_search
-from bitatoms.search.params import Plan, SearchParams, resolve
+from bitatoms.search.params import SearchParams, resolve
+from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
 
 MAX_SEEDS = 3

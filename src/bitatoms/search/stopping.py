@@ -23,7 +23,7 @@ class SearchResult(NamedTuple):
 
 
 class StoppingRule:
-    """Decides when a search ends: at its last round, or when its monitor says so.
+    """Decides when a search ends: after its last round, or when its monitor asks it to stop.
 
     Parameters
     ----------
