@@ -1,4 +1,4 @@
-"""The public functions: every refusal in words, the same bits from any input and any threads, and a true result."""
+"""The public functions: error messages, the same bits for any input type and number of threads, correct results."""
 
 import logging
 import warnings
@@ -25,7 +25,7 @@ paper_and_fast = pytest.mark.parametrize("search", ["paper", "fast"])
 
 @pytest.fixture(autouse=True, scope="module")
 def few_trials():
-    """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
+    """Search a given number of atoms with few trials, to save time."""
     with pytest.MonkeyPatch.context() as patch:
         use_budget(patch, max_trials=12, nmf_starts=2)
         yield
@@ -40,8 +40,8 @@ def parts(length):
     return length.errors, length.codes, length.atoms
 
 
-def assert_true(result, X):
-    """The result says of itself what the oracles say of its factors."""
+def assert_correct(result, X):
+    """Check the figures of a result against the oracles."""
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
     assert parts(result.codelength) == naive.codelength(X, atoms, codes, result.algebra, result.bias)
     wrong = naive.errors(X, atoms, codes, result.algebra, result.bias)
@@ -52,7 +52,7 @@ def assert_true(result, X):
 
 
 def assert_same(first, second):
-    """Two results agree in all but the seconds they took."""
+    """Check that two results agree in everything but seconds."""
     assert first.atoms == second.atoms
     assert first.codes == second.codes
     assert first.codelength == second.codelength
@@ -62,7 +62,7 @@ def assert_same(first, second):
     assert [row[:-1] for row in first.history] == [row[:-1] for row in second.history]
 
 
-# --- what is refused, and in which words
+# --- error messages
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def assert_same(first, second):
         ({"start_components": 3, "max_components": 2}, "start_components=3 is above max_components=2"),
     ],
 )
-def test_a_value_that_is_not_available_is_refused(how, message):
+def test_invalid_values_are_reported(how, message):
     with pytest.raises(ValueError, match=message):
         factorize(TINY, **{"n_components": 2, **how})
 
@@ -136,36 +136,36 @@ def test_a_value_that_is_not_available_is_refused(how, message):
     ],
 )
 @pytest.mark.parametrize("value", [2.0, True, np.True_, [2]])
-def test_a_number_that_is_not_whole_is_refused(name, value):
+def test_non_integers_are_reported(name, value):
     with pytest.raises(TypeError, match=f"{name} must be an integer, not "):
         factorize(TINY, **{"n_components": 2, name: value})
 
 
 @pytest.mark.parametrize("callbacks", [3, "abc", [print, 3], [None]])
-def test_callbacks_that_cannot_be_called_are_refused(callbacks):
+def test_callbacks_must_be_callable(callbacks):
     with pytest.raises(TypeError, match="callbacks must be"):
         factorize(TINY, 2, callbacks=callbacks)
 
 
-def test_jobs_that_are_no_whole_number_are_refused():
+def test_n_jobs_must_be_an_integer():
     with pytest.raises(TypeError, match="n_jobs must be an integer or None, not '2'"):
         factorize(TINY, 2, n_jobs="2")
 
 
 @pytest.mark.parametrize("random_state", [-1, 1.5, "seed", {}])
-def test_a_seed_that_is_none_is_refused(random_state):
+def test_invalid_seeds_are_reported(random_state):
     with pytest.raises(ValueError, match="random_state must be None, a non-negative integer, a Generator"):
         factorize(TINY, 2, random_state=random_state)
 
 
-def test_values_other_than_0_and_1_are_refused_with_their_place():
+def test_values_other_than_0_and_1_are_reported_with_row_and_column():
     with pytest.raises(ValueError, match=r"first: 2 at row 1, column 0\); pass binarize=0.5 to threshold it"):
         factorize([[1, 0], [2, 1]], 1)
     assert factorize([[1, 0], [2, 1]], 1, binarize=0.5, random_state=0).atoms.shape == (1, 2)
 
 
 @pytest.mark.parametrize("n_components", [17, 200])
-def test_exact_codes_of_too_many_atoms_are_refused(n_components):
+def test_exact_codes_of_too_many_atoms_are_reported(n_components):
     X = random_bits(0, 300, 65, 0.4)
     expected = rf'coder="exact" tries all 2\*\*p codes and takes at most 16 atoms, not {n_components}'
     with pytest.raises(ValueError, match=expected):
@@ -173,12 +173,12 @@ def test_exact_codes_of_too_many_atoms_are_refused(n_components):
 
 
 @paper_and_fast
-def test_exact_codes_of_16_atoms_are_taken(search):
+def test_exact_codes_of_16_atoms(search):
     X = random_bits(0, 40, 30, 0.5)
     assert factorize(X, 16, search=search, coder="exact", max_iter=1, random_state=0).atoms.n_rows == 16
 
 
-def test_settings_are_checked_before_the_table_is_read():
+def test_parameters_are_checked_before_the_table():
     with pytest.raises(ValueError, match="search='slow' is not available"):
         factorize("no table at all", 2, search="slow")
 
@@ -187,7 +187,7 @@ def test_settings_are_checked_before_the_table_is_read():
 
 
 @given(factorisations(), st.sampled_from(ALGEBRAS), st.sampled_from((None, 0.0, 0.3, 1.0)), SEEDS)
-def test_the_codelength_is_the_one_of_the_oracle(problem, algebra, bias_density, seed):
+def test_codelength_agrees_with_the_oracle(problem, algebra, bias_density, seed):
     X, atoms, codes = problem
     bias = None if bias_density is None else random_bits(seed, 1, X.shape[1], bias_density)[0]
     expected = naive.codelength(X, atoms, codes, algebra, bias)
@@ -197,7 +197,7 @@ def test_the_codelength_is_the_one_of_the_oracle(problem, algebra, bias_density,
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0)])
-def test_the_codelength_of_nothing_is_that_of_its_atoms(shape):
+def test_codelength_of_an_empty_table(shape):
     n, m = shape
     X, atoms, codes = np.zeros(shape), np.ones((2, m)), np.zeros((n, 2))
     assert parts(codelength(X, atoms, codes)) == naive.codelength(
@@ -205,7 +205,7 @@ def test_the_codelength_of_nothing_is_that_of_its_atoms(shape):
     )
 
 
-def test_the_codelength_takes_any_type_of_table():
+def test_codelength_accepts_any_table_type():
     X, atoms, codes = random_bits(0, 30, 65, 0.4), random_bits(1, 3, 65, 0.4), random_bits(2, 30, 3, 0.4)
     bias = random_bits(3, 1, 65, 0.5)[0]
     expected = codelength(X, atoms, codes, bias)
@@ -229,7 +229,7 @@ def test_the_codelength_takes_any_type_of_table():
         ({"codes": [[1], [-1]]}, r"codes contains values other than 0 and 1 \(first: -1 at row 1, column 0\)"),
     ],
 )
-def test_factors_that_do_not_fit_are_refused(how, message):
+def test_factors_of_wrong_shape_are_reported(how, message):
     with pytest.raises(ValueError, match=message):
         codelength(**{"X": TINY, "atoms": [[1, 0, 1]], "codes": [[1], [0]], **how})
 
@@ -259,7 +259,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, table, algebra, 
     ]
     for other in results[1:]:
         assert_same(results[0], other)
-    assert_true(results[0], table)
+    assert_correct(results[0], table)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch, table, algebra, 
         {"search": "fast", "max_iter": 2, "start_components": 64},
     ],
 )
-def test_jobs_large_enough_to_be_shared_out_give_the_same_bits(how):
+def test_large_tables_give_the_same_bits_with_threads(how):
     X = planted(6000, 300, 40, random_state=0).X
     first, second = (factorize(X, **how, n_jobs=n_jobs, random_state=0) for n_jobs in (1, 2))
     assert_same(first, second)
@@ -282,7 +282,7 @@ def test_the_same_seed_gives_the_same_bits(table, n_components):
     assert first.atoms != other.atoms
 
 
-def test_every_kind_of_seed_is_taken(table):
+def test_seeds_of_every_type(table):
     assert_same(
         factorize(table, 3, random_state=np.random.default_rng(7)), factorize(table, 3, random_state=np.int64(7))
     )
@@ -296,14 +296,14 @@ def test_every_kind_of_seed_is_taken(table):
     assert factorize(table, 3, random_state=None).atoms.n_rows == 3
 
 
-def test_a_generator_moves_on_from_call_to_call(table):
+def test_a_generator_advances_between_calls(table):
     random = np.random.default_rng(7)
     first, second = (factorize(table, 3, random_state=random, **PAPER) for _ in range(2))
     assert first.atoms != second.atoms
 
 
 @every_search
-def test_the_global_seed_is_left_alone(table, search):
+def test_the_global_random_state_is_not_used(table, search):
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
     factorize(table, 3, search=search, init="spread", random_state=0)
     factorize(table, 3, search=search, random_state=None)
@@ -341,12 +341,12 @@ def test_any_type_of_table_gives_the_same_bits(table, as_type, how):
     assert_same(factorize(table, **how, random_state=0), factorize(as_type(table), **how, random_state=0))
 
 
-def test_a_threshold_makes_bits_of_numbers(table):
+def test_binarize(table):
     numbers = table * 0.4 + random_bits(0, *table.shape, 0.5) * 0.2
     assert_same(factorize(table, 4, random_state=0), factorize(numbers, 4, binarize=0.3, random_state=0))
 
 
-def test_the_table_is_not_changed(table):
+def test_the_input_is_not_modified(table):
     kept = table.copy()
     factorize(table, 4, algebra="auto", random_state=0)
     np.testing.assert_array_equal(table, kept)
@@ -364,7 +364,7 @@ def test_the_table_is_not_changed(table):
     st.sampled_from(("mob", "k-prox")),
     SEEDS,
 )
-def test_the_result_is_true_whatever_the_table(X, n_components, algebra, coder, update, seed):
+def test_results_agree_with_the_oracle_on_any_table(X, n_components, algebra, coder, update, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of fewer rows than atoms
         result = factorize(
@@ -378,7 +378,7 @@ def test_the_result_is_true_whatever_the_table(X, n_components, algebra, coder, 
             max_components=6,
             random_state=seed,
         )
-    assert_true(result, X)
+    assert_correct(result, X)
     assert not result.bias.any()
     assert result.converged
     assert result.n_iter >= 1
@@ -387,12 +387,12 @@ def test_the_result_is_true_whatever_the_table(X, n_components, algebra, coder, 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
 @pytest.mark.parametrize("algebra", ["xor", "or", "auto"])
 @pytest.mark.parametrize("n_components", [0, 2, "mdl"])
-def test_tables_without_rows_or_columns_are_taken(shape, algebra, n_components):
+def test_empty_tables(shape, algebra, n_components):
     X = np.zeros(shape, np.uint8)
     for coder in ("greedy", "exact"):
         how = {"algebra": algebra, "coder": coder, "init": "bernoulli", "max_components": 3}
         result = factorize(X, n_components, **how, **PAPER)
-        assert_true(result, X)
+        assert_correct(result, X)
         assert result.codes.shape == (shape[0], result.atoms.n_rows)
 
 
@@ -401,18 +401,18 @@ def test_tables_without_rows_or_columns_are_taken(shape, algebra, n_components):
 @pytest.mark.parametrize("search", ["fast", "thorough"])
 @pytest.mark.parametrize("n_components", [0, 2, "mdl"])
 @pytest.mark.filterwarnings("ignore:2 atoms were asked for:UserWarning")
-def test_so_they_are_by_the_other_searches(shape, algebra, search, n_components):
+def test_empty_tables_with_other_searches(shape, algebra, search, n_components):
     X = np.zeros(shape, np.uint8)
     result = factorize(X, n_components, algebra=algebra, search=search, random_state=0)
-    assert_true(result, X)
+    assert_correct(result, X)
     assert result.atoms.shape == (0, shape[1])
 
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @every_search
-def test_no_atoms_leave_every_one_wrong(table, algebra, search):
+def test_zero_atoms(table, algebra, search):
     result = factorize(table, 0, algebra=algebra, search=search)
-    assert_true(result, table)
+    assert_correct(result, table)
     assert result.wrong_bits == table.sum()
     assert (result.atoms.shape, result.codes.shape) == ((0, 65), (200, 0))
     assert (result.n_unused, result.n_duplicate, result.n_zero) == (0, 0, 0)
@@ -424,7 +424,7 @@ def test_no_atoms_leave_every_one_wrong(table, algebra, search):
 
 @settings(max_examples=25)
 @given(factorisations(n_rows=st.sampled_from((1, 17, 65))), st.sampled_from(ALGEBRAS))
-def test_atoms_come_in_order_of_the_bits_they_save(problem, algebra):
+def test_atoms_are_sorted_by_bits_saved(problem, algebra):
     X, atoms, codes = problem
     result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
@@ -438,7 +438,7 @@ def test_atoms_come_in_order_of_the_bits_they_save(problem, algebra):
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @pytest.mark.parametrize("how", [{"search": "fast"}, {"search": "thorough"}, {"n_components": 20}])
-def test_so_they_do_by_the_other_searches(table, algebra, how):
+def test_atoms_are_sorted_by_bits_saved_with_other_searches(table, algebra, how):
     X = table ^ (np.arange(65) < 20).astype(np.uint8)
     result = factorize(X, **how, algebra=algebra, random_state=0)
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
@@ -452,7 +452,7 @@ def test_so_they_do_by_the_other_searches(table, algebra, how):
 
 
 @paper_and_fast
-def test_more_atoms_than_are_looked_at_together_come_in_order_too(search):
+def test_many_atoms_are_sorted_by_bits_saved(search):
     X = random_bits(0, 300, 260, 0.3)  # so wide that so many atoms are all of use
     result = factorize(X, 140, search=search, coder="greedy", max_iter=2, random_state=0)
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
@@ -498,7 +498,7 @@ def test_the_best_of_several_selections_is_the_shortest(table, search):
 
 @pytest.mark.parametrize("planted_algebra", ALGEBRAS)
 @paper_and_fast
-def test_of_both_algebras_the_shorter_is_kept(planted_algebra, search):
+def test_auto_algebra_keeps_the_shorter_codelength(planted_algebra, search):
     data = planted(200, 65, 5, algebra=planted_algebra, code_density=0.5, atom_density=0.3, random_state=0)
     how = {"init": data.atoms, "search": search, "coder": "exact"}
     auto, xor, either = (
@@ -510,7 +510,7 @@ def test_of_both_algebras_the_shorter_is_kept(planted_algebra, search):
         assert_same(auto, xor if planted_algebra == "xor" else either)
 
 
-def test_of_both_algebras_the_shorter_is_kept_even_if_more_is_wrong():
+def test_auto_algebra_keeps_the_shorter_codelength_with_more_errors():
     X, atoms = random_bits(22, 20, 9, 0.4), random_bits(0, 3, 9, 0.5)
     auto, xor, either = (factorize(X, 3, init=atoms, algebra=algebra, **PAPER) for algebra in ("auto", *ALGEBRAS))
     assert xor.codelength.total < either.codelength.total
@@ -528,8 +528,8 @@ def test_planted_atoms_are_recovered_with_exact_codes(algebra, how):
     assert (result.reconstruct().to_dense() != data.clean).mean() < 0.001
 
 
-def test_a_bernoulli_start_with_bmp_on_sparse_data_ends_at_once_with_no_atom_used():
-    """As the paper reports for MNIST: no random atom is worth more than it costs."""
+def test_bernoulli_init_with_bmp_on_sparse_data_uses_no_atom():
+    """As the paper reports for MNIST: no random atom saves more than it costs."""
     X = random_bits(0, 500, 289, 0.13)
     result = factorize(X, 79, init="bernoulli", coder="bmp", random_state=0, **PAPER)
     assert (result.n_iter, len(result.history), result.converged) == (1, 1, True)
@@ -546,7 +546,7 @@ def test_no_sample_uses_more_atoms_than_allowed(table, algebra, update, coder):
     free, limited = (factorize(table, 6, max_atoms_per_sample=limit, **how) for limit in (None, 1))
     assert free.codes.row_weights().max() > 1
     assert limited.codes.row_weights().max() == 1
-    assert_true(limited, table)
+    assert_correct(limited, table)
 
 
 def test_samples_with_few_wrong_bits_are_not_coded():
@@ -559,7 +559,7 @@ def test_samples_with_few_wrong_bits_are_not_coded():
 # --- Ctrl-C
 
 
-def pressing_ctrl_c(at_call):
+def interrupt_at_call(at_call):
     calls = []
 
     def callback(row):
@@ -573,13 +573,13 @@ def pressing_ctrl_c(at_call):
 @pytest.mark.parametrize("n_components", [6, "mdl"])
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @every_search
-def test_ctrl_c_hands_out_the_best_so_far(table, n_components, algebra, search):
+def test_interrupt_returns_the_best_result(table, n_components, algebra, search):
     how = {"algebra": algebra, "search": search, "start_components": 2, "random_state": 0}
     with pytest.raises(KeyboardInterrupt, match="the best factorization so far") as caught:
-        factorize(table, n_components, **how, callbacks=pressing_ctrl_c(2))
+        factorize(table, n_components, **how, callbacks=interrupt_at_call(2))
     assert isinstance(caught.value, Interrupted)
     result = caught.value.result
-    assert_true(result, table)
+    assert_correct(result, table)
     assert len(result.history) == 2
     assert not result.converged
     rounds = result.history if n_components == "mdl" else result.history[1:]
@@ -587,18 +587,18 @@ def test_ctrl_c_hands_out_the_best_so_far(table, n_components, algebra, search):
 
 
 @every_search
-def test_ctrl_c_in_a_later_start_hands_out_the_best_of_all(table, search):
+def test_interrupt_in_a_later_start_returns_the_best_result(table, search):
     rows = []
     factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=rows.append)
     second = next(place for place, row in enumerate(rows) if place and row.round == 1)
     with pytest.raises(Interrupted) as caught:
-        factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=pressing_ctrl_c(second + 1))
+        factorize(table, 4, search=search, n_init=2, random_state=0, callbacks=interrupt_at_call(second + 1))
     result = caught.value.result
-    assert_true(result, table)
+    assert_correct(result, table)
     assert result.wrong_bits == min(rows[second - 1].wrong_bits, rows[second].wrong_bits)
 
 
-def test_ctrl_c_before_any_round_hands_out_nothing(monkeypatch, table):
+def test_interrupt_before_the_first_round_returns_nothing(monkeypatch, table):
     def interrupted(*args):
         raise KeyboardInterrupt
 
@@ -613,7 +613,7 @@ def test_ctrl_c_before_any_round_hands_out_nothing(monkeypatch, table):
 
 
 @every_search
-def test_another_error_in_a_callback_comes_out_as_it_is(table, search):
+def test_errors_in_callbacks_are_raised(table, search):
     def broken(row):
         raise ZeroDivisionError
 
@@ -626,7 +626,7 @@ def test_another_error_in_a_callback_comes_out_as_it_is(table, search):
 
 @every_search
 @pytest.mark.parametrize("n_components", [4, "mdl"])
-def test_verbose_tells_each_round_and_the_result_and_leaves_the_logger_as_it_was(table, capsys, search, n_components):
+def test_verbose_logs_each_round_and_restores_the_logger(table, capsys, search, n_components):
     logger = logging.getLogger("bitatoms")
     before = list(logger.handlers), logger.level
     result = factorize(table, n_components, search=search, verbose=2, random_state=0)
@@ -638,11 +638,11 @@ def test_verbose_tells_each_round_and_the_result_and_leaves_the_logger_as_it_was
     told = "".join(f"[bitatoms] {message}\n" for message in (*rounds, result.summary()))
     assert lines == told.splitlines()
     with pytest.raises(Interrupted):
-        factorize(table, n_components, search=search, verbose=1, callbacks=pressing_ctrl_c(1), random_state=0)
+        factorize(table, n_components, search=search, verbose=1, callbacks=interrupt_at_call(1), random_state=0)
     assert (list(logger.handlers), logger.level) == before
 
 
-def test_verbose_tells_each_round_once_whatever_listens_too(table, capsys):
+def test_verbose_logs_each_round_once(table, capsys):
     root = logging.getLogger()
     also = logging.StreamHandler()
     root.addHandler(also)
@@ -655,7 +655,7 @@ def test_verbose_tells_each_round_once_whatever_listens_too(table, capsys):
 
 
 @pytest.mark.parametrize("search", ["fast", "thorough"])
-def test_a_little_verbose_tells_what_makes_a_difference(table, capsys, search):
+def test_verbose_1_logs_improvements(table, capsys, search):
     result = factorize(table, search=search, verbose=1, random_state=0)
     lines = capsys.readouterr().err.splitlines()
     rounds = [line for line in lines if ", round " in line]
@@ -666,7 +666,7 @@ def test_a_little_verbose_tells_what_makes_a_difference(table, capsys, search):
 
 
 @every_search
-def test_without_verbose_nothing_is_told(table, capsys, search):
+def test_without_verbose_nothing_is_printed(table, capsys, search):
     factorize(table, 4, search=search, random_state=0)
     factorize(table, search=search, random_state=0)
     proximus(table, random_state=0)
@@ -674,14 +674,14 @@ def test_without_verbose_nothing_is_told(table, capsys, search):
 
 
 @every_search
-def test_rounds_and_the_result_are_logged_for_those_who_listen(table, caplog, search):
+def test_rounds_and_result_are_logged(table, caplog, search):
     with caplog.at_level(logging.DEBUG, logger="bitatoms"):
         result = factorize(table, 4, search=search, random_state=0)
     assert len(caplog.records) == len(result.history) + 1
     assert caplog.records[-1].getMessage() == result.summary()
 
 
-def test_the_codelength_without_a_model_needs_no_atoms(table):
+def test_codelength_without_a_model(table):
     nothing = codelength(table)
     assert nothing == codelength(table, np.zeros((0, table.shape[1])), np.zeros((len(table), 0)))
     assert (nothing.codes, nothing.atoms) == (0, 0)
@@ -690,7 +690,7 @@ def test_the_codelength_without_a_model_needs_no_atoms(table):
 
 
 @pytest.mark.parametrize("how", [{"n_components": 4, **PAPER}, {}, {"search": "thorough"}])
-def test_what_ended_a_search_is_told(table, how):
+def test_result_states_why_the_search_ended(table, how):
     def third(row):
         seen.append(row)
         return len(seen) == 3
@@ -704,7 +704,7 @@ def test_what_ended_a_search_is_told(table, how):
 
 
 @every_search
-def test_rounds_tell_their_start_and_algebra(table, search):
+def test_rounds_state_start_and_algebra(table, search):
     rows = []
     factorize(table, 3, search=search, algebra="auto", n_init=2, callbacks=rows.append, random_state=0)
     told = list(dict.fromkeys((row.algebra, row.start) for row in rows))
@@ -712,7 +712,7 @@ def test_rounds_tell_their_start_and_algebra(table, search):
 
 
 @pytest.mark.parametrize("how", [{"n_components": 4, **PAPER}, {"n_components": 4}, {}])
-def test_a_second_ctrl_c_loses_only_the_order_of_the_atoms(table, monkeypatch, how):
+def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, how):
     def impatient(block, objective):
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""A real Ctrl-C, sent to a process in the middle of a long fit."""
+"""Send SIGINT to a process during a long fit."""
 
 import signal
 import subprocess
@@ -35,13 +35,13 @@ except KeyboardInterrupt:
         ({"search": "thorough", "n_components": 40}, 1),
     ],
 )
-def test_ctrl_c_stops_a_fit_soon_and_leaves_the_best_model(n_jobs, how, n_rounds):
+def test_interrupt_stops_a_fit_soon_and_leaves_the_best_model(n_jobs, how, n_rounds):
     command = [sys.executable, "-c", LONG_FIT, n_jobs, repr(how)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for _ in range(n_rounds):
             assert process.stdout.readline().strip().isdigit()
         process.send_signal(signal.SIGINT)
-        told, complaints = process.communicate(timeout=60)
-    assert process.returncode == 0, complaints
-    assert told.splitlines()[-1] == "interrupted"
-    assert len(told.splitlines()) < 30
+        printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert printed.splitlines()[-1] == "interrupted"
+    assert len(printed.splitlines()) < 30

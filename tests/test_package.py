@@ -1,4 +1,4 @@
-"""The package as a whole: what importing it loads, which names it has, which version it says it is."""
+"""The package: imports, public names and version."""
 
 import re
 import subprocess
@@ -21,46 +21,46 @@ def modules_loaded_by(code):
     return set(run.stdout.split())
 
 
-def test_importing_the_package_loads_nothing_heavy():
+def test_import_is_light():
     assert not modules_loaded_by("import bitatoms; dir(bitatoms)") & HEAVY
 
 
-def test_packing_bits_loads_no_estimator_and_no_plots():
+def test_bitmatrix_imports_neither_sklearn_nor_matplotlib():
     assert not modules_loaded_by("import bitatoms; bitatoms.BitMatrix") & {"sklearn", "matplotlib"}
 
 
 @pytest.mark.parametrize("name", bitatoms.__all__)
-def test_every_public_name_is_there_and_documented(name):
+def test_public_names_exist_and_are_documented(name):
     value = getattr(bitatoms, name)
     assert name in dir(bitatoms)
     assert value.__doc__
     assert value is getattr(bitatoms, name)
 
 
-def test_no_module_takes_the_place_of_a_public_name_once_it_is_loaded():
-    import_module("bitatoms.estimators.dictionary_learning")  # the top room: it loads all below
+def test_no_module_shadows_a_public_name():
+    import_module("bitatoms.estimators.dictionary_learning")  # imports all lower layers
     modules = {name for name in bitatoms.__all__ if isinstance(getattr(bitatoms, name), ModuleType)}
     assert modules == {"baselines", "datasets", "plots"}
 
 
-def test_public_names_are_sorted_and_unknown_ones_refused():
+def test_public_names_are_sorted_and_unknown_ones_raise():
     assert list(bitatoms.__all__) == sorted(bitatoms.__all__)
     with pytest.raises(AttributeError, match="module 'bitatoms' has no attribute 'factorise'"):
         bitatoms.factorise  # noqa: B018
 
 
-def test_the_changelog_knows_the_version():
+def test_changelog_lists_the_version():
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert headings[0] in ("Unreleased", bitatoms.__version__)
 
 
-def test_the_citation_knows_the_version():
+def test_citation_states_the_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {bitatoms.__version__}\n" in citation
 
 
 def test_cached_kernels_are_discarded_when_any_kernel_file_changes():
-    """Numba checks the kernel's own file alone, and would unpickle an index that names modules that are gone."""
+    """Numba only checks the file of the kernel itself, and would unpickle an index of modules that no longer exist."""
     from bitatoms.kernels.cpu import coding
     from bitatoms.kernels.jit import _sources
 

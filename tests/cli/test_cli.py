@@ -46,15 +46,15 @@ def bitatoms(capsys, monkeypatch, folder):
 
 
 def test_fit_prints_a_summary(bitatoms, folder, tmp_path):
-    code, said, _ = bitatoms("fit", "table.csv", "-o", tmp_path / "model.npz")
+    code, stdout, _ = bitatoms("fit", "table.csv", "-o", tmp_path / "model.npz")
     assert code == 0
-    assert "table.csv: 300 rows of 30 columns" in said
-    assert "rows and columns have names" in said
-    assert re.search(r"\d atoms \((OR|XOR)\) describe 300 samples of 30 features in \d+ bits, [\d.]+% fewer", said)
-    assert "of the ones are accounted for" in said
-    assert "The strongest patterns (atoms):" in said
-    assert "item " in said
-    assert f"Next: bitatoms report {tmp_path / 'model.npz'} table.csv" in said
+    assert "table.csv: 300 rows of 30 columns" in stdout
+    assert "rows and columns have names" in stdout
+    assert re.search(r"\d atoms \((OR|XOR)\) describe 300 samples of 30 features in \d+ bits, [\d.]+% fewer", stdout)
+    assert "of the ones are accounted for" in stdout
+    assert "The strongest patterns (atoms):" in stdout
+    assert "item " in stdout
+    assert f"Next: bitatoms report {tmp_path / 'model.npz'} table.csv" in stdout
     again = ba.load(tmp_path / "model.npz")
     assert again.components_.tolist() == ba.load(folder / "model.npz").components_.tolist()
 
@@ -76,9 +76,9 @@ def test_fit_writes_all_outputs(bitatoms, table, tmp_path):
 
 
 def test_json_output(bitatoms):
-    code, said, complaints = bitatoms("fit", "table.csv", "--json", "-k", "3", "--algebra", "or", "--seed", "1")
-    found = json.loads(said)
-    assert (code, complaints) == (0, "")
+    code, stdout, stderr = bitatoms("fit", "table.csv", "--json", "-k", "3", "--algebra", "or", "--seed", "1")
+    found = json.loads(stdout)
+    assert (code, stderr) == (0, "")
     assert (found["atoms"], found["algebra"], found["samples"], found["features"]) == (3, "or", ROWS, COLUMNS)
     assert found["patterns"][0]["atom"] == 1
     assert json.loads(bitatoms("show", "model.npz", "--json")[1])["bits"] < found["bits_without"]
@@ -92,9 +92,9 @@ def test_the_same_seed_gives_the_same_file_with_any_number_of_threads(bitatoms, 
 
 def test_transform_and_reconstruct(bitatoms, folder, table, tmp_path):
     model = ba.load(folder / "model.npz")
-    code, said, _ = bitatoms("transform", "model.npz", "table.csv", "-o", tmp_path / "codes.npz")
+    code, stdout, _ = bitatoms("transform", "model.npz", "table.csv", "-o", tmp_path / "codes.npz")
     assert code == 0
-    assert f"codes of 300 rows by {model.n_components_} atoms" in said
+    assert f"codes of 300 rows by {model.n_components_} atoms" in stdout
     codes = ba.read(tmp_path / "codes.npz")
     np.testing.assert_array_equal(codes.to_dense(), model.transform(table))
     for given in (["table.csv"], ["--codes", tmp_path / "codes.npz"]):
@@ -115,25 +115,25 @@ def test_picture_in_blocks_is_reconstructed(bitatoms, tmp_path):
 
 
 def test_show_prints_and_writes_atoms(bitatoms, tmp_path):
-    code, said, _ = bitatoms("show", "model.npz", "--top", "2", "--patterns", tmp_path / "patterns.md")
+    code, stdout, _ = bitatoms("show", "model.npz", "--top", "2", "--patterns", tmp_path / "patterns.md")
     assert code == 0
-    assert "more (--top" in said
+    assert "more (--top" in stdout
     lines = (tmp_path / "patterns.md").read_text().splitlines()
     assert lines[0] == "| atom | features | size | rows | share | bits_saved |"
     assert lines[2].startswith("| 1 | item ")
 
 
 def test_convert_keeps_bits_and_names(bitatoms, table, tmp_path):
-    code, said, _ = bitatoms("convert", "table.csv", tmp_path / "table.npz")
+    code, stdout, _ = bitatoms("convert", "table.csv", tmp_path / "table.npz")
     assert code == 0
-    assert "table.npz: 300 rows of 30 columns" in said
+    assert "table.npz: 300 rows of 30 columns" in stdout
     assert ba.read(tmp_path / "table.npz") == table
 
 
 def test_report(bitatoms, tmp_path):
-    code, said, _ = bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "r.html", "--row", "customer 7")
+    code, stdout, _ = bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "r.html", "--row", "customer 7")
     assert code == 0
-    assert "open it in a browser" in said
+    assert "open it in a browser" in stdout
     assert "customer 7" in (tmp_path / "r.html").read_text()
 
 
@@ -202,27 +202,27 @@ def test_invalid_input_is_reported_in_one_line_and_nothing_is_written(bitatoms, 
     (folder / "header.csv").write_text("a,b\n")
     before = sorted(file.name for file in folder.iterdir())
     arguments, part = INVALID[case]
-    code, said, complaint = bitatoms(*arguments)
+    code, stdout, stderr = bitatoms(*arguments)
     assert code == 2
-    assert part in " ".join(complaint.replace("│", " ").split())
-    assert "Traceback" not in complaint + said
+    assert part in " ".join(stderr.replace("│", " ").split())
+    assert "Traceback" not in stderr + stdout
     assert sorted(file.name for file in folder.iterdir()) == before
 
 
 def test_help_has_examples(bitatoms):
     for command in ("fit", "transform", "reconstruct", "show", "report", "convert", "demo"):
-        code, said, _ = bitatoms(command, "--help")
+        code, stdout, _ = bitatoms(command, "--help")
         assert code == 0
-        assert f"bitatoms {command} " in said
+        assert f"bitatoms {command} " in stdout
     assert bitatoms("--version") == (0, f"bitatoms {ba.__version__}\n", "")
 
 
 @pytest.mark.parametrize("which", ["baskets", "genotypes", "digits", "halftone"])
 def test_demo_runs_the_commands_it_shows(bitatoms, tmp_path, which):
-    code, said, _ = bitatoms("demo", which, "--folder", tmp_path / "new")
+    code, stdout, _ = bitatoms("demo", which, "--folder", tmp_path / "new")
     assert code == 0
-    assert "$ bitatoms fit " in said
-    assert "$ bitatoms report " in said
+    assert "$ bitatoms fit " in stdout
+    assert "$ bitatoms report " in stdout
     assert len(list((tmp_path / "new").iterdir())) == 3
 
 
@@ -238,20 +238,20 @@ def test_interrupt_before_the_first_result(bitatoms, folder, monkeypatch):
 
     monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", stopped)
     before = sorted(file.name for file in folder.iterdir())
-    code, _, complaint = bitatoms("fit", "table.csv", "-o", "other.npz")
-    assert (code, complaint) == (130, "bitatoms: interrupted; nothing was written\n")
+    code, _, stderr = bitatoms("fit", "table.csv", "-o", "other.npz")
+    assert (code, stderr) == (130, "bitatoms: interrupted; nothing was written\n")
     assert sorted(file.name for file in folder.iterdir()) == before
 
 
 def test_model_remembers_options_that_define_cells(bitatoms, folder, tmp_path):
     (folder / "counts.csv").write_text("a,b,c\n" + "5,0,3\n0,2,0\n" * 40)
     model = tmp_path / "model.npz"
-    code, said, _ = bitatoms("fit", "counts.csv", "--binarize", "2", "-k", "1", "-o", model, "--header")
+    code, stdout, _ = bitatoms("fit", "counts.csv", "--binarize", "2", "-k", "1", "-o", model, "--header")
     assert code == 0
-    assert f"Next: bitatoms report {model} counts.csv -o report.html --header\n" in said
-    code, said, complaint = bitatoms("transform", model, "counts.csv")
-    assert (code, complaint) == (0, "Note: counts.csv is read with the options of the model's data: --binarize 2.0\n")
-    assert said == "atom1\n" + "1\n0\n" * 40
+    assert f"Next: bitatoms report {model} counts.csv -o report.html --header\n" in stdout
+    code, stdout, stderr = bitatoms("transform", model, "counts.csv")
+    assert (code, stderr) == (0, "Note: counts.csv is read with the options of the model's data: --binarize 2.0\n")
+    assert stdout == "atom1\n" + "1\n0\n" * 40
     assert bitatoms("transform", model, "counts.csv", "--binarize", "1")[2] == ""
 
 
@@ -267,9 +267,9 @@ def test_named_pipe_is_read(table, folder, bitatoms, tmp_path):
 
 def test_columns_are_reordered_as_in_the_model(bitatoms, folder, table, tmp_path):
     ba.write(ba.Table(table.bits.T[::-1].T, table.row_names, table.columns[::-1]), tmp_path / "turned.csv")
-    code, said, complaint = bitatoms("transform", "model.npz", tmp_path / "turned.csv")
-    assert (code, said) == (0, bitatoms("transform", "model.npz", "table.csv")[1])
-    assert "the columns of turned.csv are reordered as in the model" in complaint
+    code, stdout, stderr = bitatoms("transform", "model.npz", tmp_path / "turned.csv")
+    assert (code, stdout) == (0, bitatoms("transform", "model.npz", "table.csv")[1])
+    assert "the columns of turned.csv are reordered as in the model" in stderr
 
 
 INTERRUPTED_FIT = """

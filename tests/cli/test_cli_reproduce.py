@@ -36,24 +36,24 @@ def found(monkeypatch):
 
 def test_claims_and_page_are_printed(bitatoms, found, tmp_path):
     (tmp_path / "picture.pbm").write_text("P1 1 1 1")
-    code, said, _ = bitatoms("reproduce", "--einstein", tmp_path / "picture.pbm", "--mnist", "openml", "-o", tmp_path)
+    code, stdout, _ = bitatoms("reproduce", "--einstein", tmp_path / "picture.pbm", "--mnist", "openml", "-o", tmp_path)
     assert code == 0
-    assert said.split("\n")[1:6] == [
+    assert stdout.split("\n")[1:6] == [
         "How it converges: digits",
         "  agrees: It converges",
         "  agrees in part: It is [bold]fast[/bold]",
         "    it is slow because",
         "  agrees: It is smooth (not in the paper)",
     ]
-    assert "2 claims of the paper were looked at: 1 agree with what was found, 1 in part." in said
-    assert f"The page is {tmp_path / 'index.html'}" in said
+    assert "2 claims of the paper were looked at: 1 agree with what was found, 1 in part." in stdout
+    assert f"The page is {tmp_path / 'index.html'}" in stdout
     how = {"einstein": tmp_path / "picture.pbm", "mnist": "openml", "random_state": 0}
     assert found == [(tmp_path, how)]
 
 
 def test_json_has_the_claims(bitatoms, found, tmp_path):
-    code, said, _ = bitatoms("reproduce", "--json", "--seed", 7, "-o", tmp_path / "paper")
-    claims = json.loads(said)["claims"]
+    code, stdout, _ = bitatoms("reproduce", "--json", "--seed", 7, "-o", tmp_path / "paper")
+    claims = json.loads(stdout)["claims"]
     assert code == 0
     assert claims[0] == {
         "experiment": "Here", "data": "digits", "says": "It converges", "found": "it does", "verdict": "agrees",
@@ -81,16 +81,16 @@ def test_quiet_prints_nothing(bitatoms, found, tmp_path):
 def test_invalid_input_is_reported_in_one_line(bitatoms, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("no picture")
-    code, _, said = bitatoms("reproduce", *arguments)
+    code, _, stdout = bitatoms("reproduce", *arguments)
     assert code == 2
-    assert message in said
-    assert said.count("\n") == 1
+    assert message in stdout
+    assert stdout.count("\n") == 1
     assert not (tmp_path / "paper").exists()
 
 
 def test_missing_matplotlib_is_reported_before_any_work(bitatoms, tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.report.html.figures.find_spec", lambda name: None)
     monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda *_, **__: pytest.fail("long work"))
-    code, _, said = bitatoms("reproduce", "-o", tmp_path / "paper")
+    code, _, stdout = bitatoms("reproduce", "-o", tmp_path / "paper")
     assert code == 2
-    assert 'pip install "bitatoms[plot]"' in said
+    assert 'pip install "bitatoms[plot]"' in stdout

@@ -54,20 +54,20 @@ def bitatoms(capsys, monkeypatch, folder):
 
 
 def test_pack_describes_the_store_and_suggests_the_next_command(bitatoms, table, tmp_path):
-    code, said, _ = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
+    code, stdout, _ = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
     assert code == 0
-    assert f"{tmp_path / 'rows.zarr'}: 1201 rows of 70 columns, packed, rows and columns have names" in said
-    assert f"{table.bits.density:.2%} ones, " in said
-    assert re.search(r"[\d.]+ kB on disk\n", said)
-    assert said.endswith(f"Next: bitatoms fit {tmp_path / 'rows.zarr'} -o model.npz\n")
+    assert f"{tmp_path / 'rows.zarr'}: 1201 rows of 70 columns, packed, rows and columns have names" in stdout
+    assert f"{table.bits.density:.2%} ones, " in stdout
+    assert re.search(r"[\d.]+ kB on disk\n", stdout)
+    assert stdout.endswith(f"Next: bitatoms fit {tmp_path / 'rows.zarr'} -o model.npz\n")
     assert ba.read(tmp_path / "rows.zarr") == table
 
 
 def test_pack_json_and_quiet(bitatoms, table, tmp_path):
     assert bitatoms("pack", "table.csv", "-o", tmp_path / "quiet.zarr", "-q") == (0, "", "")
-    said = json.loads(bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr", "--json")[1])
-    assert (said["rows"], said["columns"], said["ones"]) == (ROWS, COLUMNS, table.bits.count())
-    assert said["about"]["source"] == "table.csv"
+    stdout = json.loads(bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr", "--json")[1])
+    assert (stdout["rows"], stdout["columns"], stdout["ones"]) == (ROWS, COLUMNS, table.bits.count())
+    assert stdout["about"]["source"] == "table.csv"
 
 
 def test_pack_reads_any_format_with_options(bitatoms, table, tmp_path):
@@ -79,10 +79,10 @@ def test_pack_reads_any_format_with_options(bitatoms, table, tmp_path):
     assert bitatoms("pack", tmp_path / "counts.csv", "-o", tmp_path / "counts.zarr", *options)[0] == 0
     packed = ba.read(tmp_path / "counts.zarr")
     assert (packed.columns, packed.to_dense().tolist()) == (("a", "b"), [[1, 0], [0, 1]])
-    code, said, _ = bitatoms("show", tmp_path / "counts.zarr")
+    code, stdout, _ = bitatoms("show", tmp_path / "counts.zarr")
     assert code == 0
-    assert "2 rows of 2 columns, packed, columns have names" in said
-    assert "packed from counts.csv, read with --binarize 2.0\n" in said
+    assert "2 rows of 2 columns, packed, columns have names" in stdout
+    assert "packed from counts.csv, read with --binarize 2.0\n" in stdout
 
 
 def test_pack_from_the_standard_input(folder, table, tmp_path):
@@ -111,11 +111,11 @@ def test_fit_of_store_and_table_write_the_same_files(bitatoms, tmp_path, how):
 
 
 def test_fit_of_store_describes_it_and_suggests_the_next_command(bitatoms, tmp_path):
-    code, said, _ = bitatoms("fit", "rows.zarr", "-o", tmp_path / "m.npz", *HOW, "--max-memory", "100 MB")
+    code, stdout, _ = bitatoms("fit", "rows.zarr", "-o", tmp_path / "m.npz", *HOW, "--max-memory", "100 MB")
     assert code == 0
-    assert said.startswith("rows.zarr: 1201 rows of 70 columns, packed, rows and columns have names\n")
-    assert "5 atoms (XOR) describe 1201 samples of 70 features" in said
-    assert f"Next: bitatoms transform {tmp_path / 'm.npz'} rows.zarr -o codes.zarr\n" in said
+    assert stdout.startswith("rows.zarr: 1201 rows of 70 columns, packed, rows and columns have names\n")
+    assert "5 atoms (XOR) describe 1201 samples of 70 features" in stdout
+    assert f"Next: bitatoms transform {tmp_path / 'm.npz'} rows.zarr -o codes.zarr\n" in stdout
     assert json.loads(bitatoms("fit", "rows.zarr", *HOW, "--json")[1])["samples"] == ROWS
 
 
@@ -125,10 +125,10 @@ def test_transform_of_store_equals_that_of_table(bitatoms, tmp_path):
         for data in ("table.csv", "rows.zarr"):
             path = tmp_path / data / output
             path.parent.mkdir(exist_ok=True)
-            code, said, _ = bitatoms("transform", "model.npz", data, "-o", path)
+            code, stdout, _ = bitatoms("transform", "model.npz", data, "-o", path)
             assert code == 0
-            assert "codes of 1201 rows by 5 atoms, " in said
-            written.append((ba.read(path), said.replace(data, "")))
+            assert "codes of 1201 rows by 5 atoms, " in stdout
+            written.append((ba.read(path), stdout.replace(data, "")))
         assert written[0] == written[1]
     assert Store(tmp_path / "rows.zarr/codes.zarr").about["source"] == "rows.zarr"
     assert bitatoms("transform", "model.npz", "rows.zarr")[1] == (tmp_path / "rows.zarr/codes.csv").read_text()
@@ -141,11 +141,11 @@ def test_model_remembers_options_of_packing(bitatoms, folder, tmp_path):
     assert bitatoms("fit", store, "-k", "1", "-o", tmp_path / "s.npz", "-q")[0] == 0
     assert bitatoms("fit", data, "-k", "1", "-o", tmp_path / "t.npz", "-q", "--binarize", "2")[0] == 0
     assert (tmp_path / "s.npz").read_bytes() == (tmp_path / "t.npz").read_bytes()
-    code, said, complaint = bitatoms("transform", tmp_path / "s.npz", store)
-    assert (code, complaint) == (0, "")  # nothing is made of ones and zeros once more
-    assert said == bitatoms("transform", tmp_path / "s.npz", data)[1] == "atom1\n" + "1\n0\n" * 40
-    code, _, complaint = bitatoms("report", tmp_path / "s.npz", store, "-o", tmp_path / "r.html")
-    assert (code, complaint) == (0, "")
+    code, stdout, stderr = bitatoms("transform", tmp_path / "s.npz", store)
+    assert (code, stderr) == (0, "")  # nothing is made of ones and zeros once more
+    assert stdout == bitatoms("transform", tmp_path / "s.npz", data)[1] == "atom1\n" + "1\n0\n" * 40
+    code, _, stderr = bitatoms("report", tmp_path / "s.npz", store, "-o", tmp_path / "r.html")
+    assert (code, stderr) == (0, "")
 
 
 def test_other_commands_read_a_store(bitatoms, folder, table, tmp_path):
@@ -155,8 +155,13 @@ def test_other_commands_read_a_store(bitatoms, folder, table, tmp_path):
         assert bitatoms("reconstruct", "model.npz", data, "-o", tmp_path / f"{data}.npz", "-q")[0] == 0
         assert bitatoms("report", "model.npz", data, "-o", tmp_path / f"{data}.html", "-q")[0] == 0
     assert ba.read(tmp_path / "rows.zarr.npz") == ba.read(tmp_path / "table.csv.npz")
-    said = json.loads(bitatoms("show", "rows.zarr", "--json")[1])
-    assert (said["rows"], said["columns"], said["row_names"], said["column_names"]) == (ROWS, COLUMNS, True, True)
+    found = json.loads(bitatoms("show", "rows.zarr", "--json")[1])
+    assert (found["rows"], found["columns"], found["row_names"], found["column_names"]) == (
+        ROWS,
+        COLUMNS,
+        True,
+        True,
+    )
 
 
 def test_rows_of_a_store_may_be_pictures(bitatoms, tmp_path):
@@ -169,9 +174,9 @@ def test_plain_zarr_array_is_read(bitatoms, table, tmp_path):
     zarr.save_array(tmp_path / "array.zarr", table.to_dense())
     assert bitatoms("convert", tmp_path / "array.zarr", tmp_path / "array.npz", "-q")[0] == 0
     np.testing.assert_array_equal(ba.read(tmp_path / "array.npz").to_dense(), table.to_dense())
-    code, said, _ = bitatoms("fit", tmp_path / "array.zarr", *HOW)
+    code, stdout, _ = bitatoms("fit", tmp_path / "array.zarr", *HOW)
     assert code == 0
-    assert f"{table.bits.density:.2%} ones, without names" in said
+    assert f"{table.bits.density:.2%} ones, without names" in stdout
 
 
 def test_packed_picture_gives_the_same_model(bitatoms, tmp_path):
@@ -222,16 +227,16 @@ def test_interrupted_fit_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_pa
     assert n_rounds > n_searched + 1
     for number, (method, count) in enumerate(stops):
         interrupt_at(method, count)
-        code, _, complaint = bitatoms(*command, *(["--resume"] if number else []))
+        code, _, stderr = bitatoms(*command, *(["--resume"] if number else []))
         assert code == 130
-        assert complaint.startswith("bitatoms: interrupted; ")
-        assert f"; repeat the command with --resume to resume from {kept}\n" in complaint
+        assert stderr.startswith("bitatoms: interrupted; ")
+        assert f"; repeat the command with --resume to resume from {kept}\n" in stderr
         assert not (tmp_path / "codes.csv").exists()
-    code, _, complaint = bitatoms(*command)
+    code, _, stderr = bitatoms(*command)
     assert (code, model.exists()) == (2, True)  # the best so far
-    assert f"{kept}: holds an unfinished fit; pass --resume to go on from it" in complaint
-    code, _, complaint = bitatoms(*command, "--resume", "--seed", "1")
-    assert (code, "holds the fit of another call: --seed was 0 and is 1" in complaint) == (2, True)
+    assert f"{kept}: holds an unfinished fit; pass --resume to go on from it" in stderr
+    code, _, stderr = bitatoms(*command, "--resume", "--seed", "1")
+    assert (code, "holds the fit of another call: --seed was 0 and is 1" in stderr) == (2, True)
     for _ in range(2):  # also when it is done
         assert bitatoms(*command, "--resume", "-q") == (0, "", "")
         assert model.read_bytes() == undisturbed.read_bytes()
@@ -240,10 +245,10 @@ def test_interrupted_fit_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_pa
 
 def test_checkpoint_without_subsample_is_noted(bitatoms, interrupt_at, tmp_path):
     interrupt_at("__call__", 1)
-    code, _, complaint = bitatoms("fit", "rows.zarr", "-k", "3", "--checkpoint", tmp_path / "kept")
+    code, _, stderr = bitatoms("fit", "rows.zarr", "-k", "3", "--checkpoint", tmp_path / "kept")
     assert code == 130
-    assert complaint.startswith(f"Note: all 1201 rows are searched at once, so nothing is stored in {tmp_path}")
-    assert "--resume" not in complaint
+    assert stderr.startswith(f"Note: all 1201 rows are searched at once, so nothing is stored in {tmp_path}")
+    assert "--resume" not in stderr
 
 
 def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch, tmp_path):
@@ -253,8 +258,8 @@ def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch
     monkeypatch.setattr("bitatoms.cli.commands.write_codes", stopped)
     files = [tmp_path / name for name in ("m.npz", "atoms.csv", "codes.zarr")]
     options = ["-o", files[0], "--atoms-to", files[1], "--codes", files[2]]
-    code, _, complaint = bitatoms("fit", "rows.zarr", *HOW, *options)
-    assert (code, complaint) == (130, f"bitatoms: interrupted; only {files[0]}, {files[1]} was written\n")
+    code, _, stderr = bitatoms("fit", "rows.zarr", *HOW, *options)
+    assert (code, stderr) == (130, f"bitatoms: interrupted; only {files[0]}, {files[1]} was written\n")
     assert [file.exists() for file in files] == [True, True, False]
 
 
@@ -263,9 +268,9 @@ def test_interrupt_after_packing_keeps_the_store(bitatoms, monkeypatch, table, t
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bitatoms.cli.stores._count_ones", stopped)
-    code, said, complaint = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
-    assert (code, said) == (130, "")
-    assert complaint.startswith(f"bitatoms: interrupted; {tmp_path / 'rows.zarr'} was written, but not read back")
+    code, stdout, stderr = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
+    assert (code, stdout) == (130, "")
+    assert stderr.startswith(f"bitatoms: interrupted; {tmp_path / 'rows.zarr'} was written, but not read back")
     assert ba.read(tmp_path / "rows.zarr") == table
 
 
@@ -383,18 +388,18 @@ def wrong(folder, table):
 def test_invalid_input_is_reported_in_one_line_and_nothing_is_written(bitatoms, folder, wrong, case):
     before = sorted(file.name for file in folder.iterdir())
     arguments, part = INVALID[case]
-    code, said, complaint = bitatoms(*arguments)
+    code, stdout, stderr = bitatoms(*arguments)
     assert code == 2
-    assert part in " ".join(complaint.replace("│", " ").split())
-    assert "Traceback" not in complaint + said
+    assert part in " ".join(stderr.replace("│", " ").split())
+    assert "Traceback" not in stderr + stdout
     assert sorted(file.name for file in folder.iterdir()) == before
 
 
 def test_checkpoint_in_use_is_not_changed(bitatoms, tmp_path):
     with Checkpoint(tmp_path / "kept", {"n_samples": 1, "n_features": 1}, resume=False):
-        code, _, complaint = bitatoms(*FIT, "--checkpoint", tmp_path / "kept")
+        code, _, stderr = bitatoms(*FIT, "--checkpoint", tmp_path / "kept")
     assert code == 2
-    assert f"{tmp_path / 'kept'}: another fit is using this folder; wait until" in complaint
+    assert f"{tmp_path / 'kept'}: another fit is using this folder; wait until" in stderr
 
 
 def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkeypatch, tmp_path):
@@ -403,18 +408,18 @@ def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkey
 
     monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", never)
     small = [*FIT, "--max-memory", "30kB"]
-    code, _, complaint = bitatoms(*small, "--report", tmp_path / "r.html")
+    code, _, stderr = bitatoms(*small, "--report", tmp_path / "r.html")
     assert code == 2
-    assert "rows.zarr: a report needs the whole table in memory" in complaint
-    assert "more than half of --max-memory 30000" in complaint
-    code, _, complaint = bitatoms(*small, "--codes", tmp_path / "c.csv")
+    assert "rows.zarr: a report needs the whole table in memory" in stderr
+    assert "more than half of --max-memory 30000" in stderr
+    code, _, stderr = bitatoms(*small, "--codes", tmp_path / "c.csv")
     assert code == 2
-    assert "c.csv: writing the codes of 1201 rows takes " in complaint
-    assert "write them to a .zarr store" in complaint
+    assert "c.csv: writing the codes of 1201 rows takes " in stderr
+    assert "write them to a .zarr store" in stderr
     monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 30000)
-    code, _, complaint = bitatoms(*FIT, "--report", tmp_path / "r.html")
+    code, _, stderr = bitatoms(*FIT, "--report", tmp_path / "r.html")
     assert code == 2
-    assert "more than half of the memory of this machine" in complaint
+    assert "more than half of the memory of this machine" in stderr
 
 
 def test_max_memory_units():
@@ -431,6 +436,6 @@ def test_help_mentions_the_options(bitatoms):
         "transform": ("--max-memory",),
         "pack": ("--output", "--binarize", "bitatoms pack big.csv.gz -o rows.zarr"),
     }.items():
-        code, said, _ = bitatoms(command, "--help")
+        code, stdout, _ = bitatoms(command, "--help")
         assert code == 0
-        assert [option for option in options if option not in said] == []
+        assert [option for option in options if option not in stdout] == []

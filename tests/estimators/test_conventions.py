@@ -1,4 +1,4 @@
-"""The estimator keeps scikit-learn's contract, and what it says of samples is what the oracles say."""
+"""BinaryDictionaryLearning follows scikit-learn's conventions and agrees with the oracles."""
 
 import inspect
 import math
@@ -31,7 +31,7 @@ every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 
 @pytest.fixture(autouse=True, scope="module")
 def few_trials():
-    """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
+    """Search a given number of atoms with few trials, to save time."""
     with pytest.MonkeyPatch.context() as patch:
         use_budget(patch, max_trials=8, nmf_starts=2)
         yield
@@ -62,7 +62,7 @@ def test_scikit_learn_checks_pass_for_other_settings(estimator, check):
 
 @pytest.fixture(scope="module")
 def tables():
-    """Rows to fit and rows never seen."""
+    """Return training rows and new rows."""
     X = planted(300, 65, 5, noise=0.05, atom_density=0.3, random_state=0).X
     return X[:200], X[200:]
 
@@ -74,14 +74,14 @@ def fitted(tables):
 
 @pytest.fixture(scope="module", params=[PAPER, {}, {"search": "thorough"}], ids=["paper", "fast", "thorough"])
 def any_fitted(request, tables):
-    """Five atoms by each search."""
+    """Return an estimator with five atoms, fitted by each search."""
     return BinaryDictionaryLearning(5, **request.param, random_state=0).fit(tables[0])
 
 
 # --- parameters
 
 
-def test_parameters_and_defaults_are_those_of_the_function():
+def test_parameters_and_defaults_equal_those_of_factorize():
     def parameters(function, but):
         return {
             name: (parameter.default, parameter.kind)
@@ -89,11 +89,11 @@ def test_parameters_and_defaults_are_those_of_the_function():
             if name not in but
         }
 
-    own = ("max_memory", "forget")  # of stores and streams, which the function does not take
+    own = ("max_memory", "forget")  # for stores and streams, which the function does not accept
     assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X",))
 
 
-def test_nothing_is_done_with_parameters_before_fit():
+def test_parameters_are_not_checked_before_fit():
     wrong = {"n_components": object(), "algebra": 3, "init": "svd", "n_jobs": "all", "random_state": -5}
     estimator = BinaryDictionaryLearning(**wrong)
     assert {name: value for name, value in estimator.get_params().items() if name in wrong} == wrong
@@ -119,14 +119,14 @@ def test_parameters_are_checked_by_fit(tables, how, message):
         BinaryDictionaryLearning(**how).fit(tables[0])
 
 
-def test_a_clone_has_the_parameters_and_nothing_learned(fitted):
+def test_clone(fitted):
     twin = clone(fitted)
     assert twin.get_params() == fitted.get_params()
     assert not hasattr(twin, "components_")
 
 
 @every_search
-def test_atoms_given_survive_a_clone(tables, search):
+def test_clone_keeps_initial_atoms(tables, search):
     X = tables[0]
     estimator = BinaryDictionaryLearning(3, search=search, init=X[:3], random_state=0)
     np.testing.assert_array_equal(clone(estimator).fit(X).components_, estimator.fit(X).components_)
@@ -137,7 +137,7 @@ def test_atoms_given_survive_a_clone(tables, search):
 
 @pytest.mark.parametrize("how", [{"n_components": 4}, {"start_components": 1, "patience": 3, "algebra": "auto"}])
 @every_search
-def test_fitted_attributes_are_those_of_the_function(tables, how, search):
+def test_fitted_attributes_equal_the_result_of_factorize(tables, how, search):
     how = {**how, "search": search}
     X = tables[0]
     estimator = BinaryDictionaryLearning(**how, random_state=0)
@@ -160,7 +160,7 @@ def test_fitted_attributes_are_those_of_the_function(tables, how, search):
 
 
 @pytest.mark.parametrize("how", [{}, {"n_components": 4}, {"n_components": 4, **PAPER}])
-def test_fitting_again_starts_afresh(tables, how):
+def test_second_fit_starts_anew(tables, how):
     pandas = pytest.importorskip("pandas")
     first, second = tables
     estimator = BinaryDictionaryLearning(**how, random_state=0).fit(pandas.DataFrame(first[:, :30]).add_prefix("bit"))
@@ -174,7 +174,7 @@ def test_fitting_again_starts_afresh(tables, how):
 
 
 @pytest.mark.parametrize("how", [{"n_components": 0, **PAPER}, {"n_components": 0}, {"max_components": 0}])
-def test_no_atoms_are_a_model_too(tables, how):
+def test_model_without_atoms(tables, how):
     estimator = BinaryDictionaryLearning(**how).fit(tables[0])
     codes = estimator.transform(tables[1])
     assert (estimator.components_.shape, codes.shape) == ((0, 65), (100, 0))
@@ -183,7 +183,7 @@ def test_no_atoms_are_a_model_too(tables, how):
     assert estimator.score(tables[1]) < 0
 
 
-def test_learning_that_is_cut_short_warns_and_leaves_a_model(tables):
+def test_max_iter_warns_and_leaves_a_model(tables):
     with pytest.warns(ConvergenceWarning, match="max_iter ended the search before it converged; raise it") as caught:
         estimator = BinaryDictionaryLearning(5, max_iter=1, random_state=0, **PAPER).fit(tables[0])
     assert caught[0].filename == __file__
@@ -197,7 +197,7 @@ def test_learning_that_is_cut_short_warns_and_leaves_a_model(tables):
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @pytest.mark.parametrize("coder", ["auto", "bmp", "greedy", "exact"])
 @pytest.mark.parametrize("limits", [{}, {"max_atoms_per_sample": 2, "residual_limit": 3}])
-def test_new_samples_are_coded_from_nothing_as_the_oracle_does(tables, algebra, coder, limits):
+def test_transform_agrees_with_the_oracle(tables, algebra, coder, limits):
     X, new = tables
     estimator = BinaryDictionaryLearning(5, coder=coder, algebra=algebra, random_state=0, **limits, **PAPER).fit(X)
     codes = estimator.transform(new)
@@ -214,7 +214,7 @@ def test_new_samples_are_coded_from_nothing_as_the_oracle_does(tables, algebra, 
 
 @settings(max_examples=25)
 @given(matrices(st.sampled_from((1, 2, 17, 65))), st.sampled_from(ALGEBRAS), st.sampled_from(("mob", "k-prox")), SEEDS)
-def test_fit_transform_is_fit_and_then_transform(X, algebra, update, seed):
+def test_fit_transform_equals_fit_and_transform(X, algebra, update, seed):
     for how in ({"update": update, "start_components": 2, **PAPER}, {}):
         how = {**how, "algebra": algebra, "random_state": seed}
         codes = BinaryDictionaryLearning(**how).fit_transform(X)
@@ -223,7 +223,7 @@ def test_fit_transform_is_fit_and_then_transform(X, algebra, update, seed):
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "greedy", **PAPER}])
-def test_codes_turn_back_into_samples(tables, algebra, how):
+def test_inverse_transform(tables, algebra, how):
     X, new = tables
     estimator = BinaryDictionaryLearning(**how, algebra=algebra, random_state=0).fit(X)
     codes = estimator.transform(new)
@@ -235,7 +235,6 @@ def test_codes_turn_back_into_samples(tables, algebra, how):
 
 
 def test_a_bias_is_added_to_every_sample(tables, fitted):
-    """One that is learned is in test_search.py."""
     model = pickle.loads(pickle.dumps(fitted))
     model.bias_ = random_bits(3, 1, 65, 0.5)[0]
     codes = model.transform(tables[1] ^ model.bias_)
@@ -253,15 +252,15 @@ def test_a_bias_is_added_to_every_sample(tables, fitted):
         (np.full((3, 5), np.nan), r"the code matrix contains a missing value \(NaN\)"),
     ],
 )
-def test_codes_that_do_not_fit_are_refused(fitted, codes, message):
+def test_invalid_codes_are_reported(fitted, codes, message):
     with pytest.raises(ValueError, match=message):
         fitted.inverse_transform(codes)
 
 
 @pytest.mark.parametrize("n_components", ["mdl", 8, 20])
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_samples_coded_afresh_are_described_no_worse_than_by_the_search(n_components, algebra):
-    """Dense XOR factors, in which coding that goes one toggle at a time from nothing gets lost."""
+def test_transform_describes_samples_as_well_as_the_search(n_components, algebra):
+    """Dense XOR factors, where toggling one atom at a time from empty codes gets stuck."""
     X = planted(400, 60, 6, algebra=algebra, atom_density=0.5, code_density=0.5, noise=0.05, random_state=0).X
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 20 atoms are more than there are
@@ -279,14 +278,14 @@ def test_samples_coded_afresh_are_described_no_worse_than_by_the_search(n_compon
 
 
 def bits_of(rows, shares):
-    """Bits that each row takes when its ones come with these shares."""
+    """Return the bits that each row takes if its ones have these frequencies."""
     return [
         sum(-math.log2(share if bit else 1 - share) for bit, share in zip(row, shares, strict=True)) for row in rows
     ]
 
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
-def test_a_score_is_minus_the_bits_a_sample_takes(tables, algebra):
+def test_score_is_minus_the_bits_per_sample(tables, algebra):
     X, new = tables
     how = {"n_components": 5, "coder": "greedy", "algebra": algebra, "random_state": 0, **PAPER}
     estimator = BinaryDictionaryLearning(**how).fit(X)
@@ -306,7 +305,7 @@ def test_a_score_is_minus_the_bits_a_sample_takes(tables, algebra):
 
 
 @pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", **PAPER}])
-def test_scores_are_about_the_codelength_of_errors_and_codes(tables, how):
+def test_score_is_close_to_the_codelength_of_errors_and_codes(tables, how):
     X = tables[0]
     estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X)
     bits = (estimator.codelength_.errors + estimator.codelength_.codes) / len(X)
@@ -314,17 +313,17 @@ def test_scores_are_about_the_codelength_of_errors_and_codes(tables, how):
 
 
 @pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", "n_init": 5, **PAPER}])
-def test_a_sample_that_fits_badly_stands_out(tables, how):
+def test_an_outlier_has_the_lowest_score(tables, how):
     X, new = tables
     estimator = BinaryDictionaryLearning(**how, random_state=0).fit(X)
     strange = random_bits(9, 1, 65, 0.5)
     assert estimator.score_samples(strange) < estimator.score_samples(new).min()
 
 
-# --- in the company of others
+# --- with other libraries
 
 
-def test_a_pickled_model_gives_the_same_codes(tables, any_fitted):
+def test_pickle(tables, any_fitted):
     fitted = any_fitted
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.transform(tables[1]), fitted.transform(tables[1]))
@@ -334,7 +333,7 @@ def test_a_pickled_model_gives_the_same_codes(tables, any_fitted):
 
 
 @every_search
-def test_it_is_a_step_of_a_pipeline(tables, search):
+def test_pipeline(tables, search):
     X, new = tables
     labels = X[:, 0]
     pipeline = make_pipeline(
@@ -347,7 +346,7 @@ def test_it_is_a_step_of_a_pipeline(tables, search):
 
 
 @pytest.mark.parametrize("how", [{}, {"coder": "exact", "n_init": 3, **PAPER}])
-def test_a_grid_search_finds_the_number_of_atoms_that_codes_unseen_samples_best(tables, how):
+def test_grid_search(tables, how):
     X, _ = tables
     search = GridSearchCV(BinaryDictionaryLearning(**how, random_state=0), {"n_components": [0, 1, 5]}, cv=3)
     search.fit(X)
@@ -368,7 +367,7 @@ NAMES = [f"bit {i}" for i in range(65)]
 
 
 @pytest.mark.parametrize("frame", [as_pandas, as_polars])
-def test_frames_keep_their_names(tables, frame):
+def test_data_frames_keep_feature_names(tables, frame):
     X, new = tables
     estimator = BinaryDictionaryLearning(4, random_state=0).fit(frame(X, NAMES))
     assert estimator.feature_names_in_.tolist() == NAMES
@@ -384,20 +383,20 @@ def test_frames_keep_their_names(tables, frame):
 
 @pytest.mark.parametrize("frame", [as_pandas, as_polars])
 @pytest.mark.parametrize("dtype", [bool, np.int64, np.float64])
-def test_frames_of_any_type_are_read(tables, frame, dtype):
+def test_data_frames_of_any_dtype(tables, frame, dtype):
     X, _ = tables
     estimator = BinaryDictionaryLearning(4, random_state=0).fit(frame(X.astype(dtype), NAMES))
     plain = BinaryDictionaryLearning(4, random_state=0).fit(X)
     np.testing.assert_array_equal(estimator.components_, plain.components_)
 
 
-def test_features_out_are_named_after_the_estimator(fitted):
+def test_feature_names_out(fitted):
     expected = [f"binarydictionarylearning{k}" for k in range(5)]
     assert fitted.get_feature_names_out().tolist() == expected
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_codes_come_as_a_frame_on_demand(tables, library):
+def test_set_output(tables, library):
     module = pytest.importorskip(library)
     X, new = tables
     estimator = BinaryDictionaryLearning(4, random_state=0).set_output(transform=library)
@@ -408,7 +407,7 @@ def test_codes_come_as_a_frame_on_demand(tables, library):
     assert isinstance(BinaryDictionaryLearning(4).set_output(transform=library).fit_transform(X), module.DataFrame)
 
 
-def test_codes_in_a_pandas_frame_keep_the_index(tables):
+def test_set_output_keeps_the_index(tables):
     pandas = pytest.importorskip("pandas")
     X, new = tables
     index = [f"row {j}" for j in range(len(new))]
@@ -443,14 +442,14 @@ def test_any_type_of_table_gives_the_same_model(tables, fitted, as_type):
 
 
 @pytest.mark.parametrize("as_type", [np.asarray, csr_array])
-def test_a_threshold_makes_bits_of_numbers(tables, fitted, as_type):
+def test_binarize(tables, fitted, as_type):
     X, new = tables
     estimator = BinaryDictionaryLearning(5, coder="greedy", binarize=0.5, random_state=0, **PAPER).fit(as_type(X * 0.7))
     np.testing.assert_array_equal(estimator.components_, fitted.components_)
     np.testing.assert_array_equal(estimator.transform(as_type(new * 0.7)), fitted.transform(new))
 
 
-def test_bits_that_are_packed_are_above_a_threshold_like_any_others(tables):
+def test_binarize_of_packed_bits(tables):
     X, new = (BitMatrix.from_dense(table) for table in tables)
     for binarize in (0.5, 1.0):
         estimator = BinaryDictionaryLearning(3, init="bernoulli", binarize=binarize, random_state=0, **PAPER).fit(X)
@@ -460,7 +459,7 @@ def test_bits_that_are_packed_are_above_a_threshold_like_any_others(tables):
 
 
 @pytest.mark.parametrize("method", ["fit", "transform", "score_samples"])
-def test_values_other_than_0_and_1_are_refused_with_their_place(tables, fitted, method):
+def test_values_other_than_0_and_1_are_reported_with_row_and_column(tables, fitted, method):
     X = tables[0].copy()
     X[14, 3] = 2
     expected = (
@@ -474,7 +473,7 @@ def test_values_other_than_0_and_1_are_refused_with_their_place(tables, fitted, 
 @pytest.mark.parametrize("binarize", [None, 0.5])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("method", ["fit", "transform", "score"])
-def test_missing_and_infinite_values_are_refused_with_a_threshold_too(tables, binarize, value, method):
+def test_missing_and_infinite_values_are_reported(tables, binarize, value, method):
     X = tables[0].astype(float)
     estimator = BinaryDictionaryLearning(3, binarize=binarize, random_state=0)
     if method != "fit":
@@ -489,26 +488,26 @@ def test_missing_and_infinite_values_are_refused_with_a_threshold_too(tables, bi
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
 @pytest.mark.parametrize("method", ["fit", "transform", "score_samples", "score"])
-def test_tables_without_rows_are_refused(fitted, kind, method):
+def test_tables_without_rows_are_reported(fitted, kind, method):
     with pytest.raises(ValueError, match="0 sample"):
         getattr(clone(fitted) if method == "fit" else fitted, method)(kind(np.zeros((0, 65))))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
-def test_tables_without_columns_are_refused(kind):
+def test_tables_without_columns_are_reported(kind):
     with pytest.raises(ValueError, match="0 feature"):
         BinaryDictionaryLearning().fit(kind(np.zeros((5, 0))))
 
 
 @pytest.mark.parametrize("method", ["transform", "inverse_transform", "score", "score_samples"])
-def test_a_model_must_be_fitted_before_it_is_used(method):
+def test_unfitted_model_is_reported(method):
     with pytest.raises(NotFittedError, match="This BinaryDictionaryLearning instance is not fitted yet"):
         getattr(BinaryDictionaryLearning(), method)([[1, 0]])
     with pytest.raises(NotFittedError):
         BinaryDictionaryLearning().get_feature_names_out()
 
 
-def test_a_fit_that_failed_leaves_no_model(tables):
+def test_failed_fit_leaves_no_model(tables):
     estimator = BinaryDictionaryLearning(4, search="slow")
     with pytest.raises(ValueError, match="search='slow' is not available"):
         estimator.fit(tables[0])
@@ -516,7 +515,7 @@ def test_a_fit_that_failed_leaves_no_model(tables):
         estimator.transform(tables[1])
 
 
-def test_a_second_fit_that_failed_leaves_no_mixture_of_two_models(tables):
+def test_failed_second_fit_leaves_no_mixed_model(tables):
     X, new = tables
     estimator = BinaryDictionaryLearning(4, random_state=0).fit(X)
     with pytest.raises(ValueError, match="search='slow' is not available"):
@@ -526,13 +525,13 @@ def test_a_second_fit_that_failed_leaves_no_mixture_of_two_models(tables):
 
 
 @pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dok", "lil"])
-def test_sparse_tables_of_any_format_are_read_without_a_warning(tables, fitted, kind):
+def test_sparse_formats(tables, fitted, kind):
     X, new = (csr_array(table).asformat(kind) for table in tables)
     estimator = BinaryDictionaryLearning(5, coder="greedy", random_state=0, **PAPER).fit(X)
     np.testing.assert_array_equal(estimator.transform(new), fitted.transform(tables[1]))
 
 
-def test_what_it_is_given_is_not_changed(tables):
+def test_the_input_is_not_modified(tables):
     X = tables[0].copy()
     sparse = csr_array(X.astype(float))
     for table in (X, sparse):
@@ -541,7 +540,7 @@ def test_what_it_is_given_is_not_changed(tables):
     np.testing.assert_array_equal(sparse.toarray(), tables[0])
 
 
-# --- Ctrl-C
+# --- interrupts
 
 
 def interrupt(row):
@@ -550,7 +549,7 @@ def interrupt(row):
 
 
 @pytest.mark.parametrize("n_components", [6, "mdl"])
-def test_ctrl_c_leaves_the_best_model_so_far(tables, n_components):
+def test_interrupt_leaves_the_best_model(tables, n_components):
     X, new = tables
     how = {"start_components": 2, "callbacks": interrupt, "random_state": 0, **PAPER}
     estimator = BinaryDictionaryLearning(n_components, **how)
@@ -568,13 +567,13 @@ def test_ctrl_c_leaves_the_best_model_so_far(tables, n_components):
 
 
 @every_search
-def test_ctrl_c_is_no_failure_to_converge(tables, search):
-    """A warning would take the place of KeyboardInterrupt where warnings are errors, as in these tests."""
+def test_interrupt_gives_no_convergence_warning(tables, search):
+    """Where warnings are errors, as in these tests, a warning would replace the KeyboardInterrupt."""
     with pytest.raises(KeyboardInterrupt):
         BinaryDictionaryLearning(search=search, callbacks=interrupt, random_state=0).fit(tables[0])
 
 
-def test_ctrl_c_before_the_first_round_leaves_no_model(monkeypatch, tables):
+def test_interrupt_before_the_first_round_leaves_no_model(monkeypatch, tables):
     def interrupted(*args):
         raise KeyboardInterrupt
 
@@ -586,7 +585,7 @@ def test_ctrl_c_before_the_first_round_leaves_no_model(monkeypatch, tables):
         estimator.transform(tables[1])
 
 
-def test_masked_values_are_refused_and_not_looked_past(tables):
+def test_masked_values_are_reported(tables):
     table, _ = tables
     masked = np.ma.masked_array(table, mask=np.arange(table.size).reshape(table.shape) == 5)
     with pytest.raises(ValueError, match=r"X contains a missing value \(masked\) at row 0, column 5 \(1 in all\)"):
@@ -597,19 +596,19 @@ def test_masked_values_are_refused_and_not_looked_past(tables):
 
 
 @every_search
-def test_a_callback_that_ends_learning_is_no_failure(tables, search):
+def test_callback_ends_the_search_without_a_warning(tables, search):
     model = BinaryDictionaryLearning(3, search=search, callbacks=lambda row: True, random_state=0).fit(tables[0])
     assert len(model.history_) == 1 or search != "paper"
     assert model.transform(tables[1]).shape == (100, 3)
 
 
-def test_each_parameter_is_described_where_scikit_learn_users_look():
+def test_every_parameter_is_documented():
     described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
     for name in BinaryDictionaryLearning().get_params():
         assert f"\n{name} : " in described
 
 
-def test_batches_are_learned_from_one_after_the_other():
+def test_partial_fit():
     X = planted(1500, 40, 4, code_density=0.4, noise=0.02, random_state=0)
     model = BinaryDictionaryLearning(4, random_state=0)
     for start in range(0, 1500, 500):
@@ -626,7 +625,7 @@ def test_batches_are_learned_from_one_after_the_other():
     assert model.as_model().n_samples == 1800
 
 
-def test_fit_begins_anew_after_batches_and_batches_after_fit():
+def test_fit_and_partial_fit_start_anew_after_each_other():
     X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
     model, other = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
     model.partial_fit(X[:300]).fit(X)
@@ -638,7 +637,7 @@ def test_fit_begins_anew_after_batches_and_batches_after_fit():
     )
 
 
-def test_the_paper_search_takes_no_batches_and_says_why():
+def test_paper_search_has_no_partial_fit():
     model = BinaryDictionaryLearning(4, search="paper")
     assert not hasattr(model, "partial_fit")
     with pytest.raises(AttributeError, match="partial_fit") as caught:

@@ -1,0 +1,56 @@
+"""Estimators take the path of a file, of a plain table as of a packed store."""
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+
+TABLE = ba.Table(
+    ba.BitMatrix.from_dense(ba.datasets.planted(90, 20, 2, noise=0.02, random_state=0).X),
+    columns=[f"item {j}" for j in range(20)],
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Create a folder with the same table in several formats."""
+    pytest.importorskip("zarr")
+    folder = tmp_path_factory.mktemp("paths")
+    ba.write(TABLE, folder / "table.csv")
+    ba.write(TABLE, folder / "table.npz")
+    ba.pack(TABLE, folder / "table.zarr")
+    return folder
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.npz", "table.zarr"])
+@pytest.mark.parametrize("as_type", [str, lambda path: path], ids=["str", "Path"])
+def test_methods_take_a_path(folder, name, as_type):
+    path = as_type(folder / name)
+    expected = ba.BinaryDictionaryLearning(random_state=0).fit(TABLE)
+    model = ba.BinaryDictionaryLearning(random_state=0).fit(path)
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    assert model.feature_names_in_.tolist() == list(TABLE.columns)
+    np.testing.assert_array_equal(model.transform(path), expected.transform(TABLE))
+    np.testing.assert_allclose(model.score_samples(path), expected.score_samples(TABLE), rtol=1e-12)
+    assert model.score(path) == pytest.approx(expected.score(TABLE))
+    np.testing.assert_array_equal(ba.baselines.Asso(2).fit_transform(path), ba.baselines.Asso(2).fit_transform(TABLE))
+
+
+def test_partial_fit_takes_a_path(folder):
+    first, second = (ba.BinaryDictionaryLearning(2, random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(
+        first.partial_fit(folder / "table.csv").components_, second.partial_fit(TABLE).components_
+    )
+
+
+def test_a_threshold_applies_once_to_a_file(tmp_path):
+    counts = np.random.default_rng(0).poisson(2, (60, 8))
+    np.save(tmp_path / "counts.npy", counts)
+    model, expected = (ba.BinaryDictionaryLearning(2, binarize=2, random_state=0) for _ in range(2))
+    np.testing.assert_array_equal(model.fit(tmp_path / "counts.npy").components_, expected.fit(counts).components_)
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.zarr"])
+def test_a_missing_file_is_reported(tmp_path, name):
+    with pytest.raises(ba.FileError, match=name):
+        ba.BinaryDictionaryLearning().fit(tmp_path / name)
