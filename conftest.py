@@ -1,10 +1,10 @@
-"""Examples in docstrings write their files into a folder of their own."""
+"""Run the examples in docstrings in a temporary folder."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(request, monkeypatch, tmp_path):
+def doctest_folder(request, monkeypatch, tmp_path):
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path)
 

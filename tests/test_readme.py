@@ -62,6 +62,26 @@ def test_the_make_targets_exist():
     assert {"demo", "test"} <= {one or other for one, other in named} <= targets
 
 
+@pytest.mark.parametrize("package", ["core", "search", "rows", "online", "io"])
+def test_the_architecture_page_lists_all_modules(package):
+    """The section of a package has a table row for each of its modules and subpackages."""
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    section = re.search(rf"^### {package}:.*?(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)[0]
+    rows = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    listed = {name.rstrip("/") for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    folder = ROOT / "src/bitatoms" / package
+    modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert listed == modules - {"__init__.py"}
+
+
+def test_the_architecture_page_names_modules_that_exist():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", page))
+    roots = (ROOT, ROOT / "src/bitatoms")
+    assert named
+    assert [name for name in sorted(named) if not any((root / name).exists() for root in roots)] == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_files_exist(page):
     links = re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", (ROOT / page).read_text(encoding="utf-8"))

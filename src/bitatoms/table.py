@@ -17,7 +17,15 @@ Names = tuple[str, ...]
 
 
 class Picture(NamedTuple):
-    """Size of the image in each row, and of the large image that the rows are blocks of, if any."""
+    """Size of the images in the rows of a table.
+
+    Attributes
+    ----------
+    tile : tuple of int
+        Height and width of the image in each row.
+    whole : tuple of int or None
+        Height and width of the large image that the rows are blocks of; None if the rows are separate images.
+    """
 
     tile: tuple[int, int]
     whole: tuple[int, int] | None = None

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.cpu import together, votes
+from ..kernels.cpu import joint_update, votes
 from ..kernels.structs import Covers, Rule, VoteScratch
 from ..parallel import MAX_CHUNK_NS
 from .block import Block, Change, Words, coded
@@ -137,14 +137,14 @@ def flips_together(
 
     Flipping one bit of one atom fixes exactly twice its wrong votes less all free ones. In a column, flips are admitted
     in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
-    ``kernels/cpu/together.py``). It stops only where no single flip helps, as updating one atom at a time does.
+    ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does.
     """
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
     factor = 1 if covers else 2
     candidates = columns[order], flipped_atoms[order], gains[order]
-    flipped = together.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
+    flipped = joint_update.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
     return flips, flipped
 
 
@@ -155,7 +155,7 @@ def _helpful_flips(
     capacity = 4 * len(atoms) + 1024
     while True:
         lists = np.empty((3, capacity), free.dtype)
-        count = together.list_candidates(free, wrong, atoms, *lists)
+        count = joint_update.list_candidates(free, wrong, atoms, *lists)
         if count <= capacity:
             return lists[0, :count], lists[1, :count], lists[2, :count]
         capacity = count

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import coding, packing, together, votes, words
+from ..kernels.cpu import coding, joint_update, packing, votes, words
 from ..kernels.structs import PLANES, AtomArrays, Covers, RowArrays, Rule, VoteScratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
@@ -270,7 +270,7 @@ class Block:
 
         def count(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.zeros((self.n_atoms, self.n_atoms), np.int32)
-            together.count_pairs(self._rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
+            joint_update.count_pairs(self._rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
             return counts
 
         return reduce(np.add, self.map_rows(count, ROW_COST))
@@ -295,7 +295,7 @@ class Block:
 
         def follow(start: int, stop: int) -> int:
             before = np.empty(flips.shape[1], np.uint64)
-            return together.follow_flips(
+            return joint_update.follow_flips(
                 self._rows, self._atoms.words, flips, flipping, self.covers, start, stop, before
             )
 
