@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import EINSTEIN, MNIST, load
 from tables import Row, Table, log_row, show
 
 import bitatoms as ba
@@ -23,6 +22,7 @@ from bitatoms.online.stream import StreamLearner
 from bitatoms.parallel import Workers
 from bitatoms.search.params import SearchParams, resolve
 from bitatoms.validation import as_generator
+from datasets import EINSTEIN, MNIST, load
 
 SETS = ("digits_8x8", EINSTEIN, MNIST)
 OBJECTIVES = ("errors", "codelength")
