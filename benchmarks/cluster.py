@@ -1,4 +1,4 @@
-"""Passes over rows on a Dask cluster: one and two workers, and what a pass costs beside its work.
+"""Passes over rows on a Dask cluster: scaling from one to two workers, and the overhead of a pass.
 
 ``python benchmarks/cluster.py [--rows N]``; ``make bench`` runs it as the part "cluster".
 """
@@ -22,21 +22,21 @@ from bitatoms import BitMatrix
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.pass_spec import PassSpec
 from bitatoms.parallel import Workers
-from bitatoms.rows import dask as on_dask
-from bitatoms.rows.memory import MemoryRows, joined
+from bitatoms.rows.dask import DaskRows
+from bitatoms.rows.memory import MemoryRows, concatenate
 from bitatoms.rows.passes import PassResult
 from bitatoms.rows.source import RowSource
 from bitatoms.rows.subsample import learn
 
 FEATURES, ATOMS, CODE_DENSITY, NOISE = 500, 40, 0.08, 0.02
-SAMPLE = 8192  # rows that are searched, by the driver alone: the same seconds whatever the cluster
+SAMPLE = 8192  # rows searched, by the driver alone, so the time does not depend on the cluster
 WORKERS = (1, 2)
 PARTITIONS = 16
 COST_PARTITIONS = (4, 16, 64)
 
 
 def partition(number: int, n_rows: int) -> np.ndarray:
-    """Rows of one partition, made where they are wanted: the same atoms in all, other codes and noise."""
+    """Make the rows of one partition, on the worker that needs them: the same atoms in all, other codes and noise."""
     random = np.random.default_rng([1, number])
     codes = random.random((n_rows, ATOMS), np.float32) < CODE_DENSITY
     made = (codes.astype(np.float32) @ atoms().astype(np.float32)) % 2 == 1
@@ -44,12 +44,12 @@ def partition(number: int, n_rows: int) -> np.ndarray:
 
 
 def atoms() -> np.ndarray:
-    """The atoms that are planted."""
+    """Return the planted atoms."""
     return np.random.default_rng(0).random((ATOMS, FEATURES)) < 0.1
 
 
 def table(n_rows: int, n_partitions: int) -> Any:
-    """The rows as a Dask array."""
+    """Return the rows as a Dask array."""
     import dask
     import dask.array as da
 
@@ -60,8 +60,8 @@ def table(n_rows: int, n_partitions: int) -> Any:
     )
 
 
-class Watched:
-    """Rows, wherever they are, with the seconds of each pass and the CPU seconds of those who work."""
+class TimedRows:
+    """A row source that records the seconds of each pass and the CPU seconds of the workers."""
 
     def __init__(self, rows: RowSource, clock: Callable[[], float]) -> None:
         self.rows, self.clock = rows, clock
@@ -71,65 +71,63 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rows, name)
 
-    def sweep(self, *how: Any) -> Any:
-        """A pass."""
+    def run_pass(self, *arguments: Any) -> Any:
+        """Run a pass and record its time."""
         before, begin = self.clock(), time.perf_counter()
-        done = self.rows.run_pass(*how)
+        done = self.rows.run_pass(*arguments)
         self.passes.append(time.perf_counter() - begin)
         self.cpu += self.clock() - before
         return done
 
 
-def fitted(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tuple[PassResult, Watched, float]:
-    """What is learned, what was seen meanwhile, and the seconds of it all."""
-    watched = Watched(rows, clock)
+def fit(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tuple[PassResult, TimedRows, float]:
+    """Return the result, the recorded times, and the seconds of the fit."""
+    timed = TimedRows(rows, clock)
     settings = ba.BinaryDictionaryLearning(ATOMS, search_rows=SAMPLE)._search_params()
     begin = time.perf_counter()
-    taken = learn(watched, settings, Workers(1), np.random.default_rng(0))
-    assert isinstance(taken, PassResult)
-    return taken, watched, time.perf_counter() - begin
+    passes = learn(timed, settings, Workers(1), np.random.default_rng(0))
+    assert isinstance(passes, PassResult)
+    return passes, timed, time.perf_counter() - begin
 
 
 @contextmanager
-def started(n_workers: int) -> Iterator[Any]:
-    """A client of so many workers, each a process with one thread, that have their kernels loaded."""
+def start_cluster(n_workers: int) -> Iterator[Any]:
+    """Yield a client of workers that are processes with one thread each and have their kernels loaded."""
     from distributed import Client, LocalCluster
 
-    how = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(**how) as cluster, Client(cluster, set_as_default=False) as client:
-        fitted(on_dask.rows_of(table(2 * SAMPLE, 4 * n_workers), None, client))
+    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        fit(DaskRows(table(2 * SAMPLE, 4 * n_workers), None, client))
         yield client
 
 
 def scaling_row(where: str, rows: RowSource, packing: float, clock: Callable[[], float]) -> tuple[Row, BitMatrix]:
-    """A fit, its passes apart from the search on the sample, which is not shared out."""
-    taken, watched, seconds = fitted(rows, clock)
+    """Fit, and return the times of the passes and of the search of the sample, which the driver does alone."""
+    passes, timed, seconds = fit(rows, clock)
     row = {
         "where": where,
         "make, pack s": packing,
-        "search s": seconds - sum(watched.passes),
-        "passes": len(watched.passes),
-        "first s": watched.passes[0],
-        "a later s": median(watched.passes[1:]),
-        "all s": sum(watched.passes),
-        "CPU s": watched.cpu,
-        "Mrows/s": rows.n_rows * len(watched.passes) / sum(watched.passes) / 1e6,
+        "search s": seconds - sum(timed.passes),
+        "passes": len(timed.passes),
+        "first s": timed.passes[0],
+        "a later s": median(timed.passes[1:]),
+        "all s": sum(timed.passes),
+        "CPU s": timed.cpu,
+        "Mrows/s": rows.n_rows * len(timed.passes) / sum(timed.passes) / 1e6,
     }
-    return log_row(row), taken.result.atoms
+    return log_row(row), passes.result.atoms
 
 
 def cost_row(n_partitions: int, n_rows: int, n_workers: int, client: Any) -> Row:
-    """What a pass costs beside its work: a first one from nothing, with the atoms that were planted."""
+    """Return the overhead of a first pass, from scratch, with the planted atoms."""
     from distributed import get_task_stream
 
-    rows = on_dask.rows_of(table(n_rows, n_partitions), None, client)
-    order = PassSpec(
-        BitMatrix.from_dense(atoms()), BitMatrix.zeros(1, FEATURES), "greedy", coding_rule("greedy", "xor")
-    )
+    rows = DaskRows(table(n_rows, n_partitions), None, client)
+    spec = PassSpec(BitMatrix.from_dense(atoms()), BitMatrix.zeros(1, FEATURES), "greedy", coding_rule("greedy", "xor"))
     before = sum(moved_bytes(client))
     with messages(client) as sent, get_task_stream(client) as stream:
         begin = time.perf_counter()
-        _, counts = rows.run_pass(order, None, 1, None, lambda partial: None)
+        _, counts = rows.run_pass(spec)
         wall = time.perf_counter() - begin
     parts = [part for task in stream.data for part in task["startstops"] if part["action"] == "compute"]
     seconds = sum(part["stop"] - part["start"] for part in parts)
@@ -138,19 +136,19 @@ def cost_row(n_partitions: int, n_rows: int, n_workers: int, client: Any) -> Row
         "tasks": len(stream.data),
         "messages": len(sent),
         "kB sent": sum(sent) / 1e3,
-        "of it atoms": len(pickle.dumps(order)) / 1e3,
+        "of it atoms": len(pickle.dumps(spec)) / 1e3,
         "kB received": len(pickle.dumps(counts)) / 1e3,
         "MB among workers": (sum(moved_bytes(client)) - before) / 1e6,
         "wall s": wall,
         "work s": seconds,
-        "beside %": 100 * (1 - seconds / (wall * n_workers)),
+        "overhead %": 100 * (1 - seconds / (wall * n_workers)),
     }
     return log_row(row)
 
 
 @contextmanager
 def messages(client: Any) -> Iterator[list[int]]:
-    """The bytes of each message from the driver to the scheduler."""
+    """Record the bytes of each message from the driver to the scheduler."""
     comm, sizes = client.scheduler_comm.comm, []
     write = comm.write
 
@@ -166,43 +164,44 @@ def messages(client: Any) -> Iterator[list[int]]:
 
 
 def moved_bytes(client: Any) -> list[int]:
-    """The bytes that each worker got from others."""
-    return list(client.run(_bytes_got).values())
+    """Return the bytes that each worker received from others."""
+    return list(client.run(_bytes_received).values())
 
 
-def _cpu_of_workers(client: Any) -> float:
+def _worker_cpu_seconds(client: Any) -> float:
     return sum(client.run(time.process_time).values())
 
 
-def _bytes_got(dask_worker: Any) -> int:
+def _bytes_received(dask_worker: Any) -> int:
     return sum(transfer["total"] for transfer in dask_worker.transfer_incoming_log)
 
 
 def cluster(options: argparse.Namespace) -> list[Table]:
-    """Strong scaling over worker processes, and what a pass costs beside its work."""
+    """Measure strong scaling over worker processes, and the overhead of a pass."""
     n_rows = options.rows
     begin = time.perf_counter()
-    blocks = table(n_rows, PARTITIONS).blocks.ravel()
-    here = MemoryRows(joined([BitMatrix.from_dense(block.compute()) for block in blocks], FEATURES), Workers(1))
-    row, expected = scaling_row("memory, 1 thread", here, time.perf_counter() - begin, time.process_time)
+    partitions = table(n_rows, PARTITIONS).blocks.ravel()
+    data = concatenate([BitMatrix.from_dense(each.compute()) for each in partitions], FEATURES)
+    in_memory = MemoryRows(data, Workers(1))
+    row, expected = scaling_row("memory, 1 thread", in_memory, time.perf_counter() - begin, time.process_time)
     scaling, costs = [row | {"x faster": None, "same bits": True}], []
     for n_workers in WORKERS:
-        with started(n_workers) as client:
+        with start_cluster(n_workers) as client:
             begin = time.perf_counter()
-            rows = on_dask.rows_of(table(n_rows, PARTITIONS), None, client)
+            rows = DaskRows(table(n_rows, PARTITIONS), None, client)
             name = f"{n_workers} worker{'s' if n_workers > 1 else ''}"
-            row, found = scaling_row(name, rows, time.perf_counter() - begin, partial(_cpu_of_workers, client))
+            row, found = scaling_row(name, rows, time.perf_counter() - begin, partial(_worker_cpu_seconds, client))
             alone = [*scaling, row][1]["all s"]  # what one worker takes, the first after memory
             scaling.append(row | {"x faster": alone / row["all s"], "same bits": found == expected})
             if n_workers == max(WORKERS):
                 del rows
                 costs = [cost_row(n_partitions, n_rows, n_workers, client) for n_partitions in COST_PARTITIONS]
     what = f"planted {n_rows} x {FEATURES}, p = {ATOMS}"
-    note = f"search: on {SAMPLE} rows, by the driver alone. all, CPU: of the passes. x faster: all s beside 1 worker."
-    beside = "beside: the share of the workers' time that is not the tasks' own. kB: between driver and scheduler."
+    note = f"search: on {SAMPLE} rows, by the driver alone. all, CPU: of the passes. x faster: all s against 1 worker."
+    overhead = "overhead: share of the workers' time outside tasks. kB: between driver and scheduler."
     return [
         Table(f"Workers, {what}, {PARTITIONS} partitions", scaling, note),
-        Table(f"A pass from nothing, {what}, {max(WORKERS)} workers", costs, beside),
+        Table(f"A pass from scratch, {what}, {max(WORKERS)} workers", costs, overhead),
     ]
 
 

@@ -18,7 +18,7 @@ from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
 from .parameters import FactorizeKwargs, NComponents, SearchKwargs, documented, select, with_defaults
 from .rows.checkpoint import Checkpoint
-from .rows.memory import MemoryRows, fingerprint_of, joined
+from .rows.memory import MemoryRows, concatenate, fingerprint_of
 from .rows.passes import PassResult
 from .rows.source import RowSource
 from .rows.subsample import learn
@@ -123,8 +123,8 @@ def _init_fingerprint(init: Any) -> str:
 def with_codes(found: PassResult) -> Factorization:
     """Return the result of passes over rows in memory, with their codes."""
     kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
-    codes = joined(found.codes, found.order.atoms.n_rows)
-    return Factorization(**kept, codes=codes.T[found.places].T)
+    codes = concatenate(found.codes, found.spec.atoms.n_rows)
+    return Factorization(**kept, codes=codes.T[found.indices].T)
 
 
 def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, algebra: str = "xor") -> Codelength:

@@ -17,7 +17,7 @@ import zarr
 
 from bitatoms.cli.progress import SearchProgress
 from bitatoms.core.result import Round
-from bitatoms.rows.budget import checked
+from bitatoms.rows.budget import parse_memory_limit
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.store import Store
 from support.commands import runner
@@ -198,7 +198,7 @@ def test_packed_picture_gives_the_same_model(bitatoms, tmp_path):
 def interrupt_at(monkeypatch):
     """Return a function that makes the next fit raise KeyboardInterrupt at the n-th call of a progress method."""
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda n_features: 192)
-    monkeypatch.setattr("bitatoms.rows.store.StoreRows.keep_every", 0.0)
+    monkeypatch.setattr("bitatoms.rows.store.StoreRows.save_interval", 0.0)
 
     def stop(method, count):
         left = [count]
@@ -234,9 +234,9 @@ def test_interrupted_fit_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_pa
         assert not (tmp_path / "codes.csv").exists()
     code, _, stderr = bitatoms(*command)
     assert (code, model.exists()) == (2, True)  # the best so far
-    assert f"{kept}: holds an unfinished fit; pass --resume to go on from it" in stderr
+    assert f"{kept}: contains an unfinished fit; pass --resume to resume it" in stderr
     code, _, stderr = bitatoms(*command, "--resume", "--seed", "1")
-    assert (code, "holds the fit of another call: --seed was 0 and is 1" in stderr) == (2, True)
+    assert (code, "contains the fit of another call: --seed was 0 and is 1" in stderr) == (2, True)
     for _ in range(2):  # also when it is done
         assert bitatoms(*command, "--resume", "-q") == (0, "", "")
         assert model.read_bytes() == undisturbed.read_bytes()
@@ -295,7 +295,7 @@ def test_progress_distinguishes_subsample_and_all_rows(monkeypatch):
 
 FIT = ["fit", "rows.zarr", *HOW]
 INVALID = {
-    "no amount": ([*FIT, "--max-memory", "lots"], "--max-memory must be an amount as in '500 MB', '2 GiB'"),
+    "no amount": ([*FIT, "--max-memory", "lots"], "--max-memory must be an amount such as '500 MB', '2 GiB'"),
     "no memory": ([*FIT, "--max-memory", "0"], "--max-memory must be an amount"),
     "too little memory": ([*FIT, "--max-memory", "1 kB"], "--max-memory 1000 is too small for a search of 300 rows"),
     "too little for so many atoms": (
@@ -424,10 +424,10 @@ def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkey
 
 def test_max_memory_units():
     amounts = {"500MB": 500 * 10**6, "2 GiB": 2 << 30, "1.5G": 1_500_000_000, "123456": 123456, "7 b": 7, ".5kib": 512}
-    assert {text: checked(text) for text in amounts} == amounts
+    assert {text: parse_memory_limit(text) for text in amounts} == amounts
     for text in ("", "much", "-5MB", "5 XB", "0.2", "1e9", "inf", "5iB", "5 MB B"):
         with pytest.raises(ValueError, match="max_memory must be an amount"):
-            checked(text)
+            parse_memory_limit(text)
 
 
 def test_help_mentions_the_options(bitatoms):

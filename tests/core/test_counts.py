@@ -13,7 +13,7 @@ from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.pass_spec import PassSpec, run_pass
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows, joined
+from bitatoms.rows.memory import MemoryRows, concatenate
 from support.blocks import ALGEBRAS, WORKERS, prices_of
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
@@ -78,7 +78,7 @@ def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     codes, whole = run_pass(data, None, spec, Workers())
     chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
     assert same(whole, total)
-    assert joined(chunks, len(atoms)) == codes
+    assert concatenate(chunks, len(atoms)) == codes
     assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
 
 
@@ -101,5 +101,5 @@ def test_rows_in_memory_are_taken_by_index():
     X = random_bits(0, 130, 65, 0.3)
     rows = MemoryRows(BitMatrix.from_dense(X), Workers())
     np.testing.assert_array_equal(rows.take(np.array([0, 64, 129])).to_dense(), X[[0, 64, 129]])
-    assert rows.whole is not None
+    assert rows.in_memory is not None
     assert (rows.n_rows, rows.n_features) == (130, 65)

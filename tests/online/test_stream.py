@@ -27,7 +27,7 @@ from bitatoms.parallel import Workers
 from bitatoms.search.moves.sweep import flat_sweep
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, block_of, packed
-from support.sources import assert_same, settings_for
+from support.sources import assert_same, params_for
 from support.strategies import SEEDS, factorisations, random_bits
 
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
@@ -36,7 +36,7 @@ some_rows = factorisations(n_rows=st.integers(1, 40), n_cols=st.integers(1, 12),
 
 
 def learner(forget=0.0, seed=0, **given):
-    return StreamLearner(settings_for(**given), forget, as_generator(seed))
+    return StreamLearner(params_for(**given), forget, as_generator(seed))
 
 
 def streamed(X, size=512, forget=0.0, seed=0, workers=ALONE, **given):

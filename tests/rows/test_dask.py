@@ -1,8 +1,10 @@
-"""Rows on a Dask cluster give the same bits as rows in memory, whatever the partitions and whoever dies."""
+"""Rows on a Dask cluster give the bits of rows in memory, for any partitions and any lost workers."""
 
 import asyncio
+import importlib
 import os
 import pickle
+import sys
 from functools import cache
 
 import dask
@@ -14,6 +16,7 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms import dask as dask_api
+from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
 from bitatoms.core.pass_spec import PassSpec, run_pass
@@ -21,12 +24,11 @@ from bitatoms.parallel import Workers
 from bitatoms.rows import dask as on_dask
 from bitatoms.rows import dask_partitions
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.memory import MemoryRows, joined
-from bitatoms.rows.passes import NO_JOURNAL
+from bitatoms.rows.memory import MemoryRows, concatenate
 from bitatoms.rows.subsample import learn
 from bitatoms.validation import as_generator
-from support.cluster import cluster_by_hand, kill, local_cluster
-from support.sources import assert_same, settings_for
+from support.cluster import command_line_cluster, kill, local_cluster
+from support.sources import assert_same, params_for
 
 N, M = 700, 130
 X = ba.datasets.planted(N, M, 12, code_density=0.2, noise=0.02, random_state=0).X
@@ -56,7 +58,7 @@ def client():
 
 
 class AfterSearch:
-    """A journal that keeps what was found in the sample: from there on all is passes over all rows."""
+    """A journal that keeps the state after the search of the sample, so that only the passes run again."""
 
     def __init__(self):
         self.state = None
@@ -70,29 +72,29 @@ class AfterSearch:
 
 @cache
 def in_memory(name, search_rows=300):
-    """What the rows give in memory, and the journal to go on from after the search."""
+    """Return the result in memory, and a journal to resume from after the search."""
     journal = AfterSearch()
     rows = MemoryRows(BitMatrix.from_dense(X), Workers(1))
-    return taken(rows, name, journal, search_rows), journal
+    return fit(rows, name, journal, search_rows), journal
 
 
-def taken(rows, name, journal=NO_JOURNAL, search_rows=300, callbacks=None):
-    """What `learn` gives for rows."""
-    settings = settings_for(**SEARCHES[name], search_rows=search_rows, callbacks=callbacks)
-    return learn(rows, settings, Workers(1), as_generator(0), journal)
+def fit(rows, name, journal=None, search_rows=300, callbacks=None):
+    """Return the result of `learn`."""
+    params = params_for(**SEARCHES[name], search_rows=search_rows, callbacks=callbacks)
+    return learn(rows, params, Workers(1), as_generator(0), journal)
 
 
-def assert_same_bits(rows, name, journal=None, **how):
-    """Atoms, bias, counts, codelength and the codes of all rows are those of rows in memory."""
+def assert_same_bits(rows, name, resume=True, **options):
+    """Assert that atoms, bias, counts, codelength and codes are those in memory; ``resume`` skips the search."""
     expected, after_search = in_memory(name)
-    found = taken(rows, name, after_search if journal is None else journal, **how)
+    found = fit(rows, name, after_search if resume else None, **options)
     assert_same(found.result, expected.result)
-    n_atoms = expected.order.atoms.n_rows
-    assert joined(rows._tasks.fetched(found.codes), n_atoms) == joined(expected.codes, n_atoms)
+    n_atoms = expected.spec.atoms.n_rows
+    assert concatenate(rows._tasks.fetch(found.codes), n_atoms) == concatenate(expected.codes, n_atoms)
 
 
 @pytest.mark.parametrize(("partitions", "name"), [*zip(PARTITIONS, [*SEARCHES, "xor 20"], strict=True)])
-def test_threads_of_this_process_give_the_bits_of_rows_in_memory(partitions, name):
+def test_the_local_scheduler_gives_the_bits_of_rows_in_memory(partitions, name):
     assert_same_bits(DaskRows(PARTITIONS[partitions]), name)
 
 
@@ -107,27 +109,27 @@ def test_any_number_of_workers_gives_the_bits_of_rows_in_memory(client, n_worker
         assert_same_bits(DaskRows(PARTITIONS[partitions], client=client), name)
 
 
-def test_the_whole_search_gives_the_bits_of_rows_in_memory(client):
+def test_search_and_passes_give_the_bits_of_rows_in_memory(client):
     with client.as_current():
         rows = DaskRows(PARTITIONS["unknown"])
     assert rows._tasks._client is client
-    assert_same_bits(rows, "or mdl", NO_JOURNAL)
+    assert_same_bits(rows, "or mdl", resume=False)
 
 
-def test_rows_that_are_searched_all_are_taken_from_the_workers(client):
+def test_a_search_of_all_rows_fetches_them_from_the_workers(client):
     expected, _ = in_memory("xor mdl", N)
-    found = taken(DaskRows(PARTITIONS["sparse"], client=client), "xor mdl", search_rows=N)
+    found = fit(DaskRows(PARTITIONS["sparse"], client=client), "xor mdl", search_rows=N)
     assert_same(found, expected)
     assert found.codes == expected.codes
 
 
-def test_a_worker_killed_in_the_middle_costs_no_bit(client):
+def test_a_killed_worker_does_not_change_the_result(client):
     rows = DaskRows(PARTITIONS["many"], client=client)
     killed, moves = [], []
 
     def kill_one(row):
         moves.append(row.move)
-        if row.move.startswith("pass 2 "):  # with its rows, and their codes of both passes
+        if row.move.startswith("pass 2 "):  # the worker with the most rows and codes
             has = client.has_what()
             killed.append(kill(client, max(has, key=lambda worker: len(has[worker]))))
 
@@ -137,93 +139,93 @@ def test_a_worker_killed_in_the_middle_costs_no_bit(client):
     assert killed[0] not in client.run(os.getpid).values()
 
 
-def test_workers_started_by_hand_give_the_bits_of_rows_in_memory(tmp_path):
-    with cluster_by_hand(tmp_path, 1) as client:
+def test_workers_of_the_command_line_give_the_bits_of_rows_in_memory(tmp_path):
+    with command_line_cluster(tmp_path, 1) as client:
         assert_same_bits(DaskRows(PARTITIONS["awkward"], client=client), "or mdl")
 
 
-def test_workers_that_are_threads_give_the_bits_of_rows_in_memory():
+def test_threads_as_workers_give_the_bits_of_rows_in_memory():
     with local_cluster(1, processes=False, threads_per_worker=2) as client:
         assert_same_bits(DaskRows(PARTITIONS["awkward"], client=client), "xor mdl")
 
 
-def order_of(atoms, algebra="xor"):
-    """A pass that codes rows with these atoms from nothing."""
-    rule = ba.algorithms.coding.coding_rule("greedy", algebra)
+def spec_of(atoms, algebra="xor"):
+    """Return a pass that codes rows with these atoms from scratch."""
+    rule = coding_rule("greedy", algebra)
     return PassSpec(BitMatrix.from_dense(atoms), BitMatrix.zeros(1, atoms.shape[1]), "greedy", rule)
 
 
-def nothing_kept(partial):
-    raise AssertionError("a cluster keeps no part of a pass")
+def never_saved(partial):
+    raise AssertionError("a cluster does not save parts of a pass")
 
 
-def test_what_comes_back_from_a_pass_does_not_grow_with_the_rows(monkeypatch):
+def test_the_result_of_a_pass_does_not_grow_with_the_rows(monkeypatch):
     sizes = []
-    fetched = on_dask._Tasks.fetched
+    fetch = on_dask._Tasks.fetch
 
     def measured(self, started):
-        results = fetched(self, started)
+        results = fetch(self, started)
         sizes.append(len(pickle.dumps(results)))
         return results
 
-    order = order_of(X[:5])
+    spec = spec_of(X[:5])
     for times in (1, 40):
         rows = DaskRows(da.from_array(np.tile(X, (times, 1)), chunks=(N * times // 7, M)))
-        monkeypatch.setattr(on_dask._Tasks, "fetched", measured)
-        rows.run_pass(order, None, 1, None, nothing_kept)
+        monkeypatch.setattr(on_dask._Tasks, "fetch", measured)
+        rows.run_pass(spec, None, 1, None, never_saved)
         monkeypatch.undo()
     assert len(sizes) == 2
     assert abs(sizes[1] - sizes[0]) < 16  # the number of rows takes a byte or two more
 
 
-def test_counts_are_added_up_a_few_at_a_time_and_soon(monkeypatch):
-    added, held_at = [], [0]
+def test_counts_are_summed_in_a_tree_and_early(monkeypatch):
+    n_summed, n_held = [], [0]
 
-    def counted(*given):
-        held_at.append(held_at[-1] + 1)
+    def recorded_pass(*given):
+        n_held.append(n_held[-1] + 1)
         return run_pass(*given)
 
-    def add_up(*counts):
-        added.append(len(counts))
-        held_at.append(held_at[-1] - len(counts) + 1)
+    def recorded_sum(*counts):
+        n_summed.append(len(counts))
+        n_held.append(n_held[-1] - len(counts) + 1)
         return sum(counts[1:], counts[0])
 
-    monkeypatch.setattr(on_dask, "work", counted)
-    monkeypatch.setattr(on_dask, "_sum", add_up)  # whatever adds, adds by it
+    monkeypatch.setattr(on_dask, "run_pass", recorded_pass)
+    monkeypatch.setattr(on_dask, "_sum", recorded_sum)  # which all sums call
     with dask.config.set(scheduler="synchronous"):
         rows = DaskRows(da.from_array(X, chunks=(7, M)))
-        _, counts = rows.run_pass(order_of(X[:5]), None, 1, None, nothing_kept)
+        _, counts = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved)
     assert counts.n_rows == N
-    assert sorted(added) == [2, 4, 5, *[8] * 13]  # 100 partitions: 13 sums, 2 of those, 1
-    assert held_at[-1] == 1
-    assert max(held_at) <= 3 * 8  # those of a few partitions and of a few sums, not of all partitions
+    assert sorted(n_summed) == [2, 4, 5, *[8] * 13]  # 100 partitions: 13 sums, 2 sums of these, 1
+    assert n_held[-1] == 1
+    assert max(n_held) <= 3 * 8  # a few partitions and a few sums, not all partitions
 
 
-def held(client):
-    """How many results this client holds on the workers."""
-    client.sync(asyncio.sleep, 0)  # what was let go is told in another thread
+def n_held_by(client):
+    """Return the number of results that this client holds on the workers."""
+    client.sync(asyncio.sleep, 0)  # released futures are reported in another thread
     return len(client.futures)
 
 
-def test_codes_of_a_pass_are_let_go_with_their_handle(client):
-    before = held(client)
+def test_codes_of_a_pass_are_released_with_their_handle(client):
+    before = n_held_by(client)
     rows = DaskRows(PARTITIONS["many"], client=client)
-    n_parts = PARTITIONS["many"].numblocks[0]
-    assert held(client) == before + n_parts
-    first, _ = rows.run_pass(order_of(X[:5]), None, 1, None, nothing_kept)
-    second, _ = rows.run_pass(order_of(X[:5]), first, 2, None, nothing_kept)
-    assert held(client) == before + 3 * n_parts
+    n_partitions = PARTITIONS["many"].numblocks[0]
+    assert n_held_by(client) == before + n_partitions
+    first, _ = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved)
+    second, _ = rows.run_pass(spec_of(X[:5]), first, 2, None, never_saved)
+    assert n_held_by(client) == before + 3 * n_partitions
     del first
-    assert held(client) == before + 2 * n_parts
+    assert n_held_by(client) == before + 2 * n_partitions
     del second, rows
-    assert held(client) == before
+    assert n_held_by(client) == before
 
 
-def test_ctrl_c_drops_the_tasks_of_the_pass(client, monkeypatch):
+def test_ctrl_c_releases_the_tasks_of_the_pass(client, monkeypatch):
     rows = DaskRows(PARTITIONS["many"], client=client)
-    order = order_of(X[:5])
-    codes, expected = rows.run_pass(order, None, 1, None, nothing_kept)
-    before = held(client)
+    spec = spec_of(X[:5])
+    codes, expected = rows.run_pass(spec, None, 1, None, never_saved)
+    before = n_held_by(client)
 
     def interrupted(futures):
         raise KeyboardInterrupt
@@ -231,36 +233,36 @@ def test_ctrl_c_drops_the_tasks_of_the_pass(client, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(client, "gather", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            rows.run_pass(order, codes, 2, None, nothing_kept)
-    assert held(client) == before
-    _, again = rows.run_pass(order, None, 1, None, nothing_kept)
+            rows.run_pass(spec, codes, 2, None, never_saved)
+    assert n_held_by(client) == before
+    _, again = rows.run_pass(spec, None, 1, None, never_saved)
     np.testing.assert_array_equal(again.wrong, expected.wrong)
 
 
-def with_values(places):
-    """The table as floats, with other values at some places."""
+def with_values(cells):
+    """Return the table as floats, with other values in some cells."""
     values = X.astype(float)
-    for (row, column), value in places.items():
+    for (row, column), value in cells.items():
         values[row, column] = value
     return values
 
 
 @pytest.mark.parametrize(
-    "places",
+    "cells",
     [{(499, 70): 2}, {(0, 0): -1, (699, 129): 7}, {(650, 3): np.nan}, {(3, 3): 2, (250, 7): np.nan, (600, 9): np.nan}],
 )
 @pytest.mark.parametrize("sparse", [False, True])
-def test_wrong_values_are_refused_as_in_memory(places, sparse):
-    values = with_values(places)
+def test_invalid_cells_raise_the_error_of_rows_in_memory(cells, sparse):
+    values = with_values(cells)
     with pytest.raises(ValueError) as expected:
         BitMatrix.from_any(scipy.sparse.csr_array(values) if sparse else values)
     table = da.from_array(values, chunks=((0, 1, 299, 300, 100), (100, 30)))
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as raised:
         DaskRows(table.map_blocks(scipy.sparse.csr_array) if sparse else table)
-    assert str(refused.value) == str(expected.value)
+    assert str(raised.value) == str(expected.value)
 
 
-def test_wrong_values_on_a_worker_are_refused_as_here(client):
+def test_invalid_cells_on_a_worker_raise_here(client):
     with pytest.raises(ValueError, match=r"\(first: 2 at row 499, column 70\); pass binarize"):
         DaskRows(da.from_array(with_values({(499, 70): 2}), chunks=(100, 50)), client=client)
 
@@ -277,7 +279,7 @@ def fail(block):
 
 
 @pytest.mark.parametrize("on_cluster", [False, True])
-def test_what_fails_in_making_the_table_is_raised_as_it_is(on_cluster, request):
+def test_errors_of_computing_the_table_are_raised_unchanged(on_cluster, request):
     client = request.getfixturevalue("client") if on_cluster else None
     table = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
     with pytest.raises(OSError, match="the disk is gone"):
@@ -292,7 +294,7 @@ def test_what_fails_in_making_the_table_is_raised_as_it_is(on_cluster, request):
         (da.zeros((5, 0)), r"Found array with 0 feature\(s\)"),
     ],
 )
-def test_what_is_no_table_is_refused(table, message):
+def test_arrays_that_are_not_tables_raise(table, message):
     with pytest.raises(ValueError, match=message):
         ba.BinaryDictionaryLearning().fit(table)
 
@@ -301,7 +303,7 @@ def first_three(block):
     return block[:, :3]
 
 
-def test_the_width_is_that_of_the_partitions_not_what_was_promised():
+def test_the_width_is_that_of_the_partitions_not_of_the_metadata():
     rows = DaskRows(da.zeros((6, 4), chunks=(2, 4)).map_blocks(first_three, chunks=(2, 4)))
     assert (rows.n_rows, rows.n_features) == (6, 3)
 
@@ -310,34 +312,34 @@ def narrower_at_the_end(block, block_info=None):
     return block[:, : 4 - block_info[0]["chunk-location"][0] // 2]
 
 
-def test_partitions_of_different_widths_are_refused():
+def test_partitions_of_different_widths_raise():
     table = da.zeros((6, 4), chunks=(2, 4)).map_blocks(narrower_at_the_end, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match="partition 2 of X has 3 columns, but the first has 4"):
         DaskRows(table)
 
 
-def test_what_is_in_memory_is_not_taken_for_a_cluster():
+def test_arrays_in_memory_raise():
     with pytest.raises(TypeError, match="X is of type ndarray, not a Dask array"):
         DaskRows(X)
 
 
-def test_data_frames_bring_their_names():
+def test_data_frames_have_column_names():
     pandas = pytest.importorskip("pandas")
     import dask.dataframe as dd
 
     frame = pandas.DataFrame(X[:, :3], columns=["milk", "bread", "eggs"]).assign(eggs=lambda f: f.eggs.astype(bool))
     table = dd.from_pandas(frame, npartitions=3)
-    assert dask_partitions.columns_of(table) == ("milk", "bread", "eggs")
-    assert dask_partitions.columns_of(PARTITIONS["one"]) is None
+    assert dask_partitions.column_names(table) == ("milk", "bread", "eggs")
+    assert dask_partitions.column_names(PARTITIONS["one"]) is None
     assert DaskRows(table).take(np.arange(N)) == BitMatrix.from_dense(X[:, :3])
 
 
-def test_a_fitted_model_is_an_ordinary_one(client):
-    how = {"n_components": 6, "search_rows": 300, "random_state": 0}
-    expected = ba.BinaryDictionaryLearning(**how).fit(X)
+def test_a_model_fitted_on_a_cluster_equals_one_fitted_in_memory(client):
+    params = {"n_components": 6, "search_rows": 300, "random_state": 0}
+    expected = ba.BinaryDictionaryLearning(**params).fit(X)
     table = PARTITIONS["awkward"]
-    by_client = dask_api.fit(ba.BinaryDictionaryLearning(**how), table, client=client)
-    by_threads = ba.BinaryDictionaryLearning(**how).fit(table)
+    by_client = dask_api.fit(ba.BinaryDictionaryLearning(**params), table, client=client)
+    by_threads = ba.BinaryDictionaryLearning(**params).fit(table)
     for fitted in (by_client, by_threads):
         np.testing.assert_array_equal(fitted.components_, expected.components_)
         assert fitted.codelength_ == expected.codelength_
@@ -346,12 +348,12 @@ def test_a_fitted_model_is_an_ordinary_one(client):
 
 @cache
 def model():
-    """A model that was learned in memory."""
+    """Return a model learned in memory."""
     return Model.from_factorization(in_memory("xor mdl")[0].result)
 
 
 @pytest.mark.parametrize("partitions", PARTITIONS)
-def test_lazy_codes_scores_and_samples_are_those_in_memory(partitions):
+def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     table = PARTITIONS[partitions]
     block = model().code(BitMatrix.from_dense(X), Workers(1))
     expected = block.factors()[1]
@@ -365,21 +367,21 @@ def test_lazy_codes_scores_and_samples_are_those_in_memory(partitions):
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())
 
 
-def test_codes_are_computed_on_the_workers_when_asked_for(client):
+def test_codes_are_computed_on_the_workers(client):
     codes = dask_api.transform(model(), PARTITIONS["awkward"])
     assert codes.shape == (N, len(model().atoms))
     expected = model().code(BitMatrix.from_dense(X), Workers(1)).factors()[1].to_dense()
     np.testing.assert_array_equal(client.compute(codes[150:160]).result(), expected[150:160])
 
 
-def test_nothing_is_coded_before_it_is_asked_for():
+def test_codes_are_lazy():
     table = PARTITIONS["many"].map_blocks(fail, dtype=np.uint8, meta=np.empty((0, 0), np.uint8))
     codes = dask_api.transform(model(), table)
     with pytest.raises(OSError, match="the disk is gone"):
         codes.compute()
 
 
-def test_lazy_codes_refuse_other_columns_and_wrong_values():
+def test_lazy_codes_check_columns_and_values():
     with pytest.raises(ValueError, match="X has 129 features, but the model was learned from 130"):
         dask_api.transform(model(), PARTITIONS["many"][:, :-1])
     with pytest.raises(ValueError, match="the codes have 130 columns"):
@@ -389,15 +391,22 @@ def test_lazy_codes_refuse_other_columns_and_wrong_values():
         dask_api.transform(model(), wrong).compute()
 
 
-def test_dask_knows_how_large_packed_rows_and_counts_are():
+def test_sizeof_of_packed_rows_and_counts():
     assert dask.sizeof.sizeof(BitMatrix.zeros(1000, 130)) == 24_000
     assert dask.sizeof.sizeof(Counts.none(5, 130)) > 2 * 5 * 130 * 8
 
 
-def test_workers_read_a_store_by_themselves(client, tmp_path):
+def test_workers_read_a_store(client, tmp_path):
     store = ba.pack(X, tmp_path / "rows.zarr")
     array = dask_api.array_of(store, chunk_rows=300)
     assert array.chunks == ((300, 300, 100), (M,))
     assert_same_bits(DaskRows(array, client=client), "xor 20")
     empty = dask_api.array_of(ba.pack(X[:0], tmp_path / "empty.zarr"))
     assert empty.compute().shape == (0, M)
+
+
+def test_scale_dask_is_a_deprecated_name(monkeypatch):
+    monkeypatch.delitem(sys.modules, "bitatoms.scale.dask", raising=False)
+    with pytest.warns(FutureWarning, match=r"import bitatoms\.dask"):
+        module = importlib.import_module("bitatoms.scale.dask")
+    assert module.fit is dask_api.fit

@@ -1,4 +1,4 @@
-"""What goes wrong in a long fit, a process that is killed or a disk that is full, costs time and not the result."""
+"""A fit that is killed or finds the disk full is resumed to the same result."""
 
 import errno
 import json
@@ -12,12 +12,10 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io.readers.zarr import StoreWriter
-from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.store import Store, StoreRows
-from support.sources import assert_same, learned
+from support.sources import assert_same, learned, write_store
 
 SHAPE = (6000, 130)
 N_KILLS = 10
@@ -28,62 +26,58 @@ def path(tmp_path_factory):
     """A store of several chunks."""
     path = tmp_path_factory.mktemp("faults") / "rows.zarr"
     data = ba.datasets.planted(*SHAPE, 10, noise=0.03, random_state=0)
-    with StoreWriter(path, SHAPE[1], chunk_bytes=17 * 1000) as writer:
-        writer.append(RowChunk(BitMatrix.from_dense(data.X)))
-    return path
+    return write_store(path, BitMatrix.from_dense(data.X), chunk_bytes=17 * 1000).path
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process for each kill would take long where none can be forked")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="starting a process for each kill takes long without fork")
 @pytest.mark.parametrize(
-    "how",
+    "params",
     [
         {"n_components": 9, "search_rows": 300, "max_iter": 9},
         {"n_components": "mdl", "algebra": "or", "search_rows": 1200},
     ],
-    ids=lambda how: str(how["n_components"]),
+    ids=lambda params: str(params["n_components"]),
 )
-def test_a_fit_killed_at_random_moments_ends_with_the_same_bits(how, path, tmp_path):
+def test_a_fit_killed_at_random_events_gives_the_same_bits(params, path, tmp_path):
     program = Path(__file__).parents[1] / "support" / "kill.py"
-    command = [sys.executable, str(program), str(path), str(tmp_path), json.dumps(how), "0", str(N_KILLS)]
-    paths = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"PYTHONPATH": paths}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert sum(map(len, told["kills"])) >= N_KILLS
-    assert (
-        told["events"].count("saved half a pass") > 2 * 8
-    )  # there was something to go on from in the middle of passes
-    assert set(told["results"]) == {told["undisturbed"]}
+    command = [sys.executable, str(program), str(path), str(tmp_path), json.dumps(params), "0", str(N_KILLS)]
+    python_path = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": python_path}
+    process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert sum(map(len, report["kills"])) >= N_KILLS
+    assert report["events"].count("saved part of a pass") > 2 * 8  # states within passes to resume from
+    assert set(report["results"]) == {report["uninterrupted"]}
 
 
 class FullDisk:
-    """Makes every write to the disk fail from some time on."""
+    """Makes every sync fail after some successful ones."""
 
-    def __init__(self, fsync, room):
-        self.fsync, self.room = fsync, room
+    def __init__(self, fsync, n_successes):
+        self.fsync, self.n_left = fsync, n_successes
 
     def __call__(self, file):
-        self.room -= 1
-        if self.room < 0:
+        self.n_left -= 1
+        if self.n_left < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
         self.fsync(file)
 
 
-def test_a_fit_that_finds_the_disk_full_goes_on_when_there_is_room(path, tmp_path, monkeypatch):
+def test_a_fit_stopped_by_a_full_disk_is_resumed(path, tmp_path, monkeypatch):
     store, workers = Store(path), Workers(1, chunk_rows=640)
-    how = {"n_components": 9, "search_rows": 300, "max_iter": 9, "workers": workers}
+    params = {"n_components": 9, "search_rows": 300, "max_iter": 9, "workers": workers}
 
     def fit(folder, resume):
         with Checkpoint(folder, {"n_samples": SHAPE[0], "n_features": SHAPE[1]}, resume) as checkpoint:
-            rows = StoreRows(store, workers, scratch=folder)
-            rows.keep_every = 0.0
-            return learned(rows, checkpoint.random(np.random.default_rng(5)), checkpoint, **how)
+            rows = StoreRows(store, workers, code_folder=folder)
+            rows.save_interval = 0.0
+            return learned(rows, checkpoint.random(np.random.default_rng(5)), checkpoint, **params)
 
-    undisturbed = fit(tmp_path / "undisturbed", resume=False)
-    for room in (0, 1, 2, 3, 4, 8, 20):
+    uninterrupted = fit(tmp_path / "uninterrupted", resume=False)
+    for n_successes in (0, 1, 2, 3, 4, 8, 20):
         with monkeypatch.context() as patched:
-            patched.setattr("os.fsync", FullDisk(os.fsync, room))
+            patched.setattr("os.fsync", FullDisk(os.fsync, n_successes))
             with pytest.raises(ba.FileError, match="No space left on device"):
-                fit(tmp_path / "disturbed", resume=True)
-    assert_same(fit(tmp_path / "disturbed", resume=True), undisturbed)
+                fit(tmp_path / "interrupted", resume=True)
+    assert_same(fit(tmp_path / "interrupted", resume=True), uninterrupted)

@@ -1,4 +1,4 @@
-"""More rows than are searched: what comes of a sample, and that it does not depend on where the rows are."""
+"""Tables with more rows than are searched: the result of a search by sample, and held-out rows."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.mdl import codelength_from_counts
 from bitatoms.parallel import Workers
-from bitatoms.rows.subsample import auto_sample
+from bitatoms.rows.subsample import default_search_rows
 from bitatoms.search.holdout import HoldOut
 
 SETS = {
@@ -23,7 +23,7 @@ SETS = {
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 @pytest.mark.parametrize("wanted", ["mdl", 6, 20])
 @pytest.mark.parametrize("search", ["fast", "thorough"])
-def test_the_codelength_and_the_counts_are_those_of_the_codes(algebra, wanted, search):
+def test_codelength_and_counts_are_those_of_the_codes(algebra, wanted, search):
     X = SETS[algebra].X
     result = factorize(X, wanted, algebra=algebra, search=search, search_rows=500, random_state=0)
     assert result.codelength == codelength(X, result.atoms, result.codes, result.bias, algebra)
@@ -45,7 +45,7 @@ def test_a_sample_finds_the_planted_atoms(algebra):
     assert result.codelength.total <= 1.001 * factorize(data.X, algebra=algebra, random_state=0).codelength.total
 
 
-def test_with_no_more_rows_than_are_searched_all_are():
+def test_all_rows_are_searched_if_they_are_few():
     X = SETS["xor"].X[:500]
     plain, one, other = (factorize(X, random_state=0, search_rows=rows) for rows in (None, 500, "auto"))
     for result in (one, other):
@@ -53,27 +53,34 @@ def test_with_no_more_rows_than_are_searched_all_are():
         assert {row.rows for row in result.history} == {500}
 
 
-def test_how_many_rows_are_searched_follows_from_their_width():
-    assert [auto_sample(m) for m in (1, 1000, 2**15, 2**17, 10**6, 10**9)] == [65536, 65536, 65536, 16384, 4096, 4096]
+def test_default_search_rows_by_width():
+    assert [default_search_rows(m) for m in (1, 1000, 2**15, 2**17, 10**6, 10**9)] == [
+        65536,
+        65536,
+        65536,
+        16384,
+        4096,
+        4096,
+    ]
 
 
 @pytest.mark.parametrize("value", [1, 0, -3, 2.5, True, "some"])
-def test_a_sample_that_makes_no_sense_is_refused(value):
+def test_an_invalid_sample_size_raises(value):
     with pytest.raises((ValueError, TypeError), match="search_rows"):
         factorize(SETS["xor"].X[:50], search_rows=value)
 
 
 @pytest.mark.parametrize("rows", [2, 3, 9, 10])
-def test_the_smallest_samples_do_not_fail(rows):
+def test_the_smallest_samples_work(rows):
     X = SETS["xor"].X[:40]
     result = factorize(X, search_rows=rows, random_state=0)
     assert result.codelength == codelength(X, result.atoms, result.codes, result.bias)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few rows have no use for so many atoms
+        warnings.simplefilter("ignore")  # so few rows need fewer atoms
         assert factorize(X, 5, search_rows=rows, random_state=0).codes.shape[0] == 40
 
 
-def test_a_sample_goes_on_from_given_atoms_and_codes():
+def test_a_sample_starts_from_given_atoms_and_codes():
     data = SETS["xor"]
     given = factorize(data.X, init=(data.atoms, data.codes), search_rows=500, random_state=0)
     assert given.wrong_bits <= (data.X != data.clean).sum()
@@ -93,12 +100,12 @@ def test_an_interrupt_in_a_pass_keeps_the_best_pass():
         factorize(SETS["xor"].X, search_rows=500, random_state=0, callbacks=stop)
     found = caught.value.result
     assert found.ended == "interrupted"
-    assert found.n_samples < 500  # the pass was not over: what was found on the sample
+    assert found.n_samples < 500  # the pass was not complete, so this is the result of the sample
     assert {tuple(atom) for atom in SETS["xor"].atoms} <= {tuple(atom) for atom in found.atoms.to_dense()}
 
 
-def test_rows_held_out_tell_noise_from_structure():
-    """Atoms that are rows of the sample make it shorter, and rows that were not seen longer."""
+def test_held_out_rows_separate_noise_from_structure():
+    """Atoms that are rows of the sample shorten its code, and lengthen that of other rows."""
     rng = np.random.default_rng(0)
     seen, unseen = ((rng.random((n, 60)) < 0.1).astype(np.uint8) for n in (40, 40))
     objective, holdout = Objective(True, "xor", share=1e-4), HoldOut(BitMatrix.from_dense(unseen), 400_000, Workers())
@@ -112,8 +119,8 @@ def test_rows_held_out_tell_noise_from_structure():
     assert holdout.cost(blocks[1], objective) > holdout.cost(blocks[0], objective)
 
 
-def test_what_rows_held_out_cost_stands_for_all_rows():
-    """Where the rows held out are like those seen, it is about the codelength of them all."""
+def test_the_cost_of_held_out_rows_estimates_that_of_all_rows():
+    """If held-out rows are like the others, it is about the codelength of all rows."""
     data = planted(4000, 80, 5, noise=0.02, random_state=1)
     X, codes = BitMatrix.from_dense(data.X), BitMatrix.from_dense(data.codes)
     atoms = BitMatrix.from_dense(data.atoms)
@@ -126,9 +133,9 @@ def test_what_rows_held_out_cost_stands_for_all_rows():
 
 def test_an_atom_costs_a_sample_its_share():
     objective, ones = Objective(True, "xor", share=0.25), np.array([0, 3, 10])
-    whole = Objective(True, "xor")
+    full = Objective(True, "xor")
     np.testing.assert_array_equal(
-        objective.of_atoms(64, ones), whole.of_atoms(64, ones) - np.rint(0.75 * whole.of_atoms(64, ones))
+        objective.of_atoms(64, ones), full.of_atoms(64, ones) - np.rint(0.75 * full.of_atoms(64, ones))
     )
-    np.testing.assert_array_equal(objective.of_uses(1000, ones), whole.of_uses(1000, ones) - round(0.75 * 10))
+    np.testing.assert_array_equal(objective.of_uses(1000, ones), full.of_uses(1000, ones) - round(0.75 * 10))
     assert not Objective(False, "xor", share=0.25).of_atoms(64, ones).any()

@@ -1,4 +1,4 @@
-"""Clusters for the tests: started here, and by hand with Dask's command line."""
+"""Dask clusters for the tests: local ones, and ones started with Dask's command line."""
 
 import os
 import signal
@@ -10,16 +10,16 @@ from distributed import Client, LocalCluster
 
 
 @contextmanager
-def local_cluster(n_workers, **how):
-    """A client of a cluster on this machine, each worker with one thread and in a process of its own."""
-    how = {"threads_per_worker": 1, "dashboard_address": ":0", **how}
-    with LocalCluster(n_workers=n_workers, **how) as cluster, Client(cluster, set_as_default=False) as client:
+def local_cluster(n_workers, **options):
+    """Yield a client of a cluster on this machine; each worker is a process with one thread."""
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", **options}
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
 @contextmanager
-def cluster_by_hand(folder, n_workers):
-    """A client of a scheduler and workers that were started with the command line."""
+def command_line_cluster(folder, n_workers):
+    """Yield a client of a scheduler and workers that were started with Dask's command line."""
     file = folder / "scheduler.json"
     common = ["--scheduler-file", str(file), "--no-dashboard"]
     worker = ["worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(folder), *common]
@@ -36,7 +36,7 @@ def cluster_by_hand(folder, n_workers):
 
 
 def kill(client, worker):
-    """End a worker's process at once; its number."""
+    """Kill the process of a worker and return its id."""
     (pid,) = client.run(os.getpid, workers=[worker]).values()
     os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
     return pid

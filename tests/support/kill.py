@@ -1,8 +1,7 @@
-"""Kill a fit of a store again and again, at random moments, and have it go on: a program, as the tests run it.
+"""Kill a fit of a store again and again at chosen events, and resume it: a program that the tests run.
 
-Each fit is a process of its own, forked from this one, which has loaded the library and its kernels: so a kill and a
-new start cost next to nothing. It tells of its rounds and of what it saves; after some of these, and some milliseconds
-more, it is killed.
+Each fit is a process forked from this one, which has the library and its kernels loaded. It counts its events: rounds,
+saved states, and every write, sync and rename of a file. At a given event it kills itself; a write is torn then.
 """
 
 import hashlib
@@ -10,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import time
 import traceback
 from dataclasses import fields
 from random import Random
@@ -25,27 +23,27 @@ from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.store import Store, StoreRows
 from support.sources import learned
 
-WORKERS = Workers(1, chunk_rows=640)  # so that a pass has several pieces
-MOST_KILLS = 4  # of one fit, before it may come to its end
+WORKERS = Workers(1, chunk_rows=640)  # several chunks per pass
+MAX_KILLS = 4  # of one fit, before it may finish
 
 
-def main(store, folder, how, seed, n_kills):
-    """Fit without a kill, then with so many, and print what came of it."""
+def main(store, folder, params, seed, n_kills):
+    """Fit without a kill, then with at least ``n_kills``, and print what happened as JSON."""
     warm_up()
-    moments = Random(seed)
-    undisturbed, events = attempt(store, f"{folder}/undisturbed", how, resume=False)
-    kills: list[list[str]] = []  # of each history: what was told last before each kill
+    random = Random(seed)
+    uninterrupted, events = attempt(store, f"{folder}/uninterrupted", params)
+    kills: list[list[str]] = []  # for each fit, the event of each kill
     results = []
     while sum(map(len, kills)) < n_kills:
-        history, result = f"{folder}/{len(kills)}", None
+        checkpoint, result = f"{folder}/{len(kills)}", None
         kills.append([])
         while result is None:
-            kill_at = moments.randint(1, len(events)) if len(kills[-1]) < MOST_KILLS else None
-            result, told = attempt(store, history, how, True, kill_at, moments.uniform(0, 0.008))
+            kill_at = random.randint(1, len(events)) if len(kills[-1]) < MAX_KILLS else None
+            result, seen = attempt(store, checkpoint, params, kill_at)
             if result is None:
-                kills[-1].append(told[-1])
+                kills[-1].append(seen[-1])
         results.append(result)
-    print(json.dumps({"undisturbed": undisturbed, "events": events[:-1], "kills": kills, "results": results}))
+    print(json.dumps({"uninterrupted": uninterrupted, "events": events, "kills": kills, "results": results}))
 
 
 def warm_up():
@@ -55,69 +53,99 @@ def warm_up():
         learned(MemoryRows(data, Workers(1)), search_rows=100, algebra=algebra, max_iter=3)
 
 
-def attempt(store, folder, how, resume, kill_at=None, delay=0.0):
-    """A fit in a process of its own: its result, None where it was killed, and what it told."""
+def attempt(store, folder, params, kill_at=None):
+    """Fit in a forked process; return a digest of the result, or None if it was killed, and its events."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         status = 1
         try:
             os.close(reading)
-            fit(store, folder, how, resume, lambda event: os.write(writing, f"{event}\n".encode()))
+            fit(store, folder, params, Events(writing, kill_at))
             status = 0
         except BaseException:
             traceback.print_exc()
         finally:
             os._exit(status)
     os.close(writing)
-    told = []
     with open(reading) as lines:
-        for line in lines:
-            told.append(line.strip())
-            if len(told) == kill_at:
-                time.sleep(delay)
-                os.kill(child, signal.SIGKILL)
-                break
+        events = [line.strip() for line in lines]
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
-        return None, told
+        assert len(events) == kill_at
+        return None, events
     if status:
-        raise SystemExit(f"a fit ended with {status} after {told[-3:]}")
-    ended = len(told) != kill_at  # or it did before it could be killed
-    return told[-1] if ended else attempt(store, folder, how, True)[0], told
+        raise SystemExit(f"a fit ended with {status} after {events[-3:]}")
+    return events.pop(), events
 
 
-def fit(path, folder, how, resume, tell):
-    """The fit, which tells what it comes to and, in the end, a digest of what it learned."""
+class Events:
+    """Reports events to the parent process, and kills this process at one of them."""
+
+    def __init__(self, pipe, kill_at):
+        self.pipe, self.kill_at, self.write = pipe, kill_at, os.write
+        self.count = 0
+
+    def report(self, event):
+        """Report an event; return whether the process is to be killed at it."""
+        self.count += 1
+        self.write(self.pipe, f"{event}\n".encode())
+        return self.count == self.kill_at
+
+    def __call__(self, event):
+        """Report an event, and kill this process if it is the chosen one."""
+        if self.report(event):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch_files(self):
+        """Report every write, sync and rename of a file before it happens."""
+        fsync, replace = os.fsync, os.replace
+
+        def write(file, content):
+            if self.report("write"):
+                self.write(file, content[: len(content) // 2])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return self.write(file, content)
+
+        os.write = write
+        os.fsync = lambda file: (self("sync"), fsync(file))[1]
+        os.replace = lambda old, new: (self("rename"), replace(old, new))[1]
+
+
+def fit(path, folder, params, events):
+    """Fit, resuming from the checkpoint if there is one, and report a digest of the result as the last event."""
     store = Store(path)
-    call = {**how, "n_samples": store.n_rows, "n_features": store.n_features}
-    with Telling(folder, call, resume) as checkpoint:
-        checkpoint.tell = tell
-        tell("begun")
-        rows = StoreRows(store, WORKERS, scratch=folder)
-        rows.keep_every = 0.0  # after every piece
+    call = {**params, "n_samples": store.n_rows, "n_features": store.n_features}
+    events.watch_files()
+    with ReportingCheckpoint(folder, call, resume=True) as checkpoint:
+        checkpoint.events = events
+        events("opened")
+        rows = StoreRows(store, WORKERS, code_folder=folder)
+        rows.save_interval = 0.0  # after every chunk
         random = checkpoint.random(np.random.default_rng(5))
-        found = learned(rows, random, checkpoint, WORKERS, callbacks=lambda row: tell("a round"), **how)
-        tell(digest(found, checkpoint.load()))
+        found = learned(rows, random, checkpoint, WORKERS, callbacks=lambda row: events("round"), **params)
+        events.report(digest(found, checkpoint.load()))
 
 
-class Telling(Checkpoint):
-    """A checkpoint that tells when it is written."""
+class ReportingCheckpoint(Checkpoint):
+    """A checkpoint that reports when it is written."""
+
+    events = staticmethod(lambda event: None)
 
     def save(self, state):
-        what = "all" if state.finished else "half a pass" if state.partial else f"pass {len(state.orders) - 1}"
-        self.tell(f"saving {what}")
+        what = "all passes" if state.finished else "part of a pass" if state.partial else "a pass"
+        self.events(f"saving {what}")
         super().save(state)
-        self.tell(f"saved {what}")
+        self.events(f"saved {what}")
 
 
 def digest(found, state):
-    """A digest of all that was learned, and of what was counted in the best pass, as it was kept."""
-    whole = hashlib.sha256(repr((found.atoms.shape, found.codelength, found.algebra)).encode())
+    """Return a digest of the result, and of the saved counts of the best pass."""
+    digest = hashlib.sha256(repr((found.atoms.shape, found.codelength, found.algebra)).encode())
     counts = [getattr(state.counts, field.name) for field in fields(state.counts)]
-    for part in (found.atoms.words, found.bias, found.wrong, found.uses, found.saved, *counts):
-        whole.update(np.ascontiguousarray(part).tobytes())
-    return whole.hexdigest()
+    for array in (found.atoms.words, found.bias, found.wrong, found.uses, found.saved, *counts):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 if __name__ == "__main__":

@@ -1,30 +1,46 @@
-"""What the tests of every scale share: the same call, wherever the rows are."""
+"""Learn from the rows of any source with the parameters of `factorize`."""
 
 import numpy as np
 
+from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
-from bitatoms.rows.passes import NO_JOURNAL, PassResult
+from bitatoms.rows.passes import PassResult
 from bitatoms.rows.source import RowSource
+from bitatoms.rows.store import Store
 from bitatoms.rows.subsample import learn
 from bitatoms.search.params import SearchParams, resolve
 from bitatoms.validation import as_generator
 
 
-def settings_for(**given) -> SearchParams:
-    """Return the resolved parameters of a call of `factorize`."""
+def params_for(**given) -> SearchParams:
+    """Return the search parameters of a call of `factorize` with these arguments."""
     return resolve(**given)
 
 
-def learned(rows: RowSource, seed: int = 0, journal=NO_JOURNAL, workers: Workers = Workers(1), **given):  # noqa: B008
-    """What is learned from rows, wherever they are."""
-    found = learn(rows, settings_for(**given), workers, as_generator(seed), journal)
+def learned(rows: RowSource, seed: int = 0, journal=None, workers: Workers = Workers(1), **given):  # noqa: B008
+    """Return the result of learning from rows with these arguments of `factorize`."""
+    found = learn(rows, params_for(**given), workers, as_generator(seed), journal)
     return found.result if isinstance(found, PassResult) else found
 
 
 def assert_same(one, other) -> None:
-    """The same bits were learned: atoms, bias, counts, codelength."""
+    """Assert that two results have the same atoms, bias, counts and codelength."""
     assert one.atoms == other.atoms
     assert one.codelength == other.codelength
     assert one.algebra == other.algebra
     for name in ("bias", "wrong", "uses", "saved", "ones", "missed"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def assert_same_counts(one, other) -> None:
+    """Assert that two `Counts` are equal."""
+    for name in one.__dataclass_fields__:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def write_store(path, bits, names=None, columns=None, chunk_bytes=None) -> Store:
+    """Write rows to a packed store with chunks of this size, and open it."""
+    with StoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as writer:
+        writer.append(RowChunk(bits, names))
+    return Store(path)

@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..core.result import reconstruct
 from ..kernels.cpu.messages import Graph, Scratch, exchange
 from ..parallel import Workers
-from ..rows.budget import checked
+from ..rows.budget import parse_memory_limit
 from ..validation import check_fraction, check_int
 from .baseline import Baseline, Factors
 
@@ -121,7 +121,7 @@ class MessagePassing(Baseline):
         atom_prior = _log_odds("atom_prior", self.atom_prior) / unit
         code_prior = _log_odds("code_prior", self.code_prior) / unit
         cells = data.to_dense()
-        graph = _graph(cells, self.n_components, checked(self.max_memory))
+        graph = _graph(cells, self.n_components, parse_memory_limit(self.max_memory))
         best, least = None, math.inf
         for _ in range(n_init):
             for messages in (graph.to_codes, graph.to_atoms):

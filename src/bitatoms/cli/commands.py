@@ -17,7 +17,7 @@ from ..io.formats import FORMATS, format_of
 from ..io.patterns import check_patterns, write_patterns
 from ..parallel import Workers, count_threads
 from ..report import write_report
-from ..rows.budget import checked
+from ..rows.budget import parse_memory_limit
 from ..rows.store import Store
 from ..table import Table
 from . import stores
@@ -214,7 +214,7 @@ def transform(model_path: Path, data: Input, output: OutputTable, run: RunOption
         else:
             write_table(codes, *output)
     if not quiet and output.path != STANDARD:
-        n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.pieces())
+        n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.chunks())
         mean = n_uses / max(1, len(codes))
         print_line(f"{output.path}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
 
@@ -303,7 +303,7 @@ def _open(data: Input, run: RunOptions, quiet: bool) -> Table | Store:
 def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
     """Raise an error for a memory limit on data that are read into memory."""
     if run.max_memory is not None:
-        checked(run.max_memory)
+        parse_memory_limit(run.max_memory)
         raise FileError(
             f"{data.name}: ", Parameter("max_memory"), " is for packed stores, and this table is read into memory; "
             f"bitatoms pack {quote_path(data.path)} -o rows.zarr packs it",

@@ -91,9 +91,9 @@ class ObservedStore(Store):
         self.picture = store.picture
         self._callback = callback
 
-    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
+    def chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Iterate over the rows in chunks."""
-        for data in super().pieces(n_rows, start):
+        for data in super().chunks(n_rows, start):
             yield data
             start += len(data)
             self._callback(start)

@@ -15,11 +15,11 @@ from ..io.formats import format_of
 from ..io.model_file import MEANING
 from ..io.stream import Source
 from ..parallel import Workers, count_threads
-from ..rows.budget import checked
+from ..rows.budget import parse_memory_limit
 from ..rows.packing import pack
 from ..rows.store import Store, check_memory
 from ..rows.store_transform import code_store, codes_in_memory
-from ..rows.subsample import auto_sample
+from ..rows.subsample import default_search_rows
 from ..table import Table
 from .console import print_json, print_line
 from .files import check_not_stdout, check_writable, named_in_errors, spooled, write_table
@@ -42,7 +42,7 @@ class RunOptions(NamedTuple):
     @property
     def memory_limit(self) -> int:
         """The memory for processing a store, in bytes."""
-        return checked(self.max_memory)
+        return parse_memory_limit(self.max_memory)
 
     @property
     def workers(self) -> Workers:
@@ -94,7 +94,7 @@ def bytes_on_disk(store: Store) -> int:
 def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
     """Return the number of rows that are searched: all, or a subsample."""
     n_rows, n_features = shape
-    limit = auto_sample(n_features) if search["search_rows"] == "auto" else search["search_rows"]
+    limit = default_search_rows(n_features) if search["search_rows"] == "auto" else search["search_rows"]
     return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
 
 
@@ -222,7 +222,7 @@ def _count_ones(store: Store, quiet: bool) -> int:
     task = f"Reading {store.path.name} back"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, store.n_rows).update_rows)
-        return sum(bits.count() for bits in observed.pieces())
+        return sum(bits.count() for bits in observed.chunks())
 
 
 def show_store(store: Store, outputs: list[Path], json: bool) -> None:

@@ -32,11 +32,11 @@ from ..parameters import (
     with_defaults,
 )
 from ..rows import dispatch
-from ..rows.budget import checked
+from ..rows.budget import parse_memory_limit
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..rows.source import RowSource
-from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, row_bits
+from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from ..search.params import SearchParams, resolve
 from ..table import Names, Picture, Table
 from ..validation import as_generator
@@ -150,7 +150,7 @@ class BinaryDictionaryLearning(TableTransformer):
         Interrupted
             On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best model so far.
         """
-        if dispatch.is_elsewhere(X):
+        if dispatch.is_out_of_core(X):
             return self._fit_out_of_core(X)
         self._reset()
         params, table = self._search_params(), self._validate_table(X, reset=True)
@@ -208,7 +208,7 @@ class BinaryDictionaryLearning(TableTransformer):
     def _fit_out_of_core(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
         """Learn from a store, or from a Dask collection on the cluster of a client."""
         self._search_params()  # check them before rows are read
-        how = self.binarize, self._workers(), checked(self.max_memory), self.checkpoint, client
+        how = self.binarize, self._workers(), parse_memory_limit(self.max_memory), self.checkpoint, client
         with dispatch.open_rows(X, *how) as opened:
             return self._fit_rows(*opened)
 
@@ -295,11 +295,11 @@ class BinaryDictionaryLearning(TableTransformer):
         ndarray of shape (n_samples, n_components_), uint8
             For a Dask collection, a lazy Dask array; with ``output``, a Store.
         """
-        if not dispatch.is_elsewhere(X):
+        if not dispatch.is_out_of_core(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
             return self._code(X).factors()[1].to_dense()
-        model, store = self.as_model(), dispatch.store_of(X, self.binarize)
+        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
 
@@ -307,7 +307,7 @@ class BinaryDictionaryLearning(TableTransformer):
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
             return dask_transform.transform(model, X, self.binarize)
         check_not_empty(store.shape)
-        limit = checked(self.max_memory)
+        limit = parse_memory_limit(self.max_memory)
         if output is not None:
             return code_store(store, model, output, self._workers(), limit)
         if (needed := dense_bytes(store, model)) > limit:
@@ -359,11 +359,11 @@ class BinaryDictionaryLearning(TableTransformer):
         ndarray of shape (n_samples,), float64
             For a Dask collection, a lazy Dask array.
         """
-        if dispatch.is_elsewhere(X):
-            store = dispatch.store_of(X, self.binarize)
+        if dispatch.is_out_of_core(X):
+            store = dispatch.as_store(X, self.binarize)
             if store is not None:
                 check_not_empty(store.shape)
-                return row_bits(store, self.as_model(), self._workers(), checked(self.max_memory))
+                return score_samples(store, self.as_model(), self._workers(), parse_memory_limit(self.max_memory))
             from ..rows import dask_transform
 
             return dask_transform.score_samples(self.as_model(), X, self.binarize)

@@ -28,8 +28,8 @@ from ..errors import InputError, Parameter
 from ..kernels.structs import covering
 from ..mdl import Codelength
 from ..parallel import Workers
-from ..rows.memory import MemoryRows, joined
-from ..rows.passes import codes_exactly, counted, savings
+from ..rows.memory import MemoryRows, concatenate
+from ..rows.passes import codes_exactly, result_from_counts, savings
 from ..search.driver import search
 from ..search.initial import start_factors
 from ..search.moves.grow import grow
@@ -331,7 +331,7 @@ class StreamLearner:
         state = self.state
         if state is None:
             raise InputError("nothing was learned yet: there was no batch")
-        result, _ = counted(state.atoms, state.bias, state.counts.rounded(), state.algebra, self.params)
+        result, _ = result_from_counts(state.atoms, state.bias, state.counts.rounded(), state.algebra, self.params)
         return replace(result, history=state.history, codelengths={**dict(state.codelengths), **result.codelengths})
 
     def _as_round(self, state: StreamState, seconds: float) -> Round:
@@ -380,4 +380,4 @@ def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     if codes is not None:
         return run_pass(rows, codes, spec, workers)
     chunks, counts = MemoryRows(rows, workers).run_pass(spec, None, 1, None, lambda partial: None)
-    return joined(chunks, spec.atoms.n_rows), counts
+    return concatenate(chunks, spec.atoms.n_rows), counts

@@ -1,7 +1,7 @@
-"""Checkpoints: a folder in which a fit keeps how far it has come, for the same call to go on from after it was stopped.
+"""Checkpoints: a folder in which a fit saves its progress, so that the same call can resume it.
 
-All of it is one file, arrays and JSON as in a model file, written beside its place and renamed when it is on the disk:
-whenever the process or the machine dies, the file before or the new one is there, whole.
+The state is one file of arrays and JSON, as in a model file. It is written atomically: if the process or the machine
+fails, the folder contains the previous state or the new one, complete.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write, is_store, unwritable
 from ..io.errors import FileError
 from ..io.npz import KEY, Archive, archive, as_bytes, description
 from ..io.stream import Source
-from .checkpoint_state import described, restored
+from .checkpoint_state import state_from_file, state_to_json
 from .passes import PassState
 
 logger = logging.getLogger(__name__)
@@ -37,29 +38,27 @@ KIND = "bitatoms checkpoint"
 VERSION = 1
 _FILE, _LOCK = "state.npz", "lock"
 _GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of a file system that has none
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # errors of file systems without locks
 
 
 class Checkpoint:
-    """A folder in which a fit keeps its state: the Journal of `algorithms.sampling.learn`.
-
-    It is this process's alone until it is closed, or the process ends.
+    """A folder in which a fit saves its state (a `Journal`). It is locked until it is closed or the process ends.
 
     Parameters
     ----------
     folder : str or path-like
-        It is made where it is not there; the folder it is in must be.
+        Created if it does not exist; its parent folder must exist.
     call : dict
-        What decides the result, as JSON can hold it: parameters by their names, ``n_samples`` and ``n_features``,
-        something that tells the rows from others. Only the same call can go on.
+        All that determines the result, as JSON values: parameters by name, ``n_samples``, ``n_features`` and a
+        fingerprint of the rows. Only the same call can resume a fit.
     resume : bool
-        Go on from what is there; where there is nothing, begin.
+        Resume the fit in the folder, or start one if there is none.
 
     Raises
     ------
     FileError
-        The folder cannot be used or is in use, holds the unfinished fit of another call, or one that ``resume`` does
-        not ask for, or its file is damaged.
+        The folder cannot be written or is in use, contains the unfinished fit of another call, or an unfinished fit
+        while ``resume`` is False, or its file is corrupt.
 
     Examples
     --------
@@ -78,15 +77,15 @@ class Checkpoint:
         self._source = Source(self._path, "npz", os.fspath(self._path))
         self._call = json.loads(json.dumps({**call, "bitatoms": __version__}))
         self._shape: tuple[int, int] = self._call["n_samples"], self._call["n_features"]
-        self._random: dict[str, Any] | None = None  # the state of the generator when the call began,
-        self._generator: np.random.Generator | None = None  # and, in a call that goes on, one in this state
-        self._holds_state = False
-        self._lock = _made_and_locked(self.folder)
+        self._random_state: dict[str, Any] | None = None  # of the generator when the fit started
+        self._generator: np.random.Generator | None = None  # in that state, if a fit is resumed
+        self._has_state = False
+        self._lock = _create_and_lock(self.folder)
         try:
-            for left in self.folder.glob(f".{_FILE}.*.part"):  # by a process that was killed
+            for left in self.folder.glob(f".{_FILE}.*.part"):  # left by a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
             if self._path.exists():
-                self._look(resume)
+                self._open_existing(resume)
         except BaseException:
             self.close()
             raise
@@ -100,129 +99,132 @@ class Checkpoint:
         self.close()
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Unlock the folder."""
         self._lock.close()
 
-    def _look(self, resume: bool) -> None:
-        """What the folder holds: go on from it, begin anew, or refuse."""
-        with self._reading() as (_, about):
-            call, state, random = about["call"], about["state"], about["random"]
-            generator = None if random is None else _generator(random)
-            begun, finished = state is not None, state is not None and state["finished"]
+    def _open_existing(self, resume: bool) -> None:
+        """Resume the fit in the folder, ignore it if it is finished, or raise."""
+        with self._reading() as (_, entries):
+            call, state, random_state = entries["call"], entries["state"], entries["random"]
+            generator = None if random_state is None else _generator_in(random_state)
+            has_state, finished = state is not None, state is not None and state["finished"]
             names = [name for name in {**call, **self._call} if call.get(name) != self._call.get(name)]
         if not resume:
-            if begun and not finished:
+            if has_state and not finished:
                 raise FileError(
-                    f"{self.folder}: holds an unfinished fit; pass resume=True to go on from it, or remove {_FILE} "
-                    "in it to begin anew"
+                    f"{self.folder}: contains an unfinished fit; pass ",
+                    Parameter("resume", True),
+                    f" to resume it, or remove {_FILE} from the folder to start again",
                 )
         elif not names:
-            self._holds_state, self._random, self._generator = begun, random, generator
-        elif begun:
-            changes = [_changed(call, self._call, name) for name in names[:4]]
+            self._has_state, self._random_state, self._generator = has_state, random_state, generator
+        elif has_state:
+            differences = [part for name in names[:4] for part in (", ", *_difference(call, self._call, name))]
             more = f" (and {len(names) - 4} more)" if len(names) > 4 else ""
             raise FileError(
-                f"{self.folder}: holds the fit of another call: {', '.join(changes)}{more}; make the same call to go "
-                "on from it, or choose another folder"
+                f"{self.folder}: contains the fit of another call: ",
+                *differences[1:],
+                f"{more}; make the same call to resume it, or choose another folder",
             )
 
     def random(self, generator: np.random.Generator) -> np.random.Generator:
-        """The generator of a call that begins, which is kept; of one that goes on, that of the call that began."""
+        """Return the generator of the fit: this one, whose state is saved, or the saved one if a fit is resumed."""
         if self._generator is not None:
             return self._generator
         state = generator.bit_generator.state
         if state["bit_generator"] not in _GENERATORS:
-            raise ValueError(
-                f"a checkpoint cannot keep a random_state of the kind {state['bit_generator']}; pass a whole number, "
-                f"or a Generator of {', '.join(_GENERATORS)}"
+            raise InputError(
+                Parameter("random_state"),
+                f" of type {state['bit_generator']} cannot be saved in a checkpoint; pass an integer, or a Generator "
+                f"of {', '.join(_GENERATORS)}",
             )
-        self._random = json.loads(json.dumps(state, default=lambda array: array.tolist()))
-        if not self._holds_state:
+        self._random_state = json.loads(json.dumps(state, default=lambda array: array.tolist()))
+        if not self._has_state:
             self._write(None)
         return generator
 
     def load(self) -> PassState | None:
-        """The state that was kept last, if any."""
-        if not self._holds_state:
+        """Return the state saved last, or None."""
+        if not self._has_state:
             return None
-        with self._reading() as (file, about):
-            return restored(file, about["state"], self._shape)
+        with self._reading() as (file, entries):
+            return state_from_file(file, entries["state"], self._shape)
 
     def save(self, state: PassState) -> None:
-        """Keep a state in place of the one before."""
+        """Replace the saved state."""
         self._write(state)
-        self._holds_state = True
+        self._has_state = True
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[Archive, dict[str, Any]]]:
-        """The file and what it says of itself; whatever is wrong with it is said in one line, with what to do."""
-        todo = "move this file away, or choose another folder, to begin anew"
+        """Open the file and yield it with its JSON; errors are raised as one-line FileErrors."""
+        hint = "; move this file away or choose another folder to start again"
         try:
             with archive(self._source) as file:
                 yield file, description(file, KIND, VERSION, "")
         except FileError as error:
-            raise FileError(f"{error}; {todo}") from error
+            raise FileError(*error.args, hint) from error
         except OSError as error:
-            raise self._source.error(f"cannot be read: {error.strerror or error}; {todo}") from error
+            raise self._source.error(f"cannot be read: {error.strerror or error}{hint}") from error
         except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            said = " ".join(str(error).split())[:200]
-            raise self._source.error(f"a damaged checkpoint: {said}; {todo}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise self._source.error(f"corrupt checkpoint: {reason}{hint}") from error
 
     def _write(self, state: PassState | None) -> None:
-        """Put a new file in place of the one before."""
-        about, arrays = (None, {}) if state is None else described(state)
+        """Replace the file."""
+        entries, arrays = (None, {}) if state is None else state_to_json(state)
         head = {"format": KIND, "version": VERSION, "bitatoms": __version__}
-        entries = as_bytes({**head, "call": self._call, "random": self._random, "state": about})
+        content = as_bytes({**head, "call": self._call, "random": self._random_state, "state": entries})
         try:
-            with atomic_write(self._path) as made:
-                _write_whole(made, {KEY: entries, **arrays})
+            with atomic_write(self._path) as path:
+                _write_arrays(path, {KEY: content, **arrays})
         except FileError as error:
             if not self._path.exists():
                 raise
             raise FileError(
-                f"{error}: the last good checkpoint is still there; go on from it with resume=True when that is mended"
+                *error.args, ": the previous checkpoint is intact; fix this, then pass ", Parameter("resume", True)
             ) from error
-        _put_on_disk(self.folder)
+        _sync_folder(self.folder)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a checkpoint, where it is not there; the folder it is in must be."""
+    """Make the folder of a checkpoint if it does not exist; its parent folder must exist."""
     if is_store(folder):
-        raise FileError(f"{folder}: is a Zarr store, and a checkpoint is a folder of its own; choose another name")
+        raise FileError(f"{folder}: is a Zarr store; a checkpoint is a folder of its own, choose another name")
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError as error:
-        raise FileError(f"{folder}: is a file, and a checkpoint is a folder; choose another name") from error
+        raise FileError(f"{folder}: is a file; a checkpoint is a folder, choose another name") from error
     except FileNotFoundError as error:
         raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first") from error
     except OSError as error:
         raise unwritable(folder, error) from error
 
 
-def _made_and_locked(folder: Path) -> IO[bytes]:
-    """Make the folder if need be; the file in it that is locked while it is open, or this process lives."""
+def _create_and_lock(folder: Path) -> IO[bytes]:
+    """Make the folder if needed and return its lock file, which stays locked while it is open."""
     make_folder(folder)
     try:
-        file = open(folder / _LOCK, "ab")  # noqa: SIM115, it is kept
+        file = open(folder / _LOCK, "ab")  # noqa: SIM115, closed by Checkpoint.close
     except OSError as error:
         raise unwritable(folder / _LOCK, error) from error
     try:
         _lock(file)
     except OSError as error:
         if error.errno in _NO_LOCKS:
-            logger.warning("%s: no file can be locked there; see to it that no other process uses it", folder)
+            logger.warning("%s: files cannot be locked here; make sure that no other process uses the folder", folder)
             return file
         file.close()
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise unwritable(folder / _LOCK, error) from error
         raise FileError(
-            f"{folder}: another fit is using this folder; wait until it or its process ends, or choose another folder"
+            f"{folder}: another fit is using this folder; wait until it ends, or choose another folder"
         ) from error
     return file
 
 
 def _lock(file: IO[bytes]) -> None:
-    """Lock a file, or raise where another has; the system unlocks it when it is closed or the process dies."""
+    """Lock a file, or raise OSError if it is locked; closing it or the end of the process unlocks it."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -234,8 +236,8 @@ def _lock(file: IO[bytes]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _write_whole(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays into an .npz file, uncompressed, which would take longer than the disk; it is on the disk then."""
+def _write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write arrays to an .npz file and sync it; uncompressed, because compression takes longer than the disk."""
     with open(path, "wb") as out:
         with zipfile.ZipFile(out, "w") as file:
             for name, values in arrays.items():
@@ -245,10 +247,10 @@ def _write_whole(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
         os.fsync(out.fileno())
 
 
-def _put_on_disk(folder: Path) -> None:
-    """Have the names in a folder on the disk too, where the system can: without, the old file may be there again."""
+def _sync_folder(folder: Path) -> None:
+    """Sync a folder, so that a rename in it survives a power failure."""
     if sys.platform != "win32":
-        with suppress(OSError):  # some file systems have it for files only
+        with suppress(OSError):  # some file systems can sync only files
             file = os.open(folder, os.O_RDONLY)
             try:
                 os.fsync(file)
@@ -256,23 +258,22 @@ def _put_on_disk(folder: Path) -> None:
                 os.close(file)
 
 
-def _generator(kept: dict[str, Any]) -> np.random.Generator:
-    """A generator in the state that was kept."""
-    name, places = kept["bit_generator"], (kept.get("buffer_pos", 0), kept["state"].get("pos", 0))
-    if name not in _GENERATORS or not (0 <= places[0] <= 4 and 0 <= places[1] <= 624):  # NumPy does not look
-        raise ValueError(f"its random numbers are of the kind {str(name)[:20]!r}, or out of place")
-    bits = getattr(np.random, name)()
-    bits.state = kept
-    return np.random.Generator(bits)
+def _generator_in(state: dict[str, Any]) -> np.random.Generator:
+    """Return a generator in a saved state."""
+    name, position, key_position = state["bit_generator"], state.get("buffer_pos", 0), state["state"].get("pos", 0)
+    if name not in _GENERATORS or not (0 <= position <= 4 and 0 <= key_position <= 624):  # NumPy does not check these
+        raise ValueError(f"invalid state of a random generator of type {str(name)[:20]!r}")
+    bit_generator = getattr(np.random, name)()
+    bit_generator.state = state
+    return np.random.Generator(bit_generator)
 
 
-def _changed(before: dict[str, Any], now: dict[str, Any], name: str) -> str:
-    """What is other than it was."""
+def _difference(before: dict[str, Any], now: dict[str, Any], name: str) -> tuple[str | Parameter, ...]:
+    """Return how a value of two calls differs, as parts of a message."""
     if name == "rows":
-        return "the rows are others"
-    return f"{name} was {_short(before, name)} and is {_short(now, name)}"
+        return ("the rows differ",)
+    return Parameter(name), f" was {_as_text(before, name)} and is {_as_text(now, name)}"
 
 
-def _short(call: dict[str, Any], name: str) -> str:
-    """A value of a call, as a message has it."""
-    return json.dumps(call[name], ensure_ascii=False)[:40] if name in call else "not there"
+def _as_text(call: dict[str, Any], name: str) -> str:
+    return json.dumps(call[name], ensure_ascii=False)[:40] if name in call else "not given"

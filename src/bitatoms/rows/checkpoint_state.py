@@ -1,4 +1,8 @@
-"""The state of a search as JSON and arrays, and back, every size checked: kernels look at none."""
+"""The state of the passes as JSON and arrays, and back.
+
+The names in the file are part of its format: a spec is an "order" there. All sizes and values are checked on reading,
+because kernels check none.
+"""
 
 from __future__ import annotations
 
@@ -20,133 +24,147 @@ from .passes import PassState
 from .source import PartialPass
 
 _CODERS = (*CODERS, "mend")
-_AXES = {"uses": "p", "wrong": "m", "free": "pm", "bad": "pm", "pairs": "pp", "ones": "m", "missed": "m"}  # of Counts
+_AXES = {
+    "uses": "p",
+    "wrong": "m",
+    "free": "pm",
+    "bad": "pm",
+    "pairs": "pp",
+    "ones": "m",
+    "missed": "m",
+}  # axes of the arrays of Counts
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def described(state: PassState) -> tuple[dict[str, Any], Arrays]:
-    """A state as what JSON can hold, and arrays by name."""
+def state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
+    """Return a state as JSON values, and its arrays by name."""
     arrays: Arrays = {}
-    about = {
+    entries = {
         "algebra": state.algebra,
         "ended": state.ended,
         "best": state.best,
         "finished": state.finished,
-        "orders": [_describe_order(order, f"order {i}", arrays) for i, order in enumerate(state.orders)],
-        "counts": None if state.counts is None else _describe_counts(state.counts, "counts", arrays),
+        "orders": [_spec_to_json(spec, f"order {i}", arrays) for i, spec in enumerate(state.specs)],
+        "counts": None if state.counts is None else _counts_to_json(state.counts, "counts", arrays),
         "partial": None,
         "history_fields": Round._fields,
         "history": state.history,
     }
     if state.partial is not None:
-        counts = _describe_counts(state.partial.counts, "partial", arrays)
-        about["partial"] = {"next_row": state.partial.next_row, "counts": counts}
-    return about, arrays
+        counts = _counts_to_json(state.partial.counts, "partial", arrays)
+        entries["partial"] = {"next_row": state.partial.next_row, "counts": counts}
+    return entries, arrays
 
 
-def restored(file: Archive, about: dict[str, Any], shape: tuple[int, int]) -> PassState:
-    """The state of a search in a table of this shape."""
-    orders: list[PassSpec] = []
-    for i, entry in enumerate(about["orders"]):
-        orders.append(_order(file, entry, f"order {i}", shape[1], orders[-1] if orders else None))
-    finished, best, counts = about["finished"], index(about["best"]), None
-    done = len(orders) - (not finished)
-    if about["algebra"] not in ("xor", "or") or type(finished) is not bool or not 0 <= best <= done or done < finished:
-        raise ValueError(f"it says that pass {str(best)[:20]} is the best of {done}")
-    if any(order.rule.covers is not covering(about["algebra"]) for order in orders):
+def state_from_file(file: Archive, entries: dict[str, Any], shape: tuple[int, int]) -> PassState:
+    """Return the state in a file, for a table of this shape; raise ValueError, KeyError etc. if it is corrupt."""
+    specs: list[PassSpec] = []
+    for i, entry in enumerate(entries["orders"]):
+        specs.append(_spec_from_file(file, entry, f"order {i}", shape[1], specs[-1] if specs else None))
+    finished, best, counts = entries["finished"], index(entries["best"]), None
+    n_done = len(specs) - (not finished)
+    if type(finished) is not bool or not 0 <= best <= n_done or n_done < finished:
+        raise ValueError(f"pass {str(best)[:20]} cannot be the best of {n_done}")
+    if entries["algebra"] not in ("xor", "or") or any(
+        spec.rule.covers is not covering(entries["algebra"]) for spec in specs
+    ):
         raise ValueError("its algebra is not that of its passes")
     if best:
-        counts = _counts(file, about["counts"], "counts", orders[best - 1], shape)
-    partial = about["partial"]
+        counts = _counts_from_file(file, entries["counts"], "counts", specs[best - 1], shape)
+    partial = entries["partial"]
     if partial is not None:
-        next_row = _whole(partial, "next_row", shape[0])
-        partial = PartialPass(next_row, _counts(file, partial["counts"], "partial", orders[-1], shape))
-    fields = about["history_fields"]
-    history = tuple(Round(**dict(zip(fields, row, strict=True))) for row in about["history"])
-    return PassState(about["algebra"], str(about["ended"]), tuple(orders), history, partial, best, counts, finished)
+        next_row = _int_up_to(partial, "next_row", shape[0])
+        partial = PartialPass(next_row, _counts_from_file(file, partial["counts"], "partial", specs[-1], shape))
+    fields = entries["history_fields"]
+    history = tuple(Round(**dict(zip(fields, row, strict=True))) for row in entries["history"])
+    return PassState(entries["algebra"], str(entries["ended"]), tuple(specs), history, partial, best, counts, finished)
 
 
-def _describe_order(order: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
-    """An order as JSON; its arrays go to the others."""
-    arrays |= {f"{name} atoms": order.atoms.words, f"{name} bias": order.bias.words}
-    if order.kept is not None:
-        arrays[f"{name} kept"] = order.kept.astype(np.int64)
-    rule = order.rule
+def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
+    """Return a spec as JSON values, and add its arrays to the others."""
+    arrays |= {f"{name} atoms": spec.atoms.words, f"{name} bias": spec.bias.words}
+    if spec.kept is not None:
+        arrays[f"{name} kept"] = spec.kept.astype(np.int64)
+    rule = spec.rule
     if rule.prices is not None:
         arrays |= {f"{name} bit prices": rule.prices.bits, f"{name} use prices": rule.prices.uses}
     return {
-        "coder": order.coder,
+        "coder": spec.coder,
         "covers": rule.covers is True,
         "by_ratio": bool(rule.by_ratio),
         "max_atoms": int(rule.max_atoms),
         "residual_limit": int(rule.residual_limit),
         "swaps": bool(rule.swaps),
-        "typical": float(rule.typical).hex(),  # to the last bit, whatever it is
+        "typical": float(rule.typical).hex(),  # exact
         "priced": rule.prices is not None,
-        "goes_on": order.kept is not None,
+        "goes_on": spec.kept is not None,
     }
 
 
-def _order(file: Archive, about: dict[str, Any], name: str, n_features: int, before: PassSpec | None) -> PassSpec:
-    """The order that was described."""
+def _spec_from_file(
+    file: Archive, entry: dict[str, Any], name: str, n_features: int, previous: PassSpec | None
+) -> PassSpec:
+    """Return a spec in a file."""
     atoms = BitMatrix(file.array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
     bias = BitMatrix(file.array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
     prices = kept = None
-    if about["priced"]:
-        bits = _within(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
-        uses = _within(file, f"{name} use prices", (lanes_of(len(atoms)),), (0, 2**31 - 1)).astype(np.int32)
+    if entry["priced"]:
+        bits = _int_array(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
+        uses = _int_array(file, f"{name} use prices", (lanes_of(len(atoms)),), (0, 2**31 - 1)).astype(np.int32)
         prices = Prices(bits, uses)
-    if about["goes_on"]:
-        most = -1 if before is None else len(before.atoms) - 1
-        kept = _within(file, f"{name} kept", (len(atoms),), (0, most)).astype(np.intp)
-    coder = about["coder"]
+    if entry["goes_on"]:
+        last = -1 if previous is None else len(previous.atoms) - 1
+        kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
+    coder = entry["coder"]
     if len(bias) != 1 or coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
-        raise ValueError(f"its {name} is none")
+        raise ValueError(f"its {name} is invalid")
     rule = Rule(
-        covers=True if about["covers"] else None,
-        by_ratio=bool(about["by_ratio"]),
-        max_atoms=index(about["max_atoms"]),
-        residual_limit=index(about["residual_limit"]),
+        covers=True if entry["covers"] else None,
+        by_ratio=bool(entry["by_ratio"]),
+        max_atoms=index(entry["max_atoms"]),
+        residual_limit=index(entry["residual_limit"]),
         prices=prices,
-        swaps=bool(about["swaps"]),
-        typical=float.fromhex(about["typical"]),
+        swaps=bool(entry["swaps"]),
+        typical=float.fromhex(entry["typical"]),
     )
     return PassSpec(atoms, bias, coder, rule, kept)
 
 
-def _describe_counts(counts: Counts, name: str, arrays: Arrays) -> dict[str, int]:
-    """Counts as JSON; their arrays, as narrow as their values let them be, go to the others."""
+def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, int]:
+    """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
     for field in _AXES:
         values = getattr(counts, field)
         arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
     return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed}
 
 
-def _counts(file: Archive, about: dict[str, Any], name: str, order: PassSpec, shape: tuple[int, int]) -> Counts:
-    """The counts that were described, of what was ordered."""
-    sizes = {"p": len(order.atoms), "m": shape[1]}
-    n_rows = _whole(about, "n_rows", shape[0])
+def _counts_from_file(
+    file: Archive, entry: dict[str, Any], name: str, spec: PassSpec, shape: tuple[int, int]
+) -> Counts:
+    """Return the counts of a pass in a file."""
+    sizes = {"p": len(spec.atoms), "m": shape[1]}
+    n_rows = _int_up_to(entry, "n_rows", shape[0])
     arrays = {
-        field: _within(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
+        field: _int_array(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
         for field, axes in _AXES.items()
     }
-    return Counts(n_rows=n_rows, codes_changed=_whole(about, "codes_changed", n_rows * sizes["p"]), **arrays)
+    return Counts(n_rows=n_rows, codes_changed=_int_up_to(entry, "codes_changed", n_rows * sizes["p"]), **arrays)
 
 
-def _within(file: Archive, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
-    """An array of whole numbers, of the shape it must have and within limits."""
+def _int_array(file: Archive, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
+    """Return an array of integers after checking its shape and the range of its values."""
     values = file.array(name)
     if values.shape != shape or values.dtype.kind not in "iu":
-        raise ValueError(f"its {name} is of shape {str(values.shape)[:40]} and type {values.dtype}, not {shape}")
+        raise ValueError(f"its {name} has shape {str(values.shape)[:40]} and type {values.dtype}, not shape {shape}")
     if values.size and not limits[0] <= values.min() <= values.max() <= limits[1]:
-        raise ValueError(f"its {name} has values that cannot be")
+        raise ValueError(f"its {name} has values out of range")
     return values
 
 
-def _whole(about: dict[str, Any], name: str, most: int) -> int:
-    """A whole number that is not too large."""
-    number = index(about[name])
+def _int_up_to(entry: dict[str, Any], name: str, most: int) -> int:
+    """Return a nonnegative integer after checking that it is at most ``most``."""
+    number = index(entry[name])
     if not 0 <= number <= most:
         raise ValueError(f"its {name} is {str(number)[:20]}")
     return number

@@ -1,38 +1,44 @@
-"""Samples of a Dask array, coded with a model when they are asked for."""
+"""Codes, scores and reconstructions of Dask arrays with a model, computed lazily."""
 
 from __future__ import annotations
 
 import itertools
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.block import Block
 from ..core.model import Model
+from ..errors import InputError
 from ..parallel import Workers
 from ..table import check_columns
-from .dask_partitions import Refused, columns_of, in_wide_chunks, pack, pieces, shifted
-from .memory import joined
+from .budget import chunk_rows as default_chunk_rows
+from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
+from .memory import concatenate, row_chunks
 from .store import Store
+from .store_transform import scores_of
 
 
 def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
-    """The atoms that each sample of a Dask array uses, as a Dask array; nothing is computed yet.
+    """Return the codes of a Dask array, as a lazy Dask array.
 
     Parameters
     ----------
     model : Model
-        What was learned (``as_model()`` of an estimator).
+        What an estimator learned, from its ``as_model()``.
     X : dask array of shape (n_samples, n_features), or dask data frame
+        The samples; each is coded from scratch.
     binarize : float or None, default=None
-        As in the search.
+        Values above this are 1. None requires values of 0 and 1.
 
     Returns
     -------
     dask array of shape (n_samples, n_atoms), uint8
-        In the partitions of X, each sample coded afresh.
+        The codes, in the partitions of X.
 
     Examples
     --------
@@ -47,20 +53,20 @@ def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
     >>> bool((codes.compute() == model.transform(planted.X)).all())
     True
     """
-    X = _known_columns(model, X)
+    X = _with_known_columns(model, X)
     width = model.atoms.n_rows
     return _by_partition(_codes, X, model, binarize, dtype=np.uint8, chunks=(X.chunks[0], (width,)))
 
 
 def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
-    """The rows of a packed store as a Dask array, read by the workers when they are asked for; the folder must be there
-    for all of them.
+    """Return the rows of a packed store as a lazy Dask array, which the workers read.
 
     Parameters
     ----------
     store : Store
+        The store; all workers must have access to its folder.
     chunk_rows : int, default=65536
-        Rows of a partition.
+        Rows per partition.
 
     Returns
     -------
@@ -78,76 +84,101 @@ def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
     from dask.delayed import delayed
 
     edges = [*range(0, len(store), chunk_rows), len(store)]
-    parts = [
-        da.from_delayed(delayed(_dense)(store, start, stop), (stop - start, store.n_features), dtype=np.uint8)
+    partitions = [
+        da.from_delayed(delayed(_read_dense)(store, start, stop), (stop - start, store.n_features), dtype=np.uint8)
         for start, stop in itertools.pairwise(edges)
     ]
-    return da.concatenate(parts) if parts else da.zeros(store.shape, dtype=np.uint8)
+    return da.concatenate(partitions) if partitions else da.zeros(store.shape, dtype=np.uint8)
 
 
-def _dense(store: Store, start: int, stop: int) -> NDArray[np.uint8]:
+def _read_dense(store: Store, start: int, stop: int) -> NDArray[np.uint8]:
     return store.take(np.arange(start, stop)).to_dense()
 
 
 def score_samples(model: Model, X: Any, binarize: float | None = None) -> Any:
-    """Minus the bits that each sample of a Dask array takes, of shape (n_samples,); nothing is computed yet."""
-    X = _known_columns(model, X)
+    """Return minus the bits of each sample of a Dask array, as a lazy Dask array of shape (n_samples,).
+
+    Parameters
+    ----------
+    model : Model
+        What an estimator learned, from its ``as_model()``.
+    X : dask array of shape (n_samples, n_features), or dask data frame
+        The samples; each is coded from scratch.
+    binarize : float or None, default=None
+        Values above this are 1. None requires values of 0 and 1.
+
+    Returns
+    -------
+    dask array of shape (n_samples,), float64
+        The scores; higher is better.
+    """
+    X = _with_known_columns(model, X)
     return _by_partition(_scores, X, model, binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
 
 
 def inverse_transform(model: Model, codes: Any) -> Any:
-    """The samples that codes stand for, a Dask array of shape (n_samples, n_atoms); nothing is computed yet."""
+    """Return the samples that codes describe, as a lazy Dask array.
+
+    Parameters
+    ----------
+    model : Model
+        What an estimator learned, from its ``as_model()``.
+    codes : dask array of shape (n_samples, n_atoms)
+        Codes such as `transform` returns.
+
+    Returns
+    -------
+    dask array of shape (n_samples, n_features), uint8
+        The reconstructed samples.
+    """
     codes, (n_atoms, width) = in_wide_chunks(codes), model.atoms.shape
     if codes.shape[1] != n_atoms:
-        raise ValueError(f"the codes have {codes.shape[1]} columns, but the model has {n_atoms} atoms")
-    return _by_partition(_samples, codes, model, None, dtype=np.uint8, chunks=(codes.chunks[0], (width,)))
+        raise InputError(f"the codes have {codes.shape[1]} columns, but the model has {n_atoms} atoms")
+    return _by_partition(_reconstruct, codes, model, None, dtype=np.uint8, chunks=(codes.chunks[0], (width,)))
 
 
-def _known_columns(model: Model, X: Any) -> Any:
-    """X as an array, made sure that its columns are those that were learned from."""
-    names, width = columns_of(X), model.atoms.n_cols
+def _with_known_columns(model: Model, X: Any) -> Any:
+    """Return X as an array, after checking that its columns are those of the model."""
+    names, width = column_names(X), model.atoms.n_cols
     if names is not None and model.columns is not None:
         check_columns(model.columns, names)
     X = in_wide_chunks(X.to_dask_array() if hasattr(X, "columns") else X)
     if X.shape[1] != width:
-        raise ValueError(f"X has {X.shape[1]} features, but the model was learned from {width}")
+        raise InputError(f"X has {X.shape[1]} features, but the model was learned from {width}")
     return X
 
 
 def _by_partition(function: Any, X: Any, model: Model, binarize: float | None, dtype: Any, **shape: Any) -> Any:
-    """A function of each partition and the model, which each worker gets once."""
+    """Map a function over the partitions; the model is sent to each worker once."""
     from dask.delayed import delayed
 
-    sent = delayed(pickle.loads)(pickle.dumps(model))
+    sent_model = delayed(pickle.loads)(pickle.dumps(model))
     meta = np.empty((0,) * len(shape["chunks"]), dtype)
-    return X.map_blocks(function, sent, binarize, dtype=dtype, meta=meta, **shape)
+    return X.map_blocks(function, sent_model, binarize, dtype=dtype, meta=meta, **shape)
 
 
-def _codes(part: Any, model: Model, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
-    """The codes of a partition."""
-    data = _packed(part, binarize, block_info)
-    codes = [model.code(some, Workers(1)).factors()[1] for some in pieces(data)]
-    return joined(codes, model.atoms.n_rows).to_dense()
+def _codes(partition: Any, model: Model, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
+    """Return the codes of a partition."""
+    codes = [block.codes() for block in _coded_blocks(partition, model, binarize, block_info)]
+    return concatenate(codes, model.atoms.n_rows).to_dense()
 
 
-def _scores(part: Any, model: Model, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
-    """Minus the bits that each row of a partition takes."""
-    scores = [np.empty(0)]
-    for some in pieces(_packed(part, binarize, block_info)):
-        block = model.code(some, Workers(1))
-        scores.append(-model.row_bits(block.errors(), block.factors()[1]))
-    return np.concatenate(scores)
+def _scores(partition: Any, model: Model, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
+    """Return minus the bits of each row of a partition."""
+    blocks = _coded_blocks(partition, model, binarize, block_info)
+    return np.concatenate([np.empty(0), *(scores_of(block, model) for block in blocks)])
 
 
-def _samples(part: Any, model: Model, binarize: None) -> NDArray[np.uint8]:
-    """The samples that the codes of a partition stand for."""
-    return model.reconstruct(BitMatrix.from_any(part, name="the code matrix")).to_dense()
+def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:
+    """Return the samples that the codes of a partition describe."""
+    return model.reconstruct(BitMatrix.from_any(partition, name="the code matrix")).to_dense()
 
 
-def _packed(part: Any, binarize: float | None, block_info: Any) -> BitMatrix:
-    """The rows of a partition; one that is refused has its number in the whole table, where that is known."""
-    packed = pack(part, binarize)
-    if not isinstance(packed, Refused):
-        return packed
-    before = block_info[0]["array-location"][0][0]
-    raise packed.error if np.isnan(before) else shifted(packed.error, int(before))
+def _coded_blocks(partition: Any, model: Model, binarize: float | None, block_info: Any) -> Iterator[Block]:
+    """Yield the rows of a partition, coded one chunk at a time; errors give the row in the complete table if known."""
+    packed = pack_partition(partition, binarize)
+    if isinstance(packed, InvalidPartition):
+        start = block_info[0]["array-location"][0][0]
+        raise packed.error if np.isnan(start) else shifted(packed.error, int(start))
+    for chunk in row_chunks(packed, default_chunk_rows(packed.n_cols)):
+        yield model.code(chunk, Workers(1))

@@ -1,4 +1,4 @@
-"""What a user hands in that is not in memory, told by its kind: a packed store, or an array of Dask's."""
+"""Dispatch on the type of X: a packed store, or a Dask array or data frame."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import validation
+from ..errors import InputError, Parameter
 from ..io.atomic import is_store
 from ..io.errors import FileError
 from ..parallel import Workers
@@ -19,7 +20,7 @@ from .store import Store, StoreRows
 
 
 class OpenedRows(NamedTuple):
-    """Rows somewhere, and what is known of their columns."""
+    """Rows to learn from, and what is known about their columns."""
 
     rows: RowSource
     columns: Names | None
@@ -27,32 +28,36 @@ class OpenedRows(NamedTuple):
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is an array or data frame of Dask's."""
+    """Return whether X is a Dask array or data frame."""
     return validation.package_name(X) in ("dask", "dask_expr")
 
 
-def store_of(X: Any, binarize: float | None = None) -> Store | None:
-    """The store that is meant: one as it is, a path to one, or a group of zarr's that is one."""
+def is_out_of_core(X: Any) -> bool:
+    """Return whether the rows of X are not in memory."""
+    return is_dask(X) or isinstance(X, Store) or validation.package_name(X) == "zarr" or _is_store_path(X)
+
+
+def _is_store_path(X: Any) -> bool:
+    return isinstance(X, (str, os.PathLike)) and is_store(Path(X))
+
+
+def as_store(X: Any, binarize: float | None = None) -> Store | None:
+    """Return X as a store if it is one, the path of one, or a zarr group that is one; otherwise None."""
     store = X if isinstance(X, Store) else None
-    if isinstance(X, (str, os.PathLike)) and is_store(Path(X)):
+    if _is_store_path(X):
         store = Store(X)
     elif validation.package_name(X) == "zarr":
         root = getattr(X.store, "root", None)
         if root is None:
-            raise FileError("a zarr group that is no folder on disk was given; bitatoms.pack writes its rows to one")
+            raise FileError("the zarr group is not a folder on disk; write its rows to one with bitatoms.pack")
         store = Store(Path(root) / X.path)
     if store is not None and binarize is not None and not 0 <= binarize < 1:
-        raise ValueError(f"a packed store holds 0 and 1, of which none is above binarize={binarize}; give it to pack")
+        raise InputError(
+            "a packed store contains only 0 and 1, none of which is above ",
+            Parameter("binarize", binarize),
+            "; pass it to bitatoms.pack instead",
+        )
     return store
-
-
-def is_elsewhere(X: Any) -> bool:
-    """Whether the rows of X are not in memory."""
-    return is_dask(X) or isinstance(X, Store) or validation.package_name(X) == "zarr" or _is_path_of_store(X)
-
-
-def _is_path_of_store(X: Any) -> bool:
-    return isinstance(X, (str, os.PathLike)) and is_store(Path(X))
 
 
 @contextmanager
@@ -61,19 +66,19 @@ def open_rows(
     binarize: float | None,
     workers: Workers,
     max_memory: int | None,
-    scratch: str | os.PathLike[str] | None,
+    code_folder: str | os.PathLike[str] | None,
     client: Any = None,
 ) -> Iterator[OpenedRows]:
-    """The rows of X, to learn from; what is kept of them only for that is removed in the end."""
-    store = store_of(X, binarize)
+    """Open the rows of X to learn from; temporary files are removed on exit."""
+    store = as_store(X, binarize)
     if store is None:
-        from .dask import rows_of
-        from .dask_partitions import columns_of
+        from .dask import DaskRows
+        from .dask_partitions import column_names
 
-        yield OpenedRows(rows_of(X, binarize, client), columns_of(X))
+        yield OpenedRows(DaskRows(X, binarize, client), column_names(X))
         return
-    if scratch is not None:
-        make_folder(Path(scratch))
-    with closing(StoreRows(store, workers, max_memory, scratch)) as rows:
+    if code_folder is not None:
+        make_folder(Path(code_folder))
+    with closing(StoreRows(store, workers, max_memory, code_folder)) as rows:
         picture = None if store.picture is None else Picture(store.picture.tile)
         yield OpenedRows(rows, store.columns, picture)

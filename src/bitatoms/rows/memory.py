@@ -1,9 +1,10 @@
-"""Rows in memory, gone through a piece at a time; and the passes over pieces that a store shares."""
+"""Rows in memory, and what all row sources share: passes over chunks, and joining chunks."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -13,75 +14,88 @@ from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.pass_spec import PassSpec, run_pass
 from ..parallel import Workers
-from .source import PartialPass
+from .budget import chunk_rows
+from .source import PartialPass, SavePartial
 
-PIECE_BYTES = 1 << 22  # of packed rows that are worked on together,
-FEWEST_ROWS = 1 << 10  # but so many rows at least: the counts of a piece take room for themselves;
-MOST_ROWS = 1 << 15  # and no more than so many: Ctrl-C waits for the piece that is worked on
-
-
-def chunk_rows(n_features: int) -> int:
-    """How many rows to run_pass on together; a multiple of 64."""
-    fitting = PIECE_BYTES // max(1, -(-n_features // 64) * 8) // 64 * 64
-    return min(MOST_ROWS, max(FEWEST_ROWS, fitting))
-
-
-def run_pass_on_chunks(
-    pieces: Iterable[tuple[BitMatrix, BitMatrix | None]], order: PassSpec, workers: Workers
-) -> Iterator[tuple[BitMatrix, Counts]]:
-    """Do what is ordered with each piece, rows and the codes they had; each thread takes one at a time."""
-    alone = Workers(1)
-    return workers.map_stream(lambda piece: run_pass(*piece, order, alone), pieces)
+_SINGLE_THREAD = Workers(1)
 
 
 class MemoryRows:
-    """All rows of a table that is in memory. Their codes are a list of pieces."""
+    """The rows of a table in memory (a `RowSource`). The codes of a pass are a list of one matrix per chunk."""
 
     def __init__(self, data: BitMatrix, workers: Workers) -> None:
         self.n_rows, self.n_features = data.shape
-        self.whole: BitMatrix | None = data
+        self.in_memory: BitMatrix | None = data
         self._data, self._workers = data, workers
-        self._size = workers.chunk_rows or chunk_rows(data.n_cols)
+        self._chunk_rows = workers.chunk_rows or chunk_rows(data.n_cols)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
-        """These rows."""
+        """Return the rows with these indices."""
         return self._data[rows]
 
     def run_pass(
-        self, order: PassSpec, codes: Any, number: int, partial: PartialPass | None, keep: Callable[[PartialPass], None]
+        self,
+        spec: PassSpec,
+        codes: list[BitMatrix] | None = None,
+        number: int = 1,
+        partial: PartialPass | None = None,
+        save: SavePartial | None = None,
     ) -> tuple[list[BitMatrix], Counts]:
-        """A pass over all rows."""
-        starts = range(0, self.n_rows, self._size)
-        before = codes if codes is not None else [None] * len(starts)
-        pieces = ((self._data[i : i + self._size], some) for i, some in zip(starts, before, strict=True))
-        after: list[BitMatrix] = []
-        total = Counts.none(order.atoms.n_rows, self.n_features)
-        for some, counts in run_pass_on_chunks(pieces, order, self._workers):
-            after.append(some)
-            total = total.add(counts)
-        return after, total
+        """Run a pass over all rows and return its codes and counts."""
+        chunks = paired_chunks(self._data, codes, self._chunk_rows)
+        return collect(run_pass_on_chunks(chunks, spec, self._workers), spec)
 
     def fingerprint(self) -> str:
-        """Some letters that tell these rows from others."""
+        """Return a hash that identifies the rows."""
         return fingerprint_of(self._data.words)
 
-    def codes_of(self, number: int) -> None:
-        """They are not kept from one call to the next."""
+    def load_codes(self, number: int) -> None:
+        """Return None: codes in memory do not outlive the process."""
         return None
 
-    def forget(self, keep: set[int]) -> None:
-        """They go when nobody holds them."""
+    def discard_codes(self, keep: set[int]) -> None:
+        """Do nothing: the memory is freed with the last reference."""
+
+
+def row_chunks(data: BitMatrix, n_rows: int) -> Iterator[BitMatrix]:
+    """Yield the rows in chunks of this size; the last one may be smaller."""
+    return (data[start : start + n_rows] for start in range(0, len(data), n_rows))
+
+
+def paired_chunks(
+    data: BitMatrix, codes: Iterable[BitMatrix] | None, n_rows: int
+) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
+    """Yield the rows in chunks, each with its codes of the previous pass."""
+    chunks = row_chunks(data, n_rows)
+    return zip(chunks, repeat(None)) if codes is None else zip(chunks, codes, strict=True)
+
+
+def run_pass_on_chunks(
+    chunks: Iterable[tuple[BitMatrix, BitMatrix | None]], spec: PassSpec, workers: Workers
+) -> Iterator[tuple[BitMatrix, Counts]]:
+    """Run a pass on chunks of rows with their previous codes, one chunk per thread; yield codes and counts in order."""
+    return workers.map_stream(lambda chunk: run_pass(*chunk, spec, _SINGLE_THREAD), chunks)
+
+
+def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:
+    """Return the codes of all chunks as a list, and the sum of their counts."""
+    codes: list[BitMatrix] = []
+    total = Counts.none(*spec.atoms.shape)
+    for chunk_codes, counts in results:
+        codes.append(chunk_codes)
+        total = total.add(counts)
+    return codes, total
 
 
 def fingerprint_of(*arrays: NDArray[Any]) -> str:
-    """Some letters that tell arrays from others."""
+    """Return a hash that identifies the contents of arrays."""
     digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
-def joined(pieces: list[BitMatrix], n_cols: int) -> BitMatrix:
-    """Pieces as one matrix of so many columns."""
-    words = np.concatenate([np.empty((0, -(-n_cols // 64)), np.uint64), *(piece.words for piece in pieces)])
+def concatenate(chunks: list[BitMatrix], n_cols: int) -> BitMatrix:
+    """Return chunks of rows as one matrix; ``n_cols`` gives its width where there are no chunks."""
+    words = np.concatenate([np.empty((0, -(-n_cols // 64)), np.uint64), *(chunk.words for chunk in chunks)])
     return BitMatrix.from_words(words, n_cols, check=False)

@@ -1,4 +1,4 @@
-"""Any table into a packed store, a block of rows at a time: from a file, from memory, or as its blocks come."""
+"""Pack a table into a store, one chunk of rows at a time: from a file, from memory, or from an iterator of tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import validation
 from .._version import __version__
+from ..errors import InputError, InvalidCell, Parameter
 from ..io.api import StreamingSource, left_out, open_table
 from ..io.atomic import atomic_write
 from ..io.formats import format_of, module_of
@@ -19,7 +20,7 @@ from ..io.stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream
 from ..table import Table
 from .store import Store
 
-_OF_FILES = ("header", "row_names", "separator", "blocks")  # options that only files have a use for
+_FILE_OPTIONS = ("header", "row_names", "separator", "blocks")
 
 
 def pack(
@@ -38,47 +39,49 @@ def pack(
     without: Sequence[str] = (),
     callback: Callable[[int], object] | None = None,
 ) -> Store:
-    """Pack a table of 0 and 1 into a store on disk, a block of rows at a time, so that it may be larger than memory.
+    """Pack a table of 0 and 1 into a store on disk, one chunk of rows at a time.
+
+    The table may be larger than memory.
 
     Parameters
     ----------
     source : path, Table, BitMatrix, array-like, sparse matrix, data frame, AnnData, or iterator of such
-        A file in any format that `bitatoms.read` reads; a table in memory, or in a file that NumPy, h5py, zarr or Dask
-        has open as an array; or, from an iterator or in a list, the blocks of rows of a table one after the other.
+        A file in any format that `bitatoms.read` reads; a table in memory, or in a file opened as an array by NumPy,
+        h5py, zarr or Dask; or an iterator or list of tables, which hold consecutive rows of one table.
     path : str or path-like
-        The store to make, mostly with the ending .zarr; there whole, or not at all.
+        The store to write, usually with the ending .zarr. The write is atomic.
     format, binarize, missing, duplicates, header, row_names, separator, layer, blocks, without
         How to read the source, as in `bitatoms.read`.
     callback : callable, optional
-        Called with the number of rows that are packed, again and again.
+        Called repeatedly with the number of rows packed so far.
 
     Returns
     -------
     Store
-        Open for reading; its ``about`` says where the rows came from.
+        The store, open for reading. Its ``about`` attribute records where the rows came from.
 
     Raises
     ------
     FileError
-        The source cannot be read, or the store not written; then nothing is left of it.
+        The source cannot be read or the store cannot be written. Nothing is left of an incomplete store.
 
     Notes
     -----
-    Text, Parquet, Feather and Zarr go through a block at a time, as do arrays row by row and blocks as they come. Other
-    formats do not lie row by row: the packed table, an eighth of a byte a cell, is in memory once.
+    Text, Parquet, Feather and Zarr files, row-major arrays and iterators are packed one chunk at a time. Other formats
+    do not store cells row by row: the packed table, one bit per cell, is in memory once.
 
     Examples
     --------
     >>> import numpy as np
     >>> import bitatoms as ba
     >>> random = np.random.default_rng(0)
-    >>> store = ba.pack((random.random((1000, 50)) < 0.1 for block in range(3)), "blocks.zarr")
+    >>> store = ba.pack((random.random((1000, 50)) < 0.1 for chunk in range(3)), "chunks.zarr")
     >>> store.shape
     (3000, 50)
     """
     without = (without,) if isinstance(without, str) else tuple(without)
     options = ReadOptions(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
-    module_of("zarr", os.fspath(path))  # or the error that says how to get it
+    module_of("zarr", os.fspath(path))  # raises an error that names the extra to install
     if isinstance(source, Store):
         source = source.path
     if isinstance(source, (str, os.PathLike)):
@@ -86,23 +89,23 @@ def pack(
         stream, name, kind = open_table(file, options), file.path.name, file.format
     else:
         if format is not None:
-            raise ValueError("format= is for files; leave it out")
-        stream, name, kind = _in_memory(source, options), type(source).__name__, "memory"
-    about = {"source": name, "format": kind, "options": _given(options), "bitatoms": __version__}
+            raise _only_for_files("format")
+        stream, name, kind = _stream_in_memory(source, options), type(source).__name__, "memory"
+    about = {"source": name, "format": kind, "options": _non_default(options), "bitatoms": __version__}
     with (
         atomic_write(Path(path)) as made,
         StoreWriter(made, stream.n_cols, stream.columns, stream.picture, about) as store,
     ):
         for rows in stream.chunks:
-            for some in _cut(rows):
-                store.append(some)
+            for chunk in _split(rows):
+                store.append(chunk)
                 if callback is not None:
                     callback(store.n_rows)
     return Store(path)
 
 
-def _given(options: ReadOptions) -> dict[str, Any]:
-    """The options that are not as they are by default, as JSON can hold them."""
+def _non_default(options: ReadOptions) -> dict[str, Any]:
+    """Return the options that differ from their defaults, as JSON values."""
     given = {field.name: getattr(options, field.name) for field in fields(ReadOptions)}
     given = {name: value for name, value in given.items() if value != getattr(ReadOptions(), name)}
     if "binarize" in given:
@@ -110,72 +113,83 @@ def _given(options: ReadOptions) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
-def _cut(rows: RowChunk) -> Iterator[RowChunk]:
-    """Rows, not too many at a time: each is copied on its way."""
+def _split(rows: RowChunk) -> Iterator[RowChunk]:
+    """Yield rows in chunks small enough to be copied."""
     size = max(1, ROWS_BITS // max(1, rows.bits.n_cols))
     for start in range(0, len(rows.bits), size):
         names = None if rows.names is None else rows.names[start : start + size]
         yield RowChunk(rows.bits[start : start + size], names)
 
 
-def _in_memory(source: Any, options: ReadOptions) -> TableStream:
-    """The rows of whatever is no file."""
-    for name in _OF_FILES:
+def _only_for_files(name: str) -> InputError:
+    return InputError(Parameter(name), " applies only to files; leave it out")
+
+
+def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
+    """Return the rows of a source that is not a file."""
+    for name in _FILE_OPTIONS:
         if getattr(options, name) is not None:
-            raise ValueError(f"{name}= is for files; leave it out")
+            raise _only_for_files(name)
     parts = _parts(source)
     if parts is None:
         table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
         chunk = RowChunk(table.bits, table.row_names)
         stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture)
     else:
-        stream = _stream(parts, options)
+        stream = _stream_parts(parts, options)
     return left_out(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
 
 
 def _parts(source: Any) -> Iterable[Any] | None:
-    """The blocks of rows that something is made of, or can be cut into; None where it is better taken whole."""
+    """Return the tables that a source consists of or can be sliced into, or None to convert it all at once."""
     if isinstance(source, Iterator):
         return source
     if isinstance(source, (list, tuple)):
-        tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
-        return source if tables else None
+        are_tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
+        return source if are_tables else None
     if validation.package_name(source) == "dask":
-        parts = source.blocks if hasattr(source, "blocks") else source.partitions
-        count = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
-        return (parts[place].compute() for place in range(count))
+        partitions = source.blocks if hasattr(source, "blocks") else source.partitions
+        n_partitions = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
+        return (partitions[index].compute() for index in range(n_partitions))
     if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
         size = max(1, ROWS_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
     return None
 
 
-def _stream(parts: Iterable[Any], options: ReadOptions) -> TableStream:
-    """Blocks of rows, all with the columns of the first."""
+def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
+    """Return the rows of tables that all have the columns of the first."""
     tables = _tables(parts, options)
     first = next(tables, None)
     if first is None:
-        raise ValueError("there are no blocks of rows to pack, so that not even the number of columns is known")
+        raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
     rows = (RowChunk(table.bits, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
     return TableStream(first.shape[1], rows, first.columns, picture)
 
 
 def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
-    """Blocks of rows as tables; what is wrong with one is said with where it is."""
-    start, first = 0, None
+    """Yield parts as tables; errors give the row in the complete table."""
+    n_rows, first = 0, None
     for part in parts:
         try:
             table = Table.from_any(part, binarize=options.binarize, missing=options.missing, layer=options.layer)
-            first = table if first is None else first
-            if table.shape[1] != first.shape[1] or table.columns != first.columns:
-                how = f"has {table.shape[1]} columns where the first block has {first.shape[1]}"
-                raise ValueError(
-                    how if table.shape[1] != first.shape[1] else "has other names of columns than the first"
-                )
+        except InvalidCell as error:
+            raise error.shifted(n_rows) from error
         except ValueError as error:
-            if not start:
+            if not n_rows:
                 raise
-            raise ValueError(f"the block that begins with row {start}: {error}") from error
-        start += len(table)
+            raise InputError(f"the table that starts at row {n_rows}: {error}") from error
+        first = table if first is None else first
+        if table.shape[1] != first.shape[1]:
+            raise InputError(
+                f"the table that starts at row {n_rows} has {table.shape[1]} columns, and the first has "
+                f"{first.shape[1]}; give all tables the same columns"
+            )
+        if table.columns != first.columns:
+            raise InputError(
+                f"the table that starts at row {n_rows} has other column names than the first; give all tables the "
+                "same columns in the same order"
+            )
+        n_rows += len(table)
         yield table

@@ -1,8 +1,9 @@
-"""Passes over all rows with what was found on a sample of them, wherever they are.
+"""Passes over all rows with the atoms found on a sample, wherever the rows are.
 
-A pass codes the rows and counts. From its counts all atoms are updated together, and atoms that do not pay for
-themselves are dropped; the next pass goes on from the codes of the last, as long as that gains. Each is a function of
-the rows, the codes before and its order: what was lost is done again, and what was stopped goes on.
+A pass codes the rows and counts. From its counts all atoms are updated together, and atoms that cost more bits than
+they save are dropped. The next pass starts from the codes of the previous one, as long as passes improve the result.
+A pass is a function of the rows, the previous codes and its spec, so lost work can be repeated and a stopped fit
+resumed.
 """
 
 from __future__ import annotations
@@ -20,199 +21,211 @@ from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec
-from ..core.result import CountsResult, Factorization, Round
+from ..core.result import CountsResult, Factorization, Interrupted, Round
+from ..errors import InputError
 from ..mdl import string_bits
 from ..search.monitor import SearchMonitor
 from ..search.moves.drop import savings_from_counts
 from ..search.params import SearchParams
 from .source import PartialPass, RowSource
 
-_MOST_PASSES = {"fast": 6, "thorough": 12}
+_MAX_PASSES = {"fast": 6, "thorough": 12}
 
 
 @dataclass(frozen=True, eq=False)
 class PassState:
-    """How far the passes have come: all that going on takes, but for the codes of the pass before."""
+    """The progress of the passes: all that is needed to resume them, except the codes of the previous pass."""
 
     algebra: str
     ended: str  # what ended the search on the sample
-    orders: tuple[PassSpec, ...]  # of the passes so far; the last is still to be done,
+    specs: tuple[PassSpec, ...]  # of all passes; unless finished, the last one is still to run
     history: tuple[Round, ...]
-    partial: PartialPass | None = None  # or so much of it is done
-    best: int = 0  # the number of the best pass, from 1 on; 0: none is done
-    counts: Counts | None = None  # what the best pass counted
+    partial: PartialPass | None = None  # the part of the last pass that is complete
+    best: int = 0  # number of the best pass, from 1; 0 before the first pass is complete
+    counts: Counts | None = None  # of the best pass
     finished: bool = False
 
 
 class Journal(Protocol):
-    """Where the state is kept while a search runs, for another to go on from there."""
+    """Keeps the state of a running fit, so that another process can resume it."""
 
     def load(self) -> PassState | None:
-        """The state that was kept last, if any."""
+        """Return the state saved last, or None."""
         ...
 
     def save(self, state: PassState) -> None:
-        """Keep a state in place of the one before."""
+        """Replace the saved state."""
         ...
-
-
-class _NoJournal:
-    """Nothing is kept."""
-
-    def load(self) -> None:
-        """There is nothing."""
-
-    def save(self, state: PassState) -> None:
-        """Nothing is done."""
-
-
-NO_JOURNAL = _NoJournal()
 
 
 @dataclass(frozen=True, eq=False)
 class PassResult:
-    """What passes over all rows came to."""
+    """The result of passes over all rows."""
 
     result: CountsResult
-    order: PassSpec  # of the best pass
-    places: NDArray[np.intp]  # of the result's atoms among those of the order
-    codes: Any  # that the best pass left
+    spec: PassSpec  # of the best pass
+    indices: NDArray[np.intp]  # of the atoms of the result among those of the spec
+    codes: Any  # of the best pass, in the form of the row source
 
 
-def first_pass(found: Factorization, params: SearchParams) -> PassSpec:
-    """The first pass: all rows from nothing, at the prices of the sample."""
+def run_passes(
+    rows: RowSource,
+    state: PassState,
+    params: SearchParams,
+    deadline: float = float("inf"),
+    journal: Journal | None = None,
+) -> PassResult:
+    """Run passes over all rows from a state on, and return the best one.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the result of the best pass, or None before the first pass is complete.
+    """
+    passes = _Passes(rows, state, params, deadline, journal)
+    try:
+        passes.run()
+    except KeyboardInterrupt:
+        raise Interrupted(passes.result("interrupted").result if passes.state.best else None) from None
+    return passes.result()
+
+
+def initial_state(found: Factorization, params: SearchParams) -> PassState:
+    """Return the state before the first pass, which codes all rows from scratch at the prices of the sample."""
     objective = params.objective(found.algebra)
     rule = objective.rule_from_counts(found.n_samples, found.wrong, found.uses)
     coder = "exact" if codes_exactly(params, found.atoms) else "beam" if params.search == "thorough" else "mend"
-    return PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
+    spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
+    return PassState(found.algebra, found.ended, (spec,), found.history)
 
 
 def codes_exactly(params: SearchParams, atoms: BitMatrix) -> bool:
-    """Whether rows take the best of all codes."""
+    """Return whether each row gets the best of all possible codes."""
     return not params.by_codelength and atoms.n_rows <= MOST_EXACT_ATOMS
 
 
-class Passes:
-    """The passes over all rows."""
+class _Passes:
+    """The loop over passes, with its current state and the codes of the passes that are still needed."""
 
     def __init__(
-        self, rows: RowSource, params: SearchParams, deadline: float, journal: Journal, state: PassState
+        self, rows: RowSource, state: PassState, params: SearchParams, deadline: float, journal: Journal | None
     ) -> None:
-        self.rows, self.params, self.journal, self.state = rows, params, journal, state
-        self.objective = params.objective(state.algebra)
-        self.codes: dict[int, Any] = {}  # of the last passes, by their numbers
-        self.monitor = SearchMonitor(
+        self.state = state
+        self._rows, self._params, self._journal = rows, params, journal
+        self._objective = params.objective(state.algebra)
+        self._codes: dict[int, Any] = {}  # by number of the pass
+        self._monitor = SearchMonitor(
             params.by_codelength, deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
         )
 
     def run(self) -> None:
-        """Pass after pass, while that gains and is allowed."""
-        self._replay()
-        while not self.state.finished and not (self.state.best and self.monitor.should_stop()):
-            number = len(self.state.orders)
-            order = self.state.orders[-1]
-            self.codes[number], counts = self.rows.run_pass(
-                order, self.codes.get(number - 1), number, self.state.partial, self._keep_part
+        """Run passes until they no longer gain, or a limit stops them."""
+        self._restore_codes()
+        while not self.state.finished and not (self.state.best and self._monitor.should_stop()):
+            number = len(self.state.specs)
+            self._codes[number], counts = self._rows.run_pass(
+                self.state.specs[-1], self._codes.get(number - 1), number, self.state.partial, self._save_partial
             )
-            self._settle(number, order, counts)
-            self.journal.save(self.state)
+            self.state = self._after_pass(number, counts)
+            self._save(self.state)
             needed = {self.state.best} if self.state.finished else {self.state.best, number}
-            self.codes = {n: codes for n, codes in self.codes.items() if n in needed}
-            self.rows.forget(needed)
+            self._codes = {n: codes for n, codes in self._codes.items() if n in needed}
+            self._rows.discard_codes(needed)
         if self.state.finished:
-            self.rows.forget(set())
+            self._rows.discard_codes(set())
 
-    def _replay(self) -> None:
-        """Have the codes of the pass before again, or in the end of the best one, where another process began."""
-        if self.state.finished and self.rows.whole is None:
+    def _restore_codes(self) -> None:
+        """Load or recompute the codes of an earlier process: of the previous pass, or of the best one if finished."""
+        if self.state.finished and self._rows.in_memory is None:
             return
-        last = self.state.best if self.state.finished else len(self.state.orders) - 1
-        if last and (codes := self.rows.codes_of(last)) is not None:
-            self.codes = {last: codes}
+        last = self.state.best if self.state.finished else len(self.state.specs) - 1
+        if last and (codes := self._rows.load_codes(last)) is not None:
+            self._codes = {last: codes}
             return
         for number in range(1, last + 1):
-            order, before = self.state.orders[number - 1], self.codes.get(number - 1)
-            self.codes[number], _ = self.rows.run_pass(order, before, number, None, lambda part: None)
-            self.codes = {n: codes for n, codes in self.codes.items() if n in (number, self.state.best)}
+            spec, previous = self.state.specs[number - 1], self._codes.get(number - 1)
+            self._codes[number], _ = self._rows.run_pass(spec, previous, number)
+            self._codes = {n: codes for n, codes in self._codes.items() if n in (number, self.state.best)}
 
-    def _keep_part(self, partial: PartialPass) -> None:
-        self.journal.save(replace(self.state, partial=partial))
+    def _save(self, state: PassState) -> None:
+        if self._journal is not None:
+            self._journal.save(state)
 
-    def _settle(self, number: int, order: PassSpec, counts: Counts) -> None:
-        """Compare a pass with the best so far, and say what comes next."""
-        length, cost = counts.codelength(order.atoms, order.bias), self._cost(order, counts)
-        flips, flipped = self._flips(order, counts)
-        change = Change(codes=counts.codes_changed, atoms=flipped)
-        self.monitor.record_counts(
-            counts.n_rows, order.atoms.n_rows, counts.wrong, length, change, 1, f"pass {number} over all rows"
+    def _save_partial(self, partial: PartialPass) -> None:
+        self._save(replace(self.state, partial=partial))
+
+    def _after_pass(self, number: int, counts: Counts) -> PassState:
+        """Return the state after a pass: record it, compare it with the best one, and specify the next."""
+        spec = self.state.specs[-1]
+        flips, n_flipped = _outvoted_bits(spec, counts)
+        change = Change(codes=counts.codes_changed, atoms=n_flipped)
+        length = counts.codelength(spec.atoms, spec.bias)
+        self._monitor.record_counts(
+            counts.n_rows, spec.atoms.n_rows, counts.wrong, length, change, 1, f"pass {number} over all rows"
         )
-        best, best_counts = number, counts
-        gains = True
+        best, best_counts, gains = number, counts, True
         if self.state.counts is not None:
-            before_order, before = self.state.orders[self.state.best - 1], self.state.counts
-            if (before.ones != counts.ones).any():
-                raise ValueError("the rows are not those of the pass before: they were changed in between; fit anew")
-            least = self._cost(before_order, before)
-            gains = cost < least - self.params.plan.least_gain * least
+            if (self.state.counts.ones != counts.ones).any():
+                raise InputError("the rows changed between two passes over them; fit again")
+            cost = self._cost(spec, counts)
+            least = self._cost(self.state.specs[self.state.best - 1], self.state.counts)
+            gains = cost < least - self._params.plan.least_gain * least
             if cost >= least:
-                best, best_counts = self.state.best, before
-        orders = self.state.orders
-        most = min(_MOST_PASSES[self.params.search], self.params.max_iter)
-        finished = not gains or number >= most
-        if not finished:
-            orders = (*orders, self._next_order(order, counts, flips))
-        self.state = replace(
+                best, best_counts = self.state.best, self.state.counts
+        finished = not gains or number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
+        following = () if finished else (self._next_spec(spec, counts, flips),)
+        return replace(
             self.state,
-            orders=orders,
+            specs=(*self.state.specs, *following),
             partial=None,
-            history=tuple(self.monitor.history),
+            history=tuple(self._monitor.history),
             best=best,
             counts=best_counts,
             finished=finished,
         )
 
-    def _cost(self, order: PassSpec, counts: Counts) -> int:
-        """What is made small."""
-        return (
-            counts.codelength(order.atoms, order.bias).total
-            if self.objective.by_codelength
-            else int(counts.wrong.sum())
-        )
+    def _cost(self, spec: PassSpec, counts: Counts) -> int:
+        """Return the objective: bits, or wrong cells."""
+        if self._objective.by_codelength:
+            return counts.codelength(spec.atoms, spec.bias).total
+        return int(counts.wrong.sum())
 
-    def _flips(self, order: PassSpec, counts: Counts) -> tuple[NDArray[np.uint64], int]:
-        """The bits of the atoms that the rows outvote."""
-        words = order.atoms.words.copy()
-        return flips_together(counts.free, counts.bad, counts.pairs, words, order.rule.covers)
+    def _next_spec(self, spec: PassSpec, counts: Counts, flips: NDArray[np.uint64]) -> PassSpec:
+        """Return a pass with updated atoms, without those that cost more than they save."""
+        saved = savings(spec.atoms, counts, self._objective)
+        droppable = np.argsort(saved, kind="stable")[: max(0, len(saved) - self._params.plan.fewest)]
+        kept = np.setdiff1d(np.arange(len(saved)), droppable[saved[droppable] <= 0])
+        atoms = BitMatrix.from_words((spec.atoms.words ^ flips)[kept], spec.atoms.n_cols, check=False)
+        rule = self._objective.rule_from_counts(counts.n_rows, counts.wrong, counts.uses[kept])
+        coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
+        return PassSpec(atoms, spec.bias, coder, rule, kept)
 
-    def _next_order(self, order: PassSpec, counts: Counts, flips: NDArray[np.uint64]) -> PassSpec:
-        """Better atoms, without those that do not pay, and rows coded on from what they have."""
-        saved = savings(order.atoms, counts, self.objective)
-        gone = np.argsort(saved, kind="stable")[: max(0, len(saved) - self.params.plan.fewest)]
-        kept = np.setdiff1d(np.arange(len(saved)), gone[saved[gone] <= 0])
-        atoms = BitMatrix.from_words((order.atoms.words ^ flips)[kept], order.atoms.n_cols, check=False)
-        rule = self.objective.rule_from_counts(counts.n_rows, counts.wrong, counts.uses[kept])
-        coder = "exact" if codes_exactly(self.params, atoms) else "mdl"
-        return PassSpec(atoms, order.bias, coder, rule, kept)
-
-    def taken(self, ended: str | None = None) -> PassResult:
-        """The best pass as a result."""
-        order, counts = self.state.orders[self.state.best - 1], self.state.counts
+    def result(self, ended: str | None = None) -> PassResult:
+        """Return the best pass as a result."""
+        spec, counts = self.state.specs[self.state.best - 1], self.state.counts
         assert counts is not None
-        result, places = counted(order.atoms, order.bias, counts, self.state.algebra, self.params)
-        ended = ended or self.monitor.stop_reason or self.state.ended
+        result, indices = result_from_counts(spec.atoms, spec.bias, counts, self.state.algebra, self._params)
+        ended = ended or self._monitor.stop_reason or self.state.ended
         result = replace(result, history=self.state.history, ended=ended)
-        return PassResult(result, order, places, self.codes.get(self.state.best))
+        return PassResult(result, spec, indices, self._codes.get(self.state.best))
 
 
-def counted(
+def _outvoted_bits(spec: PassSpec, counts: Counts) -> tuple[NDArray[np.uint64], int]:
+    """Return the bits of atoms that most of their users have otherwise, as words, and their number."""
+    return flips_together(counts.free, counts.bad, counts.pairs, spec.atoms.words.copy(), spec.rule.covers)
+
+
+def result_from_counts(
     atoms: BitMatrix, bias: BitMatrix, counts: Counts, algebra: str, params: SearchParams
 ) -> tuple[CountsResult, NDArray[np.intp]]:
-    """What was learned, from counts of the rows: atoms in order of the bits they save, those of no use left out; and
-    the places they had."""
+    """Return the result that counts of all rows give, and the indices of its atoms.
+
+    Atoms are sorted by the bits they save; unused and empty ones are left out.
+    """
     saved = savings(atoms, counts, Objective(True, algebra))
-    places = np.argsort(-saved, kind="stable")
-    places = places[(counts.uses[places] > 0) & (atoms.row_weights()[places] > 0)]
-    atoms, uses = atoms[places], counts.uses[places]
+    indices = np.argsort(-saved, kind="stable")
+    indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
+    atoms, uses = atoms[indices], counts.uses[indices]
     length = replace(counts, uses=uses).codelength(atoms, bias)
     result = CountsResult(
         atoms=atoms,
@@ -225,15 +238,15 @@ def counted(
         objective="codelength" if params.by_codelength else "errors",
         codelengths={algebra: length.total},
         bits_without=int(string_bits(counts.n_rows, counts.ones).sum()),
-        saved=saved[places],
+        saved=saved[indices],
         ones=counts.ones,
         missed=counts.missed,
         n_samples=counts.n_rows,
         uses=uses,
     )
-    return result, places
+    return result, indices
 
 
 def savings(atoms: BitMatrix, counts: Counts, objective: Objective) -> NDArray[np.int64]:
-    """How much dearer it would be without each atom, from counts of rows coded with them."""
+    """Return how much the objective would rise without each atom, from counts of rows coded with them."""
     return savings_from_counts(counts.n_rows, atoms.words, counts.wrong, counts.uses, counts.votes, objective)

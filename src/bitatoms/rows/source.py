@@ -18,43 +18,61 @@ from ..core.pass_spec import PassSpec
 
 
 class PartialPass(NamedTuple):
-    """A pass that is not done: the rows before this one are counted, and their codes kept."""
+    """An unfinished pass: the rows before ``next_row`` are counted, and their codes are kept."""
 
     next_row: int
     counts: Counts
 
 
+SavePartial = Callable[[PartialPass], None]
+
+
 class RowSource(Protocol):
     """The rows of a table, wherever they are.
 
-    ``codes`` is what a pass left to the next: the codes of all rows, in whatever form, or None.
+    The codes that a pass returns are in a form of the source's own; they are only handed to its next pass.
     """
 
     n_rows: int
     n_features: int
-    whole: BitMatrix | None  # all rows, where they are in memory anyway
+    in_memory: BitMatrix | None  # all rows, if they are in memory
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
-        """These rows, given by their numbers in rising order."""
+        """Return the rows with these indices, which are in increasing order."""
         ...
 
     def run_pass(
-        self, order: PassSpec, codes: Any, number: int, partial: PartialPass | None, keep: Callable[[PartialPass], None]
+        self,
+        spec: PassSpec,
+        codes: Any = None,
+        number: int = 1,
+        partial: PartialPass | None = None,
+        save: SavePartial | None = None,
     ) -> tuple[Any, Counts]:
-        """Pass ``number`` over all rows, on from a part of it that was done before; its codes and counts.
+        """Run a pass over all rows and return its codes and counts.
 
-        ``keep`` may be called every now and then with the part that is done.
+        Parameters
+        ----------
+        spec : PassSpec
+        codes : object, optional
+            The codes that the previous pass returned.
+        number : int, default=1
+            The number of the pass, which identifies its codes in a later process.
+        partial : PartialPass, optional
+            The part of this pass that an earlier process completed.
+        save : callable, optional
+            Called from time to time with the part that is complete, if the source can resume a pass.
         """
         ...
 
     def fingerprint(self) -> str:
-        """Some letters that tell these rows from others."""
+        """Return a hash that identifies the rows."""
         ...
 
-    def codes_of(self, number: int) -> Any | None:
-        """The codes that a pass of an earlier call left, where they were kept."""
+    def load_codes(self, number: int) -> Any | None:
+        """Return the codes of a pass of an earlier process, or None if they were not kept."""
         ...
 
-    def forget(self, keep: set[int]) -> None:
-        """The codes of all passes but these are no longer wanted."""
+    def discard_codes(self, keep: set[int]) -> None:
+        """Discard the codes of all passes but these."""
         ...

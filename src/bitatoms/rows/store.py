@@ -1,10 +1,11 @@
-"""Rows in a packed store on disk: opened by its path, gone through in order a piece at a time, searched by sample."""
+"""Rows in a packed store on disk: read in order one chunk at a time, or by index."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
+import warnings
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
@@ -22,40 +23,40 @@ from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
 from ..table import Names, Picture
-from .budget import Memory, checked
-from .code_cache import Codes, Scratch
-from .memory import chunk_rows, run_pass_on_chunks
-from .source import PartialPass
+from .budget import MemoryBudget, chunk_rows, parse_memory_limit
+from .code_cache import CodeCache, Codes
+from .memory import run_pass_on_chunks
+from .source import PartialPass, SavePartial
 
 
 class Store:
-    """A table on disk, larger than memory perhaps: packed bits with names in a Zarr store, as `bitatoms.pack` makes it.
+    """A table on disk that may be larger than memory: a Zarr store of packed bits, written by `bitatoms.pack`.
 
     Parameters
     ----------
     path : str or path-like
-        The folder. Opening it reads none of the rows.
+        The folder of the store. Opening it does not read the rows.
 
     Attributes
     ----------
     path : Path
-    path : Path
-        The folder; ``name`` is what it was called.
+        The absolute path of the folder; ``name`` is the path as given.
     shape : tuple of int
         Number of rows and of columns; also ``n_rows`` and ``n_features``.
     columns : tuple of str or None
         Names of the columns.
     picture : Picture or None
-        Height and width of the picture that each row is.
+        Height and width, if each row is a picture.
     about : dict
-        Where the rows came from, as `bitatoms.pack` noted it.
+        Where the rows came from, as `bitatoms.pack` recorded it.
     has_row_names : bool
+        Whether the rows have names.
 
     Raises
     ------
     FileError
-        It is no packed store, was not written to its end, or is damaged. A chunk that is lost or damaged is named when
-        it is read.
+        The folder is not a packed store, or the store is incomplete or corrupt. A missing or corrupt chunk is named
+        when it is read.
 
     Examples
     --------
@@ -63,27 +64,27 @@ class Store:
     >>> store = ba.pack([[1, 0, 1], [0, 1, 1]], "small.zarr")
     >>> store
     Store('small.zarr', 2 x 3)
-    >>> next(store.pieces()).to_dense()
+    >>> next(store.chunks()).to_dense()
     array([[1, 0, 1],
            [0, 1, 1]], dtype=uint8)
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(os.path.abspath(path))  # the folder that is worked in may change
+        self.path = Path(os.path.abspath(path))  # the working directory may change
         self.name = os.fspath(path)
         source = Source(self.path, "zarr", self.name)
         if not self.path.exists():
             raise source.error("there is no such store")
-        how = f"bitatoms.pack({os.fspath(path)!r}, 'packed.zarr') makes one of it"
+        hint = f"convert it with bitatoms.pack({os.fspath(path)!r}, 'packed.zarr')"
         if not self.path.is_dir():
-            raise source.error(f"this is a file, and a packed store is a folder; {how}")
-        module_of("zarr", source.name)  # or the error that says how to get it
+            raise source.error(f"this is a file, not a packed store, which is a folder; {hint}")
+        module_of("zarr", source.name)  # raises an error that names the extra to install
         with source.foreign():
-            shelf = ZarrReader(source)
-            about = dict(shelf.root.attrs).get(KEY)
+            reader = ZarrReader(source)
+            about = dict(reader.root.attrs).get(KEY)
             if not isinstance(about, dict) or about.get("format") != KIND:
-                raise source.error(f"this is no packed store of bitatoms; {how}")
-            self._packed = Packed(shelf, about)
+                raise source.error(f"this is not a packed store of bitatoms; {hint}")
+            self._packed = Packed(reader, about)
         self.n_rows, self.n_features = self._packed.n_rows, self._packed.n_cols
         self.columns: Names | None = self._packed.columns
         self.picture: Picture | None = self._packed.picture
@@ -95,16 +96,16 @@ class Store:
         """Number of rows and of columns."""
         return self.n_rows, self.n_features
 
-    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
-        """The rows in their order, some at a time.
+    def chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
+        """Yield the rows in order, one chunk at a time.
 
         Parameters
         ----------
         n_rows : int, optional
-            How many at a time, rounded up to a multiple of 64; the last piece may have fewer. By default as many as
-            take four megabytes. However the store is cut into chunks, the pieces are the same.
+            Rows per chunk, rounded up to a multiple of 64; by default as many as take 4 MiB. The size does not depend
+            on the chunks of the Zarr store. The last chunk may have fewer rows.
         start : int, default=0
-            The row to begin with.
+            Index of the first row.
 
         Yields
         ------
@@ -113,12 +114,20 @@ class Store:
         size = chunk_rows(self.n_features) if n_rows is None else max(64, -(-n_rows // 64) * 64)
         return self._packed.pieces(size, start)
 
+    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
+        """Return `chunks`; deprecated."""
+        warnings.warn(
+            "Store.pieces is deprecated and will be removed in 0.3; call Store.chunks", FutureWarning, stacklevel=2
+        )
+        return self.chunks(n_rows, start)
+
     def take(self, rows: ArrayLike) -> BitMatrix:
-        """The rows of these numbers, which must rise; each chunk that has some of them is read once.
+        """Return the rows with these indices.
 
         Parameters
         ----------
         rows : array-like of int
+            Indices in increasing order. Each chunk of the Zarr store is read at most once.
 
         Returns
         -------
@@ -126,28 +135,23 @@ class Store:
         """
         given = np.asarray(rows)
         if given.size and given.dtype.kind not in "iu":
-            raise TypeError(f"rows are taken by their numbers, not by values of the type {given.dtype}")
-        chosen = given.astype(np.int64)
-        if chosen.ndim != 1 or (chosen[1:] < chosen[:-1]).any():
-            raise ValueError("rows are taken by a 1-D list of their numbers, in rising order")
-        if len(chosen) and not 0 <= chosen[0] <= chosen[-1] < self.n_rows:
-            wrong = chosen[0] if chosen[0] < 0 else chosen[-1]
+            raise TypeError(f"row indices must be integers, not of type {given.dtype}")
+        indices = given.astype(np.int64)
+        if indices.ndim != 1 or (indices[1:] < indices[:-1]).any():
+            raise ValueError("row indices must be a 1-D sequence in increasing order")
+        if len(indices) and not 0 <= indices[0] <= indices[-1] < self.n_rows:
+            wrong = indices[0] if indices[0] < 0 else indices[-1]
             raise IndexError(f"row {wrong} is out of range for a store of {self.n_rows} rows")
-        return self._packed.take(chosen)
+        return self._packed.take(indices)
 
     def row_names(self, start: int = 0, stop: int | None = None) -> list[str] | None:
-        """The names of the rows from ``start`` on and before ``stop``; None where rows have no names."""
+        """Return the names of the rows ``start:stop``, or None if rows have no names."""
         first, last, _ = slice(start, stop).indices(self.n_rows)
         return self._packed.names(first, max(first, last))
 
     def fingerprint(self) -> str:
-        """Some letters that tell this store from others, made of the checksums of its chunks."""
+        """Return a hash that identifies the store, computed from the checksums of its chunks."""
         return self._packed.fingerprint()
-
-    def memory(self, max_memory: int | None, workers: Workers) -> Memory:
-        """What so much memory leaves for work on this store."""
-        read = min(self._packed.read_bytes, self.n_rows * -(-self.n_features // 8))
-        return Memory(checked(max_memory), self.n_features, workers.n_threads, read)
 
     def __len__(self) -> int:
         return self.n_rows
@@ -160,106 +164,113 @@ class Store:
 
 
 class StoreRows:
-    """The rows of a store as learning sees them (`RowSource`): read in order while threads work on those before.
+    """The rows of a store (a `RowSource`), read in order while threads process earlier chunks.
 
     Parameters
     ----------
     store : Store
     workers : Workers
-        Whose threads work on the pieces.
+        The threads that process chunks.
     max_memory : int, optional
-        Bytes that rows, codes and counts may take together; 512 MiB by default. It does not change what is found.
-    scratch : path-like, optional
-        A folder that is there, for the codes to be kept in so that another process can go on with a pass. Without one
-        they are in memory where they take little of it, else in a temporary folder, which is removed.
+        Bytes that rows, codes and counts may take together; 512 MiB by default. It does not change the result.
+    code_folder : path-like, optional
+        An existing folder in which codes are kept, so that another process can resume a pass. Without one, codes are
+        kept in memory if they are small, otherwise in a temporary folder.
     """
 
-    keep_every = 30.0  # seconds between two notes of how far a pass has come
+    save_interval = 30.0  # seconds between two calls of ``save`` during a pass
 
     def __init__(
         self,
         store: Store,
         workers: Workers,
         max_memory: int | None = None,
-        scratch: str | os.PathLike[str] | None = None,
+        code_folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self.store = store
         self.n_rows, self.n_features = store.shape
-        self.whole: BitMatrix | None = None
+        self.in_memory: BitMatrix | None = None
         self._workers = workers
-        self._memory = store.memory(max_memory, workers)
-        self._memory.chunk_rows(n_atoms=1)  # refused now, not after a search, where nothing would do
-        if scratch is not None and not Path(scratch).is_dir():
-            raise FileError(f"{os.fspath(scratch)}: there is no such folder to keep codes in; make it first")
-        self._scratch = Scratch(None if scratch is None else Path(scratch), self.n_rows)
+        self._budget = memory_budget(store, max_memory, workers)
+        self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
+        if code_folder is not None and not Path(code_folder).is_dir():
+            raise FileError(f"{os.fspath(code_folder)}: there is no such folder to keep codes in; make it first")
+        self._cache = CodeCache(None if code_folder is None else Path(code_folder), self.n_rows)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
-        """These rows, to be searched."""
-        self._memory.check_search(len(rows))
+        """Return the rows with these indices, to be searched."""
+        self._budget.check_search(len(rows))
         return self.store.take(rows)
 
     def run_pass(
         self,
-        order: PassSpec,
-        codes: Codes | None,
-        number: int,
-        partial: PartialPass | None,
-        keep: Callable[[PartialPass], None],
+        spec: PassSpec,
+        codes: Codes | None = None,
+        number: int = 1,
+        partial: PartialPass | None = None,
+        save: SavePartial | None = None,
     ) -> tuple[Codes, Counts]:
-        """A pass over all rows; its codes are kept, and the next goes on from them."""
-        n_atoms = order.atoms.n_rows
-        size = self._workers.chunk_rows or self._memory.chunk_rows(n_atoms)
-        in_memory = self._memory.holds_codes(self.n_rows, n_atoms)
-        after, row = self._scratch.begin(number, n_atoms, partial.next_row if partial else 0, in_memory)
+        """Run a pass over all rows and return its codes and counts."""
+        n_atoms = spec.atoms.n_rows
+        size = self._workers.chunk_rows or self._budget.chunk_rows(n_atoms)
+        in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
+        after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
         total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features)
-        before = None if order.kept is None else codes
-        noted = time.monotonic()
+        before = None if spec.kept is None else codes
+        saved_at = time.monotonic()
         try:
-            work = run_pass_on_chunks(self._pieces(size, row, before), order, self._workers)
-            with closing(cast(Generator[tuple[BitMatrix, Counts]], work)) as done:
-                for some, counts in done:
-                    after.put(row, some)
+            results = run_pass_on_chunks(self._chunks(size, row, before), spec, self._workers)
+            with closing(cast(Generator[tuple[BitMatrix, Counts]], results)):
+                for chunk_codes, counts in results:
+                    after.write(row, chunk_codes)
                     total = total.add(counts)
-                    row += len(some)
-                    if self._scratch.lasts and row < self.n_rows and time.monotonic() - noted >= self.keep_every:
+                    row += len(chunk_codes)
+                    is_due = time.monotonic() - saved_at >= self.save_interval
+                    if save is not None and self._cache.is_persistent and row < self.n_rows and is_due:
                         after.sync()
-                        keep(PartialPass(row, total.copy()))
-                        noted = time.monotonic()
-            if self._scratch.lasts:
+                        save(PartialPass(row, total.copy()))
+                        saved_at = time.monotonic()
+            if self._cache.is_persistent:
                 after.sync()
         finally:
-            for kept in (before, after):
-                if kept is not None:
-                    kept.rest()
+            after.close()
+            if before is not None:
+                before.close()
         return after, total
 
-    def _pieces(self, size: int, start: int, codes: Codes | None) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
-        """The rows from ``start`` on, with the codes they have."""
-        for data in self.store.pieces(size, start):
-            yield data, None if codes is None else codes.take(start, len(data))
+    def _chunks(self, size: int, start: int, codes: Codes | None) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
+        """Yield the rows from ``start`` on, in chunks with their previous codes."""
+        for data in self.store.chunks(size, start):
+            yield data, None if codes is None else codes.read(start, len(data))
             start += len(data)
 
     def fingerprint(self) -> str:
-        """Some letters that tell these rows from others."""
+        """Return a hash that identifies the rows."""
         return self.store.fingerprint()
 
-    def codes_of(self, number: int) -> Codes | None:
-        """The codes that a pass of an earlier process left in the folder for them, where they are whole."""
-        return self._scratch.found(number)
+    def load_codes(self, number: int) -> Codes | None:
+        """Return the codes of a pass of an earlier process, or None if they are missing or corrupt."""
+        return self._cache.load(number)
 
-    def forget(self, keep: set[int]) -> None:
-        """Remove the codes of all passes but these from the folder for them."""
-        self._scratch.forget(keep)
+    def discard_codes(self, keep: set[int]) -> None:
+        """Remove the codes of all passes but these from the folder."""
+        self._cache.discard(keep)
 
     def close(self) -> None:
-        """Remove what was only for these passes; also done when this object goes."""
-        self._scratch.close()
+        """Remove temporary files; this also happens when the object is garbage-collected."""
+        self._cache.close()
+
+
+def memory_budget(store: Store, max_memory: int | None, workers: Workers) -> MemoryBudget:
+    """Return the memory budget for work on a store."""
+    read = min(store._packed.read_bytes, store.n_rows * -(-store.n_features // 8))
+    return MemoryBudget(parse_memory_limit(max_memory), store.n_features, workers.n_threads, read)
 
 
 def check_memory(
     store: Store, workers: Workers, max_memory: int | None, n_searched: int, n_atoms: int | None = None
 ) -> None:
-    """Refuse, before anything is done, a limit within which so many rows cannot be searched, nor all gone through."""
-    memory = store.memory(max_memory, workers)
-    memory.check_search(min(n_searched, store.n_rows))
-    memory.chunk_rows(n_atoms or 1)
+    """Raise InputError if a search of ``n_searched`` rows, or passes over all rows, do not fit into the limit."""
+    budget = memory_budget(store, max_memory, workers)
+    budget.check_search(min(n_searched, store.n_rows))
+    budget.chunk_rows(n_atoms or 1)

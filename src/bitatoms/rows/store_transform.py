@@ -1,4 +1,4 @@
-"""The codes of all rows of a store by a model, computed while they are read: into another store, or into memory."""
+"""Codes and scores of all rows of a store, computed with a model one chunk at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..io.readers.zarr import StoreWriter
 from ..io.stream import RowChunk
 from ..parallel import Workers
 from ..table import Table
-from .store import Store
+from .store import Store, memory_budget
 
 Result = TypeVar("Result")
 
@@ -29,60 +29,64 @@ Result = TypeVar("Result")
 def code_store(
     store: Store, model: Model, output: str | os.PathLike[str], workers: Workers, max_memory: int | None = None
 ) -> Store:
-    """Write the codes of all rows as a packed store, an atom a column, with the names of the rows."""
+    """Write the codes of all rows as a packed store with one column per atom and the names of the rows."""
     if os.path.realpath(output) == os.path.realpath(store.path):
-        raise FileError(f"{os.fspath(output)}: the rows are there; choose another name for their codes")
+        raise FileError(f"{os.fspath(output)}: this is the store of the rows; choose another name for their codes")
     about = {"source": store.path.name, "format": "codes", "options": {}, "bitatoms": __version__}
-    coded = _each(store, model, workers, max_memory, _codes)
+    chunks = _map_chunks(codes_of, store, model, workers, max_memory)
     with (
-        atomic_write(Path(output)) as made,
-        StoreWriter(made, model.atoms.n_rows, model.atom_names, about=about) as written,
+        atomic_write(Path(output)) as path,
+        StoreWriter(path, model.atoms.n_rows, model.atom_names, about=about) as writer,
     ):
-        for codes in coded:
-            start = written.n_rows
-            written.append(RowChunk(codes, store.row_names(start, start + len(codes))))
+        for codes in chunks:
+            start = writer.n_rows
+            writer.append(RowChunk(codes, store.row_names(start, start + len(codes))))
     return Store(output)
 
 
 def codes_in_memory(store: Store, model: Model, workers: Workers, max_memory: int | None = None) -> BitMatrix:
-    """The codes of all rows, packed."""
+    """Return the codes of all rows, packed."""
     n_atoms = model.atoms.n_rows
     words = np.empty((store.n_rows, -(-n_atoms // 64)), np.uint64)
     start = 0
-    for codes in _each(store, model, workers, max_memory, _codes):
+    for codes in _map_chunks(codes_of, store, model, workers, max_memory):
         words[start : start + len(codes)] = codes.words
         start += len(codes)
     return BitMatrix.from_words(words, n_atoms, check=False)
 
 
 def dense_bytes(store: Store, model: Model) -> int:
-    """Bytes that the codes of all rows take as an array of uint8."""
+    """Return the size of the codes of all rows as an array of uint8."""
     return store.n_rows * model.atoms.n_rows
 
 
-def row_bits(store: Store, model: Model, workers: Workers, max_memory: int | None = None) -> NDArray[np.float64]:
-    """Minus the bits that each row takes."""
-
-    def taken(block: Block) -> NDArray[np.float64]:
-        return -model.row_bits(block.errors(), _codes(block))
-
-    bits = np.empty(store.n_rows)
+def score_samples(store: Store, model: Model, workers: Workers, max_memory: int | None = None) -> NDArray[np.float64]:
+    """Return minus the bits of each row."""
+    scores = np.empty(store.n_rows)
     start = 0
-    for some in _each(store, model, workers, max_memory, taken):
-        bits[start : start + len(some)] = some
-        start += len(some)
-    return bits
+    for chunk in _map_chunks(scores_of, store, model, workers, max_memory):
+        scores[start : start + len(chunk)] = chunk
+        start += len(chunk)
+    return scores
 
 
-def _codes(block: Block) -> BitMatrix:
-    return block.factors()[1]
+def codes_of(block: Block, model: Model) -> BitMatrix:
+    """Return the codes of the rows of a block."""
+    return block.codes()
 
 
-def _each(
-    store: Store, model: Model, workers: Workers, max_memory: int | None, result: Callable[[Block], Result]
+def scores_of(block: Block, model: Model) -> NDArray[np.float64]:
+    """Return minus the bits of each row of a block."""
+    return -model.row_bits(block.errors(), codes_of(block, model))
+
+
+def _map_chunks(
+    function: Callable[[Block, Model], Result], store: Store, model: Model, workers: Workers, max_memory: int | None
 ) -> Iterator[Result]:
-    """What is made of each piece of the rows, coded afresh; refused at once where the columns are others."""
+    """Code the rows from scratch in chunks, and yield a function of each; columns are checked before the first."""
     model.check(Table(BitMatrix.zeros(0, store.n_features), columns=store.columns))
-    order, alone = model.pass_spec, Workers(1)
-    size = workers.chunk_rows or store.memory(max_memory, workers).chunk_rows(model.atoms.n_rows)
-    return workers.map_stream(lambda data: result(coded_block(data, None, order, alone)), store.pieces(size))
+    spec, single_thread = model.pass_spec, Workers(1)
+    size = workers.chunk_rows or memory_budget(store, max_memory, workers).chunk_rows(model.atoms.n_rows)
+    return workers.map_stream(
+        lambda data: function(coded_block(data, None, spec, single_thread), model), store.chunks(size)
+    )

@@ -1,0 +1,47 @@
+"""Fixtures of the tests of stores: a planted table in stores with chunks of several sizes, and a model of it."""
+
+import pytest
+
+import bitatoms as ba
+from bitatoms.core.model import Model
+from bitatoms.parallel import Workers
+from bitatoms.rows.memory import MemoryRows
+from support.sources import learned, write_store
+
+N_ROWS, N_COLS = 3001, 70
+
+
+@pytest.fixture(scope="session")
+def bits():
+    """The planted rows, 3001 x 70."""
+    X = ba.datasets.planted(N_ROWS, N_COLS, 7, code_density=0.3, noise=0.02, random_state=3).X
+    return ba.BitMatrix.from_any(X)
+
+
+@pytest.fixture(scope="session")
+def row_names():
+    return tuple(f"row {row}" for row in range(N_ROWS))
+
+
+@pytest.fixture(scope="session")
+def stores(bits, tmp_path_factory):
+    """The planted rows in two stores, whose chunks are not multiples of 64 rows."""
+    folder = tmp_path_factory.mktemp("stores")
+    return [write_store(folder / f"{size}.zarr", bits, chunk_bytes=size) for size in (9 * 100, 9 * 1333)]
+
+
+@pytest.fixture(scope="session")
+def model(bits):
+    """A model of the planted rows."""
+    return Model.from_factorization(learned(MemoryRows(bits, Workers()), search_rows=300, n_components=7))
+
+
+@pytest.fixture(scope="session")
+def passes(bits):
+    """The first two passes of a fit: spec, codes and counts of each."""
+    rows = MemoryRows(bits, Workers())
+    seen, run_pass = [], rows.run_pass
+    rows.run_pass = lambda spec, *more: seen.append((spec, *run_pass(spec, *more))) or seen[-1][1:]
+    learned(rows, n_components=12, search_rows=200)
+    assert len(seen) >= 2
+    return seen[:2]

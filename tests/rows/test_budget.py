@@ -1,0 +1,99 @@
+"""Chunk sizes and memory limits."""
+
+import tracemalloc
+from bisect import bisect_left
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.core.model import Model
+from bitatoms.errors import InputError, Parameter
+from bitatoms.parallel import Workers
+from bitatoms.rows.budget import chunk_rows
+from bitatoms.rows.code_cache import FileCodes, MemoryCodes
+from bitatoms.rows.memory import MemoryRows, concatenate
+from bitatoms.rows.passes import PassResult
+from bitatoms.rows.store import StoreRows, check_memory
+from bitatoms.rows.subsample import learn
+from bitatoms.validation import as_generator
+from support.sources import assert_same, assert_same_counts, learned, params_for, write_store
+
+
+def least_memory(store, workers, n_searched, n_atoms):
+    """Return the least limit that `check_memory` accepts."""
+
+    def accepts(limit):
+        try:
+            check_memory(store, workers, limit, n_searched, n_atoms)
+        except InputError:
+            return False
+        return True
+
+    return bisect_left(range(1 << 30), True, key=accepts)
+
+
+@pytest.mark.parametrize(
+    ("n_features", "expected"), [(0, 32768), (1, 32768), (1000, 32768), (1025, 30784), (10**5, 1024), (10**7, 1024)]
+)
+def test_rows_per_chunk_by_width(n_features, expected):
+    assert chunk_rows(n_features) == expected
+
+
+def test_the_limit_changes_only_where_codes_are_kept(bits, stores):
+    params = params_for(n_components=12, search_rows=200)
+    expected = learn(MemoryRows(bits, Workers()), params, Workers(), as_generator(0))
+    assert isinstance(expected, PassResult)
+    least = least_memory(stores[0], Workers(), 200, 20)
+    for limit, kind in ((None, MemoryCodes), (4 * least, MemoryCodes), (least, FileCodes)):
+        rows = StoreRows(stores[0], Workers(), max_memory=limit)
+        found = learn(rows, params, Workers(), as_generator(0))
+        assert_same(found.result, expected.result)
+        assert isinstance(found.codes, kind)
+        if kind is MemoryCodes:  # files are removed after the last pass
+            assert found.codes.read(0, 3001) == concatenate(expected.codes, expected.spec.atoms.n_rows)
+        rows.close()
+
+
+def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):
+    with pytest.raises(InputError, match=r"max_memory=1000 is too small for 1 atoms and 1 threads with 70 features"):
+        StoreRows(stores[0], Workers(), max_memory=1000)
+    least = least_memory(stores[0], Workers(), 200, 20)
+    with pytest.raises(InputError, match=f"pass at least {least} bytes"):
+        check_memory(stores[0], Workers(), least - 1, 200, 20)
+    rows = StoreRows(stores[0], Workers(), max_memory=least)
+    with pytest.raises(InputError, match=r"a search of 3001 rows .* pass a smaller ") as caught:
+        learned(rows, search_rows=None)
+    assert [part.name for part in caught.value.args if isinstance(part, Parameter)] == ["max_memory", "search_rows"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"), [(0, ValueError), (1.5, TypeError), ("much", ValueError), (True, TypeError)]
+)
+def test_limits_that_are_not_amounts_of_memory_raise(stores, wrong, kind):
+    with pytest.raises(kind, match="max_memory must be"):
+        StoreRows(stores[0], Workers(), max_memory=wrong)
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch, algebra):
+    monkeypatch.setattr("bitatoms.io.packed_store._AT_A_TIME", 1 << 17)
+    words = np.random.default_rng(0).integers(0, 1 << 62, (60_000, 16), np.uint64)
+    bits = ba.BitMatrix.from_words(words, 1024, check=False)
+    store = write_store(tmp_path / "large.zarr", bits, chunk_bytes=1 << 17)
+    given = {"n_components": 5, "objective": "codelength", "max_iter": 1, "algebra": algebra}
+    found = learned(MemoryRows(bits[:300], Workers()), **given)
+    spec = replace(Model.from_factorization(found).pass_spec, coder="mend")
+    _, expected = MemoryRows(bits, Workers()).run_pass(spec)
+    limit = 4 * least_memory(store, Workers(2), 0, 5)
+    assert limit < bits.words.nbytes
+    del bits, words
+    rows = StoreRows(store, Workers(2), limit, code_folder=tmp_path)
+    rows.run_pass(spec)  # imports and compilation are not measured
+    tracemalloc.start()
+    _, counts = rows.run_pass(spec)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_same_counts(counts, expected)
+    assert peak < limit, (peak, limit)

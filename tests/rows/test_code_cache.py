@@ -1,0 +1,147 @@
+"""Codes between passes: files that are resumed, discarded, corrupt, or on a full disk."""
+
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import bitatoms as ba
+from bitatoms.parallel import Workers
+from bitatoms.rows.memory import concatenate
+from bitatoms.rows.store import StoreRows
+from support.sources import assert_same_counts
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, passes, after):
+    saved = []
+
+    def save(partial):
+        saved.append(partial)
+        if len(saved) == after:
+            raise Stopped
+
+    (first_spec, _, first_counts), (spec, expected_codes, expected_counts) = passes
+    first = StoreRows(stores[0], Workers(2, 448), code_folder=tmp_path)
+    first.save_interval = 0
+    codes, counts = first.run_pass(first_spec)
+    assert_same_counts(counts, first_counts)
+    with pytest.raises(Stopped):
+        first.run_pass(spec, codes, 2, None, save)
+    assert saved[-1].next_row == after * 448
+    before = [array.copy() for array in (saved[-1].counts.free, saved[-1].counts.wrong)]
+    second = StoreRows(stores[1], Workers(1, 320), code_folder=tmp_path)  # another process with other chunks
+    assert second.load_codes(2) is None
+    codes, counts = second.run_pass(spec, second.load_codes(1), 2, saved[-1], save)
+    assert_same_counts(counts, expected_counts)
+    assert codes.read(0, 3001) == concatenate(expected_codes, spec.atoms.n_rows)
+    assert (saved[after - 1].counts.free == before[0]).all()  # the saved counts are not added to
+    assert (saved[after - 1].counts.wrong == before[1]).all()
+    loaded = StoreRows(stores[0], Workers(), code_folder=tmp_path).load_codes(2)
+    assert loaded.read(5, 1000) == codes.read(5, 1000)
+
+
+def test_a_partial_pass_with_corrupt_codes_starts_again(stores, tmp_path, passes):
+    saved = []
+    spec, _, expected = passes[0]
+    rows = StoreRows(stores[0], Workers(1, 448), code_folder=tmp_path)
+    rows.save_interval = 0
+    rows.run_pass(spec, save=saved.append)
+    file = tmp_path / "codes-1.bin"
+    content = file.read_bytes()
+    for corrupt in (content[:-8], content[:700], b"", b"other" + content[5:]):
+        file.write_bytes(corrupt)
+        assert rows.load_codes(1) is None
+        _, counts = rows.run_pass(spec, partial=saved[-1])
+        assert_same_counts(counts, expected)
+        assert file.read_bytes() == content
+    file.unlink()
+    assert rows.load_codes(1) is None
+    rows.run_pass(spec, partial=saved[-1])
+    assert file.read_bytes() == content
+    assert StoreRows(stores[0], Workers()).load_codes(1) is None
+
+
+def test_unused_codes_are_removed(stores, tmp_path, passes):
+    rows = StoreRows(stores[0], Workers(), code_folder=tmp_path)
+    (tmp_path / "codes-9.bin").write_bytes(b"of an earlier fit")
+    (tmp_path / "state.npz").write_bytes(b"no codes")
+    codes = {}
+    for number in range(1, 5):
+        codes[number], _ = rows.run_pass(passes[0][0], None, number)
+        if number == 3:
+            del codes[1], codes[3]  # as if pass 2 were the best
+    assert sorted(os.listdir(tmp_path)) == ["codes-2.bin", "codes-3.bin", "codes-4.bin", "state.npz"]
+    assert codes[2].read(0, 10) == codes[4].read(0, 10)
+    rows.discard_codes({4})
+    assert sorted(os.listdir(tmp_path)) == ["codes-4.bin", "state.npz"]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [("KeyboardInterrupt", "KeyboardInterrupt"), ("OSError", "No space left on device; free some space")],
+)
+def test_the_temporary_folder_is_removed_on_errors(tmp_path, error, expected):
+    script = """
+        import os, sys, tempfile
+        import numpy as np
+        import bitatoms as ba
+        from bitatoms.core.model import Model
+        from bitatoms.parallel import Workers
+        from bitatoms.rows.budget import MemoryBudget
+        from bitatoms.rows.packing import pack
+        from bitatoms.rows.store import StoreRows
+
+        tempfile.tempdir = sys.argv[1] + "/temporary"
+        MemoryBudget.holds_codes = lambda *arguments: False
+        X = np.eye(500, 5)
+        store = pack(X, sys.argv[1] + "/x.zarr")
+        rows = StoreRows(store, Workers(2, 64))
+        spec = Model.from_factorization(ba.factorize(X[:50], 2, random_state=0)).pass_spec
+        codes, _ = rows.run_pass(spec)
+        print(len(os.listdir(tempfile.tempdir)))
+        def fail(file, content):
+            raise KeyboardInterrupt if sys.argv[2] == "KeyboardInterrupt" else OSError(28, "No space left on device")
+        os.write = fail
+        rows.run_pass(spec, codes, 2)
+    """
+    (tmp_path / "temporary").mkdir()
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path), error]
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.stdout.strip() == "1", process.stderr
+    assert expected in process.stderr.strip().splitlines()[-1]
+    assert not os.listdir(tmp_path / "temporary")
+
+
+def test_a_pass_stopped_by_a_full_disk_can_be_resumed(stores, tmp_path, passes, monkeypatch):
+    spec, _, expected = passes[0]
+    rows = StoreRows(stores[0], Workers(1, 448), code_folder=tmp_path)
+    rows.save_interval = 0
+    saved, write = [], os.write
+
+    def full(file, content):
+        if len(saved) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, content[:100])  # a system may write less than it was given
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(
+        ba.FileError, match=r"No space left on device; free some space \(the codes of two passes take .* MiB\)"
+    ) as caught:
+        rows.run_pass(spec, save=saved.append)
+    assert str(caught.value).startswith(str(tmp_path))
+    monkeypatch.undo()
+    _, counts = StoreRows(stores[0], Workers(), code_folder=tmp_path).run_pass(spec, partial=saved[-1])
+    assert_same_counts(counts, expected)
+
+
+def test_a_folder_for_codes_must_exist(stores, tmp_path):
+    with pytest.raises(ba.FileError, match="there is no such folder to keep codes in; make it first"):
+        StoreRows(stores[0], Workers(), code_folder=tmp_path / "missing")

@@ -1,0 +1,175 @@
+"""pack: tables in memory, files and iterators become the store that `read` would give."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import bitatoms as ba
+from bitatoms.rows.packing import pack
+from support.strategies import random_bits
+
+SMALL = ba.Table(ba.BitMatrix.from_dense(random_bits(1, 70, 9, 0.3)), [f"r{row}" for row in range(70)], [*"abcdefghi"])
+
+
+def split(table, size=13):
+    """Yield a table in chunks of rows."""
+    for start in range(0, len(table), size):
+        names = None if table.row_names is None else table.row_names[start : start + size]
+        yield ba.Table(table.bits[start : start + size], names, table.columns)
+
+
+BARE = ba.Table(SMALL.bits)
+DENSE = SMALL.to_dense()
+SOURCES = {
+    "a table": (SMALL, SMALL),
+    "chunks of a table": (split(SMALL), SMALL),
+    "bits": (SMALL.bits, BARE),
+    "chunks of bits": ([SMALL.bits[:3], SMALL.bits[3:3], SMALL.bits[3:]], BARE),
+    "an array": (DENSE, BARE),
+    "a column-major array": (np.asfortranarray(DENSE), BARE),
+    "chunks of arrays": ((DENSE[start : start + 9] for start in range(0, 70, 9)), BARE),
+    "lists": (DENSE.tolist(), BARE),
+    "a sparse matrix": (sp.coo_array(DENSE), BARE),
+    "sparse chunks": ([sp.csr_array(DENSE[:40]), sp.csc_array(DENSE[40:])], BARE),
+    "a data frame": (SMALL.to_pandas(), SMALL),
+    "no rows": (DENSE[:0], ba.Table(SMALL.bits[:0])),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_pack_of_tables_in_memory(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("bitatoms.rows.packing.ROWS_BITS", 9 * 7)
+    source, expected = SOURCES[kind]
+    store = pack(source, tmp_path / "x.zarr")
+    assert ba.read(store.path) == expected
+    assert store.about["source"] == type(source).__name__
+    assert store.about["format"] == "memory"
+
+
+@pytest.mark.parametrize(
+    "ending", ["csv", "tsv", "npy", "npz", "parquet", "feather", "mtx", "dat", "basket", "h5ad", "zarr"]
+)
+def test_pack_of_files_equals_read(tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    columns = None if ending in ("npy", "mtx", "dat") else SMALL.columns
+    ba.write(ba.Table(SMALL.bits, SMALL.row_names if columns and ending != "basket" else None, columns), path)
+    read = ba.read(path)
+    store = pack(path, tmp_path / "packed.zarr")
+    assert ba.read(store.path) == read
+    assert {**store.about, "bitatoms": None} == {
+        "source": path.name,
+        "format": {"dat": "fimi", "basket": "baskets"}.get(ending, ending),
+        "options": {},
+        "bitatoms": None,
+    }
+    dropped = read.names_of([1, 4])
+    if ending not in ("dat", "basket"):
+        fewer = pack(path, tmp_path / "packed.zarr", without=dropped)
+        assert ba.read(fewer.path) == ba.read(path, without=dropped)
+        assert fewer.n_features == 7
+        assert fewer.about["options"] == {"without": list(dropped)}
+
+
+def test_pack_uses_and_records_options(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("a;a\n3;\n0;1\n")
+    options = {"binarize": np.float64(1), "missing": "zero", "duplicates": "number", "separator": ";"}
+    store = pack(path, tmp_path / "x.zarr", **options)
+    assert ba.read(store.path) == ba.read(path, **options)
+    assert store.columns == ("a", "a.2")
+    assert store.about["options"] == options
+    assert str(tmp_path) not in (store.path / "zarr.json").read_text()
+    store = pack(DENSE * 3.0, tmp_path / "x.zarr", binarize=2)
+    assert ba.read(store.path) == BARE
+    assert ba.read(pack(store, tmp_path / "y.zarr").path) == BARE
+    pictures = ba.Table(SMALL.bits, picture=((3, 3), None))
+    assert ba.read(pack(pictures, tmp_path / "x.zarr").path) == pictures
+    fewer = pack(SMALL, tmp_path / "x.zarr", without="c")
+    assert fewer.columns == tuple("abdefghi")
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        (DENSE, {"header": True}, "header applies only to files"),
+        (DENSE, {"format": "csv"}, "format applies only to files"),
+        (DENSE + 1, {}, "2 at row 0"),
+        ([DENSE, DENSE + 1], {}, "2 at row 70, column 2"),
+        ([DENSE, DENSE[:, :3]], {}, "starts at row 70 has 3 columns, and the first has 9"),
+        ([SMALL, BARE], {}, "starts at row 70 has other column names"),
+        ([ba.Table(SMALL.bits, SMALL.row_names), BARE], {}, "either all rows of a store have names or none"),
+        (iter([]), {}, "there are no rows to pack"),
+        (SMALL, {"without": ["z"]}, "there is no column 'z'"),
+    ],
+)
+def test_errors_of_pack_leave_no_files(tmp_path, source, options, message):
+    with pytest.raises(ValueError, match=message):
+        pack(source, tmp_path / "x.zarr", **options)
+    assert not os.listdir(tmp_path)
+
+
+def test_pack_that_fails_or_is_stopped_leaves_the_previous_store(tmp_path):
+    pack(SMALL, tmp_path / "x.zarr")
+    (tmp_path / "wrong.csv").write_text("a,b\n0,1\n1,maybe\n")
+    with pytest.raises(ba.FileError, match=r"wrong\.csv: .*maybe"):
+        pack(tmp_path / "wrong.csv", tmp_path / "x.zarr")
+    (tmp_path / "x.npy").write_text("a,b\n0,1\n")
+    ba.write(SMALL, tmp_path / "other.parquet")
+    with pytest.raises(ba.FileError, match="it looks like 'parquet'"):
+        pack(tmp_path / "other.parquet", tmp_path / "x.zarr", format="csv")
+
+    def stopped():
+        yield DENSE
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pack(stopped(), tmp_path / "x.zarr")
+    assert ba.read(tmp_path / "x.zarr") == SMALL
+    assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
+
+
+def test_pack_of_tables_larger_than_memory(tmp_path, monkeypatch):
+    for ending in ("zarr", "parquet", "mtx"):
+        ba.write(SMALL, tmp_path / f"table.{ending}")
+    zarr.create_array(tmp_path / "array.zarr", data=DENSE, chunks=(20, 9))
+    np.save(tmp_path / "rows.npy", DENSE)
+    np.savez_compressed(tmp_path / "rows.npz", X=DENSE)
+    np.save(tmp_path / "columns.npy", np.asfortranarray(DENSE))
+    monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 500)
+    for name in ("table.zarr", "table.parquet", "array.zarr", "rows.npy", "rows.npz", "table.mtx", "columns.npy"):
+        with pytest.raises(ba.FileError, match="and this machine has"):
+            ba.read(tmp_path / name)
+        if name not in ("table.mtx", "columns.npy"):
+            store = pack(tmp_path / name, tmp_path / "packed.zarr")
+            assert store.take(np.arange(70)) == SMALL.bits
+        else:  # its cells are not stored row by row
+            with pytest.raises(ba.FileError, match="and this machine has"):
+                pack(tmp_path / name, tmp_path / "packed.zarr")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file size limits")
+def test_a_file_size_limit_raises_and_leaves_no_files(tmp_path):
+    script = """
+        import os, resource, sys
+        import numpy as np
+        import bitatoms as ba
+        from bitatoms.rows.packing import pack
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            pack(np.random.default_rng(0).random((20_000, 100)) < 0.5, sys.argv[1] + "/x.zarr")
+        except ba.FileError as error:
+            print(error)
+        print(os.listdir(sys.argv[1]))
+    """
+    process = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    message, left = process.stdout.strip().splitlines()
+    assert message.startswith(f"{tmp_path}/x.zarr: cannot be written: File too large")
+    assert left == "[]"

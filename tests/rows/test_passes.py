@@ -1,0 +1,90 @@
+"""Passes over all rows: a stopped fit resumes to the same bits."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.parallel import Workers
+from bitatoms.rows.checkpoint import Checkpoint
+from bitatoms.rows.dask import DaskRows
+from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.store import StoreRows
+from support.checkpoints import N_ROWS, call_of
+from support.sources import assert_same, learned
+from support.strategies import random_bits
+
+
+class Stopped(Exception):
+    """Raised by a callback in the middle of a fit."""
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("n_components", [6, "mdl"])
+def test_a_fit_stopped_at_every_pass_gives_the_bits_of_one_that_is_not(algebra, n_components, tmp_path):
+    data = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.03, random_state=1)
+    workers = Workers(1, chunk_rows=320)
+    rows = MemoryRows(BitMatrix.from_dense(data.X), workers)
+    how = {"n_components": n_components, "algebra": algebra, "search_rows": 200, "workers": workers}
+    uninterrupted = learned(rows, seed=3, **how)
+    passes = [row.round for row in uninterrupted.history if "pass" in row.move]
+    assert len(passes) > 1
+    stops = [1, *passes]  # the rounds in which it is stopped: in the sample, then at the end of each pass
+    for number, stop in enumerate(stops):
+
+        def raise_at_stop(row, stop=stop):
+            if row.round == stop:
+                raise Stopped
+
+        with Checkpoint(tmp_path / "fit", call_of(65), resume=number > 0) as checkpoint:
+            assert (checkpoint.load() is None) == (number < 2)
+            with pytest.raises(Stopped):
+                fit(rows, checkpoint, how, raise_at_stop, seed=3 + number)
+    with Checkpoint(tmp_path / "fit", call_of(65), resume=True) as checkpoint:
+        resumed = fit(rows, checkpoint, how, None, seed=9)
+        assert checkpoint.load().finished
+    assert_same(resumed, uninterrupted)
+    assert [row[:-2] for row in resumed.history] == [row[:-2] for row in uninterrupted.history]  # all but the seconds
+    with Checkpoint(tmp_path / "fit", call_of(65), resume=True) as checkpoint:
+        assert_same(fit(rows, checkpoint, how, None, seed=9), uninterrupted)
+
+
+def fit(rows, checkpoint, how, callback, seed):
+    """Fit with the random generator of the checkpoint; the seed matters only in the first call."""
+    random = checkpoint.random(np.random.default_rng(seed))
+    return learned(rows, seed=random, journal=checkpoint, callbacks=callback, **how)
+
+
+def test_the_fingerprint_changes_with_any_row(tmp_path):
+    """In memory, in a store, and on a cluster with any partitions."""
+    X = random_bits(0, 3000, 70, 0.3)
+    other = X.copy()
+    other[1234, 5] ^= 1
+
+    def fingerprints(table, name):
+        store = ba.pack(table, tmp_path / f"{name}.zarr")
+        yield MemoryRows(BitMatrix.from_dense(table), Workers()).fingerprint()
+        yield StoreRows(store, Workers()).fingerprint()
+        for size in (3000, 700):
+            yield DaskRows(da.from_array(table, chunks=(size, 70))).fingerprint()
+
+    before, again, after = (list(fingerprints(table, name)) for name, table in (("a", X), ("b", X), ("c", other)))
+    assert before == again
+    assert before[2] == before[3]
+    assert all(one != two for one, two in zip(before, after, strict=True))
+
+
+class ChangingRows(MemoryRows):
+    """Rows of which one cell changes after each pass."""
+
+    def run_pass(self, *arguments):
+        result = super().run_pass(*arguments)
+        self._data = self._data ^ BitMatrix.from_dense(np.eye(*self._data.shape, dtype=np.uint8))
+        return result
+
+
+def test_rows_that_change_between_passes_raise():
+    data = BitMatrix.from_dense(random_bits(0, N_ROWS, 70, 0.3))
+    with pytest.raises(ValueError, match="the rows changed between two passes over them; fit again"):
+        learned(ChangingRows(data, Workers()), n_components=5, search_rows=200)

@@ -1,0 +1,37 @@
+"""Codes and scores of the rows of a store are those of the rows in memory."""
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.parallel import Workers
+from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
+from support.sources import write_store
+
+
+@pytest.mark.parametrize("chunk_rows", [None, 192])
+def test_codes_and_scores_equal_those_in_memory(tmp_path, bits, row_names, stores, model, chunk_rows):
+    block = model.code(bits, Workers())
+    codes = block.factors()[1]
+    scores = -model.row_bits(block.errors(), codes)
+    named = write_store(tmp_path / "named.zarr", bits, row_names, chunk_bytes=500)
+    for store in (*stores, named):
+        workers = Workers(2, chunk_rows)
+        assert codes_in_memory(store, model, workers) == codes
+        np.testing.assert_array_equal(score_samples(store, model, workers), scores)
+        written = code_store(store, model, tmp_path / "codes.zarr", workers)
+        assert ba.read(written.path) == ba.Table(codes, row_names if store is named else None, model.atom_names)
+        assert dense_bytes(store, model) == codes.to_dense().nbytes
+
+
+def test_codes_do_not_overwrite_their_rows(tmp_path, bits, model):
+    store = write_store(tmp_path / "x.zarr", bits)
+    with pytest.raises(ba.FileError, match="choose another name for their codes"):
+        code_store(store, model, tmp_path / "x.zarr", Workers())
+    assert ba.read(store.path) == ba.Table(bits)
+
+
+def test_a_store_with_other_columns_raises(tmp_path, bits, model):
+    narrow = ba.pack(bits.to_dense()[:70, :9], tmp_path / "narrow.zarr")
+    with pytest.raises(ValueError, match="9 columns, but the model was learned from 70"):
+        codes_in_memory(narrow, model, Workers())

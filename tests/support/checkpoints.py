@@ -1,0 +1,134 @@
+"""States of the passes for checkpoints to save, and comparison of states."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from bitatoms.bits import BitMatrix
+from bitatoms.core.block import lanes_of
+from bitatoms.core.coding import CODERS
+from bitatoms.core.counts import Counts
+from bitatoms.core.pass_spec import PassSpec
+from bitatoms.core.result import Round
+from bitatoms.io.errors import FileError
+from bitatoms.kernels.structs import Prices, Rule, covering
+from bitatoms.rows.checkpoint import Checkpoint
+from bitatoms.rows.passes import PassState
+from bitatoms.rows.source import PartialPass
+from support.strategies import COLUMNS, SEEDS, random_bits
+
+N_ROWS = 1000
+
+
+def call_of(n_features=40, **changes):
+    """Return the description of a call."""
+    return {"n_samples": N_ROWS, "n_features": n_features, "n_components": 20, "init": [1, None, "x"]} | changes
+
+
+def load(folder):
+    """Return the state in a folder."""
+    with Checkpoint(folder, call_of(), resume=True) as checkpoint:
+        return checkpoint.load()
+
+
+def unfinished_fit(folder):
+    """Save an unfinished fit in a folder, and return the folder."""
+    with Checkpoint(folder, call_of(), resume=False) as checkpoint:
+        checkpoint.random(np.random.default_rng(7))
+        checkpoint.save(example_state())
+    return folder
+
+
+def assert_raises(folder, *parts, call=None, resume=True):
+    """Assert that opening or loading raises a one-line FileError that starts with the folder and has these parts."""
+    with (
+        pytest.raises(FileError) as caught,
+        Checkpoint(folder, call_of() if call is None else call, resume) as checkpoint,
+    ):
+        checkpoint.load()
+    message = str(caught.value)
+    assert message.startswith(str(folder)), message
+    assert "\n" not in message
+    assert len(message) < 600, message
+    for part in parts:
+        assert part in message, message
+
+
+def random_counts(rng, n_rows, p, m, most):
+    shapes = ((p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
+    arrays = (rng.integers(0, min(n_rows, most) + 1, shape) for shape in shapes)
+    return Counts(n_rows, *arrays, codes_changed=int(rng.integers(0, n_rows * p + 1)))
+
+
+@st.composite
+def states(draw, n_cols=COLUMNS):
+    """Draw states before, between, within and after passes, also without atoms, prices or kept atoms."""
+    m, algebra = draw(n_cols), draw(st.sampled_from(("xor", "or")))
+    rng = np.random.default_rng(draw(SEEDS))
+    specs, p = [], draw(st.sampled_from((0, 1, 5, 17, 70)))
+    for _ in range(draw(st.integers(1, 4))):
+        kept = None
+        if specs and draw(st.booleans()):
+            kept = np.flatnonzero(rng.integers(0, 4, p))
+            p = len(kept)
+        prices = None
+        if draw(st.booleans()):
+            uses = rng.integers(0, 2**31, lanes_of(p)).astype(np.int32)
+            prices = Prices(rng.integers(1, 256, m).astype(np.int32), uses)
+        rule = Rule(
+            covering(algebra),
+            draw(st.booleans()),
+            draw(st.integers(1, 2**62)),
+            draw(st.integers(-1, 9)),
+            prices,
+            draw(st.booleans()),
+            draw(st.floats()),
+        )
+        bits = (BitMatrix.from_dense(random_bits(int(rng.integers(2**32)), rows, m, 0.4)) for rows in (p, 1))
+        specs.append(PassSpec(*bits, draw(st.sampled_from((*CODERS, "mend"))), rule, kept))
+    finished = draw(st.booleans())
+    best = draw(st.integers(int(finished), len(specs) - (not finished)))
+    most = draw(st.sampled_from((0, 255, 256, N_ROWS)))
+    counts = random_counts(rng, N_ROWS, len(specs[best - 1].atoms), m, most) if best else None
+    partial = None
+    if not finished and draw(st.booleans()):
+        next_row = draw(st.integers(0, N_ROWS))
+        partial = PartialPass(next_row, random_counts(rng, next_row, p, m, most))
+    seconds = draw(st.floats(0, 1e9))
+    row = Round(3, draw(st.text()), 4, 1 << 70, 6, 7, 8, 9, 10, 11, 12, 13, 14, algebra, seconds, N_ROWS)
+    history = (row,) * draw(st.integers(0, 3))
+    return PassState(algebra, draw(st.text()), tuple(specs), history, partial, best, counts, finished)
+
+
+def example_state(n_features=40, finished=False):
+    """Return a state with one complete pass and, unless finished, a part of the next."""
+    rng = np.random.default_rng(0)
+    prices = Prices(np.full(n_features, 3, np.int32), np.full(16, 4, np.int32))
+    rule = Rule(None, False, 9, -1, prices, True, 1 / 3)
+    atoms, bias = BitMatrix.from_dense(random_bits(0, 5, n_features, 0.3)), BitMatrix.zeros(1, n_features)
+    specs = PassSpec(atoms, bias, "mend", rule), PassSpec(atoms[[0, 2, 3]], bias, "mdl", rule, np.array([0, 2, 3]))
+    row = Round(1, "grow", 5, 6, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 0.1, N_ROWS)
+    partial = None if finished else PartialPass(640, random_counts(rng, 640, 3, n_features, 640))
+    counts = random_counts(rng, N_ROWS, 5, n_features, 200)
+    return PassState("xor", "converged", specs, (row,), partial, 1, counts, finished)
+
+
+def assert_equal(one, other):
+    """Assert that two states have the same values and types, recursively."""
+    assert type(one) is type(other), (one, other)
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    elif isinstance(one, tuple):
+        assert len(one) == len(other)
+        for left, right in zip(one, other, strict=True):
+            assert_equal(left, right)
+    elif isinstance(one, (PassState, PassSpec, Counts)):
+        for field in fields(one):
+            assert_equal(getattr(one, field.name), getattr(other, field.name))
+    elif isinstance(one, float):
+        assert one.hex() == other.hex()
+    else:
+        assert one == other
