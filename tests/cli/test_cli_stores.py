@@ -407,7 +407,7 @@ def test_what_has_to_be_in_memory_and_does_not_fit_is_refused_before_the_fit(bit
     assert code == 2
     assert "c.csv: the codes of 1201 rows take " in complaint
     assert "write them to a .zarr store" in complaint
-    monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 30000)
+    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 30000)
     code, _, complaint = bitatoms(*FIT, "--report", tmp_path / "r.html")
     assert code == 2
     assert "more than half of the memory of this machine" in complaint

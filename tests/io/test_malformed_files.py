@@ -55,7 +55,7 @@ def good(tmp_path_factory):
         about = FORMATS[format]
         if about.library is not None and find_spec(about.library) is None:
             pytest.skip(f"{about.library} is not installed")
-        name = f"table{about.endings[0]}"
+        name = f"table{about.extensions[0]}"
         if not (folder / name).exists():
             ba.write(table(format), folder / name)
         for beside in [name] + ["table.bim", "table.fam"] * (format == "bed"):
@@ -142,7 +142,7 @@ def test_a_file_of_another_format_under_this_ending_is_refused(good, convert, tm
     if format == content:
         return
     (tmp_path / "elsewhere").mkdir()
-    found, path = good(content, tmp_path / "elsewhere"), tmp_path / f"table{FORMATS[format].endings[0]}"
+    found, path = good(content, tmp_path / "elsewhere"), tmp_path / f"table{FORMATS[format].extensions[0]}"
     found.rename(path)
     outcome = convert(path.name)
     if (content, format) in TAKEN_FOR:
@@ -160,7 +160,7 @@ def test_an_empty_file_is_refused(good, convert, tmp_path, format):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_folder_is_refused(convert, tmp_path, format):
-    path = tmp_path / f"table{FORMATS[format].endings[0]}"
+    path = tmp_path / f"table{FORMATS[format].extensions[0]}"
     path.mkdir()
     assert_refused(convert(path.name), path.name)
 

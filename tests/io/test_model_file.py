@@ -196,7 +196,7 @@ def test_nothing_is_lost_when_the_disk_is_full(model, path, monkeypatch):
     def full(*arguments, **arrays):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bitatoms.io.model_file.write_archive", full)
+    monkeypatch.setattr("bitatoms.io.model_file.write_npz", full)
     with pytest.raises(ba.FileError, match="cannot be written: No space left on device"):
         model.save(path)
     assert path.read_bytes() == before
@@ -207,5 +207,5 @@ def test_the_description_can_be_read_with_numpy_and_json_alone(path):
     with np.load(path) as file:
         about = json.loads(file["bitatoms"].tobytes())
         atoms = np.unpackbits(file["atoms"], axis=1, count=about["n_features"], bitorder="little")
-    assert about["format"] == model_file.KIND
+    assert about["format"] == model_file.MODEL_FORMAT
     np.testing.assert_array_equal(atoms, ba.load(path).components_)

@@ -12,7 +12,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
@@ -28,7 +28,7 @@ def path(tmp_path_factory):
     """A store of several chunks."""
     path = tmp_path_factory.mktemp("faults") / "rows.zarr"
     data = ba.datasets.planted(*SHAPE, 10, noise=0.03, random_state=0)
-    with StoreWriter(path, SHAPE[1], chunk_bytes=17 * 1000) as writer:
+    with PackedStoreWriter(path, SHAPE[1], chunk_bytes=17 * 1000) as writer:
         writer.append(RowChunk(BitMatrix.from_dense(data.X)))
     return path
 

@@ -16,7 +16,7 @@ import zarr
 
 import bitatoms as ba
 from bitatoms.core.model import Model
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.code_cache import CodesInFile, CodesInMemory
@@ -39,7 +39,7 @@ SMALL = ba.Table(ba.BitMatrix.from_dense(random_bits(1, 70, 9, 0.3)), [f"r{row}"
 
 def stored(path, bits=BITS, names=None, columns=None, chunk_bytes=None):
     """A store of these rows."""
-    with StoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as store:
+    with PackedStoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as store:
         store.append(RowChunk(bits, names))
     return Store(path)
 
@@ -99,12 +99,12 @@ def test_rows_are_taken_by_number_and_each_chunk_is_read_once(stores, monkeypatc
     for store in stores:
         read, shelf = [], store._packed._shelf
 
-        def noted(array, *slices, take=shelf.take_whole, read=read):
+        def noted(array, *slices, take=shelf.read_complete, read=read):
             read.append(slices[0])
             return take(array, *slices)
 
         with monkeypatch.context() as patched:
-            patched.setattr(shelf, "take_whole", noted)
+            patched.setattr(shelf, "read_complete", noted)
             assert store.take(chosen) == BITS[chosen]
         numbers = [row for rows in read for row in range(rows.start, rows.stop)]
         assert numbers == sorted(set(numbers))
@@ -137,7 +137,7 @@ def test_what_is_no_packed_store_is_refused_with_the_way_out(tmp_path):
         with pytest.raises(ba.FileError, match=name) as caught:
             Store(tmp_path / name)
         assert said in str(caught.value)
-    writer = StoreWriter(tmp_path / "half.zarr", N_COLS)
+    writer = PackedStoreWriter(tmp_path / "half.zarr", N_COLS)
     writer.append(RowChunk(BITS))
     with pytest.raises(ba.FileError, match="not written to its end"):
         Store(tmp_path / "half.zarr")
@@ -432,7 +432,7 @@ def test_files_that_may_not_grow_are_said_and_nothing_is_left(tmp_path):
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_a_pass_keeps_to_its_memory(tmp_path, monkeypatch, algebra):
-    monkeypatch.setattr("bitatoms.io.packed_store._AT_A_TIME", 1 << 17)
+    monkeypatch.setattr("bitatoms.io.packed_store._READ_BYTES", 1 << 17)
     bits = ba.BitMatrix.from_words(
         np.random.default_rng(0).integers(0, 1 << 62, (60_000, 16), np.uint64), 1024, check=False
     )
@@ -484,7 +484,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_whatever_is_in_memory_is_packed(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("bitatoms.rows.packing.ROWS_BITS", 9 * 7)
+    monkeypatch.setattr("bitatoms.rows.packing.CHUNK_BITS", 9 * 7)
     source, expected = SOURCES[kind]
     store = pack(source, tmp_path / "x.zarr")
     assert ba.read(store.path) == expected
@@ -581,7 +581,7 @@ def test_more_than_fits_into_memory_is_packed_though_it_cannot_be_read(tmp_path,
     np.save(tmp_path / "rows.npy", DENSE)
     np.savez_compressed(tmp_path / "rows.npz", X=DENSE)
     np.save(tmp_path / "columns.npy", np.asfortranarray(DENSE))
-    monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 500)
+    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 500)
     for name in ("table.zarr", "table.parquet", "array.zarr", "rows.npy", "rows.npz", "table.mtx", "columns.npy"):
         with pytest.raises(ba.FileError, match="and this machine has"):
             ba.read(tmp_path / name)

@@ -12,8 +12,8 @@ from ..core.result import CountsResult, Factorization, Interrupted
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import FORMATS, format_of
-from ..io.patterns import check_patterns, write_patterns
+from ..io.formats import FORMATS, infer_format
+from ..io.patterns import check_patterns_path, write_patterns
 from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows.budget import checked
@@ -60,7 +60,7 @@ class Wanted(NamedTuple):
         if json and STANDARD in self:
             raise FileError("standard output: --json goes there; name a file for the table")
         check_format(self.codes, self.atoms)
-        check_patterns(self.patterns)
+        check_patterns_path(self.patterns)
         check_report(self.report)
 
     @property
@@ -272,7 +272,7 @@ def convert(data: Path, output: Path, to: str | None, quiet: bool, reading: dict
     """Write a table in another format."""
     check_writable(output)
     if output != STANDARD:
-        format_of(output, to, writing=True)
+        infer_format(output, to, writing=True)
     table = read_telling(data, reading, quiet)
     write_table(table, output, to)
     if not quiet and output != STANDARD:
@@ -310,7 +310,7 @@ def _atoms(model: Model) -> Table:
 
 def _is_h5ad(path: Path, format: str | None) -> bool:
     """Whether a file is, or is to become, an AnnData."""
-    return path != STANDARD and FORMATS["h5ad"].endings[0] in (path.suffix.lower(), f".{format}")
+    return path != STANDARD and FORMATS["h5ad"].extensions[0] in (path.suffix.lower(), f".{format}")
 
 
 def _listed(paths: list[Path]) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 from ..core.model import Model
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, write
-from ..io.atomic import is_store, unwritable
+from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
-from ..io.formats import FORMATS, format_of
-from ..io.packed_store import KEY, KIND
+from ..io.formats import FORMATS, infer_format
+from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
 from ..table import Names, Picture, Table, fitting_picture
@@ -46,12 +46,12 @@ def called(path: Path) -> str:
 
 def meaning(reading: dict[str, Any]) -> dict[str, Any]:
     """The options that a model remembers, for data to come are to be read as those it was learned from."""
-    return {name: reading[name] for name in model_file.MEANING if reading[name] not in (None, "refuse")}
+    return {name: reading[name] for name in model_file.CELL_OPTIONS if reading[name] not in (None, "refuse")}
 
 
 def as_learned(path: Path, reading: dict[str, Any], remembered: dict[str, Any]) -> dict[str, Any]:
     """The options that a model remembers, where others are not given and the format has use for them."""
-    format = "csv" if path == STANDARD and reading["format"] is None else format_of(path, reading["format"])
+    format = "csv" if path == STANDARD and reading["format"] is None else infer_format(path, reading["format"])
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in remembered.items()
@@ -99,9 +99,9 @@ def spooled(path: Path, format: str | None) -> Iterator[Path]:
         return
     format = format or "csv"
     if format in _NOT_ONE_FILE:
-        raise FileError(f"{called(path)}: {FORMATS[format].what} cannot come through it; name the file")
+        raise FileError(f"{called(path)}: {FORMATS[format].description} cannot come through it; name the file")
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
-        copy = Path(folder) / f"input{FORMATS[format].endings[0]}"
+        copy = Path(folder) / f"input{FORMATS[format].extensions[0]}"
         with open(copy, "wb") as file:
             if path == STANDARD:
                 shutil.copyfileobj(sys.stdin.buffer, file)
@@ -118,9 +118,9 @@ def write_table(table: Table, path: Path, format: str | None) -> None:
         return
     format = format or "csv"
     if format in _NOT_ONE_FILE:
-        raise FileError(f"standard output: {FORMATS[format].what} cannot go through it; name a file")
+        raise FileError(f"standard output: {FORMATS[format].description} cannot go through it; name a file")
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
-        made = Path(folder) / f"output{FORMATS[format].endings[0]}"
+        made = Path(folder) / f"output{FORMATS[format].extensions[0]}"
         write(table, made, format)
         with open(made, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
@@ -155,7 +155,7 @@ def check_checkpoint(folder: Path | None, resume: bool, *others: Path | None) ->
         raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first")
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder}: is a file, and a checkpoint is a folder; choose another name")
-    if is_store(folder):
+    if is_zarr_store(folder):
         raise FileError(f"{folder}: this is a Zarr store, and a checkpoint is a folder of its own; choose another name")
 
 
@@ -167,7 +167,7 @@ def check_folder(folder: Path, what: str) -> None:
     try:
         tempfile.TemporaryDirectory(prefix=".bitatoms-", dir=there).cleanup()
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise write_error(folder, error) from error
 
 
 def check_named(path: Path | None, what: str) -> None:
@@ -186,18 +186,18 @@ def check_format(*paths: Path | None) -> None:
     """Before long work: refuse an ending that stands for no format of tables."""
     for path in paths:
         if path is not None and path != STANDARD:
-            format_of(path, writing=True)
+            infer_format(path, writing=True)
 
 
 def is_packed(path: Path, format: str | None = None) -> bool:
     """Whether a path stands for a packed store; all else is read."""
-    if path == STANDARD or format not in (None, "zarr") or not is_store(path):
+    if path == STANDARD or format not in (None, "zarr") or not is_zarr_store(path):
         return False
     try:
-        about = json.loads((path / "zarr.json").read_bytes())["attributes"][KEY]
+        about = json.loads((path / "zarr.json").read_bytes())["attributes"][METADATA_KEY]
     except (OSError, ValueError, LookupError, TypeError):  # the reader says what is wrong with it
         return False
-    return isinstance(about, dict) and about.get("format") == KIND
+    return isinstance(about, dict) and about.get("format") == TABLE_FORMAT
 
 
 def packed_store(path: Path, reading: dict[str, Any]) -> Store | None:
@@ -239,7 +239,7 @@ def both(path: Path, data: Path, reading: dict[str, Any], quiet: bool) -> tuple[
     return model, table
 
 
-def loaded(path: Path) -> model_file.Loaded:
+def loaded(path: Path) -> model_file.LoadedModel:
     """What a model file holds."""
     if path == STANDARD:
         raise FileError("standard input: a model cannot come through it; name the file")

@@ -14,8 +14,8 @@ from ..bits import BitMatrix
 from ..core.model import Model
 from ..core.result import CountsResult, Factorization
 from ..io.errors import FileError
-from ..io.formats import format_of
-from ..io.model_file import MEANING
+from ..io.formats import infer_format
+from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
 from ..parallel import Workers, count_threads
 from ..rows import dispatch
@@ -72,7 +72,7 @@ def as_packed(store: Store) -> dict[str, Any]:
     """The options that say what the cells meant when they were packed, for a model to remember."""
     options = store.about.get("options")
     given = options if isinstance(options, dict) else {}
-    kept = {name: given[name] for name in MEANING if name in given and _is_meaning(name, given[name])}
+    kept = {name: given[name] for name in CELL_OPTIONS if name in given and _is_meaning(name, given[name])}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
 
 
@@ -204,7 +204,7 @@ def check_columns(store: Store, data: Path, model: Model) -> None:
 
 def _streams(path: Path, to: str | None) -> bool:
     """Whether a table that is written there goes out a piece at a time."""
-    return path != STANDARD and format_of(path, to, writing=True) == "zarr"
+    return path != STANDARD and infer_format(path, to, writing=True) == "zarr"
 
 
 def pack_table(source: Path, output: Path, quiet: bool, json: bool, reading: dict[str, Any]) -> str | None:

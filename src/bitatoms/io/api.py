@@ -12,8 +12,8 @@ from typing import Any
 from ..table import Table, feature_names
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import format_of, looks_like, module_of
-from .stream import ReadOptions, RowChunk, Source, TableStream, check_there, collect, unique
+from .formats import infer_format, load_reader, sniff_format
+from .stream import ReadOptions, RowChunk, Source, TableStream, check_columns_exist, collect, unique_columns
 
 _TEXT = ("csv", "tsv")
 _ONLY_FOR = {  # options that other formats have no use for
@@ -91,17 +91,17 @@ def read(
     """
     without = (without,) if isinstance(without, str) else tuple(without)
     options = ReadOptions(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
-    source = Source(Path(path), format_of(path, format), os.fspath(path))
-    with _said(source):
+    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    with _translate_errors(source):
         return collect(source, open_table(source, options), duplicates)
 
 
 class StreamingSource(Source):
     """A file whose rows are not kept: where its format can be read a block at a time, it may be larger than memory."""
 
-    def check_size(self, n_rows: int, n_cols: int, by_rows: bool = False) -> None:
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
         """Refuse only what no table can be, unless it is collect in memory."""
-        if min(n_rows, n_cols) < 0 or not (by_rows or self.format in _IN_BLOCKS):
+        if min(n_rows, n_cols) < 0 or not (streamable or self.format in _IN_BLOCKS):
             super().check_size(n_rows, n_cols)
 
 
@@ -110,39 +110,39 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
 
     The names of its columns are all different, and those to leave out are left out.
     """
-    with _said(source):
+    with _translate_errors(source):
         stream = _stream(source, options)
         if stream.columns is not None:
-            stream.columns = unique(source, stream.columns, options.duplicates)
+            stream.columns = unique_columns(source, stream.columns, options.duplicates)
         # Modules whose columns may be no numbers at all have left them out by themselves.
         if options.without and source.format not in _LEAVE_OUT:
-            stream = left_out(source, stream, options.without)
-    return replace(stream, chunks=_said_on_the_way(source, stream.chunks))
+            stream = drop_columns(source, stream, options.without)
+    return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
 
 
-def left_out(source: Source, stream: TableStream, without: Sequence[str]) -> TableStream:
+def drop_columns(source: Source, stream: TableStream, without: Sequence[str]) -> TableStream:
     """A stream without these columns."""
     columns = feature_names(stream.columns, range(stream.n_cols))
-    check_there(source, without, columns)
+    check_columns_exist(source, without, columns)
     gone = set(without)
     kept = [place for place, name in enumerate(columns) if name not in gone]
     blocks = (RowChunk(rows.bits.T[kept].T, rows.names) for rows in stream.chunks)
     return TableStream(len(kept), blocks, None if stream.columns is None else tuple(columns[place] for place in kept))
 
 
-def _said_on_the_way(source: Source, blocks: Iterator[RowChunk]) -> Iterator[RowChunk]:
+def _translate_chunk_errors(source: Source, blocks: Iterator[RowChunk]) -> Iterator[RowChunk]:
     """The same blocks; what is wrong in the middle of the file is said as at its beginning."""
-    with _said(source):
+    with _translate_errors(source):
         yield from blocks
 
 
 @contextmanager
-def _said(source: Source) -> Iterator[None]:
+def _translate_errors(source: Source) -> Iterator[None]:
     """Whatever is wrong with a file is said in one line, with its name and what to do."""
     try:
         yield
     except FileError as error:
-        found = looks_like(source.path)
+        found = sniff_format(source.path)
         if found is None or found == source.format or source.format == "zarr":
             raise
         message = f"not a file of the format {source.format!r}: it looks like {found!r}; pass format={found!r}"
@@ -166,7 +166,7 @@ def _stream(source: Source, options: ReadOptions) -> TableStream:
         raise source.error("there is no such file")
     if source.path.is_dir() and source.format != "zarr":
         raise source.error("this is a folder, not a file")
-    module = module_of(source.format, source.name)
+    module = load_reader(source.format, source.name)
     stream: TableStream = module.read(source, options)
     return stream
 
@@ -198,7 +198,7 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     """
     table = table if isinstance(table, Table) else Table.from_any(table)
     path = Path(path)
-    format = format_of(path, format, writing=True)
-    module = module_of(format, str(path))
+    format = infer_format(path, format, writing=True)
+    module = load_reader(format, str(path))
     with atomic_write(path, getattr(module, "companions", lambda path: ())(path)) as made:
         module.write(table, made, format)

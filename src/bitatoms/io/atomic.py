@@ -27,7 +27,7 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
     try:
         workplace = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=folder))
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise write_error(path, error) from error
     try:
         made = workplace / path.name  # the whole name, for libraries go by its ending
         yield made
@@ -35,7 +35,7 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
             _put(workplace / name, folder / name, workplace)
         _put(made, path, workplace)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise write_error(path, error) from error
     except UnicodeEncodeError as error:
         letter = ascii(error.object[error.start])
         raise FileError(f"{path}: a name holds {letter}, which cannot be written as text; rename it") from error
@@ -49,26 +49,26 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
         try:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise unwritable(folder, error) from error
+            raise write_error(folder, error) from error
     for name, content in files.items():
         with atomic_write(folder / name) as made:
             made.write_bytes(content)
     return [folder / name for name in files]
 
 
-def unwritable(path: Path, error: OSError) -> FileError:
+def write_error(path: Path, error: OSError) -> FileError:
     """The error of a file that the system would not write."""
     return FileError(f"{path}: cannot be written: {error.strerror or error}; nothing was changed")
 
 
-def is_store(path: Path) -> bool:
+def is_zarr_store(path: Path) -> bool:
     """Whether this folder is a Zarr store."""
     return any((path / mark).is_file() for mark in _STORE_MARKS)
 
 
 def _put(made: Path, path: Path, workplace: Path) -> None:
     """Rename what was made to its place; a store that was there goes first, and comes back on an error."""
-    if path.is_dir() and not is_store(path):
+    if path.is_dir() and not is_zarr_store(path):
         raise FileError(f"{path}: there is a folder of that name; choose another name")
     if not path.is_dir():
         if made.is_dir() and path.exists():

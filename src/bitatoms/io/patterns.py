@@ -10,10 +10,10 @@ from pathlib import Path
 from ..core.model import Model, Pattern
 from .atomic import atomic_write
 from .errors import FileError
-from .text_lines import text_to
+from .text_lines import open_text_writer
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})
-ENDINGS = {".csv": "csv", ".json": "json", ".md": "markdown"}
+EXTENSIONS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 
 
 def write_patterns(model: Model, path: str | os.PathLike[str]) -> None:
@@ -27,18 +27,18 @@ def write_patterns(model: Model, path: str | os.PathLike[str]) -> None:
         The file; its ending, .csv, .json or .md, tells the format.
     """
     path = Path(path)
-    check_patterns(path)
-    with atomic_write(path) as made, text_to(made) as file:
-        file.write(patterns_text(model.patterns(), ENDINGS[path.suffix.lower()]))
+    check_patterns_path(path)
+    with atomic_write(path) as made, open_text_writer(made) as file:
+        file.write(format_patterns(model.patterns(), EXTENSIONS[path.suffix.lower()]))
 
 
-def check_patterns(path: Path | None) -> None:
+def check_patterns_path(path: Path | None) -> None:
     """Refuse an ending that stands for no way to write patterns."""
-    if path is not None and path.suffix.lower() not in ENDINGS:
+    if path is not None and path.suffix.lower() not in EXTENSIONS:
         raise FileError(f"{path}: patterns are written as .csv, .json or .md; choose one of these endings")
 
 
-def patterns_text(patterns: list[Pattern], format: str) -> str:
+def format_patterns(patterns: list[Pattern], format: str) -> str:
     """The patterns as text in "csv", "json" or "markdown"."""
     if format == "json":
         return json.dumps([pattern._asdict() for pattern in patterns], ensure_ascii=False, indent=1) + "\n"

@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .chunked import check_claim
+from .chunked import check_claimed_size
 from .stream import Source
 
 _ATTRIBUTES = (b"encoding-type", b"encoding-version", b"_index", b"shape", b"h5sparse_format", b"h5sparse_shape")
@@ -60,7 +60,7 @@ class Hdf5Reader:
                     seen.add(element.id)
                     waiting.append(element)
 
-    def take(self, array: Any, *slices: slice) -> NDArray[Any]:
+    def read(self, array: Any, *slices: slice) -> NDArray[Any]:
         """Some values of an array."""
         return np.asarray(array[slices])
 
@@ -84,7 +84,9 @@ class Hdf5Reader:
                 f"{array.name!r} keeps its values in another file, which is not opened; write it anew"
             )
         there = array.id.get_storage_size()
-        check_claim(self.source, repr(array.name), array.shape or (), array.chunks or (), array.dtype.itemsize, there)
+        check_claimed_size(
+            self.source, repr(array.name), array.shape or (), array.chunks or (), array.dtype.itemsize, there
+        )
         if h5py.check_string_dtype(array.dtype) is not None and array.dtype.kind == "O":
             self._check_text(array)
 

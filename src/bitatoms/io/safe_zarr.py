@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .chunked import check_claim
+from .chunked import check_claimed_size
 from .stream import Source
 
 _CODECS = frozenset(("bytes", "transpose", "shuffle", "delta", "packbits", "crc32c", "sharding_indexed", "vlen-utf8"))
@@ -44,7 +44,7 @@ class ZarrReader:
     def child(self, group: Any, name: str, all_chunks: bool = True) -> Any | None:
         """The group or array of this name; None where there is none.
 
-        Its chunks are looked at as well, unless whoever takes from it does that (`take_whole`).
+        Its chunks are looked at as well, unless whoever takes from it does that (`read_complete`).
         """
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
             return None
@@ -66,7 +66,7 @@ class ZarrReader:
             if element is not None and not hasattr(element, "shape"):
                 self.check_all(element)
 
-    def take(self, array: Any, *slices: slice) -> NDArray[Any]:
+    def read(self, array: Any, *slices: slice) -> NDArray[Any]:
         """Some values of an array; where they cannot be had, the chunk that is to blame is named."""
         try:
             return np.asarray(array[slices])
@@ -76,19 +76,19 @@ class ZarrReader:
             said = " ".join(str(error).split())[:150]
             raise self.source.error(f"{self._to_blame(array, slices)} is damaged or cut short: {said}") from error
 
-    def chunk_file(self, array: Any, chunk: tuple[int, ...]) -> Path:
+    def chunk_path(self, array: Any, chunk: tuple[int, ...]) -> Path:
         """The file that holds a chunk; where there is none, its cells have the value for missing ones."""
         key: str = array.metadata.encode_chunk_key(chunk)
         return self.source.path / array.path / key
 
-    def take_whole(self, array: Any, *slices: slice) -> NDArray[Any]:
+    def read_complete(self, array: Any, *slices: slice) -> NDArray[Any]:
         """Some values of an array of ours, all chunks of which are there, those of nothing but zeros too.
 
         Only the chunks that are taken are looked at, just before: an array may have a million.
         """
         for chunk in _chunks(array, slices):
             self.check_chunk(array, chunk)
-        return self.take(array, *slices)
+        return self.read(array, *slices)
 
     def check_chunk(self, array: Any, chunk: tuple[int, ...]) -> None:
         """Refuse a chunk of an array of ours that was lost, leads elsewhere, or unpacks to more than it should."""
@@ -100,7 +100,7 @@ class ZarrReader:
             try:
                 about = os.lstat(path)
             except OSError as error:
-                shown = self._shown(self.chunk_file(array, chunk))
+                shown = self._shown(self.chunk_path(array, chunk))
                 raise self.source.error(f"its chunk {shown} is not there; copy the store anew") from error
             _refuse_odd(self.source, path, about.st_mode)
             length = about.st_size
@@ -120,7 +120,7 @@ class ZarrReader:
             try:
                 array[tuple(corner)]
             except Exception:  # this is the one
-                return f"its chunk {self._shown(self.chunk_file(array, chunk))}"
+                return f"its chunk {self._shown(self.chunk_path(array, chunk))}"
         return f"its array {array.path!r}"
 
     def _metadata_file(self, folder: Path) -> Path | None:
@@ -164,10 +164,10 @@ class ZarrReader:
         size = 8 if "vlen-utf8" in codecs else np.dtype(kind).itemsize
         shown = f"its array {what!r}"
         if not all_chunks:
-            check_claim(self.source, shown, about["shape"], chunk, size, size * math.prod(about["shape"]))
+            check_claimed_size(self.source, shown, about["shape"], chunk, size, size * math.prod(about["shape"]))
             return
         files = [(entry.stat().st_size, entry.path) for entry in _files(folder)]
-        check_claim(self.source, shown, about["shape"], chunk, size, sum(length for length, _ in files))
+        check_claimed_size(self.source, shown, about["shape"], chunk, size, sum(length for length, _ in files))
         count = math.prod(-(-length // piece) for length, piece in zip(about["shape"], chunk, strict=True))
         if count > _FEW_CHUNKS + 16 * len(files):
             raise self.source.error(
@@ -243,7 +243,7 @@ def open_zarr(source: Source) -> Iterator[ZarrReader]:
     yield ZarrReader(source)
 
 
-def check_folder(source: Source) -> None:
+def check_store_folder(source: Source) -> None:
     """Refuse what is no folder, and one that leads out of itself, or holds what is no file."""
     if not source.path.is_dir():
         raise source.error("this is a file, and a Zarr store is a folder; if it is a packed store, unpack it first")

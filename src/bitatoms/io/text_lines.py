@@ -17,7 +17,7 @@ _MOST_TIMES_TEXT = 100  # and for each byte of a file that is compressed; the ce
 
 
 @contextmanager
-def open_bytes(source: Source) -> Iterator[IO[bytes]]:
+def open_decompressed(source: Source) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked where they are compressed."""
     with open(source.path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
@@ -29,11 +29,11 @@ def open_bytes(source: Source) -> Iterator[IO[bytes]]:
             yield file
 
 
-def lines(source: Source) -> Iterator[str]:
+def read_lines(source: Source) -> Iterator[str]:
     """The lines of a text file, with their ends."""
     number = 0
     longest = min(LONGEST_LINE, _ALWAYS + _MOST_TIMES_TEXT * source.path.stat().st_size)
-    with open_bytes(source) as file:
+    with open_decompressed(source) as file:
         try:
             while line := file.readline(longest):
                 number += 1
@@ -51,7 +51,7 @@ def lines(source: Source) -> Iterator[str]:
 
 
 @contextmanager
-def text_to(path: Path) -> Iterator[IO[str]]:
+def open_text_writer(path: Path) -> Iterator[IO[str]]:
     """A text file to write, compressed where its name ends in .gz; the same text gives the same bytes."""
     with open(path, "wb") as file:
         if path.name.lower().endswith(".gz"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .errors import FileError
 from .stream import Source
 
-_BLOCK = 1 << 20  # bytes of text looked at together
+_CHUNK_BYTES = 1 << 20  # bytes of text looked at together
 _LONGEST_LINE = 1 << 26  # bytes; one of numbers takes some ten times as many while it is looked at
 _LOOKED_AT = 1 << 12  # bytes in which it is seen how numbers are written
 _BLANKS = b" \t\r\n\v\f"
@@ -36,7 +36,9 @@ class NumberLines(NamedTuple):
         return self.line + int(np.searchsorted(np.cumsum(self.counts), place, "right"))
 
 
-def numbers(source: Source, file: IO[bytes], line: int, items: bool = False, hint: str = "") -> Iterator[NumberLines]:
+def read_numbers(
+    source: Source, file: IO[bytes], line: int, items: bool = False, hint: str = ""
+) -> Iterator[NumberLines]:
     """The numbers of a text file from this line on; items are whole numbers that are not negative."""
     for text in _whole_lines(source, file):
         if line == 1:
@@ -59,7 +61,7 @@ def _whole_lines(source: Source, file: IO[bytes]) -> Iterator[bytes]:
     begun: list[bytes] = []
     while True:
         try:
-            some = file.read(_BLOCK)
+            some = file.read(_CHUNK_BYTES)
         except (EOFError, OSError, zlib.error) as error:
             raise source.error(f"damaged, or cut short: {error}") from error
         if not some:
@@ -69,7 +71,7 @@ def _whole_lines(source: Source, file: IO[bytes]) -> Iterator[bytes]:
             yield b"".join((*begun, some[:end]))
             begun = []
         begun.append(some[end:])
-        if len(begun) * _BLOCK > _LONGEST_LINE:
+        if len(begun) * _CHUNK_BYTES > _LONGEST_LINE:
             raise source.error(f"it has a line longer than {_LONGEST_LINE >> 20} MiB: these are no lines of numbers")
     if rest := b"".join(begun):
         yield rest

@@ -24,9 +24,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..io.atomic import atomic_write, is_store, unwritable
+from ..io.atomic import atomic_write, is_zarr_store, write_error
 from ..io.errors import FileError
-from ..io.npz import KEY, Archive, archive, as_bytes, description
+from ..io.npz import METADATA_KEY, NpzReader, encode_metadata, open_npz
 from ..io.stream import Source
 from .checkpoint_state import described, restored
 from .passes import PassState
@@ -154,12 +154,12 @@ class Checkpoint:
         self._holds_state = True
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[Archive, dict[str, Any]]]:
+    def _reading(self) -> Iterator[tuple[NpzReader, dict[str, Any]]]:
         """The file and what it says of itself; whatever is wrong with it is said in one line, with what to do."""
         todo = "move this file away, or choose another folder, to begin anew"
         try:
-            with archive(self._source) as file:
-                yield file, description(file, KIND, VERSION, "")
+            with open_npz(self._source) as file:
+                yield file, file.read_metadata(KIND, VERSION, "")
         except FileError as error:
             raise FileError(f"{error}; {todo}") from error
         except OSError as error:
@@ -172,10 +172,10 @@ class Checkpoint:
         """Put a new file in place of the one before."""
         about, arrays = (None, {}) if state is None else described(state)
         head = {"format": KIND, "version": VERSION, "bitatoms": __version__}
-        entries = as_bytes({**head, "call": self._call, "random": self._random, "state": about})
+        entries = encode_metadata({**head, "call": self._call, "random": self._random, "state": about})
         try:
             with atomic_write(self._path) as made:
-                _write_whole(made, {KEY: entries, **arrays})
+                _write_whole(made, {METADATA_KEY: entries, **arrays})
         except FileError as error:
             if not self._path.exists():
                 raise
@@ -187,7 +187,7 @@ class Checkpoint:
 
 def make_folder(folder: Path) -> None:
     """Make the folder of a checkpoint, where it is not there; the folder it is in must be."""
-    if is_store(folder):
+    if is_zarr_store(folder):
         raise FileError(f"{folder}: is a Zarr store, and a checkpoint is a folder of its own; choose another name")
     try:
         folder.mkdir(exist_ok=True)
@@ -196,7 +196,7 @@ def make_folder(folder: Path) -> None:
     except FileNotFoundError as error:
         raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first") from error
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise write_error(folder, error) from error
 
 
 def _made_and_locked(folder: Path) -> IO[bytes]:
@@ -205,7 +205,7 @@ def _made_and_locked(folder: Path) -> IO[bytes]:
     try:
         file = open(folder / _LOCK, "ab")  # noqa: SIM115, it is kept
     except OSError as error:
-        raise unwritable(folder / _LOCK, error) from error
+        raise write_error(folder / _LOCK, error) from error
     try:
         _lock(file)
     except OSError as error:
@@ -214,7 +214,7 @@ def _made_and_locked(folder: Path) -> IO[bytes]:
             return file
         file.close()
         if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise unwritable(folder / _LOCK, error) from error
+            raise write_error(folder / _LOCK, error) from error
         raise FileError(
             f"{folder}: another fit is using this folder; wait until it or its process ends, or choose another folder"
         ) from error

@@ -14,7 +14,7 @@ from ..core.coding import CODERS
 from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..core.result import Round
-from ..io.npz import Archive
+from ..io.npz import NpzReader, check_metadata_int
 from ..kernels.structs import MOST_PRICE, Prices, Rule, covering
 from .passes import PassState
 from .source import PartialPass
@@ -45,7 +45,7 @@ def described(state: PassState) -> tuple[dict[str, Any], Arrays]:
     return about, arrays
 
 
-def restored(file: Archive, about: dict[str, Any], shape: tuple[int, int]) -> PassState:
+def restored(file: NpzReader, about: dict[str, Any], shape: tuple[int, int]) -> PassState:
     """The state of a search in a table of this shape."""
     orders: list[PassSpec] = []
     for i, entry in enumerate(about["orders"]):
@@ -60,7 +60,7 @@ def restored(file: Archive, about: dict[str, Any], shape: tuple[int, int]) -> Pa
         counts = _counts(file, about["counts"], "counts", orders[best - 1], shape)
     partial = about["partial"]
     if partial is not None:
-        next_row = _whole(partial, "next_row", shape[0])
+        next_row = check_metadata_int(partial, "next_row", most=shape[0])
         partial = PartialPass(next_row, _counts(file, partial["counts"], "partial", orders[-1], shape))
     fields = about["history_fields"]
     history = tuple(Round(**dict(zip(fields, row, strict=True))) for row in about["history"])
@@ -88,10 +88,10 @@ def _describe_order(order: PassSpec, name: str, arrays: Arrays) -> dict[str, Any
     }
 
 
-def _order(file: Archive, about: dict[str, Any], name: str, n_features: int, before: PassSpec | None) -> PassSpec:
+def _order(file: NpzReader, about: dict[str, Any], name: str, n_features: int, before: PassSpec | None) -> PassSpec:
     """The order that was described."""
-    atoms = BitMatrix(file.array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
-    bias = BitMatrix(file.array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
+    atoms = BitMatrix(file.read_array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
+    bias = BitMatrix(file.read_array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
     prices = kept = None
     if about["priced"]:
         bits = _within(file, f"{name} bit prices", (n_features,), (1, MOST_PRICE)).astype(np.int32)
@@ -123,30 +123,24 @@ def _describe_counts(counts: Counts, name: str, arrays: Arrays) -> dict[str, int
     return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed}
 
 
-def _counts(file: Archive, about: dict[str, Any], name: str, order: PassSpec, shape: tuple[int, int]) -> Counts:
+def _counts(file: NpzReader, about: dict[str, Any], name: str, order: PassSpec, shape: tuple[int, int]) -> Counts:
     """The counts that were described, of what was ordered."""
     sizes = {"p": len(order.atoms), "m": shape[1]}
-    n_rows = _whole(about, "n_rows", shape[0])
+    n_rows = check_metadata_int(about, "n_rows", most=shape[0])
     arrays = {
         field: _within(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
         for field, axes in _AXES.items()
     }
-    return Counts(n_rows=n_rows, codes_changed=_whole(about, "codes_changed", n_rows * sizes["p"]), **arrays)
+    return Counts(
+        n_rows=n_rows, codes_changed=check_metadata_int(about, "codes_changed", most=n_rows * sizes["p"]), **arrays
+    )
 
 
-def _within(file: Archive, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
+def _within(file: NpzReader, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
     """An array of whole numbers, of the shape it must have and within limits."""
-    values = file.array(name)
+    values = file.read_array(name)
     if values.shape != shape or values.dtype.kind not in "iu":
         raise ValueError(f"its {name} is of shape {str(values.shape)[:40]} and type {values.dtype}, not {shape}")
     if values.size and not limits[0] <= values.min() <= values.max() <= limits[1]:
         raise ValueError(f"its {name} has values that cannot be")
     return values
-
-
-def _whole(about: dict[str, Any], name: str, most: int) -> int:
-    """A whole number that is not too large."""
-    number = index(about[name])
-    if not 0 <= number <= most:
-        raise ValueError(f"its {name} is {str(number)[:20]}")
-    return number

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import validation
-from ..io.atomic import is_store
+from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..parallel import Workers
 from ..table import Names, Picture
@@ -34,7 +34,7 @@ def is_dask(X: Any) -> bool:
 def store_of(X: Any, binarize: float | None = None) -> Store | None:
     """The store that is meant: one as it is, a path to one, or a group of zarr's that is one."""
     store = X if isinstance(X, Store) else None
-    if isinstance(X, (str, os.PathLike)) and is_store(Path(X)):
+    if isinstance(X, (str, os.PathLike)) and is_zarr_store(Path(X)):
         store = Store(X)
     elif validation.library_of(X) == "zarr":
         root = getattr(X.store, "root", None)
@@ -52,7 +52,7 @@ def is_elsewhere(X: Any) -> bool:
 
 
 def _is_path_of_store(X: Any) -> bool:
-    return isinstance(X, (str, os.PathLike)) and is_store(Path(X))
+    return isinstance(X, (str, os.PathLike)) and is_zarr_store(Path(X))
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..io.errors import FileError
-from ..io.formats import module_of
-from ..io.packed_store import KEY, KIND, Packed
+from ..io.formats import load_reader
+from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
 from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
@@ -77,13 +77,13 @@ class Store:
         how = f"bitatoms.pack({os.fspath(path)!r}, 'packed.zarr') makes one of it"
         if not self.path.is_dir():
             raise source.error(f"this is a file, and a packed store is a folder; {how}")
-        module_of("zarr", source.name)  # or the error that says how to get it
-        with source.foreign():
-            shelf = ZarrReader(source)
-            about = dict(shelf.root.attrs).get(KEY)
-            if not isinstance(about, dict) or about.get("format") != KIND:
+        load_reader("zarr", source.name)  # or the error that says how to get it
+        with source.catch_library_errors():
+            reader = ZarrReader(source)
+            about = dict(reader.root.attrs).get(METADATA_KEY)
+            if not isinstance(about, dict) or about.get("format") != TABLE_FORMAT:
                 raise source.error(f"this is no packed store of bitatoms; {how}")
-            self._packed = Packed(shelf, about)
+            self._packed = PackedStoreReader(reader, about)
         self.n_rows, self.n_features = self._packed.n_rows, self._packed.n_cols
         self.columns: Names | None = self._packed.columns
         self.picture: Picture | None = self._packed.picture
@@ -111,7 +111,7 @@ class Store:
         BitMatrix
         """
         size = chunk_rows(self.n_features) if n_rows is None else max(64, -(-n_rows // 64) * 64)
-        return self._packed.pieces(size, start)
+        return self._packed.iter_chunks(size, start)
 
     def take(self, rows: ArrayLike) -> BitMatrix:
         """The rows of these numbers, which must rise; each chunk that has some of them is read once.

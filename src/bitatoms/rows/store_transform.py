@@ -17,7 +17,7 @@ from ..core.model import Model
 from ..core.pass_spec import coded_block
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.readers.zarr import StoreWriter
+from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..parallel import Workers
 from ..table import Table
@@ -36,7 +36,7 @@ def code_store(
     coded = _each(store, model, workers, max_memory, _codes)
     with (
         atomic_write(Path(output)) as made,
-        StoreWriter(made, model.atoms.n_rows, model.atom_names, about=about) as written,
+        PackedStoreWriter(made, model.atoms.n_rows, model.atom_names, about=about) as written,
     ):
         for codes in coded:
             start = written.n_rows

@@ -66,7 +66,7 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
 
 
 def test_tables_of_many_blocks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.h5ad.ROWS_BITS", 64)
+    monkeypatch.setattr("bitatoms.io.readers.h5ad.CHUNK_BITS", 64)
     for table in (
         ba.Table(ba.BitMatrix.from_dense(random_bits(3, 200, 6, 0.5)), picture=((2, 3), None)),
         ba.Table(ba.BitMatrix.zeros(0, 5)),
@@ -102,7 +102,7 @@ def test_what_anndata_writes_is_read(tmp_path, kind, compression):
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
 def test_counts_need_a_threshold_and_missing_ones_are_counted(tmp_path, form, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 70 * 4)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 70 * 4)
     monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 10)
     path = written(tmp_path / "cells.h5ad", cells(BITS, layers={"counts": form(COUNTS)}))
     assert_refused(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
@@ -133,7 +133,7 @@ def test_genes_of_the_same_name_are_refused_or_numbered(tmp_path):
 
 
 def test_arrays_in_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 128)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
     path = written(tmp_path / "cells.h5ad", cells(BITS))
     for chunks in ((20, 1), (1, 70), (3, 7), (20, 70), (7, 33), (20, 9)):
         with h5py.File(path, "a") as file:
@@ -154,7 +154,7 @@ def test_names_of_other_kinds_are_read(tmp_path):
 
 @pytest.mark.parametrize("kind", ["floats", "csr", "csc"])
 def test_memory_is_that_of_the_bits(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 1 << 19)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
     monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 1 << 15)
     bits = random_bits(4, 10_000, 500, 0.1)
     X = {"floats": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}[kind](bits.astype(np.float32))

@@ -144,7 +144,7 @@ def test_missing_values_are_counted_and_can_be_zeros(tmp_path):
 def test_text_is_read_in_blocks_of_any_size(folder, X, at_a_time):
     ba.write(X, folder / "table.mtx")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_numbers, "_BLOCK", at_a_time if X.sum() < 500 else 1000)
+        patch.setattr(text_numbers, "_CHUNK_BYTES", at_a_time if X.sum() < 500 else 1000)
         np.testing.assert_array_equal(ba.read(folder / "table.mtx").to_dense(), X)
 
 

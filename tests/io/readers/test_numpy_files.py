@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io import coo
-from bitatoms.io.npz import KEY, as_bytes, write_archive
+from bitatoms.io.npz import METADATA_KEY, encode_metadata, write_npz
 from bitatoms.io.readers import numpy, sparse
 from bitatoms.table import Picture, Table
 from support.files import assert_refused, outcome, tables
@@ -145,7 +145,7 @@ def test_npy_says_that_it_does_not_keep_names(tmp_path):
 
 def test_rows_come_in_blocks(tmp_path, monkeypatch):
     table = Table(BitMatrix.from_dense(random_bits(4, 50, 20, 0.5)), rows=[f"r{k}" for k in range(50)])
-    monkeypatch.setattr(numpy, "ROWS_BITS", 8 * 3 * 7)  # seven rows of three bytes
+    monkeypatch.setattr(numpy, "CHUNK_BITS", 8 * 3 * 7)  # seven rows of three bytes
     ba.write(table, tmp_path / "table.npz")
     assert ba.read(tmp_path / "table.npz") == table
 
@@ -172,7 +172,7 @@ def test_arrays_of_any_numbers_are_read(tmp_path, dtype, order):
 def test_arrays_are_read_in_pieces_of_any_size(folder, X, order, at_a_time):
     np.save(folder / "array.npy", np.array(X.astype(np.float64), order=order))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numpy, "ROWS_BITS", at_a_time)
+        patch.setattr(numpy, "CHUNK_BITS", at_a_time)
         np.testing.assert_array_equal(ba.read(folder / "array.npy").to_dense(), X)
 
 
@@ -219,7 +219,7 @@ def test_rows_packed_in_the_other_order_are_noticed(tmp_path):
 
 def test_a_model_is_not_data(tmp_path):
     about = {"format": "bitatoms model", "version": 1}
-    write_archive(tmp_path / "model.npz", {KEY: as_bytes(about), "atoms": np.zeros((2, 2), np.uint8)})
+    write_npz(tmp_path / "model.npz", {METADATA_KEY: encode_metadata(about), "atoms": np.zeros((2, 2), np.uint8)})
     assert_refused(tmp_path / "model.npz", "not a table, but a model", "bitatoms show")
 
 
@@ -236,7 +236,7 @@ def test_sparse_matrices_are_read_in_any_format(folder, format, X, at_a_time):
     sp.save_npz(folder / "sparse.npz", as_format(X, format))
     with pytest.MonkeyPatch.context() as patch:
         for module in (sparse, coo):
-            patch.setattr(module, "AT_A_TIME", at_a_time if X.size < 500 else 1000)
+            patch.setattr(module, "CHUNK_ENTRIES", at_a_time if X.size < 500 else 1000)
         np.testing.assert_array_equal(ba.read(folder / "sparse.npz").to_dense(), X)
 
 
@@ -306,7 +306,7 @@ def test_cells_given_twice_are_summed_as_in_scipy(tmp_path):
 
 def test_a_cell_given_again_much_later_is_noticed(tmp_path, monkeypatch):
     for module in (sparse, coo):
-        monkeypatch.setattr(module, "AT_A_TIME", 2)
+        monkeypatch.setattr(module, "CHUNK_ENTRIES", 2)
     (tmp_path / "sparse.npz").write_bytes(csr(indptr=(0, 3, 3), indices=(1, 0, 1), data=(1, 1, 1)))
     assert_refused(tmp_path / "sparse.npz", "row 0, column 1", "given twice")
 
@@ -325,9 +325,9 @@ def test_memory_stays_near_that_of_the_packed_table(tmp_path, monkeypatch, name)
         np.save(tmp_path / name, np.array(X.astype(np.float64), order=kind))  # 24 MB
     else:
         sp.save_npz(tmp_path / name, as_format(X, kind), compressed=False)
-    monkeypatch.setattr(numpy, "ROWS_BITS", 1 << 16)
+    monkeypatch.setattr(numpy, "CHUNK_BITS", 1 << 16)
     for module in (sparse, coo):
-        monkeypatch.setattr(module, "AT_A_TIME", 1 << 13)
+        monkeypatch.setattr(module, "CHUNK_ENTRIES", 1 << 13)
     ba.read(tmp_path / name)  # once for the kernels
     tracemalloc.start()
     try:
@@ -402,7 +402,7 @@ def test_bad_npy_files_are_refused_in_one_line(tmp_path, trouble):
 def ours(about=(), bits=None):
     """The bytes of a packed table, or of something like it."""
     said = {
-        "format": numpy.KIND,
+        "format": numpy.TABLE_FORMAT,
         "version": 1,
         "n_rows": 2,
         "n_cols": 3,
@@ -410,7 +410,12 @@ def ours(about=(), bits=None):
         "columns": None,
         "picture": None,
     }
-    return npz(**{KEY: as_bytes(said | dict(about)), "bits": np.array([[1], [6]], np.uint8) if bits is None else bits})
+    return npz(
+        **{
+            METADATA_KEY: encode_metadata(said | dict(about)),
+            "bits": np.array([[1], [6]], np.uint8) if bits is None else bits,
+        }
+    )
 
 
 def forged(content, field, value, size):
@@ -463,11 +468,14 @@ BAD_ARCHIVES = {
     "a newer table": (ours({"version": 99, "bitatoms": "9.9"}), "bitatoms 9.9", "update"),
     "a kind of tomorrow": (ours({"format": "bitatoms\nthing"}), "not a table"),
     "a table without a version": (ours({"version": None}), "damaged"),
-    "a table that says nothing": (npz(**{KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "damaged"),
-    "a table that says a list": (npz(**{KEY: np.frombuffer(b"[1]", np.uint8)}), "damaged"),
-    "a table that says numbers": (npz(**{KEY: np.arange(300)}), "damaged"),
-    "a long story": (npz(**{KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
-    "a table without bits": (npz(**{KEY: as_bytes({"format": numpy.KIND, "version": 1, "n_rows": 1})}), "damaged"),
+    "a table that says nothing": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "damaged"),
+    "a table that says a list": (npz(**{METADATA_KEY: np.frombuffer(b"[1]", np.uint8)}), "damaged"),
+    "a table that says numbers": (npz(**{METADATA_KEY: np.arange(300)}), "damaged"),
+    "a long story": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
+    "a table without bits": (
+        npz(**{METADATA_KEY: encode_metadata({"format": numpy.TABLE_FORMAT, "version": 1, "n_rows": 1})}),
+        "damaged",
+    ),
     "a table with other bits": (ours(bits=np.array([[1]], np.uint8)), "damaged", "(1, 1)"),
     "a table with wide bits": (ours(bits=np.array([[1], [6]], np.int64)), "damaged", "int64"),
     "a table with stray bits": (ours(bits=np.array([[1], [15]], np.uint8)), "damaged", "column 3"),

@@ -23,10 +23,10 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("pictures") / "picture.pbm"
 
 
-@pytest.fixture(params=[pbm.ROWS_BITS, 300], ids=["at once", "in pieces"])
+@pytest.fixture(params=[pbm.CHUNK_BITS, 300], ids=["at once", "in pieces"])
 def pieces(request, monkeypatch):
     """A picture that fits into memory unpacked, and one that does not."""
-    monkeypatch.setattr(pbm, "ROWS_BITS", request.param)
+    monkeypatch.setattr(pbm, "CHUNK_BITS", request.param)
 
 
 def raw(bits):
@@ -47,13 +47,13 @@ def test_a_table_without_names_comes_back(path, table):
     assert path.read_bytes() == raw(table.to_dense())
 
 
-@given(st.integers(0, 99), SIDES, SIDES, SIDES, SIDES, st.sampled_from((pbm.ROWS_BITS, 300)))
+@given(st.integers(0, 99), SIDES, SIDES, SIDES, SIDES, st.sampled_from((pbm.CHUNK_BITS, 300)))
 @settings(max_examples=60)
 def test_blocks_are_those_of_cut_blocks_and_come_back_as_the_picture(path, seed, height, width, tall, wide, rows_bits):
     bits = random_bits(seed, height, width, 0.5)
     path.write_bytes(raw(bits))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pbm, "ROWS_BITS", rows_bits)
+        patch.setattr(pbm, "CHUNK_BITS", rows_bits)
         table = ba.read(path, blocks=(tall, wide))
         assert np.array_equal(table.to_dense(), ba.datasets.cut_blocks(bits, (tall, wide)))
         assert table.picture == Picture((tall, wide), (height, width))

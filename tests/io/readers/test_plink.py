@@ -65,13 +65,13 @@ def test_a_table_of_genotypes_comes_back(path, table):
     assert ba.read(path) == table
 
 
-@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.ROWS_BITS, 10)))
+@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.CHUNK_BITS, 10)))
 @settings(max_examples=25)
 def test_what_bed_reader_writes_is_read_and_what_we_write_is_read_by_it(path, seed, n_rows, n_snps, rows_bits):
     copies = np.random.default_rng(seed).choice(np.array([0, 0, 1, 1, 2, -127], np.int8), (n_rows, n_snps))
     bed_reader.to_bed(path, copies, num_threads=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plink, "ROWS_BITS", rows_bits)
+        patch.setattr(plink, "CHUNK_BITS", rows_bits)
         table = ba.read(path, missing="zero")
         assert np.array_equal(table.to_dense(), pairs(copies))
         assert table.rows == tuple(f"iid{row + 1}" for row in range(n_rows))

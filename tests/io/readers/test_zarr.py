@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from zarr.codecs import BloscCodec, GzipCodec
 
 import bitatoms as ba
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from support.files import assert_refused, outcome, tables
 from support.strategies import random_bits
@@ -65,8 +65,8 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
 
 
 def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
-    monkeypatch.setattr("bitatoms.io.readers.zarr.ROWS_BITS", 70 * 3)
+    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    monkeypatch.setattr("bitatoms.io.readers.zarr.CHUNK_BITS", 70 * 3)
     for table in (
         ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
         ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
@@ -80,9 +80,9 @@ def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypa
 
 
 def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     path = tmp_path / "table.zarr"
-    with StoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
+    with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
         for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
             store.append(RowChunk(TABLE.bits[start:stop], TABLE.rows[start:stop]))
         assert store.n_rows == 20
@@ -92,7 +92,7 @@ def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
 
 
 def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
-    with StoreWriter(tmp_path / "table.zarr", 70) as store:
+    with PackedStoreWriter(tmp_path / "table.zarr", 70) as store:
         store.append(RowChunk(TABLE.bits))
         with pytest.raises(ValueError, match="3 columns"):
             store.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
@@ -102,7 +102,7 @@ def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
 
 def test_a_store_that_was_not_finished_is_refused(tmp_path):
     path = tmp_path / "table.zarr"
-    with contextlib.suppress(KeyboardInterrupt), StoreWriter(path, 70) as store:
+    with contextlib.suppress(KeyboardInterrupt), PackedStoreWriter(path, 70) as store:
         store.append(RowChunk(TABLE.bits))
         raise KeyboardInterrupt
     assert_refused(path, "not written to its end")
@@ -134,7 +134,7 @@ def test_usual_codecs_are_read(tmp_path, options):
 
 
 def test_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 128)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
     for chunks in ((20, 1), (1, 70), (20, 70), (7, 33), (20, 9)):
         assert ba.read(array(tmp_path / "array.zarr", chunks=chunks)) == PLAIN
 
@@ -166,7 +166,7 @@ def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
 
 
 def test_missing_values_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 64)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 64)
     holes = BITS.astype(float)
     holes[9, 1] = holes[4, 66] = holes[4, 65] = np.nan
     path = array(tmp_path / "array.zarr", holes, chunks=(20, 3))
@@ -197,7 +197,7 @@ def test_anndata_in_zarr_is_read(tmp_path, form, version):
 
 
 def test_memory_is_that_of_the_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 1 << 19)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
     bits = random_bits(4, 10_000, 500, 0.1)
     path = array(tmp_path / "array.zarr", bits.astype(np.float64), chunks=(500, 500))
     ba.read(path)
@@ -220,7 +220,7 @@ def test_a_damaged_chunk_is_named(tmp_path, version):
 
 
 def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
     for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..stream import ROWS_BITS, Source
+from ..stream import CHUNK_BITS, Source
 
 _WIDTH = 1024  # columns that are open together: each keeps some of its file in memory
 
@@ -130,7 +130,7 @@ def _batches(file: Any, whole: Any) -> Iterator[Piece]:
 
         narrow = reader((0,)) if len(whole.schema) else whole
         n_rows = narrow.get_batch(number).num_rows
-        return Piece(n_rows, min(_WIDTH, max(1, 16 * ROWS_BITS // max(1, n_rows) // 64) * 64), columns)
+        return Piece(n_rows, min(_WIDTH, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64), columns)
 
     return map(piece, range(whole.num_record_batches))
 

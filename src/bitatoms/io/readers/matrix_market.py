@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...table import Table
-from ..coo import CooBuilder, check_shape, listed
+from ..coo import CooBuilder, column_indices_by_row
 from ..stream import ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import open_bytes, text_to
-from ..text_numbers import NumberLines, numbers
+from ..text_lines import open_decompressed, open_text_writer
+from ..text_numbers import NumberLines, read_numbers
 
 _BANNER = "%%MatrixMarket"
 _NAMES = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a list in JSON
@@ -38,23 +38,23 @@ class MatrixMarketHeader(NamedTuple):
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """The rows of a Matrix Market file."""
-    with open_bytes(source) as file:
+    with open_decompressed(source) as file:
         header = _header(source, file)
-    check_shape(source, *header.shape)
-    with open_bytes(source) as file:
+    source.check_size(*header.shape)
+    with open_decompressed(source) as file:
         rows, columns = _names(source, file, header)
 
     def blocks() -> Iterator[RowChunk]:
         entries = CooBuilder(source, options, header.shape, first=1)
-        with open_bytes(source) as file:
+        with open_decompressed(source) as file:
             for _ in range(header.n_lines):
                 _line(source, file)
             n_entries = 0
-            for some in numbers(source, file, header.n_lines + 1):
+            for some in read_numbers(source, file, header.n_lines + 1):
                 n_entries += _put(source, header, some, n_entries, entries)
         if n_entries < header.n_entries:
             raise source.error(f"it ends after {n_entries} of the {header.n_entries} entries it should have: cut short")
-        yield RowChunk(entries.bits(), rows)
+        yield RowChunk(entries.build(), rows)
 
     return TableStream(header.shape[1], blocks(), columns)
 
@@ -151,11 +151,11 @@ def _put(source: Source, header: MatrixMarketHeader, some: NumberLines, before: 
     else:
         rows, columns = _down_the_columns(header, np.arange(before, before + len(table)))
     values = np.ones(len(table), np.uint8) if header.pattern else table[:, -1]
-    entries.put(rows, columns, values)
+    entries.add(rows, columns, values)
     if header.symmetry != "general":
         other = rows != columns
         mirrored = values[other] if header.symmetry == "symmetric" else -values[other]
-        entries.put(columns[other], rows[other], mirrored)
+        entries.add(columns[other], rows[other], mirrored)
     return len(table)
 
 
@@ -189,13 +189,13 @@ def _down_the_columns(
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write the places of the ones, and the names as comments."""
-    with text_to(path) as file:
+    with open_text_writer(path) as file:
         file.write(f"{_BANNER} matrix coordinate pattern general\n")
         for what, begin in _NAMES.items():
             for some in _short_lists(getattr(table, what) or ()):
                 file.write(f"{begin}{some}\n")
         file.write(f"{table.shape[0]} {table.shape[1]} {table.bits.count()}\n")
-        for row, columns in enumerate(listed(table.bits), 1):
+        for row, columns in enumerate(column_indices_by_row(table.bits), 1):
             if len(columns):
                 file.write(f"{row} " + f"\n{row} ".join(map(str, (columns + 1).tolist())) + "\n")
 
