@@ -159,10 +159,10 @@ def test_standard_input_and_output(table, folder):
 NUMBERS = ["numbers.csv", "--binarize", "0"]
 REFUSED = {
     "no such file": (["fit", "none.csv"], "none.csv: there is no such file"),
-    "no format": (["fit", "table.xyz"], "the ending tells no format; pass --format, one of csv"),
+    "no format": (["fit", "table.xyz"], "unknown extension; pass --format, one of csv"),
     "not binary": (
         ["fit", "numbers.csv"],
-        "line 2, column 'b': 7 is neither 0 nor 1; if these are counts, pass --binarize 0 to take",
+        "line 2, column 'b': 7 is neither 0 nor 1; for counts, pass --binarize 0 to read",
     ),
     "missing": (
         ["fit", "missing.csv"],
@@ -181,7 +181,7 @@ REFUSED = {
         ["fit", "table.csv", "--patterns", "p.txt"],
         "p.txt: patterns are written as .csv, .json",
     ),
-    "codes as picture": (["fit", "table.csv", "--codes", "codes.xls"], "codes.xls: the ending tells no format"),
+    "codes as picture": (["fit", "table.csv", "--codes", "codes.xls"], "codes.xls: unknown extension"),
     "a negative number": (["fit", "table.csv", "-k", "-3"], "--atoms must be at least 0, not -3"),
     "less than no atoms": (["fit", "table.csv", "--max-atoms", "-1"], "--max-atoms must be"),
     "unknown option": (["fit", "table.csv", "--fast"], "--fast"),

@@ -337,7 +337,7 @@ REFUSED = {
     ),
     "a damaged chunk": (
         ["fit", "damaged.zarr", *HOW, "-o", "m.npz"],
-        "damaged.zarr: its chunk 'bits/c/0/0' is damaged",
+        "damaged.zarr: its chunk 'bits/c/0/0' is corrupt",
     ),
     "a damaged chunk, coded": (
         ["transform", "model.npz", "damaged.zarr", "-o", "c.zarr"],

@@ -107,30 +107,30 @@ CHANGED = {
     "newer": ({"version": 99, "bitatoms": "9.0"}, {}, "written by bitatoms 9.0, which is newer"),
     "foreign": ({"format": "bitatoms table"}, {}, "not a model, but a table"),
     "other arrays": (None, {"bitatoms": None}, "not a model, but data: its arrays are atoms"),
-    "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, "not a model: what it says of itself is damaged"),
+    "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, "not a model: its metadata is corrupt"),
     "no object": (
         None,
         {"bitatoms": np.frombuffer(b"[1]", np.uint8)},
-        "not a model: what it says of itself is damaged",
+        "not a model: its metadata is corrupt",
     ),
     "deep JSON": (
         None,
         {"bitatoms": np.frombuffer(b"[" * 100000, np.uint8)},
-        "not a model: what it says of itself is damaged",
+        "not a model: its metadata is corrupt",
     ),
-    "no atoms": (None, {"atoms": None}, "a damaged model"),
-    "atoms of another size": (None, {"atoms": np.zeros((3, 9), np.uint8)}, "a damaged model"),
-    "atoms in one row": (None, {"atoms": np.zeros(3, np.uint8)}, "a damaged model: its atoms have 1 dimensions"),
+    "no atoms": (None, {"atoms": None}, "a corrupt model"),
+    "atoms of another size": (None, {"atoms": np.zeros((3, 9), np.uint8)}, "a corrupt model"),
+    "atoms in one row": (None, {"atoms": np.zeros(3, np.uint8)}, "a corrupt model: its atoms have 1 dimensions"),
     "bits past the end": (None, {"atoms": np.full((3, 5), 255, np.uint8)}, "the bits past column 36 must be zero"),
     "bias of another size": (None, {"bias": np.zeros(3, np.uint8)}, "its bias does not fit"),
     "bias of twos": (None, {"bias": np.full(36, 2, np.uint8)}, "its bias does not fit"),
     "more uses than samples": (None, {"uses": np.full(3, 10**6)}, "its uses do not fit"),
     "negative counts": (None, {"wrong": np.full(36, -1)}, "its wrong do not fit"),
-    "counts that are no whole numbers": (None, {"wrong": np.full(36, 0.5)}, "a damaged model"),
+    "counts that are no whole numbers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
     "too few names": ({"columns": ["a"]}, {}, "its names do not fit"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "a picture of 5 x 5"),
-    "another history": ({"history_fields": ["what"]}, {}, "a damaged model"),
+    "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
 }
 
 
@@ -145,7 +145,7 @@ def test_pickles_are_never_loaded(path):
     with np.load(path) as file:
         old = dict(file)
     np.savez(path, **{**old, "bias": np.array([None, 1], object)})
-    refused(path, "holds Python objects, which are never unpickled")
+    refused(path, "contains Python objects, which are never unpickled")
 
 
 def test_data_given_where_a_model_belongs_is_told_so(tmp_path, named):
@@ -170,10 +170,10 @@ def test_bombs_and_misleading_archives_are_refused(path, tmp_path):
             b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000, 1000000), }"
         )
         new.writestr("atoms.npy", header.ljust(127) + b"\n" + bytes(10**6))
-    refused(tmp_path / "bomb.npz", "damaged")
+    refused(tmp_path / "bomb.npz", "corrupt")
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "a") as file:
         file.writestr("atoms.npy", b"")
-    refused(path, "two arrays of the name 'atoms'")
+    refused(path, "two arrays named 'atoms'")
 
 
 @settings(max_examples=60, deadline=None)

@@ -316,7 +316,7 @@ CHANGED = {
     "newer": ({"about": {"version": 99, "bitatoms": "9.0"}}, "written by bitatoms 9.0, which is newer"),
     "a model": ({"about": {"format": "bitatoms model"}}, "not a checkpoint, but a model"),
     "no description": ({"bitatoms": None}, "not a checkpoint, but data: its arrays are order 0 atoms"),
-    "no JSON": ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: what it says of itself is damaged"),
+    "no JSON": ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
     "no call": ({"about": {"call": 3}}, "a damaged checkpoint"),
     "a state that is none": ({"about": {"state": [1]}}, "a damaged checkpoint"),
     "a state without orders": ({"state": {"orders": []}}, "a damaged checkpoint"),
@@ -348,7 +348,7 @@ CHANGED = {
     "counts below zero": ({"partial_uses": np.full(3, -1)}, "its partial uses has values that cannot be"),
     "counts that are none": ({"counts_ones": None}, "a damaged checkpoint"),
     "floats": ({"counts_ones": np.zeros(40)}, "a damaged checkpoint"),
-    "a pickle": ({"counts_ones": np.array([None] * 40)}, "holds Python objects, which are never unpickled"),
+    "a pickle": ({"counts_ones": np.array([None] * 40)}, "contains Python objects, which are never unpickled"),
     "a random generator that is none": ({"about": {"random": {"bit_generator": "os"}}}, "a damaged checkpoint"),
     "random numbers out of place": ({"about": {"random": MT}}, "or out of place"),
     "random numbers of an unknown kind": ({"about": {"random": PCG | {"bit_generator": "beta"}}}, "'beta'"),
@@ -367,7 +367,7 @@ def test_other_files_of_that_name_are_refused_whatever_is_asked(tmp_path):
     for content in (b"", b"PK", b"\x80\x04K\x01.", b"a,b\n1,0\n"):
         (tmp_path / "state.npz").write_bytes(content)
         for resume in (False, True):
-            refused(tmp_path, "state.npz: damaged, or not a file of the format 'npz'", resume=resume)
+            refused(tmp_path, "state.npz: corrupt, or not a file of the format 'npz'", resume=resume)
             assert (tmp_path / "state.npz").read_bytes() == content
 
 

@@ -124,10 +124,8 @@ class Cells:
             one = self.n_missing == 1
             problem = "1 value is missing, at " if one else f"{self.n_missing} values are missing, the first at "
             them = "it" if one else "them"
-            zero = Parameter("missing", "zero")
-            raise self.source.error(
-                problem, self.first_missing, f"; fill {them} in, or pass ", zero, f" to read {them} as 0"
-            )
+            fix = f"; fill {them} in, or pass ", Parameter("missing", "zero"), f" to read {them} as 0"
+            raise self.source.error(problem, self.first_missing, *fix)
 
 
 class TextCells:

@@ -102,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             if isinstance(error, ValueError) and str(error).startswith(source.name):
                 raise
-            raise source.error(f"a damaged model: {' '.join(str(error).split())[:200]}") from error
+            raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
 
 
 def is_json_scalar(value: Any) -> bool:

@@ -71,14 +71,14 @@ class Hdf5Reader:
         plain = (h5t.INTEGER, h5t.FLOAT, h5t.STRING)
         for name in _ATTRIBUTES:
             if h5a.exists(element.id, name) and h5a.open(element.id, name).get_type().get_class() not in plain:
-                raise self.source.error(f"damaged: the attribute {name.decode()!r} of {element.name!r} is no text")
+                raise self.source.error(f"corrupt: the attribute {name.decode()!r} of {element.name!r} is no text")
 
     def _check_array(self, array: Any) -> None:
         """Refuse an array whose values lie elsewhere, or that claims to be far larger than what there is of it."""
         import h5py
 
         if array.id.get_type().get_class() == h5py.h5t.VLEN:  # text is not of this class
-            raise self.source.error(f"{array.name!r} holds lists, which no table has: damaged, or made to mislead")
+            raise self.source.error(f"{array.name!r} holds lists, which no table has: corrupt or malicious")
         if array.external or array.is_virtual:
             raise self.source.error(
                 f"{array.name!r} keeps its values in another file, which is not opened; write it anew"
@@ -97,7 +97,7 @@ class Hdf5Reader:
         if total > _MOST_TEXT + 16 * held:
             raise self.source.error(
                 f"{array.name!r} says that its text has {total} letters, and the whole file has {held} bytes: "
-                "damaged, or made to mislead"
+                "corrupt or malicious"
             )
 
     def _lengths(self, array: Any) -> Iterator[NDArray[np.uint64]]:
@@ -151,7 +151,7 @@ def check_heaps(source: Source) -> None:
             (size,) = struct.unpack("<8xQ", file.read(16).ljust(16, b"\0"))
             if _is_endless(file.read(max(0, min(size, _LARGEST_HEAP) - 16))):
                 raise source.error(
-                    f"damaged: the heap of text at byte {start} has an object without length; copy the file anew"
+                    f"corrupt: the heap of text at byte {start} has an object without length; copy the file anew"
                 )
 
 

@@ -74,7 +74,7 @@ class ZarrReader:
             raise
         except Exception as error:  # codecs raise anything
             said = " ".join(str(error).split())[:150]
-            raise self.source.error(f"{self._to_blame(array, slices)} is damaged or cut short: {said}") from error
+            raise self.source.error(f"{self._to_blame(array, slices)} is corrupt or truncated: {said}") from error
 
     def chunk_path(self, array: Any, chunk: tuple[int, ...]) -> Path:
         """The file that holds a chunk; where there is none, its cells have the value for missing ones."""
@@ -140,7 +140,7 @@ class ZarrReader:
             raise self.source.error(f"{file.name!r} is too large for what it should be")
         about = json.loads(file.read_bytes())
         if not isinstance(about, dict):
-            raise self.source.error(f"damaged: {file.name!r} does not say what the folder is")
+            raise self.source.error(f"corrupt: {file.name!r} does not say what the folder is")
         return about
 
     def _is_array(self, about: dict[str, Any]) -> bool:
@@ -171,8 +171,7 @@ class ZarrReader:
         count = math.prod(-(-length // piece) for length, piece in zip(about["shape"], chunk, strict=True))
         if count > _FEW_CHUNKS + 16 * len(files):
             raise self.source.error(
-                f"{shown} says that it is cut in {count} chunks, and {len(files)} files are there: "
-                "damaged, or made to mislead"
+                f"{shown} says that it is cut in {count} chunks, and {len(files)} files are there: corrupt or malicious"
             )
         if "sharding_indexed" not in codecs and "vlen-utf8" not in codecs:
             self._check_chunks(files, size * math.prod(chunk), shown, "zstd" in codecs)
@@ -189,7 +188,7 @@ class ZarrReader:
             if unpacked > whole + _SMALL:
                 raise self.source.error(
                     f"{shown} has in {self._shown(Path(path))} a chunk of {unpacked} bytes where {whole} are all: "
-                    "damaged, or made to mislead"
+                    "corrupt or malicious"
                 )
 
 

@@ -63,7 +63,7 @@ def _whole_lines(source: Source, file: IO[bytes]) -> Iterator[bytes]:
         try:
             some = file.read(_CHUNK_BYTES)
         except (EOFError, OSError, zlib.error) as error:
-            raise source.error(f"damaged, or cut short: {error}") from error
+            raise source.error(f"corrupt, or truncated: {error}") from error
         if not some:
             break
         end = some.rfind(b"\n") + 1

@@ -277,9 +277,9 @@ def test_what_is_cut_short_is_refused(tmp_path, format):
     ("name", "content", "said"),
     [
         ("empty.parquet", b"", "0 bytes"),
-        ("empty.feather", b"", "damaged, or not a file of the format 'feather'"),
-        ("noise.parquet", bytes(range(256)) * 4, "damaged, or not a file of the format 'parquet'"),
-        ("noise.feather", bytes(range(256)) * 4, "damaged, or not a file of the format 'feather'"),
+        ("empty.feather", b"", "corrupt, or not a file of the format 'feather'"),
+        ("noise.parquet", bytes(range(256)) * 4, "corrupt, or not a file of the format 'parquet'"),
+        ("noise.feather", bytes(range(256)) * 4, "corrupt, or not a file of the format 'feather'"),
         ("feather.parquet", b"ARROW1\0\0", "it looks like 'feather'"),
         ("parquet.feather", b"PAR1", "it looks like 'parquet'"),
         ("array.feather", b"\x93NUMPY\x01\0", "it looks like 'npy'"),
@@ -296,7 +296,7 @@ def test_damage_within_a_page_is_seen(tmp_path):
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    assert_refused(path, "damaged")
+    assert_refused(path, "corrupt")
 
 
 def test_a_small_file_that_claims_many_rows_is_refused(tmp_path):

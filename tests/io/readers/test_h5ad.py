@@ -254,7 +254,7 @@ SPOILT = {
     "a frame for X": (_replace("X", lambda g, n: g.create_group(n)), "neither an array nor a sparse matrix"),
     "lists": (
         _replace("X", lambda g, n: g.create_dataset(n, (3,), h5py.vlen_dtype(np.int32))),
-        "made to mislead",
+        "malicious",
     ),
     "a list for an attribute": (
         lambda file: file["X"].attrs.create("encoding-type", LISTS, dtype=LISTS.dtype),
@@ -262,18 +262,18 @@ SPOILT = {
     ),
     "a huge array": (
         _replace("X", lambda g, n: g.create_dataset(n, HUGE, "u1", chunks=(1000, 1000))),
-        "made to mislead",
+        "malicious",
     ),
     "a huge chunk": (
         _replace(
             "X", lambda g, n: g.create_dataset(n, (20, 70), "u1", maxshape=(None, None), chunks=(1 << 16, 1 << 15))
         ),
-        "made to mislead",
+        "malicious",
     ),
     "a huge sparse matrix": (_replace("X", _sparse(shape=np.array(HUGE))), "GiB packed"),
     "rows without columns": (_replace("X", _sparse(shape=np.array((10**15, 0)))), "GiB packed"),
-    "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "says that it has -1 rows"),
-    "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "damaged"),
+    "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "claims to have -1 rows"),
+    "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "corrupt"),
     "too few pointers": (_replace("X", _sparse(indptr=X.indptr[:-1])), "do not fit its shape"),
     "pointers that fall": (_replace("X", _sparse(indptr=X.indptr[::-1].copy())), "lines that do not fit"),
     "pointers beyond": (_replace("X", _sparse(indptr=X.indptr * 2)), "lines that do not fit"),
@@ -302,8 +302,8 @@ def test_what_leads_elsewhere_or_misleads_is_refused(path, spoilt):
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"\x89HDF\r\n\x1a\n", "damaged, or not a file of the format 'h5ad'"),
-        (bytes(range(256)) * 9, "damaged, or not a file of the format 'h5ad'"),
+        (b"\x89HDF\r\n\x1a\n", "corrupt, or not a file of the format 'h5ad'"),
+        (bytes(range(256)) * 9, "corrupt, or not a file of the format 'h5ad'"),
         (b"PAR1PAR1", "it looks like 'parquet'"),
     ],
 )
@@ -324,7 +324,7 @@ def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
     heap = content.index(b"GCOL")
     content[heap + 200 : heap + 2000] = bytes(1800)
     path.write_bytes(content)
-    assert_refused(path, "damaged: the heap of text", "copy the file anew")
+    assert_refused(path, "corrupt: the heap of text", "copy the file anew")
 
 
 def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
@@ -334,7 +334,7 @@ def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
     assert content[first : first + 4] == len(CELLS[0]).to_bytes(4, "little")
     content[first : first + 4] = b"\xff" * 4
     path.write_bytes(content)
-    assert_refused(path, "'/obs/_index' says that its text has 4294967", "made to mislead")
+    assert_refused(path, "'/obs/_index' says that its text has 4294967", "malicious")
 
 
 @pytest.fixture(scope="module")

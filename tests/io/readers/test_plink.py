@@ -145,7 +145,7 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
         ({"bed": BED[:2]}, ["its third byte"]),
         ({"bed": BED[:2] + b"\2" + BED[3:]}, ["its third byte"]),
         ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual after individual", "--make-bed"]),
-        ({"bed": BED[:-1]}, ["it has 6 bytes where the 2 SNPs", "the 5 individuals", "take 7: cut short"]),
+        ({"bed": BED[:-1]}, ["it has 6 bytes where the 2 SNPs", "the 5 individuals", "take 7: truncated"]),
         ({"bed": BED + b"\0"}, ["it has 8 bytes", "take 7: too long, or these are not its .bim and .fam"]),
         ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes where the 1 SNPs", "take 5"]),
         ({"fam": FAM[: len(FAM) // 2]}, ["fields where 6 were expected"]),

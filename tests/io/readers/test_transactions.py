@@ -180,8 +180,8 @@ BAD = {
     "names in Latin-1": ("basket", "milk\nKäse\n".encode("latin-1"), "line 2 is not UTF-8"),
     "an open quote": ("basket", b'milk\n"bread\n', "line 2", "quote"),
     "another format": ("dat", b"%%MatrixMarket matrix\n", "looks like 'mtx'"),
-    "a damaged archive": ("dat.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0hello", "damaged"),
-    "an archive cut short": ("dat.gz", b"\x1f\x8b\x08\0", "cut short"),
+    "a damaged archive": ("dat.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0hello", "corrupt"),
+    "an archive truncated": ("dat.gz", b"\x1f\x8b\x08\0", "truncated"),
 }
 
 

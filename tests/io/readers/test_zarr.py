@@ -1,4 +1,4 @@
-"""Zarr stores: that tables come back, arrays and AnnData of others, what is damaged, misleads or leads elsewhere."""
+"""Zarr stores: that tables come back, arrays and AnnData of others, what is corrupt, misleads or leads elsewhere."""
 
 import contextlib
 import gzip
@@ -105,7 +105,7 @@ def test_a_store_that_was_not_finished_is_refused(tmp_path):
     with contextlib.suppress(KeyboardInterrupt), PackedStoreWriter(path, 70) as store:
         store.append(RowChunk(TABLE.bits))
         raise KeyboardInterrupt
-    assert_refused(path, "not written to its end")
+    assert_refused(path, "incomplete")
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -216,7 +216,7 @@ def test_a_damaged_chunk_is_named(tmp_path, version):
     whole = chunk.read_bytes()
     for content in (whole[:-1], whole[:5], b"", bytes(len(whole))):
         chunk.write_bytes(content)
-        assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is damaged or cut short")
+        assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is corrupt or truncated")
 
 
 def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatch):
@@ -228,7 +228,7 @@ def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatc
         for place in range(0, len(whole), 3):
             (path / chunk).write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
             message = assert_refused(path)
-            assert "damaged" in message, message
+            assert "corrupt" in message, message
         (path / chunk).unlink()
         assert_refused(path, f"its chunk '{chunk}' is not there")
         (path / chunk).write_bytes(whole)
@@ -239,17 +239,17 @@ def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatc
     ("changes", "said"),
     [
         ({"version": 2, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
-        ({"version": None}, "damaged"),
+        ({"version": None}, "corrupt"),
         ({"n_cols": 73}, "not those of 73 columns"),
         ({"n_cols": -1}, "not those of -1 columns"),
         ({"n_cols": 66, "columns": None}, "the bits past column 66 must be zero"),
-        ({"columns": ["a"]}, "not as many names as its 70 columns"),
-        ({"columns": [1] * 70}, "not as many names as its 70 columns"),
+        ({"columns": ["a"]}, "names do not match its 70 columns"),
+        ({"columns": [1] * 70}, "names do not match its 70 columns"),
         ({"columns": ["a"] * 70}, "have the same name 'a'"),
-        ({"columns": 5}, "damaged"),
-        ({"picture": [[2, 3], None]}, "damaged"),
-        ({"picture": "wide"}, "damaged"),
-        ({"complete": None}, "not written to its end"),
+        ({"columns": 5}, "corrupt"),
+        ({"picture": [[2, 3], None]}, "corrupt"),
+        ({"picture": "wide"}, "corrupt"),
+        ({"complete": None}, "incomplete"),
     ],
 )
 def test_a_packed_store_that_contradicts_itself_is_refused(tmp_path, changes, said):
@@ -271,7 +271,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
         ba.write(TABLE, path)
         shutil.rmtree(path / name)
         zarr.open_group(path).create_array(name, data=values)
-        assert_refused(path, "damaged")
+        assert_refused(path, "corrupt")
 
 
 def huge(about):
@@ -300,25 +300,25 @@ def within_shards(about):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (huge, "made to mislead"),
-        (huge_chunks, "made to mislead"),
+        (huge, "malicious"),
+        (huge_chunks, "malicious"),
         (many_chunks, "is cut in 400000000 chunks"),
         (codec("numcodecs.pickle"), "needs the codec 'pickle'"),
         (codec("strange"), "needs the codec 'strange'"),
         (within_shards, "needs the codec 'pickle'"),
         (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "holds {'name'"),
-        (lambda about: about.update(data_type="complex128"), "damaged"),
-        (lambda about: about.update(data_type="string"), "damaged"),
-        (lambda about: about.update(shape=[20]), "damaged"),
-        (lambda about: about.update(shape=[20, -70]), "damaged"),
-        (lambda about: about.update(shape="wide"), "damaged"),
-        (lambda about: about.update(node_type="else"), "damaged"),
-        (lambda about: about.update(zarr_format=9), "damaged"),
-        (lambda about: about.pop("codecs"), "damaged"),
-        (lambda about: about.pop("chunk_grid"), "damaged"),
+        (lambda about: about.update(data_type="complex128"), "corrupt"),
+        (lambda about: about.update(data_type="string"), "corrupt"),
+        (lambda about: about.update(shape=[20]), "corrupt"),
+        (lambda about: about.update(shape=[20, -70]), "corrupt"),
+        (lambda about: about.update(shape="wide"), "corrupt"),
+        (lambda about: about.update(node_type="else"), "corrupt"),
+        (lambda about: about.update(zarr_format=9), "corrupt"),
+        (lambda about: about.pop("codecs"), "corrupt"),
+        (lambda about: about.pop("chunk_grid"), "corrupt"),
         (
             lambda about: about.update(chunk_key_encoding={"name": "v2", "configuration": {"separator": "/../"}}),
-            "damaged",
+            "corrupt",
         ),
     ],
 )
@@ -337,9 +337,9 @@ def test_what_misleads_is_refused(tmp_path, spoil, said):
         ({"dtype": [["a", "<i4"]]}, "holds [["),
         ({"compressor": {"id": "json2"}}, "needs the codec 'json2'"),
         ({"dtype": "<M8[s]"}, "no table of numbers"),
-        ({"dtype": "|S5"}, "damaged"),
-        ({"chunks": [0, 0]}, "damaged"),
-        ({"dimension_separator": "/../../"}, "damaged"),
+        ({"dtype": "|S5"}, "corrupt"),
+        ({"chunks": [0, 0]}, "corrupt"),
+        ({"dimension_separator": "/../../"}, "corrupt"),
     ],
 )
 def test_what_misleads_in_the_second_version_is_refused(tmp_path, changes, said):
@@ -354,12 +354,12 @@ def test_a_small_chunk_that_unpacks_to_much_is_refused(tmp_path, version):
     path = array(tmp_path / "array.zarr", **options)
     chunk = path / ("0.0" if version == 2 else "c/0/0")
     chunk.write_bytes(gzip.compress(bytes(1 << 24), mtime=0))
-    assert_refused(path, "made to mislead")
+    assert_refused(path, "malicious")
     path = array(path, zarr_format=version, **({"compressors": numcodecs.Zstd()} if version == 2 else {}))
     packed = bytes(numcodecs.Zstd().encode(bytes(1 << 28)))
     assert len(packed) < 10_000
     chunk.write_bytes(packed)
-    assert_refused(path, "made to mislead")
+    assert_refused(path, "malicious")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
@@ -390,13 +390,13 @@ def test_what_is_no_store_is_refused(tmp_path):
     folder.mkdir()
     assert_refused(folder, "this folder is no Zarr store")
     (folder / "zarr.json").write_text("{")
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_text("[]")
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_text("[" * 100_000)
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_bytes(b"")
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (tmp_path / "file.zarr").write_text("text")
     assert_refused(tmp_path / "file.zarr", "this is a file, and a Zarr store is a folder")
 

@@ -139,16 +139,16 @@ def _compressed(
     for name, kinds in (("data", "biuf"), ("indices", "iu"), ("indptr", "iu")):
         part = vault.child(matrix.element, name)
         if part is None or not is_array(part) or len(part.shape or ()) != 1 or part.dtype.kind not in kinds:
-            raise source.error(f"damaged: the sparse matrix {matrix.what} has no proper {name!r}")
+            raise source.error(f"corrupt: the sparse matrix {matrix.what} has no proper {name!r}")
         parts.append(part)
     data, indices, pointers = parts
     if pointers.shape[0] != shape[0] + 1 or data.shape != indices.shape:
-        raise source.error(f"damaged: the parts of the sparse matrix {matrix.what} do not fit its shape {matrix.shape}")
+        raise source.error(f"corrupt: the parts of the sparse matrix {matrix.what} do not fit its shape {matrix.shape}")
     starts = vault.read(pointers, slice(None)).astype(np.int64)
     counts = np.diff(starts)
     if starts[0] != 0 or starts[-1] > data.shape[0] or (counts < 0).any() or counts.max(initial=0) > shape[1]:
         raise source.error(
-            f"damaged: the sparse matrix {matrix.what} has lines that do not fit its shape or its values"
+            f"corrupt: the sparse matrix {matrix.what} has lines that do not fit its shape or its values"
         )
     return data, indices, starts
 

@@ -156,7 +156,7 @@ def _packed(source: Source, cells: _Columns, piece: Piece, places: list[int], st
 def _check_rows(source: Source, found: int, expected: int) -> None:
     """Refuse columns of another length than the file says."""
     if found != expected:
-        raise source.error(f"damaged: a column has {found} values where the file says {expected}")
+        raise source.error(f"corrupt: a column has {found} values where the file says {expected}")
 
 
 def _names(source: Source, piece: Piece, places: list[int]) -> list[str] | None:

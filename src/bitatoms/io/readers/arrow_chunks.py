@@ -79,7 +79,7 @@ def _row_group(source: Source, file: Any, names: list[str], group: int) -> Piece
         found = {place: number for number, place in enumerate(itertools.chain(*alike.values()))}
         for batch in file.iter_batches(at_a_time, row_groups=[group], columns=list(asked)):
             if batch.num_columns != len(found):
-                raise source.error("damaged: its row groups have not the columns that it says")
+                raise source.error("corrupt: its row groups have not the columns that it says")
             yield [batch.column(found[place]) for place in places]
 
     return Piece(file.metadata.row_group(group).num_rows, _WIDTH, columns)

@@ -57,7 +57,7 @@ def _names(source: Source, vault: HierarchicalFile, frame: str, expected: int) -
     name = group.attrs["_index"]
     element = vault.child(group, name.decode() if isinstance(name, bytes) else str(name))
     if element is None:
-        raise source.error(f"damaged: its {frame!r} has not the index {str(name)[:40]!r} that it says")
+        raise source.error(f"corrupt: its {frame!r} has not the index {str(name)[:40]!r} that it says")
     if is_array(element):
         found = element.shape
     else:  # categories, or with a mask for missing ones
@@ -65,7 +65,7 @@ def _names(source: Source, vault: HierarchicalFile, frame: str, expected: int) -
         parts = [part for name in ("codes", "values") if (part := vault.child(element, name)) is not None]
         found = parts[0].shape if len(parts) == 1 and is_array(parts[0]) else None
     if found != (expected,):
-        raise source.error(f"damaged: the names in its {frame!r} are of shape {found}, and X asks for {expected}")
+        raise source.error(f"corrupt: the names in its {frame!r} are of shape {found}, and X asks for {expected}")
     return tuple(name if type(name) is str else _text(name) for name in _element(element))
 
 

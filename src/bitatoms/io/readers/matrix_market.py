@@ -53,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             for some in read_numbers(source, file, header.n_lines + 1):
                 n_entries += _put(source, header, some, n_entries, entries)
         if n_entries < header.n_entries:
-            raise source.error(f"it ends after {n_entries} of the {header.n_entries} entries it should have: cut short")
+            raise source.error(f"it ends after {n_entries} of the {header.n_entries} entries it should have: truncated")
         yield RowChunk(entries.build(), rows)
 
     return TableStream(header.shape[1], blocks(), columns)
@@ -64,12 +64,12 @@ def _line(source: Source, file: IO[bytes]) -> str:
     try:
         line = file.readline(_LONG_LINE)
     except (EOFError, OSError, zlib.error) as error:
-        raise source.error(f"damaged, or cut short: {error}") from error
+        raise source.error(f"corrupt, or truncated: {error}") from error
     if not line:
-        raise source.error("it ends before the line that tells its size: cut short")
+        raise source.error("it ends before the line that tells its size: truncated")
     if len(line) == _LONG_LINE:
         raise source.error(
-            f"it has a line of more than {_LONG_LINE >> 20} MiB before its size: damaged, or no .mtx file"
+            f"it has a line of more than {_LONG_LINE >> 20} MiB before its size: corrupt, or no .mtx file"
         )
     return line.decode("utf-8", "replace")  # what others write into comments may be anything
 
@@ -100,7 +100,7 @@ def _header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
         raise source.error(f"line {n_lines} should tell the numbers of {wanted}, and is {line.strip()[:40]!r}")
     n_rows, n_cols = sizes[:2]
     if symmetry != "general" and n_rows != n_cols:
-        raise source.error(f"a {symmetry} matrix of {n_rows} rows and {n_cols} columns: damaged")
+        raise source.error(f"a {symmetry} matrix of {n_rows} rows and {n_cols} columns: corrupt")
     if sparse:
         n_entries = sizes[2]
     elif symmetry == "general":

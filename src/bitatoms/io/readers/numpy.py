@@ -175,7 +175,7 @@ def _ours(source: Source, options: ReadOptions, file: NpzReader) -> TableStream:
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, FileError):
             raise
-        raise source.error(f"a damaged table: {' '.join(str(error).split())[:200]}") from error
+        raise source.error(f"a corrupt table: {' '.join(str(error).split())[:200]}") from error
     return TableStream(shape[1], _packed_rows(source, options, "bits", shape, rows), columns, picture)
 
 
@@ -203,7 +203,7 @@ def _packed_rows(
             try:
                 bits = BitMatrix.from_bytes(_REVERSED[packed] if backwards else packed, count, n_cols)  # type: ignore[arg-type]
             except ValueError as error:
-                raise source.error(f"{values.what} is damaged, or packed in another way: {error}") from error
+                raise source.error(f"{values.what} is corrupt, or packed in another way: {error}") from error
             names = None if rows is None else rows[start : start + count]
             yield RowChunk(BitMatrix.from_any(bits, options.binarize), names)
 

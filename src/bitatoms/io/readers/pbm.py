@@ -115,7 +115,7 @@ def _unpacked(source: Source) -> Iterator[IO[bytes]]:
         with open_decompressed(source) as file:
             yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise source.error(f"its compression is damaged, or it is cut short: {error}") from error
+        raise source.error(f"its compression is corrupt, or it is truncated: {error}") from error
 
 
 def _header(source: Source, file: IO[bytes]) -> PbmHeader:
@@ -129,7 +129,7 @@ def _header(source: Source, file: IO[bytes]) -> PbmHeader:
         raise source.error("not a .pbm picture: it does not begin with P1 or P4" if kind else "the file is empty")
     characters = _characters(source, file)
     if next(characters) not in _WHITE:
-        raise source.error(f"its header is damaged: no blank follows {kind.decode()}")
+        raise source.error(f"its header is corrupt: no blank follows {kind.decode()}")
     width, height = (_number(source, characters, what) for what in ("width", "height"))
     header = PbmHeader(kind == b"P4", height, width)
     size = source.path.stat().st_size
@@ -147,11 +147,11 @@ def _characters(source: Source, file: IO[bytes]) -> Iterator[bytes]:
     for _ in range(_LONGEST_HEADER):
         character = file.read(1)
         if not character:
-            raise source.error("it ends within its header: cut short")
+            raise source.error("it ends within its header: truncated")
         in_comment = (in_comment or character == b"#") and character not in b"\r\n"
         if not in_comment:
             yield character
-    raise source.error(f"its header is longer than {_LONGEST_HEADER >> 10} KiB: damaged, or no .pbm picture")
+    raise source.error(f"its header is longer than {_LONGEST_HEADER >> 10} KiB: corrupt, or no .pbm picture")
 
 
 def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
@@ -161,7 +161,7 @@ def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
         if character.isdigit() and len(digits) < 18:
             digits += character
         elif character not in _WHITE:
-            raise source.error(f"its header is damaged: {chr(character[0])!a} in its {what}")
+            raise source.error(f"its header is corrupt: {chr(character[0])!a} in its {what}")
         elif digits:
             break
     if not int(digits):
@@ -171,7 +171,7 @@ def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
 
 def _cut_short(header: PbmHeader, missing: str) -> str:
     """The trouble of a picture that ends too early."""
-    return f"it ends {missing} too early for a picture of {header.height} x {header.width} pixels: cut short"
+    return f"it ends {missing} too early for a picture of {header.height} x {header.width} pixels: truncated"
 
 
 def _pixels(source: Source, file: IO[bytes]) -> _Raw | _Plain:
@@ -261,7 +261,7 @@ def _too_much(header: PbmHeader, rest: bytes | memoryview) -> str:
     """The trouble of a file that goes on after its picture."""
     if rest[:1] == b"P":
         return "it holds several pictures; split it in files of one each (pamsplit does)"
-    return f"it goes on after its picture of {header.height} x {header.width} pixels: damaged, or of another size"
+    return f"it goes on after its picture of {header.height} x {header.width} pixels: corrupt, or of another size"
 
 
 def write(table: Table, path: Path, format: str) -> None:

@@ -71,7 +71,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             "its genotypes lie individual after individual, as files of before PLINK 1 do; "
             "'plink --bfile NAME --make-bed' turns them"
             if beginning[2:] == b"\0"
-            else "damaged: its third byte tells no order of the genotypes"
+            else "corrupt: its third byte tells no order of the genotypes"
         )
     names = [_told(*fields[:2]) for fields in _records(source, "fam")]
     snps = _snps(source, options)
@@ -128,7 +128,7 @@ def _check_length(source: Source, n_individuals: int, n_snps: int) -> None:
     if there != needed:
         raise source.error(
             f"it has {there} bytes where the {n_snps} SNPs of its .bim and the {n_individuals} individuals of its .fam "
-            f"take {needed}: {'cut short' if there < needed else 'too long'}, or these are not its .bim and .fam"
+            f"take {needed}: {'truncated' if there < needed else 'too long'}, or these are not its .bim and .fam"
         )
 
 

@@ -106,7 +106,7 @@ def _by_blocks(file: NpzReader, shape: Shape) -> Iterator[Some]:
         for down in _pointed(file, shape[0] // tall, max(1, CHUNK_ENTRIES // (tall * wide))):
             across = indices.read(len(down))
             if across.min() < 0 or across.max() >= shape[1] // wide:
-                raise file.source.error(f"damaged: {indices.what} has numbers beyond its {shape[1] // wide} blocks")
+                raise file.source.error(f"corrupt: {indices.what} has numbers beyond its {shape[1] // wide} blocks")
             for first, some in _steps(len(down) * tall * wide):
                 block, cell = np.divmod(np.arange(first, first + some), tall * wide)
                 row, column = np.divmod(cell, wide)
@@ -163,13 +163,13 @@ def _pointed(file: NpzReader, n_lines: int, at_a_time: int) -> Iterator[NDArray[
         if pointers.shape != (n_lines + 1,):
             raise file.source.error(f"{pointers.what} has {pointers.shape[0]} numbers where {n_lines + 1} are needed")
         last = pointers.read(1)
-        damaged = file.source.error(f"damaged: the numbers in {pointers.what} do not rise from 0 on")
+        corrupt = file.source.error(f"corrupt: the numbers in {pointers.what} do not rise from 0 on")
         if last[0] != 0:
-            raise damaged
+            raise corrupt
         for line, count in _steps(n_lines):
             starts = np.concatenate((last, pointers.read(count)))
             if (starts[1:] < starts[:-1]).any():
-                raise damaged
+                raise corrupt
             begun, end = int(starts[0]), int(starts[-1])
             for first in range(begun, end, at_a_time):
                 ends = starts.clip(first, min(first + at_a_time, end)).astype(np.int64)
