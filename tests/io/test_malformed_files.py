@@ -576,7 +576,7 @@ def test_names_that_could_be_ones_and_zeros_come_back_from_text(tmp_path, format
         (("", "b"), "the first column has no name"),
         (("a\rb", "b"), "keeps no name such as 'a\\rb'"),
         (("a", "b\0"), "keeps no name such as 'b\\x00'"),
-        (("a", "\ud800"), "which cannot be written as text"),
+        (("a", "\ud800"), "which cannot be encoded"),
     ],
 )
 def test_names_that_text_cannot_keep_are_refused(tmp_path, columns, part):

@@ -150,7 +150,7 @@ def test_pickles_are_never_loaded(path):
 
 def test_data_given_where_a_model_belongs_is_told_so(tmp_path, named):
     ba.write(named, tmp_path / "data.csv")
-    refused(tmp_path / "data.csv", "not a model (it is no .npz file); 'bitatoms fit DATA -o MODEL.npz' makes one")
+    refused(tmp_path / "data.csv", "not a model (it is not an .npz file); 'bitatoms fit DATA -o MODEL.npz' writes one")
     np.save(tmp_path / "data.npy", np.eye(3))
     refused(tmp_path / "data.npy", "not a model (it looks like 'npy')")
     np.savez(tmp_path / "data.npz", X=np.eye(3))

@@ -91,7 +91,7 @@ class TableStream:
     picture: Picture | None = None
 
 
-def collect(source: Source, stream: TableStream, duplicates: str) -> Table:
+def collect(stream: TableStream) -> Table:
     """Return the table of a stream."""
     words = np.empty((0, -(-stream.n_cols // 64)), np.uint64)
     names: list[str] | None = []
@@ -112,7 +112,7 @@ def collect(source: Source, stream: TableStream, duplicates: str) -> Table:
     if n_rows < len(words):
         words.resize((n_rows, words.shape[1]), refcheck=False)
     bits = BitMatrix.from_words(words, stream.n_cols, check=False)
-    columns = None if stream.columns is None else unique_columns(source, stream.columns, duplicates)
+    columns = None if stream.columns is None else tuple(stream.columns)
     return Table(bits, tuple(names) if names else None, columns, stream.picture)
 
 

@@ -106,10 +106,10 @@ BAD = {
     "open quote": ('a,b\n1,"0\n1,0\n', "quote"),
     "not UTF-8": (b"a,b\n1,0\nK\xe4se,0\n", "line 3 is not UTF-8 (byte 0xe4)"),
     "UTF-16": ("a,b\n1,0\n".encode("utf-16"), "UTF-8"),
-    "zero bytes": (b"a,b\n1,\0\n", "line 2 holds a zero byte"),
+    "zero bytes": (b"a,b\n1,\0\n", "line 2 contains a zero byte"),
     "cut gzip": (gzip.compress(b"a,b\n" + b"1,0\n" * 100)[:-12], "cannot be read beyond line"),
     "corrupt gzip": (b"\x1f\x8b" + bytes(40), "cannot be read"),
-    "a NumPy file": (b"\x93NUMPY\x01\x00v\x00{}", "it looks like 'npy'; pass format='npy'"),
+    "a NumPy file": (b"\x93NUMPY\x01\x00v\x00{}", "it looks like 'npy'; pass format=\"npy\""),
     "a Parquet file": (b"PAR1\x00\x00\x00", "it looks like 'parquet'"),
     "a huge field": ("a,b\n1," + "9" * 200000 + "\n", "line 2"),
 }
@@ -146,8 +146,8 @@ def test_columns_can_be_left_out(tmp_path):
 
 def test_options_that_a_format_has_no_use_for_are_refused(tmp_path):
     path = written(tmp_path, "1,0\n")
-    assert_refused(path, "blocks= is for pbm, not for 'csv'; leave it out", blocks=(1, 1))
-    assert_refused(path, "layer= is for h5ad, npz, zarr", layer="counts")
+    assert_refused(path, "blocks applies to pbm, not to 'csv'; omit it", blocks=(1, 1))
+    assert_refused(path, "layer applies to h5ad, npz, zarr", layer="counts")
 
 
 def test_names_that_come_twice_can_be_numbered(tmp_path):
@@ -179,7 +179,7 @@ def test_nothing_is_left_and_nothing_lost_when_writing_fails(tmp_path, monkeypat
     with pytest.raises(ba.FileError, match="there is no folder"):
         ba.write(ANN, tmp_path / "nowhere" / "table.csv")
     (tmp_path / "taken.csv").mkdir()
-    with pytest.raises(ba.FileError, match="there is a folder of that name"):
+    with pytest.raises(ba.FileError, match="a folder of that name exists"):
         ba.write(ANN, tmp_path / "taken.csv")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["table.csv", "taken.csv"]
 

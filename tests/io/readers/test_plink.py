@@ -155,7 +155,7 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
         ({"bim": FAM.replace(" -9", "")}, ["trio.bim: line 1 has 5 fields where 6 were expected"]),
         ({"bim": BIM + "1 rs3\n"}, ["trio.bim: line 3 has 2 fields"]),
         ({"fam": b"\xff" + FAM.encode()}, ["trio.fam: line 1 is not UTF-8"]),
-        ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 holds a zero byte"]),
+        ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 contains a zero byte"]),
         ({"bim": gzip.compress(b"1\trs1\t0\t5\tA\tG\n" * 10**6)}, ["trio.bim, which lists the SNPs, is compressed"]),
         ({"fam": gzip.compress(FAM.encode())}, ["trio.fam, which lists the individuals, is compressed"]),
     ],

@@ -168,9 +168,9 @@ def test_the_same_table_gives_the_same_bytes(tmp_path, ending):
 BAD = {
     "empty numbers": ("dat", b"", "empty"),
     "empty names": ("basket", b"", "empty"),
-    "a word": ("dat", b"1 2\n3 milk\n", "line 2: 'milk' is not a whole number", 'format="baskets"'),
-    "a negative number": ("dat", b"1 2\n-1\n", "line 2: '-1' is not a whole number"),
-    "a fraction": ("dat", b"1 2\n\n1.0\n", "line 3: '1.0' is not a whole number"),
+    "a word": ("dat", b"1 2\n3 milk\n", "line 2: 'milk' is not a non-negative integer", 'format="baskets"'),
+    "a negative number": ("dat", b"1 2\n-1\n", "line 2: '-1' is not a non-negative integer"),
+    "a fraction": ("dat", b"1 2\n\n1.0\n", "line 3: '1.0' is not a non-negative integer"),
     "commas": ("dat", b"1,2\n", "line 1: '1,2' is not"),
     "a zero byte": ("dat", b"1 2\0\n", "line 1"),
     "other bytes": ("dat", b"1 2\n\xff\xfe3\n", "line 2"),
