@@ -191,7 +191,7 @@ def test_a_damaged_chunk_is_named_by_whichever_pass_meets_it(tmp_path, model, da
 def test_a_store_whose_end_was_lost_is_refused_when_it_is_opened(tmp_path):
     store = stored(tmp_path / "table.zarr", chunk_bytes=9 * 100)
     (tmp_path / "table.zarr/bits/c/30/0").unlink()
-    with pytest.raises(ba.FileError, match="its chunk 'bits/c/30/0' is not there"):
+    with pytest.raises(ba.FileError, match="its chunk 'bits/c/30/0' is missing"):
         Store(store.path)
 
 

@@ -258,7 +258,7 @@ SPOILT = {
     ),
     "a list for an attribute": (
         lambda file: file["X"].attrs.create("encoding-type", LISTS, dtype=LISTS.dtype),
-        "'encoding-type' of '/X' is no text",
+        "'encoding-type' of '/X' is not text",
     ),
     "a huge array": (
         _replace("X", lambda g, n: g.create_dataset(n, HUGE, "u1", chunks=(1000, 1000))),
@@ -324,7 +324,7 @@ def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
     heap = content.index(b"GCOL")
     content[heap + 200 : heap + 2000] = bytes(1800)
     path.write_bytes(content)
-    assert_refused(path, "corrupt: the heap of text", "copy the file anew")
+    assert_refused(path, "corrupt: the heap at byte", "copy the file again")
 
 
 def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
@@ -334,7 +334,7 @@ def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
     assert content[first : first + 4] == len(CELLS[0]).to_bytes(4, "little")
     content[first : first + 4] = b"\xff" * 4
     path.write_bytes(content)
-    assert_refused(path, "'/obs/_index' says that its text has 4294967", "malicious")
+    assert_refused(path, "'/obs/_index' claims to have 4294967", "malicious")
 
 
 @pytest.fixture(scope="module")

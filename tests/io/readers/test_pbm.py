@@ -136,7 +136,7 @@ HUGE = 10**12
         (b"who,milk\nann,1\n", ["does not begin with P1 or P4"]),
         (b"P5\n2 2\n255\nabcd", ["this picture is gray (P5)", "turn it into a .pbm"]),
         (b"P3\n1 1\n255\n1 2 3", ["this picture is coloured (P3)"]),
-        (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format='npy'"]),
+        (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format=\"npy\""]),
         (b"P4", ["ends within its header"]),
         (b"P4\n20 # 9", ["ends within its header"]),
         (b"P420 9\n", ["no blank follows P4"]),

@@ -141,7 +141,7 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
         ({"bed": b""}, ["the file is empty"]),
         ({"bed": b"l"}, ["no PLINK .bed file"]),
         ({"bed": b"chr1\t100\t200\n"}, ["no PLINK .bed file", "a list of genome intervals is called .bed as well"]),
-        ({"bed": b"\x93NUMPY\x01\x00"}, ["it looks like 'npy'; pass format='npy'"]),
+        ({"bed": b"\x93NUMPY\x01\x00"}, ["it looks like 'npy'; pass format=\"npy\""]),
         ({"bed": BED[:2]}, ["its third byte"]),
         ({"bed": BED[:2] + b"\2" + BED[3:]}, ["its third byte"]),
         ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual after individual", "--make-bed"]),

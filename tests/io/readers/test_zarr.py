@@ -230,7 +230,7 @@ def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatc
             message = assert_refused(path)
             assert "corrupt" in message, message
         (path / chunk).unlink()
-        assert_refused(path, f"its chunk '{chunk}' is not there")
+        assert_refused(path, f"its chunk '{chunk}' is missing")
         (path / chunk).write_bytes(whole)
     assert ba.read(path) == TABLE
 
@@ -302,11 +302,11 @@ def within_shards(about):
     [
         (huge, "malicious"),
         (huge_chunks, "malicious"),
-        (many_chunks, "is cut in 400000000 chunks"),
+        (many_chunks, "claims to have 400000000 chunks"),
         (codec("numcodecs.pickle"), "needs the codec 'pickle'"),
         (codec("strange"), "needs the codec 'strange'"),
         (within_shards, "needs the codec 'pickle'"),
-        (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "holds {'name'"),
+        (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "has the type {'name'"),
         (lambda about: about.update(data_type="complex128"), "corrupt"),
         (lambda about: about.update(data_type="string"), "corrupt"),
         (lambda about: about.update(shape=[20]), "corrupt"),
@@ -333,8 +333,8 @@ def test_what_misleads_is_refused(tmp_path, spoil, said):
     [
         ({"dtype": "|O", "filters": [{"id": "pickle"}]}, "needs the codec 'pickle'"),
         ({"dtype": "|O", "filters": [{"id": "msgpack2"}]}, "needs the codec 'msgpack2'"),
-        ({"dtype": "|O"}, "holds |O"),
-        ({"dtype": [["a", "<i4"]]}, "holds [["),
+        ({"dtype": "|O"}, "has the type |O"),
+        ({"dtype": [["a", "<i4"]]}, "has the type [["),
         ({"compressor": {"id": "json2"}}, "needs the codec 'json2'"),
         ({"dtype": "<M8[s]"}, "no table of numbers"),
         ({"dtype": "|S5"}, "corrupt"),
@@ -374,7 +374,7 @@ def test_links_are_not_followed(tmp_path, place):
     else:
         link.unlink(missing_ok=True)
     link.symlink_to(outside / place)
-    assert_refused(inside, f"'{place}' is a link out of its place, which is not followed")
+    assert_refused(inside, f"'{place}' is a symbolic link, which is not followed")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are none on this system")
@@ -382,13 +382,13 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
     path = array(tmp_path / "array.zarr")
     (path / "c/0/0").unlink()
     os.mkfifo(path / "c/0/0")
-    assert_refused(path, "'c/0/0' is no plain file")
+    assert_refused(path, "'c/0/0' is not a regular file")
 
 
 def test_what_is_no_store_is_refused(tmp_path):
     folder = tmp_path / "empty.zarr"
     folder.mkdir()
-    assert_refused(folder, "this folder is no Zarr store")
+    assert_refused(folder, "this folder is not a Zarr store")
     (folder / "zarr.json").write_text("{")
     assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_text("[]")
@@ -398,7 +398,7 @@ def test_what_is_no_store_is_refused(tmp_path):
     (folder / "zarr.json").write_bytes(b"")
     assert_refused(folder, "corrupt")
     (tmp_path / "file.zarr").write_text("text")
-    assert_refused(tmp_path / "file.zarr", "this is a file, and a Zarr store is a folder")
+    assert_refused(tmp_path / "file.zarr", "this is a file, but a Zarr store is a folder")
 
 
 @pytest.fixture(scope="module")
