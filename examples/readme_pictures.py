@@ -24,7 +24,7 @@ def genotypes(path: Path) -> None:
     figure = Figure(figsize=(12, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.imshow(table.to_dense(), cmap="gray_r", aspect="auto", interpolation="none")
-    populations = [name.split()[0] for name in table.rows]
+    populations = [name.split()[0] for name in table.row_names]
     starts = [i for i in range(len(populations)) if i == 0 or populations[i] != populations[i - 1]]
     left.set_yticks(starts, [populations[start] for start in starts], va="top")
     left.set(title=f"genotypes of {len(table)} people", xlabel="SNPs, two bits each")

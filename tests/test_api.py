@@ -103,7 +103,7 @@ def assert_same(first, second):
         ({"init_density": 1.5}, "init_density must lie between 0 and 1, not 1.5"),
         ({"init_density": -0.1}, "init_density must lie between 0 and 1, not -0.1"),
         ({"init_density": None}, "init_density must lie between 0 and 1, not None"),
-        ({"n_jobs": 0}, "n_jobs must not be 0; 1 is one thread, -1 is all processors"),
+        ({"n_jobs": 0}, "n_jobs must not be 0; pass 1 for one thread, -1 for all processors"),
         ({"binarize": "yes"}, "binarize must be None or a finite number, got 'yes'"),
         ({"objective": "errors", "n_components": "mdl"}, 'objective="errors" needs n_components to be a number'),
         (
@@ -137,7 +137,7 @@ def test_a_value_that_is_not_available_is_refused(how, message):
 )
 @pytest.mark.parametrize("value", [2.0, True, np.True_, [2]])
 def test_a_number_that_is_not_whole_is_refused(name, value):
-    with pytest.raises(TypeError, match=f"{name} must be a whole number, not "):
+    with pytest.raises(TypeError, match=f"{name} must be an integer, not "):
         factorize(TINY, **{"n_components": 2, name: value})
 
 
@@ -148,13 +148,13 @@ def test_callbacks_that_cannot_be_called_are_refused(callbacks):
 
 
 def test_jobs_that_are_no_whole_number_are_refused():
-    with pytest.raises(TypeError, match="n_jobs must be a whole number or None, not '2'"):
+    with pytest.raises(TypeError, match="n_jobs must be an integer or None, not '2'"):
         factorize(TINY, 2, n_jobs="2")
 
 
 @pytest.mark.parametrize("random_state", [-1, 1.5, "seed", {}])
 def test_a_seed_that_is_none_is_refused(random_state):
-    with pytest.raises(ValueError, match="random_state must be None, a whole number that is not negative, a Generator"):
+    with pytest.raises(ValueError, match="random_state must be None, a non-negative integer, a Generator"):
         factorize(TINY, 2, random_state=random_state)
 
 
@@ -241,7 +241,7 @@ def test_factors_that_do_not_fit_are_refused(how, message):
 @pytest.mark.parametrize(("coder", "update"), [("greedy", "mob"), ("bmp", "k-prox"), ("exact", "mob")])
 @pytest.mark.parametrize("n_components", [5, "mdl"])
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch, table, algebra, coder, update, n_components):
-    monkeypatch.setattr(parallel, "_WORTH_THREADS", 0)  # share out even the smallest job
+    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)  # share out even the smallest job
     results = [
         factorize(
             table,

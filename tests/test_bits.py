@@ -1,4 +1,4 @@
-"""BitMatrix: what goes in comes out, at awkward widths; what must not go in is refused in the user's words."""
+"""BitMatrix: conversions round-trip at awkward widths, and invalid input raises errors that name the cell."""
 
 import copy
 import pickle
@@ -37,7 +37,7 @@ SOME = np.array([[0, 1, 0], [1, 1, 0]], np.uint8)
 
 
 def same(bits, dense):
-    """Whether a BitMatrix keeps its promises and holds the dense bits."""
+    """Check the invariant of a BitMatrix and that it holds the dense bits."""
     dense = np.asarray(dense)
     assert isinstance(bits, BitMatrix)
     assert bits.shape == dense.shape
@@ -47,20 +47,20 @@ def same(bits, dense):
     assert not bits.words.flags.writeable
     for i, row in enumerate(dense):
         for w, word in enumerate(bits.words[i]):
-            assert int(word) == sum(int(bit) << place for place, bit in enumerate(row[64 * w : 64 * w + 64]))
+            assert int(word) == sum(int(bit) << j for j, bit in enumerate(row[64 * w : 64 * w + 64]))
     return True
 
 
-# --- dense in and out
+# --- dense arrays
 
 
 @given(matrices())
-def test_bits_lie_where_the_invariant_says(dense):
+def test_bits_are_packed_as_documented(dense):
     assert same(BitMatrix.from_dense(dense), dense)
 
 
 @given(matrices())
-def test_dense_and_back(dense):
+def test_dense_round_trip(dense):
     back = BitMatrix.from_dense(dense).to_dense()
     assert back.dtype == np.uint8
     assert back.flags.writeable
@@ -81,7 +81,7 @@ def test_every_dtype_of_zeros_and_ones_packs_to_the_same_bits(dtype, n_cols):
     assert BitMatrix.from_dense(typed.tolist()) == expected or n_cols == 0
 
 
-def test_tables_of_many_chunks_are_packed_like_small_ones():
+def test_tables_of_several_chunks():
     dense = random_bits(1, 9000, 131, 0.3)
     expected = BitMatrix.from_dense(dense)
     assert BitMatrix.from_dense(dense.astype(np.float32)) == expected
@@ -91,23 +91,23 @@ def test_tables_of_many_chunks_are_packed_like_small_ones():
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.float32, np.float64])
-def test_dense_in_the_dtype_asked_for(dtype):
+def test_to_dense_dtype(dtype):
     dense = BitMatrix.from_dense(SOME).to_dense(dtype)
     assert dense.dtype == dtype
     np.testing.assert_array_equal(dense, SOME.astype(dtype))
 
 
-def test_numpy_sees_a_dense_array():
+def test_array_protocol():
     bits = BitMatrix.from_dense(SOME)
     np.testing.assert_array_equal(np.asarray(bits), SOME)
     assert np.asarray(bits).dtype == np.uint8
     assert np.array(bits, dtype=float).dtype == float
     assert np.array_equal(bits, SOME)
-    with pytest.raises(ValueError, match="cannot be made without a copy"):
+    with pytest.raises(ValueError, match="cannot be returned as an array without a copy"):
         np.array(bits, copy=False)
 
 
-def test_what_is_packed_does_not_follow_its_source():
+def test_bits_are_copied_from_their_source():
     for n_cols in (64, 100):
         dense = np.zeros((3, n_cols), np.uint8)
         bits = BitMatrix.from_dense(dense)
@@ -147,13 +147,13 @@ def test_binarize_of_packed_bits(threshold, expected):
 
 
 @pytest.mark.parametrize("threshold", ["0.5", True, np.nan, np.inf, [0.5], 1j])
-def test_a_threshold_is_a_number(threshold):
+def test_invalid_threshold(threshold):
     for X in (SOME, sp.csr_array(SOME), BitMatrix.from_dense(SOME)):
         with pytest.raises(ValueError, match="binarize must be None or a finite number, got"):
             BitMatrix.from_any(X, threshold)
 
 
-# --- sparse in and out
+# --- sparse matrices
 
 
 @pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
@@ -165,7 +165,7 @@ def test_sparse_of_any_format(dense, form, as_matrix, dtype):
 
 
 @given(matrices())
-def test_sparse_and_back(dense):
+def test_sparse_round_trip(dense):
     bits = BitMatrix.from_dense(dense)
     sparse = bits.to_sparse()
     assert sparse.format == "csr"
@@ -176,36 +176,38 @@ def test_sparse_and_back(dense):
 
 
 @given(matrices(), st.sampled_from([-1.0, -0.5]))
-def test_what_is_not_stored_is_above_a_negative_threshold(dense, threshold):
+def test_implicit_zeros_exceed_a_negative_threshold(dense, threshold):
     spread = np.where(dense, -2.0, 0.0)
     assert same(BitMatrix.from_sparse(sp.csr_array(spread), binarize=threshold), 1 - dense)
 
 
-def test_wide_sparse_matrices_are_never_made_dense():
+def test_wide_sparse_matrices_are_not_converted_to_dense():
     rows, columns = np.array([0, 5, 10**6 - 1]), np.array([3 * 10**5, 0, 10**6 - 1])
     bits = BitMatrix.from_sparse(sp.coo_array((np.ones(3), (rows, columns)), shape=(10**6, 10**6)).tocsr()[rows])
     assert bits.shape == (3, 10**6)
     np.testing.assert_array_equal(bits.to_sparse().indices, columns)
 
 
-def test_explicit_zeros_and_repeated_entries_mean_what_scipy_means():
+def test_explicit_zeros_and_duplicate_entries_as_in_scipy():
     parts = ([1, -1, 1, 0, 2, -1], ([0, 0, 0, 1, 2, 2], [1, 1, 2, 0, 3, 3]))
     for S in (sp.coo_array(parts, shape=(3, 4)), sp.coo_matrix(parts, shape=(3, 4))):
         assert same(BitMatrix.from_sparse(S), S.toarray())
-    repeated = sp.csr_array((np.array([0.5, 0.5, 0.0, 1.0]), np.array([2, 2, 1, 0]), np.array([0, 3, 4])), shape=(2, 3))
-    assert same(BitMatrix.from_sparse(repeated), [[0, 0, 1], [1, 0, 0]])
-    assert repeated.nnz == 4  # the user's matrix is as it was
-    assert BitMatrix.from_sparse(repeated, binarize=0.7).count() == 2
+    duplicates = sp.csr_array(
+        (np.array([0.5, 0.5, 0.0, 1.0]), np.array([2, 2, 1, 0]), np.array([0, 3, 4])), shape=(2, 3)
+    )
+    assert same(BitMatrix.from_sparse(duplicates), [[0, 0, 1], [1, 0, 0]])
+    assert duplicates.nnz == 4  # not modified
+    assert BitMatrix.from_sparse(duplicates, binarize=0.7).count() == 2
 
 
-def test_unsorted_rows_and_spare_room():
+def test_unsorted_indices_and_unused_capacity():
     S = sp.csr_array((np.ones(3), np.array([2, 0, 1]), np.array([0, 2, 3])), shape=(2, 3))
     S.data, S.indices = np.append(S.data, 9), np.append(S.indices, 99)
     assert same(BitMatrix.from_sparse(S), [[1, 0, 1], [0, 1, 0]])
 
 
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
-def test_either_index_type_read_only_or_not(index_type):
+def test_index_types_and_read_only_arrays(index_type):
     S = sp.csr_array(SOME)
     S.indices, S.indptr = S.indices.astype(index_type), S.indptr.astype(index_type)
     for array in (S.indices, S.indptr, S.data):
@@ -213,7 +215,7 @@ def test_either_index_type_read_only_or_not(index_type):
     assert same(BitMatrix.from_sparse(S), SOME)
 
 
-def test_broken_sparse_matrices_are_refused():
+def test_invalid_sparse_matrices():
     for attribute, values, message in [
         ("indices", [0, 7, 1], r"a column index outside 0\.\.2"),
         ("indices", [0, -1, 1], r"a column index outside 0\.\.2"),
@@ -228,11 +230,11 @@ def test_broken_sparse_matrices_are_refused():
             BitMatrix.from_sparse(S)
 
 
-# --- bytes in and out
+# --- bytes
 
 
 @given(matrices())
-def test_bytes_and_back(dense):
+def test_bytes_round_trip(dense):
     bits = BitMatrix.from_dense(dense)
     data = bits.to_bytes()
     assert data == np.packbits(dense, axis=1, bitorder="little").tobytes()
@@ -246,23 +248,23 @@ def test_bytes_without_rows_or_columns():
     assert BitMatrix.zeros(5, 0).to_bytes() == b""
 
 
-def test_a_buffer_that_changes_later_does_not_change_the_bits():
+def test_from_bytes_copies_the_buffer():
     buffer = bytearray(16)
     bits = BitMatrix.from_bytes(buffer, 2, 64)
     buffer[:] = b"\xff" * 16
     assert bits.count() == 0
 
 
-def test_bytes_of_the_wrong_length_or_with_stray_bits_are_refused():
+def test_bytes_of_wrong_length_or_with_ones_in_the_padding():
     with pytest.raises(ValueError, match=r"2 rows of 9 bits take 2 x 2 = 4 bytes, got 3"):
         BitMatrix.from_bytes(b"\0\0\0", 2, 9)
-    with pytest.raises(ValueError, match=r"the bits past column 9 must be zero; row 1 has others \(1 rows in all\)"):
+    with pytest.raises(ValueError, match=r"past column 9 must be zero; row 1 has ones there \(1 rows in total\)"):
         BitMatrix.from_bytes(b"\0\1\0\2", 2, 9)
     with pytest.raises(ValueError, match="n_rows must not be negative, got -1"):
         BitMatrix.from_bytes(b"", -1, 9)
 
 
-# --- frames and other tables
+# --- data frames and other tables
 
 
 def test_pandas_frames():
@@ -296,7 +298,7 @@ def test_polars_frames():
     ],
 )
 @pytest.mark.parametrize("binarize", [None, 0.5])
-def test_missing_values_in_frames_are_refused(frame, what, row, column, binarize):
+def test_missing_values_in_frames_raise(frame, what, row, column, binarize):
     message = (
         rf"X contains a missing value \({what}\) at row {row}, column {column} \(1 in all\); fill or drop such values"
     )
@@ -315,18 +317,18 @@ def test_lists_and_masked_arrays_with_nothing_masked():
     assert same(BitMatrix.from_any(np.ma.masked_array(SOME)), SOME)
 
 
-def test_packed_bits_go_through_as_they_are():
+def test_from_any_returns_a_bitmatrix_unchanged():
     bits = BitMatrix.from_dense(SOME)
     assert BitMatrix.from_any(bits) is bits
 
 
-# --- what is refused
+# --- invalid tables
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(2, "2"), (-1, "-1"), (0.5, "0.5"), (1.0000001, "1.0000001"), (255, "255"), (-3.25, "-3.25")]
 )
-def test_other_values_are_named_with_their_place(value, shown):
+def test_invalid_values_are_reported_with_row_and_column(value, shown):
     table = np.zeros((20, 70), np.asarray(value).dtype)
     table[14, 3] = table[15, 0] = value
     message = (
@@ -345,13 +347,13 @@ def test_other_values_are_named_with_their_place(value, shown):
         assert str(caught.value) == message
 
 
-def test_messages_call_the_table_by_its_name():
+def test_messages_use_the_name_of_the_table():
     for X in ([[2]], sp.csr_array([[2]])):
         with pytest.raises(ValueError, match=r"^atoms contains values other than 0 and 1"):
             BitMatrix.from_any(X, name="atoms")
 
 
-def test_the_first_strange_value_is_found_beyond_the_first_chunk():
+def test_invalid_value_after_the_first_chunk():
     table = np.zeros((9000, 131))
     table[8000, 130], table[8500, 2] = 3, 4
     with pytest.raises(ValueError, match=r"first: 3 at row 8000, column 130"):
@@ -367,9 +369,9 @@ def test_the_first_strange_value_is_found_beyond_the_first_chunk():
         (-np.inf, r"an infinite value \(-inf\)"),
     ],
 )
-def test_missing_and_infinite_values_are_refused_even_with_a_threshold(value, what, binarize):
+def test_missing_and_infinite_values_raise_even_with_a_threshold(value, what, binarize):
     table = np.zeros((5000, 70))
-    table[0, 0] = 7  # what is missing is said first: no threshold helps
+    table[0, 0] = 7  # the missing value is reported first: a threshold does not help
     table[4000, 69] = table[4001, 2] = value
     for X in (table, table.astype(np.float32), sp.csr_array(table), table[3999:].astype(object)):
         row = 4000 if X.shape[0] == 5000 else 1
@@ -379,13 +381,13 @@ def test_missing_and_infinite_values_are_refused_even_with_a_threshold(value, wh
             BitMatrix.from_any(X, binarize)
 
 
-def test_masked_values_are_refused():
+def test_masked_values_raise():
     masked = np.ma.masked_array(SOME, mask=SOME == 1)
     with pytest.raises(ValueError, match=r"X contains a missing value \(masked\) at row 0, column 1 \(3 in all\)"):
         BitMatrix.from_any(masked)
 
 
-def test_shapes_other_than_tables_are_refused():
+def test_invalid_shapes():
     with pytest.raises(
         ValueError, match=r"Expected 2D array, got 1D array instead: X has shape \(3,\)\. Reshape your data"
     ):
@@ -403,12 +405,12 @@ def test_shapes_other_than_tables_are_refused():
 
 
 @pytest.mark.parametrize("binarize", [None, 0.5])
-def test_values_other_than_numbers_are_refused(binarize):
+def test_values_that_are_not_numbers(binarize):
     for X in ([[1j, 0]], np.array([[0, 1j]], object), np.array([[np.complex64(1), 0]], object), sp.csr_array([[1j]])):
-        with pytest.raises(ValueError, match="Complex data not supported: X holds complex numbers"):
+        with pytest.raises(ValueError, match="Complex data not supported: X contains complex numbers"):
             BitMatrix.from_any(X, binarize)
     for X in ([["0", "1"]], [[b"0", b"1"]], np.array([["2020-01-01"]], "datetime64[D]")):
-        with pytest.raises(ValueError, match="X must hold numbers, but its values are of dtype"):
+        with pytest.raises(ValueError, match="X must contain numbers, but its dtype is"):
             BitMatrix.from_any(X, binarize)
     with pytest.raises(ValueError, match=r"X contains text \('1'\) at row 1, column 0; convert it to numbers first"):
         BitMatrix.from_any(np.array([[0, 1], ["1", 0]], object), binarize)
@@ -419,10 +421,10 @@ def test_values_other_than_numbers_are_refused(binarize):
         BitMatrix.from_any(np.array([[0, {}], [1, 0]], object), binarize)
 
 
-def test_dense_and_sparse_doors_say_which_is_which():
-    with pytest.raises(TypeError, match=r"X is sparse; BitMatrix\.from_sparse or BitMatrix\.from_any takes it"):
+def test_from_dense_and_from_sparse_check_the_type():
+    with pytest.raises(TypeError, match=r"X is sparse; use BitMatrix\.from_sparse or BitMatrix\.from_any"):
         BitMatrix.from_dense(sp.csr_array(SOME))
-    with pytest.raises(TypeError, match="X must be a sparse matrix or array of SciPy's, got ndarray"):
+    with pytest.raises(TypeError, match="X must be a SciPy sparse matrix or array, got ndarray"):
         BitMatrix.from_sparse(SOME)
 
 
@@ -443,7 +445,7 @@ def test_tables_without_rows_or_columns(shape):
     assert len(bits) == shape[0]
 
 
-# --- rows by index
+# --- indexing
 
 
 @given(matrices(), st.data())
@@ -453,7 +455,7 @@ def test_rows_by_slice(dense, data):
 
 
 @given(matrices(n_rows=st.integers(1, 9)), st.data())
-def test_rows_by_numbers_and_by_mask(dense, data):
+def test_rows_by_indices_and_by_mask(dense, data):
     bits = BitMatrix.from_dense(dense)
     chosen = data.draw(st.lists(st.integers(-len(dense), len(dense) - 1)))
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(dense), max_size=len(dense))))
@@ -467,18 +469,18 @@ def test_rows_by_numbers_and_by_mask(dense, data):
 
 def test_one_row_is_a_dense_array_as_in_numpy():
     bits = BitMatrix.from_dense(SOME)
-    for place in (1, -1, np.int64(1)):
-        row = bits[place]
+    for index in (1, -1, np.int64(1)):
+        row = bits[index]
         assert row.dtype == np.uint8
         np.testing.assert_array_equal(row, SOME[1])
     np.testing.assert_array_equal(list(bits), SOME)
 
 
-def test_rows_out_of_range_are_refused():
+def test_invalid_indices():
     bits = BitMatrix.from_dense(SOME)
-    for place in (2, -3):
-        with pytest.raises(IndexError, match=f"row {place} is out of range for a BitMatrix of 2 rows"):
-            bits[place]
+    for index in (2, -3):
+        with pytest.raises(IndexError, match=f"row {index} is out of range for a BitMatrix of 2 rows"):
+            bits[index]
     for rows in ([0, 2], [-3], [True], [True] * 3, [0.5]):
         with pytest.raises(IndexError):
             bits[rows]
@@ -489,7 +491,7 @@ def test_rows_out_of_range_are_refused():
         bits[[[0, 1]]]
 
 
-# --- weights, transpose, exclusive or
+# --- weights, transpose, XOR
 
 
 @given(matrices())
@@ -503,7 +505,7 @@ def test_weights_count_the_ones(dense):
 
 
 @pytest.mark.parametrize("n_rows", [15, 16, 17, 255, 256, 4095, 4097])
-def test_column_weights_of_full_counters(n_rows):
+def test_column_weights_where_counters_are_full(n_rows):
     assert BitMatrix.from_dense(np.ones((n_rows, 65), bool)).column_weights().tolist() == [n_rows] * 65
 
 
@@ -523,12 +525,12 @@ def test_transpose_exchanges_rows_and_columns(dense, copies):
 
 
 @given(matrices(), st.integers(0, 2**32 - 1))
-def test_exclusive_or(dense, seed):
+def test_xor(dense, seed):
     other = random_bits(seed, *dense.shape, 0.5)
     assert same(BitMatrix.from_dense(dense) ^ BitMatrix.from_dense(other), dense ^ other)
 
 
-def test_exclusive_or_wants_equal_shapes():
+def test_xor_requires_equal_shapes():
     with pytest.raises(ValueError, match=r"shapes \(2, 3\) and \(3, 2\) differ"):
         BitMatrix.from_dense(SOME) ^ BitMatrix.from_dense(SOME.T)
     with pytest.raises(TypeError):
@@ -539,7 +541,7 @@ def test_exclusive_or_wants_equal_shapes():
 
 
 @given(matrices())
-def test_equal_contents_are_equal_and_hash_alike(dense):
+def test_equality_and_hash(dense):
     one, two = BitMatrix.from_dense(dense), BitMatrix.from_sparse(sp.csr_array(dense))
     assert one == two
     assert hash(one) == hash(two)
@@ -550,7 +552,7 @@ def test_equal_contents_are_equal_and_hash_alike(dense):
         assert hash(one) != hash(BitMatrix.from_dense(changed))
 
 
-def test_equality_looks_at_the_shape_and_the_type():
+def test_equality_depends_on_shape_and_type():
     assert BitMatrix.zeros(2, 3) != BitMatrix.zeros(2, 4)
     assert BitMatrix.zeros(0, 3) != BitMatrix.zeros(0, 4)
     assert hash(BitMatrix.zeros(2, 3)) != hash(BitMatrix.zeros(2, 4))
@@ -558,14 +560,14 @@ def test_equality_looks_at_the_shape_and_the_type():
 
 
 @given(matrices(), st.sampled_from(range(pickle.HIGHEST_PROTOCOL + 1)))
-def test_pickles_and_copies_stay_read_only(dense, protocol):
+def test_pickles_and_copies_are_read_only(dense, protocol):
     bits = BitMatrix.from_dense(dense)
     assert same(pickle.loads(pickle.dumps(bits, protocol)), dense)
     assert same(copy.copy(bits), dense)
     assert same(copy.deepcopy(bits), dense)
 
 
-def test_it_tells_its_shape_and_density():
+def test_repr_shows_shape_and_density():
     assert repr(BitMatrix.from_dense(SOME)) == "BitMatrix(2 x 3, density 0.5)"
     assert repr(BitMatrix.zeros(4088, 256)) == "BitMatrix(4088 x 256, density 0)"
     thirds = np.zeros((3, 100), bool)
@@ -573,7 +575,7 @@ def test_it_tells_its_shape_and_density():
     assert str(BitMatrix.from_dense(thirds)) == "BitMatrix(3 x 100, density 0.333)"
 
 
-def test_nothing_about_it_changes():
+def test_bitmatrix_is_immutable():
     bits = BitMatrix.from_dense(SOME)
     with pytest.raises(AttributeError):
         bits.n_cols = 4
@@ -586,7 +588,7 @@ def test_nothing_about_it_changes():
 # --- the constructor
 
 
-def test_words_are_kept_not_copied():
+def test_words_are_not_copied():
     words = np.array([[5], [2]], np.uint64)
     assert BitMatrix(words, 3).words is words
     words = np.array([[5], [2]], np.uint64)
@@ -594,12 +596,12 @@ def test_words_are_kept_not_copied():
     assert not words.flags.writeable
 
 
-def test_words_that_do_not_fit_are_refused():
+def test_invalid_words():
     words = np.zeros((2, 2), np.uint64)
     for wrong in ([[0]], words.astype(np.int64), words[0]):
         with pytest.raises(TypeError, match=r"words must be a 2-D array of uint64; BitMatrix\.from_any packs"):
             BitMatrix(wrong, 1)
-    with pytest.raises(ValueError, match="64 columns take 1 words a row, not 2"):
+    with pytest.raises(ValueError, match="64 columns take 1 words per row, not 2"):
         BitMatrix(words, 64)
     with pytest.raises(ValueError, match="words must be C-contiguous"):
         BitMatrix(np.asfortranarray(words), 70)
@@ -611,7 +613,7 @@ def test_words_that_do_not_fit_are_refused():
         BitMatrix.zeros(-2, 3)
 
 
-def test_a_frame_of_booleans_beside_numbers_is_a_table_of_numbers():
+def test_frames_of_booleans_and_numbers():
     frame = pd.DataFrame({"a": [True, False], "b": [0, 1], "c": [1.0, 0.0]})
     assert same(BitMatrix.from_any(frame), np.array([[1, 0, 1], [0, 1, 0]]))
     large = pd.DataFrame({"a": [True, False], "b": [2**53, 2**53 + 1]})

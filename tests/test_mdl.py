@@ -1,4 +1,4 @@
-"""Codelength: the paper's formula, to the bit."""
+"""Codelength: exact agreement with the formula of the paper."""
 
 import math
 from decimal import Decimal, localcontext
@@ -17,7 +17,7 @@ PI = Decimal("3.1415926535897932384626433832795028841971693993751058209749445923
 
 
 def ln_factorial(k):
-    """ln k! to some 40 digits, by Stirling's series far out."""
+    """ln k! to about 40 digits, by Stirling's series for large k."""
     shift = max(k, 1000)
     inverse = 1 / Decimal(shift)
     series = inverse / 12 - inverse**3 / 360 + inverse**5 / 1260 - inverse**7 / 1680 + inverse**9 / 1188
@@ -33,7 +33,7 @@ def exact_log2_binomial(n, r):
         return (ln_factorial(n) - ln_factorial(r) - ln_factorial(n - r)) / Decimal(2).ln()
 
 
-def test_the_decimals_are_right():
+def test_the_reference_agrees_with_math():
     for n, r in ((10, 3), (1500, 1), (3000, 1400)):
         assert float(exact_log2_binomial(n, r)) == pytest.approx(math.log2(math.comb(n, r)), rel=1e-15)
 
@@ -42,7 +42,7 @@ def test_the_decimals_are_right():
 
 
 @pytest.mark.parametrize("length", [*range(40), 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 1000, 1024])
-def test_every_short_string_is_exact(length):
+def test_short_strings_are_exact(length):
     expected = [naive.string_bits(length, ones) for ones in range(length + 1)]
     bits = string_bits(length, np.arange(length + 1))
     assert bits.dtype == np.int64
@@ -80,7 +80,7 @@ def test_powers_of_two_are_not_rounded_up(power):
 
 
 @pytest.mark.parametrize("length", [3 * 10**6, 10**9, 10**12, 10**14])
-def test_huge_strings_are_right_to_within_one_bit(length):
+def test_huge_strings_are_within_one_bit(length):
     for ones in (1, 2, 15, 16, 17, 1000, length // 10**3, length // 7, length // 2 - 1, length // 2, length - 5):
         exact = exact_log2_binomial(length, ones)
         bits = int(string_bits(length, ones)) - (length - 1).bit_length()
@@ -90,13 +90,13 @@ def test_huge_strings_are_right_to_within_one_bit(length):
 
 
 @pytest.mark.parametrize("length", [1000, 10**6])
-def test_the_float_errs_far_less_than_the_distance_at_which_integers_decide(length):
+def test_float_error_is_below_the_tolerance_of_the_exact_fallback(length):
     for ones in (1, 2, 10, 15, 16, 17, 100, length // 2):
         found = float(_log2_binomial(length, np.array([ones]))[0])
         assert abs(Decimal(found) - exact_log2_binomial(length, ones)) < Decimal("1e-10")
 
 
-def test_strings_and_complements_cost_the_same():
+def test_complements_have_the_same_codelength():
     for length in (99, 70_001):
         ones = np.arange(length + 1)
         np.testing.assert_array_equal(string_bits(length, ones), string_bits(length, ones[::-1]))
@@ -112,16 +112,16 @@ def test_shapes_and_types_of_counts():
             np.testing.assert_array_equal(string_bits(length, np.array([1, 9], dtype)), expected)
 
 
-def test_the_table_cannot_be_spoilt_by_what_is_done_to_the_answer():
+def test_writing_to_a_result_does_not_change_the_cache():
     string_bits(9, np.arange(10))[:] = 0
     assert string_bits(9, 4) == naive.string_bits(9, 4)
 
 
-# --- a factorisation
+# --- a factorization
 
 
 @given(factorisations(), st.sampled_from(["xor", "or"]), st.data())
-def test_counts_give_the_codelength_of_the_definition(triple, algebra, data):
+def test_codelength_from_counts_equals_the_definition(triple, algebra, data):
     X, atoms, codes = triple
     bias = data.draw(st.sampled_from([None, np.zeros(X.shape[1], np.uint8), np.arange(X.shape[1]) % 3 == 0]))
     wrong = naive.errors(X, atoms, codes, algebra, bias)
@@ -138,7 +138,7 @@ def test_counts_give_the_codelength_of_the_definition(triple, algebra, data):
     assert all(type(part) is int for part in (found.errors, found.codes, found.atoms, found.total))
 
 
-def test_no_model_pays_for_its_errors_only():
+def test_codelength_without_atoms():
     found = codelength_from_counts(8, 3, wrong=[0, 4, 8], uses=[], atom_weights=[])
     assert found == Codelength(errors=3 + 10 + 3, codes=0, atoms=0)
 
@@ -153,7 +153,7 @@ def test_a_bias_is_an_atom_that_all_rows_use():
     assert biased == as_atom
 
 
-def test_it_tells_its_parts():
+def test_repr_and_str():
     bits = Codelength(errors=1200, codes=300, atoms=34)
     assert bits.total == 1534
     assert repr(bits) == "Codelength(errors=1200, codes=300, atoms=34)"

@@ -1,4 +1,4 @@
-"""The oracles themselves, on cases small enough to see through."""
+"""The oracles of naive.py, on cases small enough to check by hand."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_products_by_hand():
     assert naive.product(codes, atoms, "or").tolist() == bits("0000", "1100", "1110").tolist()
 
 
-def test_the_two_rules_differ_where_they_should():
+def test_greedy_and_bmp_by_hand():
     x, atoms, none = bits("111100")[0], bits("111110", "110000"), [0, 0]
     assert naive.code_row(x, atoms, none, "greedy", "xor").tolist() == [1, 0]  # gain 3 against 2
     assert naive.code_row(x, atoms, none, "bmp", "xor").tolist() == [0, 1]  # 2/2 against 3/5, and then nothing gains
@@ -76,7 +76,7 @@ def test_a_priced_row_by_hand():
 
 
 def test_a_swap_by_hand():
-    """Three bits are wrong with the first atom, two with the second; neither coming nor going gains alone."""
+    """Three bits are wrong with the first atom, two with the second; no single toggle reduces the cost."""
     x, atoms = bits("111100")[0], bits("110010", "111111")
     prices, code = (np.ones(6, int), np.ones(2, int)), np.array([1, 0], np.uint8)
     for algebra in ALGEBRAS:
@@ -88,16 +88,20 @@ def test_a_swap_by_hand():
 
 
 def test_a_beam_by_hand():
-    """No atom gains alone, two together mend the row."""
+    """No single atom reduces the cost, but two together encode the row exactly."""
     x, atoms = bits("111000")[0], bits("110110", "001110", "000001")
     prices = np.ones(6, int), np.zeros(3, int)
     assert naive.priced_code_row(x, atoms, np.zeros(3), "xor", prices).tolist() == [0, 0, 0]
     assert naive.beam_row(x, atoms, prices, 4, 2).tolist() == [1, 1, 0]
     assert naive.beam_row(x, atoms, prices, 4, 2, max_atoms=1).tolist() == [0, 0, 0]
-    assert naive.beam_row(x, atoms, (prices[0], np.array([2, 1, 0])), 4, 2).tolist() == [0, 0, 0]  # no gain, so none
+    assert naive.beam_row(x, atoms, (prices[0], np.array([2, 1, 0])), 4, 2).tolist() == [
+        0,
+        0,
+        0,
+    ]  # no gain, so no atom is used
 
 
-def test_errors_up_to_a_word_are_their_own_fingerprint():
+def test_fingerprint_by_hand():
     one, other = np.zeros(130, np.uint8), np.zeros(130, np.uint8)
     one[[0, 63]] = 1
     assert naive.fingerprint(one) == 1 + (1 << 63)
@@ -107,11 +111,11 @@ def test_errors_up_to_a_word_are_their_own_fingerprint():
 
 
 def test_an_update_together_by_hand():
-    """Both atoms would have the bit, for every row wants it; if both did, no row would have it."""
+    """Every user votes for the bit in both atoms; if both had it, rows with both would lack it."""
     X, codes = bits("1", "1", "1"), bits("11", "11", "10")
     assert naive.update_together(X, bits("0", "0"), codes, "xor").tolist() == [[1], [0]]
     assert naive.update_together(X, bits("0", "0"), codes, "or").tolist() == [[1], [0]]
-    # Apart they do not get in each other's way; a tie gives 0.
+    # Without shared rows the updates are independent; a tie gives 0.
     apart = bits("10", "01", "01")
     assert naive.update_together(X, bits("0", "0"), apart, "xor").tolist() == [[1], [1]]
     assert naive.update_together(bits("1", "1", "0"), bits("1", "1"), apart, "xor").tolist() == [[1], [0]]
@@ -119,15 +123,15 @@ def test_an_update_together_by_hand():
 
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @given(triple=small)
-def test_counts_and_costs_agree_with_what_they_stand_for(algebra, triple):
+def test_counts_and_costs_equal_their_definitions(algebra, triple):
     X, atoms, codes = triple
     now_wrong = naive.errors(X, atoms, codes, algebra)
     for k in range(len(atoms)):
         _, is_open = naive.wanted_and_open(X, atoms, codes, k, algebra)
-        says = is_open & (codes[:, k, np.newaxis] == 1)
+        decides = is_open & (codes[:, k, np.newaxis] == 1)
         free, wrong = naive.free_and_wrong(X, atoms, codes, k, algebra)
-        assert free.tolist() == says.sum(axis=0).tolist()
-        assert wrong.tolist() == (says & (now_wrong == 1)).sum(axis=0).tolist()
+        assert free.tolist() == decides.sum(axis=0).tolist()
+        assert wrong.tolist() == (decides & (now_wrong == 1)).sum(axis=0).tolist()
     prices = np.arange(1, X.shape[1] + 1), np.arange(len(atoms))
     for x, code in zip(X, codes, strict=True):
         after = [naive.row_cost(x, atoms, naive.toggled(code, k), algebra, prices) for k in range(len(atoms))]

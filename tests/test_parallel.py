@@ -1,4 +1,4 @@
-"""Row blocks and the thread pool: every row once, in order, whatever the threads, and after a fork."""
+"""Chunks of rows and the thread pool: every row once, in order, for any number of threads and after a fork."""
 
 import multiprocessing
 import os
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from bitatoms import parallel
 from bitatoms.parallel import Workers, count_threads
 
-HEAVY = 1e6  # nanoseconds a row: worth any number of threads
+HEAVY = 1e6  # nanoseconds per row: enough work for any number of threads
 SIXTEEN = [(start, start + 64) for start in range(0, 1024, 64)]
 
 
 @pytest.fixture
 def available(monkeypatch):
-    """Pretend that this process may use so many processors."""
+    """Make the process believe that it may use this many processors."""
 
     def pretend(processors):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(processors)), raising=False)
@@ -31,7 +31,7 @@ def span(start, stop):
     return start, stop
 
 
-# --- how many threads
+# --- number of threads
 
 
 def test_n_jobs_counts_threads_as_in_scikit_learn(available):
@@ -40,12 +40,12 @@ def test_n_jobs_counts_threads_as_in_scikit_learn(available):
     assert [count_threads(n_jobs) for n_jobs in asked] == [1, 1, 3, 2, 6, 5, 1]
 
 
-def test_there_is_always_one_thread(available):
+def test_at_least_one_thread(available):
     available(2)
     assert [count_threads(n_jobs) for n_jobs in (-2, -3, -100)] == [1, 1, 1]
 
 
-def test_all_processors_are_counted_where_affinity_is_not_known(monkeypatch):
+def test_cpu_count_where_affinity_is_unknown(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
     assert count_threads(-1) == 5
@@ -53,18 +53,18 @@ def test_all_processors_are_counted_where_affinity_is_not_known(monkeypatch):
     assert count_threads(-1) == 1
 
 
-def test_no_jobs_are_refused():
-    with pytest.raises(ValueError, match="n_jobs must not be 0; 1 is one thread, -1 is all processors"):
+def test_zero_jobs_raise():
+    with pytest.raises(ValueError, match="n_jobs must not be 0; pass 1 for one thread, -1 for all processors"):
         count_threads(0)
 
 
 @pytest.mark.parametrize("n_jobs", [True, "2", 2.0, [1]])
-def test_jobs_that_are_no_whole_number_are_refused(n_jobs):
-    with pytest.raises(TypeError, match="n_jobs must be a whole number or None, not"):
+def test_jobs_must_be_an_integer(n_jobs):
+    with pytest.raises(TypeError, match="n_jobs must be an integer or None, not"):
         count_threads(n_jobs)
 
 
-# --- blocks of rows
+# --- chunks of rows
 
 
 @given(
@@ -73,41 +73,41 @@ def test_jobs_that_are_no_whole_number_are_refused(n_jobs):
     st.sampled_from((None, 1, 63, 64, 65, 500, 10_000)),
     st.sampled_from((0.0, 10.0, 1e3, 1e5)),
 )
-def test_blocks_cover_every_row_once_in_order_and_start_at_whole_words(n_rows, n_threads, block_rows, row_cost):
-    workers = Workers(n_threads, block_rows)
-    blocks = workers.over_rows(span, n_rows, row_cost)
-    assert [j for start, stop in blocks for j in range(start, stop)] == list(range(n_rows))
-    assert all(start % 64 == 0 for start, _ in blocks)
-    assert workers.is_one_block(n_rows, row_cost) == (len(blocks) == 1)
+def test_chunks_cover_every_row_once_in_order_and_start_at_multiples_of_64(n_rows, n_threads, chunk_rows, row_cost):
+    workers = Workers(n_threads, chunk_rows)
+    chunks = workers.map_rows(span, n_rows, row_cost)
+    assert [j for start, stop in chunks for j in range(start, stop)] == list(range(n_rows))
+    assert all(start % 64 == 0 for start, _ in chunks)
+    assert workers.is_one_chunk(n_rows, row_cost) == (len(chunks) == 1)
 
 
 @pytest.mark.parametrize("workers", [Workers(), Workers(4), Workers(4, 64)])
-def test_without_rows_there_is_one_empty_block(workers):
-    assert workers.over_rows(span, 0, HEAVY) == [(0, 0)]
-    assert workers.is_one_block(0, HEAVY)
+def test_no_rows_are_one_empty_chunk(workers):
+    assert workers.map_rows(span, 0, HEAVY) == [(0, 0)]
+    assert workers.is_one_chunk(0, HEAVY)
 
 
-def test_small_jobs_and_jobs_of_one_thread_are_not_shared_out():
-    assert Workers(4).is_one_block(1000, 1.0)
-    assert not Workers(4).is_one_block(1000, 1e3)
-    assert Workers(1).is_one_block(10**6, 100.0)
-    assert Workers(4).is_one_block(64, HEAVY)  # a word of rows is never split
-    assert not Workers(1, 64).is_one_block(65, 0.0)
+def test_small_jobs_and_jobs_of_one_thread_are_one_chunk():
+    assert Workers(4).is_one_chunk(1000, 1.0)
+    assert not Workers(4).is_one_chunk(1000, 1e3)
+    assert Workers(1).is_one_chunk(10**6, 100.0)
+    assert Workers(4).is_one_chunk(64, HEAVY)  # a word of rows is never split
+    assert not Workers(1, 64).is_one_chunk(65, 0.0)
 
 
-def test_large_jobs_are_cut_finer_than_the_threads():
-    """So that a thread with slow rows does not keep the others waiting."""
-    assert len(Workers(2).over_rows(span, 64 * 100, 1e3)) == 4
-    assert len(Workers(2).over_rows(span, 64 * 100, 1e4)) == 8
+def test_large_jobs_have_more_chunks_than_threads():
+    """A thread with slow rows must not keep the others waiting."""
+    assert len(Workers(2).map_rows(span, 64 * 100, 1e3)) == 4
+    assert len(Workers(2).map_rows(span, 64 * 100, 1e4)) == 8
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_very_large_jobs_are_cut_so_that_ctrl_c_can_stop_them(n_threads):
-    blocks = Workers(n_threads).over_rows(span, 64 * 100, HEAVY)
-    assert all((stop - start) * HEAVY <= 2 * parallel.BREATH for start, stop in blocks)
+def test_chunks_are_short_enough_for_ctrl_c(n_threads):
+    chunks = Workers(n_threads).map_rows(span, 64 * 100, HEAVY)
+    assert all((stop - start) * HEAVY <= 2 * parallel.MAX_CHUNK_NS for start, stop in chunks)
 
 
-def test_results_come_in_the_order_of_the_rows_when_the_last_block_is_done_first():
+def test_results_are_in_row_order_even_if_the_last_chunk_ends_first():
     last_is_done = threading.Event()
 
     def task(start, stop):
@@ -117,42 +117,42 @@ def test_results_come_in_the_order_of_the_rows_when_the_last_block_is_done_first
             assert last_is_done.wait(60)
         return start, stop
 
-    assert Workers(2, 64).over_rows(task, 128, HEAVY) == [(0, 64), (64, 128)]
+    assert Workers(2, 64).map_rows(task, 128, HEAVY) == [(0, 64), (64, 128)]
 
 
-def test_the_caller_works_too_and_one_thread_needs_no_pool():
+def test_the_calling_thread_takes_part_and_one_thread_needs_no_pool():
     meeting = threading.Barrier(3)
 
     def task(start, stop):
-        meeting.wait(60)  # three blocks at once: three threads
+        meeting.wait(60)  # three chunks at once: three threads
         return threading.get_ident()
 
-    threads = Workers(3, 64).over_rows(task, 192, HEAVY)
+    threads = Workers(3, 64).map_rows(task, 192, HEAVY)
     assert len(set(threads)) == 3
     assert threading.get_ident() in threads
-    assert set(Workers(1, 64).over_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)) == {
+    assert set(Workers(1, 64).map_rows(lambda start, stop: threading.get_ident(), 192, HEAVY)) == {
         threading.get_ident()
     }
 
 
-# --- failures, threads, forks
+# --- exceptions, threads, forks
 
 
 @pytest.mark.parametrize("failing", [0, 5, 15])
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_an_exception_comes_out_and_leaves_the_pool_usable(failing, error):
+def test_an_exception_propagates_and_the_pool_stays_usable(failing, error):
     def task(start, stop):
         if start == 64 * failing:
-            raise error("of this block")
+            raise error("of this chunk")
         return start, stop
 
     for n_threads in (1, 2, 4):
-        with pytest.raises(error, match="of this block"):
-            Workers(n_threads, 64).over_rows(task, 1024, HEAVY)
-        assert Workers(n_threads, 64).over_rows(span, 1024, HEAVY) == SIXTEEN
+        with pytest.raises(error, match="of this chunk"):
+            Workers(n_threads, 64).map_rows(task, 1024, HEAVY)
+        assert Workers(n_threads, 64).map_rows(span, 1024, HEAVY) == SIXTEEN
 
 
-def test_no_block_runs_on_after_an_exception_came_out():
+def test_no_chunk_runs_after_an_exception_propagated():
     running = []
 
     def task(start, stop):
@@ -164,23 +164,23 @@ def test_no_block_runs_on_after_an_exception_came_out():
             running.remove(start)
 
     with pytest.raises(ZeroDivisionError):
-        Workers(4, 64).over_rows(task, 6400, HEAVY)
+        Workers(4, 64).map_rows(task, 6400, HEAVY)
     assert running == []
 
 
 def outcomes_in_threads(jobs):
-    """What each job returns or raises, all started at once in threads of their own."""
+    """Return what each job returns or raises, all started at once in separate threads."""
     outcomes = [None] * len(jobs)
     together = threading.Barrier(len(jobs))
 
-    def run(place):
+    def run(index):
         together.wait(60)
         try:
-            outcomes[place] = jobs[place]()
+            outcomes[index] = jobs[index]()
         except BaseException as error:
-            outcomes[place] = error
+            outcomes[index] = error
 
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(jobs))]
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(jobs))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -188,34 +188,33 @@ def outcomes_in_threads(jobs):
     return outcomes
 
 
-def test_several_threads_may_share_out_work_at_once():
-    jobs = [lambda: Workers(3, 64).over_rows(span, 1024, HEAVY)] * 8
+def test_several_threads_use_the_pool_at_once():
+    jobs = [lambda: Workers(3, 64).map_rows(span, 1024, HEAVY)] * 8
     for _ in range(10):
         assert outcomes_in_threads(jobs) == [SIXTEEN] * 8
 
 
-def test_threads_that_ask_for_ever_more_threads_do_not_disturb_each_other():
-    """The pool grows under the hands of those that use it."""
+def test_the_pool_may_grow_while_it_is_in_use():
     switches = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(100):
-            parallel._forget_pool()
-            jobs = [lambda n=n: Workers(n, 64).over_rows(span, 1024, HEAVY) for n in (2, 3, 4, 5)]
+            parallel._reset_pool()
+            jobs = [lambda n=n: Workers(n, 64).map_rows(span, 1024, HEAVY) for n in (2, 3, 4, 5)]
             assert outcomes_in_threads(jobs) == [SIXTEEN] * 4
     finally:
         sys.setswitchinterval(switches)
 
 
-def exit_well_if_work_is_done():
-    os._exit(0 if Workers(3, 64).over_rows(span, 1024, HEAVY) == SIXTEEN else 1)
+def exit_with_status_of_work():
+    os._exit(0 if Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN else 1)
 
 
 @pytest.fixture
 def fork():
     """Run a function in a forked child and return the child's exit code, None if it hangs."""
     if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("there is no fork here")
+        pytest.skip("fork is not available")
 
     def run(target):
         child = multiprocessing.get_context("fork").Process(target=target)
@@ -231,14 +230,14 @@ def fork():
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_child_makes_its_own_pool(fork):
-    assert Workers(3, 64).over_rows(span, 1024, HEAVY) == SIXTEEN  # the parent's threads exist now
-    assert fork(exit_well_if_work_is_done) == 0
-    assert Workers(3, 64).over_rows(span, 1024, HEAVY) == SIXTEEN
+def test_a_forked_child_creates_its_own_pool(fork):
+    assert Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN  # the parent's threads exist now
+    assert fork(exit_with_status_of_work) == 0
+    assert Workers(3, 64).map_rows(span, 1024, HEAVY) == SIXTEEN
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_child_forked_while_the_pool_is_being_made_does_not_hang(fork):
+def test_a_child_forked_while_the_pool_is_created_does_not_hang(fork):
     with parallel._lock:
-        code = fork(exit_well_if_work_is_done)
+        code = fork(exit_with_status_of_work)
     assert code == 0

@@ -1,4 +1,4 @@
-"""Tables with names: from whatever users have, and how names and pictures are checked."""
+"""Table: conversion from all supported types, and checks of names and image sizes."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
-from bitatoms.table import Picture, compare_names
+from bitatoms.table import Picture, check_columns
 
 BITS = np.array([[1, 0, 1], [0, 1, 1]], np.uint8)
 ROWS, COLUMNS = ("ann", "bob"), ("milk", "bread", "tea")
@@ -46,15 +46,15 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_bits_and_names_of_whatever_users_have_are_kept(kind):
-    make, rows, columns = FRAMES[kind]
+def test_from_any_keeps_bits_and_names(kind):
+    make, row_names, columns = FRAMES[kind]
     table = ba.Table.from_any(make())
     np.testing.assert_array_equal(table.to_dense(), BITS)
-    assert (table.rows, table.columns) == (rows, columns)
+    assert (table.row_names, table.columns) == (row_names, columns)
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_the_estimator_and_the_functions_take_all_of_them(kind):
+def test_the_estimator_and_the_functions_accept_all_types(kind):
     make, _, columns = FRAMES[kind]
     X = make()
     model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(X)
@@ -78,72 +78,72 @@ MISSING = {
 
 
 @pytest.mark.parametrize("kind", MISSING)
-def test_missing_values_are_refused_with_their_place_and_count_or_taken_as_zeros(kind):
+def test_missing_values_raise_or_become_zeros(kind):
     with pytest.raises(ValueError, match=r"missing value.* at row 0, column 1 \(1 in all\)"):
         ba.Table.from_any(MISSING[kind]())
     np.testing.assert_array_equal(ba.Table.from_any(MISSING[kind](), missing="zero").to_dense(), BITS)
 
 
-def test_a_layer_of_an_anndata_is_taken_by_name():
+def test_layer_of_an_anndata():
     adata = anndata_of(BITS * 3.0, {"counts": BITS * 2})
     np.testing.assert_array_equal(ba.Table.from_any(adata, layer="counts", binarize=1).to_dense(), BITS)
     with pytest.raises(ValueError, match="has no layer 'reads'; it has 'counts'"):
         ba.Table.from_any(adata, layer="reads")
     with pytest.raises(ValueError, match="other than 0 and 1"):
         ba.Table.from_any(adata)
-    with pytest.raises(ValueError, match="is for AnnData, not for ndarray"):
+    with pytest.raises(ValueError, match="requires an AnnData, got ndarray"):
         ba.Table.from_any(BITS, layer="counts")
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    ("arguments", "message"),
     [
-        ({"rows": ["ann"]}, "there are 1 names for 2 rows"),
+        ({"row_names": ["ann"]}, "there are 1 names for 2 rows"),
         ({"columns": ["a", "b"]}, "there are 2 names for 3 columns"),
         ({"columns": ["a", "b", "a"]}, "two columns have the name 'a'"),
-        ({"picture": Picture((2, 2))}, "a picture of 2 x 2 has 4 pixels, but a row has 3 columns"),
-        ({"picture": Picture((1, 3), (1, 3))}, "a picture of 1 x 3 has 1 blocks of 1 x 3, not 2"),
+        ({"picture": Picture((2, 2))}, "an image of 2 x 2 has 4 pixels, but the rows have 3 columns"),
+        ({"picture": Picture((1, 3), (1, 3))}, "an image of 1 x 3 has 1 blocks of 1 x 3, but the table has 2 rows"),
     ],
 )
-def test_names_and_pictures_that_do_not_fit_are_refused(parts, message):
+def test_invalid_names_and_image_sizes(arguments, message):
     with pytest.raises(ValueError, match=message):
-        ba.Table(ba.BitMatrix.from_dense(BITS), **parts)
+        ba.Table(ba.BitMatrix.from_dense(BITS), **arguments)
 
 
-def test_the_name_of_a_file_is_no_table():
+def test_a_path_is_not_a_table():
     for take in (ba.Table.from_any, ba.factorize, ba.BinaryDictionaryLearning().fit):
-        with pytest.raises(TypeError, match=r"X is 'table.csv', not a table; bitatoms.read reads one from a file"):
+        with pytest.raises(TypeError, match=r"X is 'table.csv', not a table; read the file with bitatoms.read"):
             take("table.csv")
 
 
-def test_rows_of_the_same_name_are_kept():
-    assert ba.Table(ba.BitMatrix.from_dense(BITS), ["ann", "ann"]).rows == ("ann", "ann")
+def test_row_names_may_repeat():
+    assert ba.Table(ba.BitMatrix.from_dense(BITS), ["ann", "ann"]).row_names == ("ann", "ann")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (("milk", "bread", "gin"), "columns that were not learned from: 'gin'"),
-        (("milk", "bread"), "no columns: 'tea'"),
-        (("bread", "milk", "tea"), "another order"),
+        (("milk", "bread", "gin"), "columns that the model was not fitted on: 'gin'"),
+        (("milk", "bread"), "lacks columns that the model was fitted on: 'tea'"),
+        (("bread", "milk", "tea"), "a different order"),
     ],
 )
-def test_other_columns_than_those_learned_from_are_refused(given, message):
+def test_check_columns(given, message):
     with pytest.raises(ValueError, match=message):
-        compare_names(COLUMNS, given)
+        check_columns(COLUMNS, given)
 
 
-def test_a_model_of_a_named_table_refuses_other_columns_and_tells_of_lost_names():
+def test_a_fitted_model_checks_column_names():
     model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
     model.fit(ba.Table.from_any(pd.DataFrame(BITS, ROWS, COLUMNS)))
-    with pytest.raises(ValueError, match="columns that were not learned from: 'gin'"):
+    with pytest.raises(ValueError, match="columns that the model was not fitted on: 'gin'"):
         model.transform(ba.Table(ba.BitMatrix.from_dense(BITS), None, ("milk", "bread", "gin")))
     unnamed = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(BITS)
     with pytest.warns(UserWarning, match="have names, but BinaryDictionaryLearning was fitted without names"):
         unnamed.transform(ba.Table(ba.BitMatrix.from_dense(BITS), None, COLUMNS))
 
 
-def test_tables_are_equal_by_bits_names_and_picture_and_go_to_pandas_and_numpy():
+def test_equality_and_conversion_to_pandas_and_numpy():
     table = ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS, Picture((1, 3)))
     assert table == ba.Table.from_any(table)
     assert table != ba.Table(table.bits, ROWS, COLUMNS)
@@ -154,7 +154,16 @@ def test_tables_are_equal_by_bits_names_and_picture_and_go_to_pandas_and_numpy()
     assert len(table) == 2
 
 
-def test_batches_of_pyarrow_are_tables():
+def test_pyarrow_record_batches():
     (batch,) = pa.table({"milk": [True, False, True], "bread": [1, 0, 0]}).to_batches()
     bits = ba.BitMatrix.from_dense([[1, 1], [0, 0], [1, 0]])
     assert ba.Table.from_any(batch) == ba.Table(bits, columns=("milk", "bread"))
+
+
+def test_rows_is_a_deprecated_name_of_row_names():
+    bits = ba.BitMatrix.from_dense(BITS)
+    with pytest.warns(FutureWarning, match="use row_names"):
+        table = ba.Table(bits, rows=ROWS)
+    assert table == ba.Table(bits, row_names=ROWS)
+    with pytest.warns(FutureWarning, match="use row_names"):
+        assert table.rows == ROWS

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from . import validation
 from .bits import BitMatrix
-from .table import Table, compare_names
+from .table import Table, check_columns
 
 
 class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -26,7 +26,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         named = (
             isinstance(X, (Table, str, os.PathLike))
             or validation.is_anndata(X)
-            or validation.library_of(X) == "pyarrow"
+            or validation.package_name(X) == "pyarrow"
         )
         table = Table.from_any(X, binarize=self.binarize) if named else None
         packed = table is not None or isinstance(X, BitMatrix)
@@ -62,7 +62,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             had, was = ("names", "without") if learned is None else ("no names", "with")
             warnings.warn(f"the columns of X have {had}, but {name} was fitted {was} names", stacklevel=5)
         elif table.columns is not None and learned is not None:
-            compare_names(tuple(learned), table.columns)
+            check_columns(tuple(learned), table.columns)
 
     @property
     def _n_features_out(self) -> int:

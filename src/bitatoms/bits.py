@@ -1,4 +1,4 @@
-"""BitMatrix: rows of bits, 64 to a word, and the one door through which tables of 0 and 1 come in and go out."""
+"""BitMatrix: a matrix of packed bits, and its conversions from and to dense, sparse and byte formats."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from .kernels.structs import PLANES
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_CHUNK = 1 << 18  # values looked at together: what is made of them on the way stays in the cache
+_CHUNK_VALUES = 1 << 18  # values converted at a time, so that intermediate arrays stay in the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BitMatrix:
     """Rows of bits, 64 to a word; every bit past ``n_cols`` is zero.
 
-    Bit ``j`` of a row is bit ``j % 64``, counted from the lowest, of its word ``j // 64``. A BitMatrix does not change
-    once it is made: its words are read-only, and equal ones have equal hashes.
+    Bit ``j`` of a row is bit ``j % 64``, counted from the lowest, of its word ``j // 64``. A BitMatrix is immutable
+    and hashable: its words are read-only.
 
     Parameters
     ----------
     words : ndarray of shape (n_rows, ceil(n_cols / 64)), uint64, C-contiguous
-        The packed rows. They are kept, not copied, and become read-only.
+        The packed rows. The array is kept without a copy and becomes read-only.
     n_cols : int
-        Number of bits in a row.
+        Number of bits per row.
 
     See Also
     --------
-    BitMatrix.from_any : from whatever a user has: an array, a frame, lists, a sparse matrix.
+    BitMatrix.from_any : Pack an array, a data frame, lists or a sparse matrix.
 
     Examples
     --------
@@ -63,7 +63,9 @@ class BitMatrix:
             raise TypeError("words must be a 2-D array of uint64; BitMatrix.from_any packs any table of 0 and 1")
         object.__setattr__(self, "n_cols", _size(self.n_cols, "n_cols"))
         if words.shape[1] != _words_for(self.n_cols):
-            raise ValueError(f"{self.n_cols} columns take {_words_for(self.n_cols)} words a row, not {words.shape[1]}")
+            raise ValueError(
+                f"{self.n_cols} columns take {_words_for(self.n_cols)} words per row, not {words.shape[1]}"
+            )
         if not words.flags.c_contiguous:
             raise ValueError("words must be C-contiguous")
         if self.n_cols % 64 and (words[:, -1] >> np.uint64(self.n_cols % 64)).any():
@@ -72,16 +74,16 @@ class BitMatrix:
 
     @classmethod
     def from_words(cls, words: NDArray[np.uint64], n_cols: int, check: bool = True) -> BitMatrix:
-        """Wrap words that are packed already.
+        """Wrap words that are already packed.
 
         Parameters
         ----------
         words : ndarray of shape (n_rows, ceil(n_cols / 64)), uint64, C-contiguous
-            The packed rows, with zeros past ``n_cols``. They are kept, not copied, and become read-only.
+            The packed rows, with zeros past ``n_cols``. The array is kept without a copy and becomes read-only.
         n_cols : int
             Number of bits per row.
         check : bool, default=True
-            Check the words. False is for code that has just made them.
+            Whether to check the words. Pass False only for words that the calling code has just computed.
 
         Returns
         -------
@@ -114,12 +116,12 @@ class BitMatrix:
 
     @classmethod
     def zeros(cls, n_rows: int, n_cols: int) -> BitMatrix:
-        """A matrix without a one.
+        """Return a matrix of zeros.
 
         Parameters
         ----------
         n_rows, n_cols : int
-            Its shape.
+            The shape.
 
         Returns
         -------
@@ -136,20 +138,26 @@ class BitMatrix:
 
     @classmethod
     def from_any(cls, X: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
-        """Pack whatever table of 0 and 1 comes: a BitMatrix (kept as it is), a sparse matrix, an array, a frame, lists.
+        """Pack a table of 0 and 1 of any supported type.
 
         Parameters
         ----------
-        X : BitMatrix, SciPy sparse matrix or array, or array-like of shape (n_rows, n_cols)
-            The table. Missing values are refused.
+        X : BitMatrix, Table, SciPy sparse matrix or array, or array-like of shape (n_rows, n_cols)
+            The table. A BitMatrix is returned unchanged. Missing values raise an error.
         binarize : float or None, default=None
-            None: X must hold 0 and 1 only. A number: a bit is one where X is greater than it.
+            Threshold: a bit is one where X is greater. With None, X must contain only 0 and 1.
         name : str, default="X"
-            What messages call the table.
+            Name of the table in error messages.
 
         Returns
         -------
         BitMatrix of shape (n_rows, n_cols)
+
+        Raises
+        ------
+        ValueError
+            If X is not a 2-D table of numbers, or contains missing, infinite or (without ``binarize``) non-binary
+            values.
 
         Examples
         --------
@@ -159,29 +167,31 @@ class BitMatrix:
                [1, 0]], dtype=uint8)
         """
         if isinstance(X, BitMatrix):
-            threshold = validation.checked_threshold(binarize)
+            threshold = validation.check_threshold(binarize)
             if threshold is None or 0 <= threshold < 1:
                 return X
             return cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
         if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
             return cls.from_any(bits, binarize, name)
-        X = validation.plain(X)
+        X = validation.as_array_like(X)
         if validation.is_sparse(X):
             return cls.from_sparse(X, binarize, name)
         return cls.from_dense(X, binarize, name)
 
     @classmethod
     def from_dense(cls, X: ArrayLike, binarize: float | None = None, name: str = "X") -> BitMatrix:
-        """Pack a dense table; it is read in chunks of rows, so nothing of its size is made on the way.
+        """Pack a dense table.
+
+        The table is packed in chunks of rows, so that no intermediate array has its size.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_cols)
-            Booleans, integers or floats; objects and frames that hold such. Missing values are refused.
+            Booleans, integers or floats, or objects that are such numbers. Missing values raise an error.
         binarize : float or None, default=None
-            None: X must hold 0 and 1 only. A number: a bit is one where X is greater than it.
+            Threshold: a bit is one where X is greater. With None, X must contain only 0 and 1.
         name : str, default="X"
-            What messages call the table.
+            Name of the table in error messages.
 
         Returns
         -------
@@ -193,10 +203,10 @@ class BitMatrix:
         >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
         array([1, 2])
         """
-        threshold = validation.checked_threshold(binarize)
+        threshold = validation.check_threshold(binarize)
         dense = validation.dense_table(X, name)
         n_rows, n_cols = dense.shape
-        if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # as frames are: read along its columns
+        if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # pandas frames are: pack along the columns
             words = _packed(dense.T, threshold)
             bits = None if words is None else cls.from_words(words, n_rows, check=False).transpose()
         else:
@@ -210,17 +220,17 @@ class BitMatrix:
 
     @classmethod
     def from_sparse(cls, S: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
-        """Pack a SciPy sparse matrix or array of any format, without making it dense.
+        """Pack a SciPy sparse matrix or array of any format, without converting it to a dense array.
 
         Parameters
         ----------
         S : SciPy sparse matrix or array of shape (n_rows, n_cols)
-            Entries given several times are summed, as SciPy means them. It is not changed.
+            The matrix. Duplicate entries are summed, as in SciPy. It is not modified.
         binarize : float or None, default=None
-            None: S must hold 0 and 1 only. A number: a bit is one where S is greater than it (what is not stored is
-            zero, which is greater than a negative number).
+            Threshold: a bit is one where S is greater. Entries that are not stored are zeros, which a negative
+            threshold turns into ones. With None, S must contain only 0 and 1.
         name : str, default="X"
-            What messages call the table.
+            Name of the table in error messages.
 
         Returns
         -------
@@ -234,14 +244,14 @@ class BitMatrix:
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        threshold = validation.checked_threshold(binarize)
+        threshold = validation.check_threshold(binarize)
         values, indices, indptr = validation.sparse_table(S, name)
         n_rows, n_cols = S.shape
-        ones = validation.ones(values, threshold)
+        ones = validation.binarized(values, threshold)
         if ones is None:
             rows = np.repeat(np.arange(n_rows), np.diff(indptr))
             validation.raise_invalid([values], lambda index: (int(rows[index]), int(indices[index])), threshold, name)
-        background = threshold is not None and threshold < 0  # all that is not stored is zero, and above the threshold
+        background = threshold is not None and threshold < 0  # entries not stored are ones
         words = _filled(n_rows, n_cols, one=background)
         differs = ones != background
         if not differs.all():
@@ -252,12 +262,12 @@ class BitMatrix:
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview, n_rows: int, n_cols: int) -> BitMatrix:
-        """Read rows as `to_bytes` writes them.
+        """Return the matrix that `to_bytes` wrote.
 
         Parameters
         ----------
         data : bytes-like
-            ceil(n_cols / 8) bytes a row; bit ``j`` is bit ``j % 8``, counted from the lowest, of byte ``j // 8``.
+            ceil(n_cols / 8) bytes per row; bit ``j`` is bit ``j % 8``, counted from the lowest, of byte ``j // 8``.
         n_rows, n_cols : int
             The shape.
 
@@ -283,18 +293,18 @@ class BitMatrix:
         if n_cols % 8:
             stray = np.flatnonzero(rows[:, -1] >> (n_cols % 8))
             if stray.size:
-                raise ValueError(
-                    f"the bits past column {n_cols} must be zero; row {stray[0]} has others ({stray.size} rows in all)"
-                )
+                count = f"{stray.size} rows in total"
+                raise ValueError(f"the bits past column {n_cols} must be zero; row {stray[0]} has ones there ({count})")
         words = _words(rows, n_cols)
         return cls.from_words(words.copy() if np.shares_memory(words, raw) else words, n_cols, check=False)
 
     def to_bytes(self) -> bytes:
-        """The rows as bytes, ceil(n_cols / 8) a row, the first column in the lowest bit.
+        """Return the rows as bytes.
 
         Returns
         -------
         bytes
+            ceil(n_cols / 8) bytes per row, the first column in the lowest bit.
 
         Examples
         --------
@@ -305,12 +315,12 @@ class BitMatrix:
         return self._bytes().tobytes()
 
     def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
-        """The rows as an array of 0 and 1.
+        """Return the bits as an array of 0 and 1.
 
         Parameters
         ----------
-        dtype : data type, default=numpy.uint8
-            Type of the array's values.
+        dtype : data-type, default=numpy.uint8
+            Data type of the array.
 
         Returns
         -------
@@ -326,7 +336,7 @@ class BitMatrix:
         return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
 
     def to_sparse(self) -> csr_array:
-        """The rows as a SciPy array in CSR format, with ones as uint8.
+        """Return the bits as a SciPy sparse array in CSR format, of dtype uint8.
 
         Returns
         -------
@@ -354,7 +364,7 @@ class BitMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and number of columns."""
         return self.words.shape[0], self.n_cols
 
     @property
@@ -363,24 +373,18 @@ class BitMatrix:
         return self.transpose()
 
     def transpose(self) -> BitMatrix:
-        """The matrix with rows and columns exchanged, packed anew.
+        """Return the transposed matrix.
 
         Returns
         -------
         BitMatrix of shape (n_cols, n_rows)
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.from_dense([[1, 0, 1]]).transpose().shape
-        (3, 1)
         """
         out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
         packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
         return BitMatrix.from_words(out, self.n_rows, check=False)
 
     def row_weights(self) -> NDArray[np.int64]:
-        """Number of ones in each row.
+        """Return the number of ones in each row.
 
         Returns
         -------
@@ -397,7 +401,7 @@ class BitMatrix:
         return out
 
     def column_weights(self) -> NDArray[np.int64]:
-        """Number of ones in each column.
+        """Return the number of ones in each column.
 
         Returns
         -------
@@ -414,46 +418,40 @@ class BitMatrix:
         return out
 
     def count(self) -> int:
-        """Number of ones in all.
+        """Return the total number of ones.
 
         Returns
         -------
         int
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.from_dense([[1, 0, 1], [0, 0, 1]]).count()
-        3
         """
         return int(self.row_weights().sum())
 
     @property
     def density(self) -> float:
-        """Share of ones; 0 where there are no bits at all."""
+        """Fraction of ones; 0 for an empty matrix."""
         return self.count() / max(self.n_rows * self.n_cols, 1)
 
     def __len__(self) -> int:
         return self.words.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Rows by slice, integers or booleans as a BitMatrix; one row by its number as a dense array, as NumPy does."""
+        """Return the rows of a slice or of an array of indices or booleans as a BitMatrix, a single row as an array."""
         if isinstance(rows, tuple):
             if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
-                raise IndexError("a BitMatrix is indexed by rows only; .to_dense() or .T gives the columns")
+                raise IndexError("a BitMatrix is indexed by rows only; index .to_dense() or .T by columns")
             rows = rows[0]
         if isinstance(rows, slice):
             return BitMatrix.from_words(np.ascontiguousarray(self.words[rows]), self.n_cols, check=False)
         if not hasattr(rows, "__len__") and not isinstance(rows, np.ndarray):
-            place = index(rows)
-            if not -self.n_rows <= place < self.n_rows:
-                raise IndexError(f"row {place} is out of range for a BitMatrix of {self.n_rows} rows")
-            return self[place % self.n_rows : place % self.n_rows + 1].to_dense()[0]
+            row = index(rows)
+            if not -self.n_rows <= row < self.n_rows:
+                raise IndexError(f"row {row} is out of range for a BitMatrix of {self.n_rows} rows")
+            return self[row % self.n_rows : row % self.n_rows + 1].to_dense()[0]
         chosen = np.asarray(rows)
         if chosen.size == 0 and chosen.dtype.kind != "b":
             chosen = chosen.astype(np.intp)
         if chosen.ndim != 1:
-            raise IndexError(f"rows are chosen by a 1-D list of numbers or booleans, not a {chosen.ndim}-D one")
+            raise IndexError(f"rows are indexed by a 1-D array of integers or booleans, not a {chosen.ndim}-D one")
         return BitMatrix.from_words(self.words[chosen], self.n_cols, check=False)
 
     def __xor__(self, other: object) -> BitMatrix:
@@ -473,20 +471,17 @@ class BitMatrix:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("a BitMatrix is packed: an array of its bits cannot be made without a copy")
+            raise ValueError("a BitMatrix is packed: its bits cannot be returned as an array without a copy")
         return self.to_dense(np.uint8 if dtype is None else dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BitMatrix, (
-            self.words,
-            self.n_cols,
-        )  # through the door, so that what is read back is checked and read-only
+        return BitMatrix, (self.words, self.n_cols)  # the constructor checks what is unpickled
 
     def __repr__(self) -> str:
         return f"BitMatrix({self.n_rows} x {self.n_cols}, density {self.density:.3g})"
 
     def _bytes(self) -> NDArray[np.uint8]:
-        """The rows as bytes, the first column in the lowest bit on machines of either byte order."""
+        """Return the rows as bytes, the first column in the lowest bit for either byte order of the machine."""
         little = self.words.astype("<u8", copy=False)
         if not little.size:
             return np.zeros((self.n_rows, 0), np.uint8)
@@ -494,24 +489,24 @@ class BitMatrix:
 
 
 def _words_for(n_cols: int) -> int:
-    """Words that a row of so many bits takes."""
+    """Return the number of words per row of ``n_cols`` bits."""
     return (n_cols + 63) // 64
 
 
 def _bytes_for(n_cols: int) -> int:
-    """Bytes that a row of so many bits takes."""
+    """Return the number of bytes per row of ``n_cols`` bits."""
     return (n_cols + 7) // 8
 
 
 def _size(value: int, name: str) -> int:
-    """A number of rows or columns as a plain int."""
+    """Return a number of rows or columns as an int."""
     if index(value) < 0:
         raise ValueError(f"{name} must not be negative, got {value}")
     return index(value)
 
 
 def _words(packed: NDArray[np.uint8], n_cols: int) -> NDArray[np.uint64]:
-    """Rows of bytes as rows of words, padded with zeros; a view where the bytes fill their words."""
+    """Return rows of bytes as rows of words padded with zeros, without a copy where the bytes fill their words."""
     width = 8 * _words_for(n_cols)
     if not packed.size:
         return np.zeros((len(packed), width // 8), np.uint64)
@@ -523,22 +518,22 @@ def _words(packed: NDArray[np.uint8], n_cols: int) -> NDArray[np.uint64]:
 
 
 def _chunks(dense: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """The table in a few rows at a time."""
-    step = max(1, _CHUNK // max(dense.shape[1], 1))
+    """Yield the table in chunks of rows."""
+    step = max(1, _CHUNK_VALUES // max(dense.shape[1], 1))
     for start in range(0, len(dense), step):
         yield dense[start : start + step]
 
 
 def _packed(dense: NDArray[Any], threshold: float | None) -> NDArray[np.uint64] | None:
-    """The words of a table; None when the door refuses a value."""
+    """Return the words of a table, or None if it contains an invalid value."""
     n_rows, n_cols = dense.shape
-    if threshold is None and dense.dtype.itemsize == 1:  # packed as it lies: nothing is made that should stay small
-        ones = validation.ones(dense, threshold)
+    if threshold is None and dense.dtype.itemsize == 1:  # no intermediate array is needed
+        ones = validation.binarized(dense, threshold)
         return None if ones is None else _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
     words = np.empty((n_rows, _words_for(n_cols)), np.uint64)
     start = 0
     for chunk in _chunks(dense):
-        ones = validation.ones(chunk, threshold)
+        ones = validation.binarized(chunk, threshold)
         if ones is None:
             return None
         words[start : start + len(chunk)] = _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
@@ -547,7 +542,7 @@ def _packed(dense: NDArray[Any], threshold: float | None) -> NDArray[np.uint64] 
 
 
 def _filled(n_rows: int, n_cols: int, one: bool) -> NDArray[np.uint64]:
-    """The words of a matrix of zeros or of ones."""
+    """Return the words of a matrix of zeros or of ones."""
     words = np.full((n_rows, _words_for(n_cols)), ~np.uint64(0) if one else np.uint64(0))
     if one and n_cols % 64:
         words[:, -1] >>= np.uint64(64 - n_cols % 64)

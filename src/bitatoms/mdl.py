@@ -1,4 +1,4 @@
-"""How many bits a model takes: the paper's enumerative code (Sec. IV), from counts of ones alone."""
+"""Codelength of a factorization by the enumerative code of the paper (Sec. IV), from counts of ones."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_TABLE = 1 << 16  # strings up to this length get a table of all their codelengths
-_EXACT = 10**6  # up to this length every answer is exact
-_SHORT = 1000  # with so few ones the exact binomial is cheap at any length
-_NEAR = 1e-8  # the floats err by less than 1e-10 up to _EXACT: closer than this to an integer, integers decide
+_MAX_TABLE_LENGTH = 1 << 16  # up to this length, the codelengths of all numbers of ones are cached
+_MAX_EXACT_LENGTH = 10**6  # up to this length, results are exact
+_MAX_EXACT_ONES = 1000  # up to this number of ones, the exact binomial is cheap at any length
+_TOLERANCE = 1e-8  # floats closer than this to an integer are recomputed exactly (their error is below 1e-10)
 
 
 @dataclass(frozen=True, slots=True)
 class Codelength:
-    """The bits that a factorisation takes, in its three parts.
+    """Codelength of a factorization in bits, in three parts.
 
     Attributes
     ----------
     errors : int
-        Bits for the errors, one string for each column of X.
+        Bits for the errors, one string per column of X.
     codes : int
-        Bits for the codes, one string for each atom.
+        Bits for the codes, one string per atom.
     atoms : int
-        Bits for the atoms, one string each.
+        Bits for the atoms, one string per atom.
     total : int
-        Their sum, L in the paper: the model with the smallest is the best.
+        The sum, L in the paper. The best model is the one with the smallest total.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Codelength:
 
     @property
     def total(self) -> int:
-        """The bits in all."""
+        """The total number of bits."""
         return self.errors + self.codes + self.atoms
 
     def __str__(self) -> str:
@@ -54,32 +54,34 @@ class Codelength:
 
 
 def string_bits(length: int, ones: ArrayLike) -> NDArray[np.int64]:
-    """Bits that a string of 0 and 1 takes: ⌈log2 n⌉ for how many ones, and ⌈log2 C(n, r)⌉ for which they are.
+    """Return the codelength of binary strings, ⌈log2 n⌉ + ⌈log2 C(n, r)⌉ bits each.
 
-    This is Eq. 8 of the paper as printed. A string of length 0 takes 0 bits. (There are n + 1 possible numbers of ones,
-    so ⌈log2(n + 1)⌉ would be exact; the printed form is kept so that figures compare with the paper's.)
+    The first term encodes the number of ones, the second one their positions. This is Eq. 8 of the paper. A string
+    of length 0 takes 0 bits. There are n + 1 possible numbers of ones, so ⌈log2(n + 1)⌉ would be exact; the published
+    form is kept so that results are comparable with the paper's.
 
     Parameters
     ----------
     length : int
         Length n of the strings.
     ones : array-like of int
-        Number r of ones in each, 0 to ``length``.
+        Number r of ones in each string, 0 to ``length``.
 
     Returns
     -------
-    ndarray of int64, in the shape of ``ones``
+    ndarray of int64, of the shape of ``ones``
 
     Notes
     -----
-    Exact for lengths up to 10⁶; beyond that right to within one bit, up to lengths of about 10¹⁴. With
-    s = min(r, n − r), Stirling's series gives
+    Exact for lengths up to 10⁶, and within one bit for lengths up to about 10¹⁴. With s = min(r, n − r), Stirling's
+    series gives
 
         ln C(n, r) = s·ln(n/s) − (n − s)·log1p(−s/n) − ½·ln(2π·s·(n − s)/n) + δ(n) − δ(s) − δ(n − s),
 
-    whose terms are no larger than the result, so that it errs by a few units in its last place; the usual difference of
-    log-gammas subtracts numbers log2 n times as large. δ(k), what Stirling's formula lacks of ln k!, comes from its
-    series, or from k! itself for k < 16. Where the float is nearer than 10⁻⁸ to an integer, the binomial is computed.
+    whose terms are no larger than the result, so that the error is a few units in the last place. The usual difference
+    of log-gammas subtracts numbers that are log2 n times as large. δ(k), the error of Stirling's formula for ln k!, is
+    computed from its series, or from k! for k < 16. Where the float is closer than 10⁻⁸ to an integer, the binomial
+    coefficient is computed exactly.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def string_bits(length: int, ones: ArrayLike) -> NDArray[np.int64]:
     array([ 3,  6, 10])
     """
     counts = np.asarray(ones, np.int64)
-    return _table(length).take(counts) if length <= _TABLE else _bits(length, counts)
+    return _table(length).take(counts) if length <= _MAX_TABLE_LENGTH else _bits(length, counts)
 
 
 def codelength_from_counts(
@@ -99,21 +101,21 @@ def codelength_from_counts(
     atom_weights: ArrayLike,
     bias_weight: int = 0,
 ) -> Codelength:
-    """The codelength of a factorisation (Eq. 9), of which nothing need be known but these counts.
+    """Return the codelength of a factorization (Eq. 9) from its counts.
 
     Parameters
     ----------
     n_rows, n_features : int
         Shape of X.
     wrong : array-like of shape (n_features,)
-        Rows in which each bit is wrong.
+        Number of errors in each column.
     uses : array-like of shape (n_atoms,)
-        Rows that use each atom.
+        Number of rows that use each atom.
     atom_weights : array-like of shape (n_atoms,)
-        Ones in each atom.
+        Number of ones in each atom.
     bias_weight : int, default=0
-        Ones in the bias. One that is not zero is an atom that all rows use: it takes its own string with the atoms, and
-        ⌈log2 n_rows⌉ with the codes.
+        Number of ones in the bias. A non-zero bias is encoded as an atom that all rows use: one string with the atoms,
+        and ⌈log2 n_rows⌉ bits with the codes.
 
     Returns
     -------
@@ -135,44 +137,48 @@ def codelength_from_counts(
 
 
 def _ceil_log2(number: int) -> int:
-    """⌈log2 number⌉, and 0 for 0."""
+    """Return ⌈log2 number⌉, and 0 for 0."""
     return (number - 1).bit_length() if number else 0
 
 
 @lru_cache(maxsize=8)
 def _table(length: int) -> NDArray[np.int64]:
-    """The codelength of a string with 0, 1, ..., length ones."""
+    """Return the codelengths of strings with 0, 1, ..., length ones."""
     table = _bits(length, np.arange(length + 1))
     table.flags.writeable = False
     return table
 
 
 def _bits(length: int, ones: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The codelength for each number of ones, computed."""
+    """Compute the codelength for each number of ones."""
     few = np.minimum(ones, length - ones)  # C(n, r) = C(n, n - r)
     logs = np.where(few == 0, 0.0, _log2_binomial(max(length, 2), np.maximum(few, 1)))
     bits = np.array(np.ceil(logs), np.int64)
-    unsure = (few > 0) & (np.abs(logs - np.rint(logs)) < _NEAR) & ((length <= _EXACT) | (few <= _SHORT))
-    bits[unsure] = [_ceil_log2(math.comb(length, r)) for r in few[unsure].tolist()]
+    near_integer = (
+        (few > 0)
+        & (np.abs(logs - np.rint(logs)) < _TOLERANCE)
+        & ((length <= _MAX_EXACT_LENGTH) | (few <= _MAX_EXACT_ONES))
+    )
+    bits[near_integer] = [_ceil_log2(math.comb(length, r)) for r in few[near_integer].tolist()]
     return bits + _ceil_log2(length)
 
 
 def _log2_binomial(n: int, few: NDArray[np.int64]) -> NDArray[np.float64]:
-    """log2 C(n, few) for 1 <= few <= n / 2, by Stirling's series."""
+    """Return log2 C(n, few) for 1 <= few <= n / 2, by Stirling's series."""
     s = few.astype(np.float64)
     logs = s * np.log(n / s) - (n - s) * np.log1p(-s / n) - 0.5 * np.log(2 * math.pi * s * ((n - s) / n))
-    logs += _beyond_stirling(np.array([n]))[0] - _beyond_stirling(few) - _beyond_stirling(n - few)
+    logs += _stirling_error(np.array([n]))[0] - _stirling_error(few) - _stirling_error(n - few)
     return logs / math.log(2)
 
 
-def _beyond_stirling(k: NDArray[np.int64]) -> NDArray[np.float64]:
-    """ln k! − ((k + ½)·ln k − k + ½·ln 2π) for k >= 1."""
+def _stirling_error(k: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return ln k! − ((k + ½)·ln k − k + ½·ln 2π) for k >= 1."""
     inverse = 1 / k.astype(np.float64)
     square = inverse * inverse
     series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
-    return np.where(k < 16, _SMALL[np.minimum(k, 15)], series)
+    return np.where(k < 16, _SMALL_STIRLING_ERRORS[np.minimum(k, 15)], series)
 
 
-_SMALL = np.array(
+_SMALL_STIRLING_ERRORS = np.array(
     [0.0] + [math.lgamma(k + 1) - ((k + 0.5) * math.log(k) - k + 0.5 * math.log(2 * math.pi)) for k in range(1, 16)]
 )

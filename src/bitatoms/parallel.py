@@ -1,4 +1,4 @@
-"""Row blocks, and the one thread pool that runs kernels over them."""
+"""Run kernels over chunks of rows in one shared thread pool."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_WORTH_THREADS = 0.4e6  # nanoseconds of work below which handing it out costs more than it saves
-_BLOCKS_A_THREAD = 2  # more than one, so that a thread that wakes up late or has slow rows keeps no other waiting
-_WORTH_BALANCE = 20e6  # nanoseconds of work above which twice as many
-BREATH = 100e6  # nanoseconds of work after which Ctrl-C should be able to stop it
+_MIN_PARALLEL_NS = 0.4e6  # work that takes less runs in the calling thread: starting threads costs more than it saves
+_CHUNKS_PER_THREAD = 2  # more than one, so that the other threads need not wait for one that starts late or is slow
+_MIN_BALANCED_NS = 20e6  # work that takes more is divided into twice as many chunks
+MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
 
 
-def _forget_pool() -> None:
-    """A forked child has none of its parent's threads: it makes its own pool when it needs one."""
+def _reset_pool() -> None:
+    """Forget the pool of the parent process, whose threads do not exist in a forked child."""
     global _lock, _pool, _pool_size
     _lock, _pool, _pool_size = threading.Lock(), None, 0
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_reset_pool)
 
 
 def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
-    """Have so many threads of the pool work; it is made or enlarged when first needed."""
+    """Submit the function ``times`` times to the pool, which is created or enlarged on demand."""
     global _pool, _pool_size
-    with _lock:  # held while submitting too, for another thread may be about to put a larger pool in its place
+    with _lock:  # also while submitting: another thread may be replacing the pool by a larger one
         if _pool is None or _pool_size < times:
             if _pool is not None:
                 _pool.shutdown(wait=False)
@@ -46,7 +46,7 @@ def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
 
 
 def count_threads(n_jobs: int | None) -> int:
-    """Threads that ``n_jobs`` asks for: None is 1, -1 all processors, -2 all but one, as in scikit-learn.
+    """Return the number of threads for ``n_jobs``: None is 1, -1 all processors, -2 all but one, as in scikit-learn.
 
     Examples
     --------
@@ -56,10 +56,10 @@ def count_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__"):
-        raise TypeError(f"n_jobs must be a whole number or None, not {n_jobs!r}")
+        raise TypeError(f"n_jobs must be an integer or None, not {n_jobs!r}")
     jobs = n_jobs.__index__()
     if jobs == 0:
-        raise ValueError("n_jobs must not be 0; 1 is one thread, -1 is all processors")
+        raise ValueError("n_jobs must not be 0; pass 1 for one thread, -1 for all processors")
     if jobs > 0:
         return jobs
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -68,31 +68,31 @@ def count_threads(n_jobs: int | None) -> int:
 
 @dataclass(frozen=True)
 class Workers:
-    """How many threads work, and, to test that it makes no difference, on how many rows at a time."""
+    """Number of threads, and optionally a fixed number of rows per chunk (results do not depend on either)."""
 
     n_threads: int = 1
-    block_rows: int | None = None
+    chunk_rows: int | None = None
 
-    def over_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
-        """Run ``task(start, stop)`` over blocks of rows and return the results in the order of the rows.
+    def map_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
+        """Run ``task(start, stop)`` on chunks of rows and return the results in row order.
 
-        Every start is a multiple of 64, so that no two blocks share a word of transposed bits. A job of less than
-        about a millisecond, by ``row_cost`` in nanoseconds, is one block.
+        Every start is a multiple of 64, so that no two chunks share a word of transposed bits. ``row_cost`` is the
+        estimated time per row in nanoseconds; a small job is a single chunk.
         """
         edges = self._edges(n_rows, n_rows * row_cost)
         if len(edges) == 1 or self.n_threads == 1:
             return [task(start, stop) for start, stop in edges]
-        return self._share_out(task, edges)
+        return self._run_in_threads(task, edges)
 
-    def is_one_block(self, n_rows: int, row_cost: float) -> bool:
-        """Whether a job of this size is not shared out."""
+    def is_one_chunk(self, n_rows: int, row_cost: float) -> bool:
+        """Return whether `map_rows` runs a job of this size as a single chunk."""
         return len(self._edges(n_rows, n_rows * row_cost)) == 1
 
-    def over_stream(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Run ``task(item)`` on items as they come, and give the results in their order.
+    def map_stream(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Run ``task(item)`` on the items of an iterator and yield the results in order.
 
-        The caller fetches the next items meanwhile, no more than a few ahead of what is done, so that no more of them
-        are in memory. When it is left early, what runs is waited for and what does not is dropped.
+        Items are fetched in the calling thread while tasks run, only a few ahead, so that few are in memory. If the
+        generator is closed early, running tasks are awaited and pending ones cancelled.
         """
         pending: deque[Future[Result]] = deque()
         pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bitatoms")
@@ -107,46 +107,46 @@ class Workers:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def _edges(self, n_rows: int, cost: float) -> list[tuple[int, int]]:
-        """Where the blocks begin and end; at least one block, maybe empty."""
-        if self.block_rows is not None:
-            size = self.block_rows
-        elif cost < (2 * BREATH if self.n_threads == 1 else _WORTH_THREADS):
+        """Return start and stop of each chunk; at least one chunk, which may be empty."""
+        if self.chunk_rows is not None:
+            size = self.chunk_rows
+        elif cost < (2 * MAX_CHUNK_NS if self.n_threads == 1 else _MIN_PARALLEL_NS):
             return [(0, n_rows)]
         else:
-            n_blocks = self.n_threads * _BLOCKS_A_THREAD * (2 if cost > _WORTH_BALANCE else 1)
-            size = -(-n_rows // max(n_blocks, int(cost / BREATH)))
+            n_chunks = self.n_threads * _CHUNKS_PER_THREAD * (2 if cost > _MIN_BALANCED_NS else 1)
+            size = -(-n_rows // max(n_chunks, int(cost / MAX_CHUNK_NS)))
         size = max(64, -(-size // 64) * 64)
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 
-    def _share_out(self, task: Callable[[int, int], Result], edges: list[tuple[int, int]]) -> list[Result]:
-        """The caller and the pool's threads each take the next block until none is left.
+    def _run_in_threads(self, task: Callable[[int, int], Result], edges: list[tuple[int, int]]) -> list[Result]:
+        """Let the calling thread and those of the pool take chunks until none is left.
 
-        It is over when every block is done, not when every thread was there: one that wakes up late finds no block.
+        Return when all chunks are done, without waiting for threads that have not started yet.
         """
         results: dict[int, Result] = {}
-        blocks = iter(range(len(edges)))  # next() on it is atomic
-        told: SimpleQueue[BaseException | None] = SimpleQueue()  # an entry for each block: None, or what went wrong
+        chunks = iter(range(len(edges)))  # next() on it is atomic
+        finished: SimpleQueue[BaseException | None] = SimpleQueue()  # one entry per chunk: None or its exception
         stopped = threading.Event()
 
         def work() -> None:
-            for block in blocks:
+            for chunk in chunks:
                 if stopped.is_set():
                     return
                 try:
-                    results[block] = task(*edges[block])
+                    results[chunk] = task(*edges[chunk])
                 except BaseException as error:
-                    told.put(error)
+                    finished.put(error)
                     return
-                told.put(None)
+                finished.put(None)
 
         pending = _submit(work, min(self.n_threads, len(edges)) - 1)
         try:
             work()
             for _ in edges:
-                if (error := told.get()) is not None:
+                if (error := finished.get()) is not None:
                     raise error
         except BaseException:
             stopped.set()
-            wait(pending)  # no thread may go on writing to the caller's arrays
+            wait(pending)  # no thread may still write to the arrays of the caller
             raise
-        return [results[block] for block in range(len(edges))]
+        return [results[chunk] for chunk in range(len(edges))]

@@ -1,4 +1,4 @@
-"""The door: tables as users hand them in, looked at, and what is wrong with them said in the users' words."""
+"""Validation of what users pass: tables of any supported type, parameters, random states."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
 
-_COMPLEX = "Complex data not supported: {name} holds complex numbers; take their real part or magnitude"
+_COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
 
 
-def checked_threshold(binarize: float | None) -> float | None:
-    """The threshold that a user gave, as a float, or None."""
+def check_threshold(binarize: float | None) -> float | None:
+    """Return the threshold as a float, or None."""
     if binarize is None:
         return None
     if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
@@ -29,23 +29,24 @@ def checked_threshold(binarize: float | None) -> float | None:
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix or array of SciPy's; as long as that is not loaded, nothing can be."""
+    """Return whether X is a SciPy sparse matrix or array."""
+    # If scipy.sparse has not been imported, X cannot be sparse.
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
 
 
-def library_of(X: Any) -> str:
-    """The library that X is of a type of: what serves it is imported only then."""
+def package_name(X: Any) -> str:
+    """Return the name of the top-level package that defines the type of X, without importing it."""
     return type(X).__module__.partition(".")[0]
 
 
 def is_anndata(X: Any) -> bool:
-    """Whether X is an AnnData."""
-    return library_of(X) == "anndata" and hasattr(X, "obs_names")
+    """Return whether X is an AnnData."""
+    return package_name(X) == "anndata" and hasattr(X, "obs_names")
 
 
-def plain(X: Any, layer: str | None = None) -> Any:
-    """The numbers of an AnnData or a pyarrow table, as something that NumPy or SciPy knows; all else as it is."""
+def as_array_like(X: Any, layer: str | None = None) -> Any:
+    """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged."""
     if is_anndata(X):
         if layer is not None and layer not in X.layers:
             raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, X.layers)) or 'none'}")
@@ -53,38 +54,38 @@ def plain(X: Any, layer: str | None = None) -> Any:
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
-    if library_of(X) == "bitatoms" and hasattr(X, "pieces"):
+    if package_name(X) == "bitatoms" and hasattr(X, "pieces"):
         raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
     if isinstance(X, (str, os.PathLike)):
-        raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; bitatoms.read reads one from a file")
-    if library_of(X) == "pyarrow" and hasattr(X, "column_names"):
+        raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; read the file with bitatoms.read")
+    if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
         if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
-        return np.stack([_arrow_column(column) for column in kept]).T  # as it lies: a column after the other
+        return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
     return X
 
 
 def _arrow_table(X: Any) -> Any:
-    """A table of pyarrow's; also of what a stream of batches gives."""
+    """Return a pyarrow table or record batch as a table."""
     import pyarrow as pa
 
     return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
 
 
 def _arrow_index(table: Any) -> tuple[str, ...]:
-    """The columns of a pyarrow table that are the index of a pandas frame."""
-    about = (table.schema.metadata or {}).get(b"pandas")
+    """Return the names of the columns that hold the index of a pandas frame."""
+    metadata = (table.schema.metadata or {}).get(b"pandas")
     try:
-        listed = json.loads(about)["index_columns"] if about else ()
+        listed = json.loads(metadata)["index_columns"] if metadata else ()
     except (ValueError, KeyError, TypeError, RecursionError):
         return ()
     return tuple(name for name in listed if isinstance(name, str) and name in table.column_names)
 
 
 def _arrow_column(column: Any) -> NDArray[Any]:
-    """The values of a column of pyarrow's; NaN, or None, where there are none."""
+    """Return the values of a pyarrow column, with NaN or None for nulls."""
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type) and column.null_count:
@@ -92,17 +93,17 @@ def _arrow_column(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The names of the rows and columns of a frame, a pyarrow table or an AnnData; None where it has none."""
+def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return the row and column names of a data frame, pyarrow table or AnnData, None where there are none."""
     if is_anndata(X):
         return tuple(map(str, X.obs_names)), tuple(map(str, X.var_names))
-    library = library_of(X)
-    if library == "pandas" and hasattr(X, "columns"):
+    package = package_name(X)
+    if package == "pandas" and hasattr(X, "columns"):
         numbered = X.index.inferred_type == "integer"
         return None if numbered else tuple(map(str, X.index)), _strings(X.columns)
-    if library == "polars" and hasattr(X, "columns"):
+    if package == "polars" and hasattr(X, "columns"):
         return None, _strings(X.columns)
-    if library == "pyarrow" and hasattr(X, "column_names"):
+    if package == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
         index = _arrow_index(X)
         rows = tuple(map(str, X.column(index[0]).to_pylist())) if len(index) == 1 else None
@@ -111,13 +112,13 @@ def names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
 
 
 def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
-    """Names that are all strings; as in scikit-learn, none where they are not."""
+    """Return the names if all are strings, else None, as scikit-learn does."""
     kept = tuple(names)
     return kept if kept and all(isinstance(name, str) for name in kept) else None
 
 
-def without_missing(X: Any) -> Any:
-    """The table with 0 where a value is missing: NaN, None, NA, or masked."""
+def missing_as_zero(X: Any) -> Any:
+    """Return the table with 0 in place of missing values: NaN, None, NA or masked."""
     if is_sparse(X):
         if X.dtype.kind == "f" and np.isnan(X.data).any():
             X = X.copy()
@@ -125,36 +126,34 @@ def without_missing(X: Any) -> Any:
         return X
     if isinstance(X, np.ma.MaskedArray):
         X = X.filled(0)
-    table = np.asarray(_even_frame(X))
+    table = np.asarray(_numeric_frame(X))
     if table.dtype.kind == "f":
         return np.where(np.isnan(table), 0, table)
     if table.dtype.kind == "O":
-        lost = np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
-        return np.where(lost, 0, table)
+        missing = np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
+        return np.where(missing, 0, table)
     return table
 
 
 def is_missing(value: Any) -> bool:
-    """Whether this stands for a missing value: None, NA, or the one number that differs from itself."""
+    """Return whether the value is None, NA or NaN."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and value != value
 
 
 def dense_table(X: Any, name: str) -> NDArray[Any]:
-    """X as a 2-D array of numbers or objects."""
+    """Return X as a 2-D array of numbers or objects."""
     if is_sparse(X):
-        raise TypeError(f"{name} is sparse; BitMatrix.from_sparse or BitMatrix.from_any takes it")
+        raise TypeError(f"{name} is sparse; use BitMatrix.from_sparse or BitMatrix.from_any")
     try:
-        table = np.asarray(_even_frame(X))
+        table = np.asarray(_numeric_frame(X))
     except ValueError as error:  # rows of different lengths
         raise ValueError(f"{name} is not a table: {error}") from error
     if table.dtype.kind == "c":
         raise ValueError(_COMPLEX.format(name=name))
     if table.dtype.kind not in "biufO":
-        raise ValueError(
-            f"{name} must hold numbers, but its values are of dtype {table.dtype}; turn them into 0 and 1 first"
-        )
+        raise ValueError(f"{name} must contain numbers, but its dtype is {table.dtype}; convert it to 0 and 1 first")
     if table.ndim == 0:
         raise ValueError(f"Expected 2D array, got scalar array instead: {name} is of type {type(X).__name__}")
     if table.ndim == 1:
@@ -169,9 +168,9 @@ def dense_table(X: Any, name: str) -> NDArray[Any]:
     return table
 
 
-def _even_frame(X: Any) -> Any:
-    """A pandas frame of booleans beside numbers, as numbers: NumPy would make objects of its values, one by one."""
-    if not (library_of(X) == "pandas" and hasattr(X, "columns")):
+def _numeric_frame(X: Any) -> Any:
+    """Return a pandas frame of booleans and numbers as numbers; NumPy would convert it to objects."""
+    if not (package_name(X) == "pandas" and hasattr(X, "columns")):
         return X
     kinds = set(X.dtypes)
     if np.dtype(bool) not in kinds or not all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds):
@@ -188,19 +187,19 @@ def check_not_masked(X: Any, name: str) -> None:
 
 
 def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], NDArray[np.integer]]:
-    """Values, columns and row starts of S in CSR format, every place once; S itself stays as it is."""
+    """Return data, indices and indptr of S in CSR format without duplicates; S is not modified."""
     if not is_sparse(S):
-        raise TypeError(f"{name} must be a sparse matrix or array of SciPy's, got {type(S).__name__}")
+        raise TypeError(f"{name} must be a SciPy sparse matrix or array, got {type(S).__name__}")
     if S.ndim != 2:
         raise ValueError(f"Expected 2D array, got {S.ndim}D array instead: {name} has shape {S.shape}")
     if S.dtype.kind == "c":
         raise ValueError(_COMPLEX.format(name=name))
     csr = S.tocsr()
-    # SciPy does not look at these unless asked, and a kernel would write beyond its array.
+    # SciPy does not check these, and the kernel would write out of bounds.
     starts = csr.indptr
     stored = min(len(csr.indices), len(csr.data))
     if len(starts) != S.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > stored:
-        raise ValueError(f"{name} is not a valid sparse matrix: its row pointers do not fit its shape or its values")
+        raise ValueError(f"{name} is not a valid sparse matrix: its row pointers do not match its shape or its values")
     columns = csr.indices[: starts[-1]]
     if columns.size and (columns.min() < 0 or columns.max() >= S.shape[1]):
         raise ValueError(f"{name} is not a valid sparse matrix: it has a column index outside 0..{S.shape[1] - 1}")
@@ -211,51 +210,51 @@ def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], 
     return csr.data[:count], csr.indices[:count], csr.indptr
 
 
-def ones(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
-    """Where the values are one, or above the threshold; None when `refuse` has something to say about them."""
+def binarized(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
+    """Return where the values are one, or above the threshold; None if one of them is invalid."""
     kind = values.dtype.kind
     if kind == "O":
         numbers = _numbers(values)
-        return None if numbers is None else ones(numbers, threshold)
+        return None if numbers is None else binarized(numbers, threshold)
     if kind == "f":
         if threshold is not None:
-            with np.errstate(over="ignore"):  # a threshold too large for float32 is above all of it
+            with np.errstate(over="ignore"):  # a threshold too large for float32 exceeds all values
                 return values > threshold if np.isfinite(values).all() else None
         is_one = values == 1
         return is_one if (is_one | (values == 0)).all() else None
     if kind == "b":
-        return values if threshold is None else ones(values.view(np.uint8), threshold)
+        return values if threshold is None else binarized(values.view(np.uint8), threshold)
     if threshold is not None:
-        return values > math.floor(threshold)  # the same for integers, and exact for large ones
-    unsigned = values.view(f"{values.dtype.byteorder}u{values.dtype.itemsize}")  # negative numbers become large ones
+        return values > math.floor(threshold)  # equivalent for integers, and exact for large ones
+    unsigned = values.view(f"{values.dtype.byteorder}u{values.dtype.itemsize}")  # negative values become large
     if unsigned.size and unsigned.max() > 1:
         return None
     return unsigned if unsigned.itemsize == 1 else unsigned == 1
 
 
 def raise_invalid(
-    parts: Iterable[NDArray[Any]], locate: Callable[[int], tuple[int, int]], threshold: float | None, name: str
+    chunks: Iterable[NDArray[Any]], locate: Callable[[int], tuple[int, int]], threshold: float | None, name: str
 ) -> NoReturn:
     """Raise for the first value that cannot become a bit; ``locate`` turns its flat index into a row and a column."""
     missing: Cell | None = None
     other: Cell | None = None
-    n_missing = done = 0
-    for part in parts:
-        numbers = part
-        if part.dtype.kind == "O":
-            numbers = np.array([_number(value, done + i, locate, name) for i, value in enumerate(part)])
+    n_missing = start = 0
+    for chunk in chunks:
+        numbers = chunk
+        if chunk.dtype.kind == "O":
+            numbers = np.array([_number(value, start + i, locate, name) for i, value in enumerate(chunk)])
         finite = np.isfinite(numbers)
         n_missing += int(np.count_nonzero(~finite))
         if missing is None and not finite.all():
             i = int(np.argmin(finite))
-            shown = str(part[i]).replace("nan", "NaN").replace("<NA>", "NA")
+            shown = str(chunk[i]).replace("nan", "NaN").replace("<NA>", "NA")
             kind = "an infinite" if np.isinf(numbers[i]) else "a missing"
-            missing = Cell(*locate(done + i), f"{kind} value ({shown})")
-        strange = (numbers != 0) & (numbers != 1) & finite
-        if other is None and strange.any():
-            i = int(np.argmax(strange))
-            other = Cell(*locate(done + i), str(numbers[i]).removesuffix(".0"))
-        done += part.size
+            missing = Cell(*locate(start + i), f"{kind} value ({shown})")
+        not_binary = (numbers != 0) & (numbers != 1) & finite
+        if other is None and not_binary.any():
+            i = int(np.argmax(not_binary))
+            other = Cell(*locate(start + i), str(numbers[i]).removesuffix(".0"))
+        start += chunk.size
     if missing is not None:
         raise MissingCell(name, replace(missing, count=n_missing))
     assert other is not None
@@ -266,9 +265,9 @@ def raise_invalid(
 
 
 def _numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Objects as floats; None where one of them is text or no number at all."""
+    """Return objects as floats, or None if one of them is not a number."""
     kinds = set(map(type, values.ravel().tolist()))
-    if any(issubclass(kind, (str, bytes, np.complexfloating)) for kind in kinds):  # these would turn into floats
+    if any(issubclass(kind, (str, bytes, np.complexfloating)) for kind in kinds):  # astype would convert these
         return None
     try:
         return values.astype(np.float64)
@@ -277,7 +276,7 @@ def _numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
 
 
 def _number(value: Any, index: int, locate: Callable[[int], tuple[int, int]], name: str) -> float:
-    """Return one object as a float, NaN where it stands for a missing value."""
+    """Return an object as a float, NaN for a missing value."""
     if is_missing(value):
         return math.nan
     if isinstance(value, (complex, np.complexfloating)):
@@ -293,7 +292,7 @@ def _number(value: Any, index: int, locate: Callable[[int], tuple[int, int]], na
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """The driver's source of randomness: from a seed, from a RandomState, or one as it is."""
+    """Return a Generator from a seed or a RandomState; a Generator is returned unchanged."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if random_state is np.random:
@@ -304,29 +303,28 @@ def as_generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state must be None, a whole number that is not negative, a Generator or a RandomState, "
-            f"not {random_state!r}"
+            f"random_state must be None, a non-negative integer, a Generator or a RandomState, not {random_state!r}"
         ) from None
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:
-    """Refuse a name that is not there (yet), and tell those that are."""
+    """Raise unless the value is one of the choices; ``also`` describes further valid values in the message."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
         raise ValueError(f"{name}={value!r} is not available; choose from {listed}")
 
 
 def check_int(name: str, value: Any, least: int) -> int:
-    """A whole number that is not too small."""
+    """Return an integer of at least ``least``."""
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be a whole number, not {value!r}")
+        raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
     return int(value)
 
 
 def check_fraction(name: str, value: Any) -> float:
-    """A number between 0 and 1."""
+    """Return a number between 0 and 1 as a float."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
         raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
     return float(value)

@@ -71,7 +71,7 @@ def test_fit_writes_whatever_is_asked_for(bitatoms, table, tmp_path):
     model = ba.load(files["m.npz"])
     codes, atoms = ba.read(files["codes.csv"]), ba.read(files["atoms.tsv"])
     np.testing.assert_array_equal(codes.to_dense(), model.transform(table))
-    assert codes.rows == table.rows
+    assert codes.row_names == table.row_names
     assert codes.columns[0] == "atom1"
     np.testing.assert_array_equal(atoms.to_dense(), model.components_)
     assert atoms.columns == table.columns
@@ -105,7 +105,7 @@ def test_transform_and_reconstruct_go_there_and_back(bitatoms, folder, table, tm
         assert bitatoms("reconstruct", "model.npz", *given, "-o", tmp_path / "again.csv")[0] == 0
         again = ba.read(tmp_path / "again.csv")
         np.testing.assert_array_equal(again.to_dense(), model.inverse_transform(codes.bits))
-        assert (again.rows, again.columns) == (table.rows, table.columns)
+        assert (again.row_names, again.columns) == (table.row_names, table.columns)
 
 
 def test_a_picture_is_cut_learned_and_put_together_again(bitatoms, tmp_path):
@@ -280,7 +280,7 @@ def test_a_pipe_is_read_like_the_standard_input(table, folder, bitatoms, tmp_pat
 
 
 def test_columns_in_another_order_are_put_into_the_models(bitatoms, folder, table, tmp_path):
-    ba.write(ba.Table(table.bits.T[::-1].T, table.rows, table.columns[::-1]), tmp_path / "turned.csv")
+    ba.write(ba.Table(table.bits.T[::-1].T, table.row_names, table.columns[::-1]), tmp_path / "turned.csv")
     code, said, complaint = bitatoms("transform", "model.npz", tmp_path / "turned.csv")
     assert (code, said) == (0, bitatoms("transform", "model.npz", "table.csv")[1])
     assert "are in another order than those of the model" in complaint

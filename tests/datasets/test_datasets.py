@@ -75,12 +75,12 @@ def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
     [
         ({"algebra": "and"}, ValueError, "algebra='and' is not available; choose from 'xor', 'or'"),
         ({"n_samples": -1}, ValueError, "n_samples must be at least 0, not -1"),
-        ({"n_features": 2.5}, TypeError, "n_features must be a whole number, not 2.5"),
+        ({"n_features": 2.5}, TypeError, "n_features must be an integer, not 2.5"),
         ({"noise": 1.5}, ValueError, "noise must lie between 0 and 1, not 1.5"),
         ({"atom_density": float("nan")}, ValueError, "atom_density must lie between 0 and 1, not nan"),
         ({"code_density": -0.1}, ValueError, "code_density must lie between 0 and 1, not -0.1"),
-        ({"random_state": -1}, ValueError, "random_state must be None, a whole number .* not -1"),
-        ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .* not 'seed'"),
+        ({"random_state": -1}, ValueError, "random_state must be None, a non-negative integer .* not -1"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, a non-negative integer .* not 'seed'"),
     ],
 )
 def test_planted_refuses_bad_arguments(arguments, error, message):
@@ -184,7 +184,7 @@ def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
         ),
         (lambda: cut_blocks([[0, 1]], 4), ValueError, r"block must be a pair \(height, width\), not 4"),
         (lambda: cut_blocks([[0, 1]], (0, 4)), ValueError, "block height must be at least 1, not 0"),
-        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be a whole number, not 1.5"),
+        (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be an integer, not 1.5"),
         (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X holds values other than 0 and 1"),
         (
             lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),
@@ -227,7 +227,7 @@ def test_baskets_are_like_real_ones():
     assert shares[-1] > 0.15
     assert 0.015 < shares[0] < 0.03
     assert table.columns == tuple(sorted(table.columns))
-    assert (table.rows[0], table.rows[-1]) == ("basket 1", "basket 5000")
+    assert (table.row_names[0], table.row_names[-1]) == ("basket 1", "basket 5000")
 
 
 def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
@@ -239,9 +239,9 @@ def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
         snp, allele = first.split(":")
         assert second == f"{snp}:{allele}{allele}"
     assert [name.split(":")[0] for name in table.columns[::2]] == [f"rs{1001 + snp}" for snp in range(80)]
-    homes = [name.split()[0] for name in table.rows]
+    homes = [name.split()[0] for name in table.row_names]
     assert [homes.count(home) for home in POPULATIONS] == [17, 17, 16]
-    assert len(set(table.rows)) == 50
+    assert len(set(table.row_names)) == 50
 
 
 @pytest.mark.parametrize("algebra", ["or", "auto"])

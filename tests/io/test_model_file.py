@@ -129,7 +129,7 @@ CHANGED = {
     "counts that are no whole numbers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
     "too few names": ({"columns": ["a"]}, {}, "its names do not fit"),
-    "a wrong picture": ({"picture": [[5, 5], None]}, {}, "a picture of 5 x 5"),
+    "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
     "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
 }
 

@@ -344,7 +344,7 @@ def test_what_cannot_be_taken_in_is_refused():
 class Interrupted(Workers):
     """Workers at whom Ctrl-C is pressed when they are to work on rows."""
 
-    def over_rows(self, task, n_rows, row_cost):
+    def map_rows(self, task, n_rows, row_cost):
         raise KeyboardInterrupt
 
 

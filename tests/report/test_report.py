@@ -219,7 +219,7 @@ def test_tables_that_do_not_fit_are_refused(baskets):
     with pytest.raises(ValueError, match="the table has 0 rows and 40 columns: nothing to report on"):
         findings(model, np.zeros((0, 40), np.uint8))
     other = Table(table.bits, columns=[f"thing {n}" for n in range(40)])
-    with pytest.raises(ValueError, match="columns that were not learned from: 'thing 0'"):
+    with pytest.raises(ValueError, match="columns that the model was not fitted on: 'thing 0'"):
         findings(model, other)
     with pytest.raises(TypeError, match="model must be a fitted BinaryDictionaryLearning or its Model, not str"):
         findings("model.npz", table)

@@ -331,7 +331,7 @@ CHANGED = {
     "unknown coder": ({"order": {"coder": "best"}}, "its order 0 is none"),
     "a rule that is none": ({"order": {"max_atoms": 0.5}}, "a damaged checkpoint"),
     "no prices": ({"order_0_bit_prices": None}, "a damaged checkpoint"),
-    "atoms of another width": ({"order_1_atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words a row"),
+    "atoms of another width": ({"order_1_atoms": np.zeros((3, 2), np.uint64)}, "40 columns take 1 words per row"),
     "bits past the end": ({"order_1_atoms": np.full((3, 1), 1 << 40, np.uint64)}, "ones past column 40"),
     "atoms of floats": ({"order_1_atoms": np.zeros((3, 1))}, "a damaged checkpoint"),
     "two biases": ({"order_0_bias": np.zeros((2, 1), np.uint64)}, "its order 0 is none"),
@@ -533,7 +533,7 @@ class Stopped(Exception):
 @pytest.mark.parametrize("n_components", [6, "mdl"])
 def test_a_fit_stopped_at_every_pass_ends_with_the_bits_of_one_that_was_not(algebra, n_components, tmp_path):
     data = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.03, random_state=1)
-    workers = Workers(1, block_rows=320)
+    workers = Workers(1, chunk_rows=320)
     rows = MemoryRows(BitMatrix.from_dense(data.X), workers)
     how = {"n_components": n_components, "algebra": algebra, "sample_rows": 200, "workers": workers}
     undisturbed = learned(rows, seed=3, **how)

@@ -71,7 +71,7 @@ class FullDisk:
 
 
 def test_a_fit_that_finds_the_disk_full_goes_on_when_there_is_room(path, tmp_path, monkeypatch):
-    store, workers = Store(path), Workers(1, block_rows=640)
+    store, workers = Store(path), Workers(1, chunk_rows=640)
     how = {"n_components": 9, "sample_rows": 300, "max_iter": 9, "workers": workers}
 
     def fit(folder, resume):

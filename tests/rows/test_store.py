@@ -118,9 +118,9 @@ def test_rows_are_taken_by_number_and_each_chunk_is_read_once(stores, monkeypatc
 
 
 def test_names_of_rows_are_read_from_where_they_are_asked_for(tmp_path):
-    store = stored(tmp_path / "table.zarr", BITS, TABLE.rows, chunk_bytes=200)
+    store = stored(tmp_path / "table.zarr", BITS, TABLE.row_names, chunk_bytes=200)
     for start, stop in ((0, None), (0, 0), (5, 5), (7, 2000), (3000, 4000)):
-        assert store.row_names(start, stop) == list(TABLE.rows[start:stop])
+        assert store.row_names(start, stop) == list(TABLE.row_names[start:stop])
     assert stored(tmp_path / "plain.zarr", BITS[:3]).row_names() is None
 
 
@@ -460,7 +460,7 @@ def test_a_pass_keeps_to_its_memory(tmp_path, monkeypatch, algebra):
 def blocks_of(table, size=13):
     """A table in blocks."""
     for start in range(0, len(table), size):
-        names = None if table.rows is None else table.rows[start : start + size]
+        names = None if table.row_names is None else table.row_names[start : start + size]
         yield ba.Table(table.bits[start : start + size], names, table.columns)
 
 
@@ -498,7 +498,7 @@ def test_whatever_is_in_memory_is_packed(tmp_path, monkeypatch, kind):
 def test_every_format_is_packed_as_it_is_read(tmp_path, ending):
     path = tmp_path / f"table.{ending}"
     columns = None if ending in ("npy", "mtx", "dat") else SMALL.columns
-    ba.write(ba.Table(SMALL.bits, SMALL.rows if columns and ending != "basket" else None, columns), path)
+    ba.write(ba.Table(SMALL.bits, SMALL.row_names if columns and ending != "basket" else None, columns), path)
     read = ba.read(path)
     store = pack(path, tmp_path / "packed.zarr")
     assert ba.read(store.path) == read
@@ -543,7 +543,7 @@ def test_options_are_kept_and_used(tmp_path):
         ([DENSE, DENSE + 1], {}, "the block that begins with row 70: .*2 at row 0"),
         ([DENSE, DENSE[:, :3]], {}, "row 70: .*3 columns where the first block has 9"),
         ([SMALL, BARE], {}, "row 70: .*other names of columns"),
-        ([ba.Table(SMALL.bits, SMALL.rows), BARE], {}, "either all rows of a store have names or none"),
+        ([ba.Table(SMALL.bits, SMALL.row_names), BARE], {}, "either all rows of a store have names or none"),
         (iter([]), {}, "there are no blocks"),
         (SMALL, {"without": ["z"]}, "there is no column 'z'"),
     ],
@@ -593,18 +593,18 @@ def test_more_than_fits_into_memory_is_packed_though_it_cannot_be_read(tmp_path,
                 pack(tmp_path / name, tmp_path / "packed.zarr")
 
 
-@pytest.mark.parametrize("block_rows", [None, 192])
-def test_codes_and_scores_are_those_of_rows_in_memory(tmp_path, stores, model, block_rows):
+@pytest.mark.parametrize("chunk_rows", [None, 192])
+def test_codes_and_scores_are_those_of_rows_in_memory(tmp_path, stores, model, chunk_rows):
     block = model.code(BITS, Workers())
     codes = block.factors()[1]
-    named = stored(tmp_path / "named.zarr", BITS, TABLE.rows, chunk_bytes=500)
+    named = stored(tmp_path / "named.zarr", BITS, TABLE.row_names, chunk_bytes=500)
     for store in (*stores, named):
-        workers = Workers(2, block_rows)
+        workers = Workers(2, chunk_rows)
         assert codes_in_memory(store, model, workers) == codes
         expected = -model.row_bits(ba.BitMatrix.from_words(block.rows.errors, N_COLS, check=False), codes)
         np.testing.assert_array_equal(row_bits(store, model, workers), expected)
         written = code_store(store, model, tmp_path / "codes.zarr", workers)
-        assert ba.read(written.path) == ba.Table(codes, TABLE.rows if store is named else None, model.atom_names)
+        assert ba.read(written.path) == ba.Table(codes, TABLE.row_names if store is named else None, model.atom_names)
         assert dense_bytes(store, model) == codes.to_dense().nbytes
 
 

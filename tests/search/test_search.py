@@ -332,7 +332,7 @@ def _with_blocks(X, monkeypatch, n_threads, how):
 @pytest.mark.parametrize("n_components", ["mdl", 5, 20])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_any_number_of_threads_and_blocks_gives_the_same_bits(monkeypatch, algebra, search, n_components, seed):
-    monkeypatch.setattr(parallel, "_WORTH_THREADS", 0)  # share out even the smallest job
+    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)  # share out even the smallest job
     monkeypatch.setattr(fixed_rank, "_TRIALS", 3)
     monkeypatch.setattr(fixed_rank, "_SAMPLE", 100 if seed else 4000)
     X = planted_in(algebra, 130, 40, 4, noise=0.05, seed=seed).X
@@ -347,7 +347,7 @@ def test_any_number_of_threads_and_blocks_gives_the_same_bits(monkeypatch, algeb
 @every_search
 @pytest.mark.parametrize("how", [{"algebra": "auto", "n_init": 2}, {"n_components": 20, "objective": "codelength"}])
 def test_so_it_does_with_restarts_and_both_algebras(monkeypatch, dense_table, search, how):
-    monkeypatch.setattr(parallel, "_WORTH_THREADS", 0)
+    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)
     X = dense_table[:130, :45]
     how = {**how, "search": search, "patience": 1, "random_state": 2}
     first, *others = (go(**how) for go in goes(X, monkeypatch)[2:4])

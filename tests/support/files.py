@@ -41,7 +41,7 @@ def tables(draw, rows=EITHER, columns=EITHER, **sizes):
     bits = draw(matrices(**{"n_rows": ROWS, "n_cols": COLUMNS} | sizes))
     names = {
         what: draw(st.lists(NAMES, min_size=length, max_size=length, unique=True)) if draw(wanted) else None
-        for what, length, wanted in (("rows", len(bits), rows), ("columns", bits.shape[1], columns))
+        for what, length, wanted in (("row_names", len(bits), rows), ("columns", bits.shape[1], columns))
     }
     return Table(BitMatrix.from_dense(bits), **names)
 

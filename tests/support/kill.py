@@ -25,7 +25,7 @@ from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.store import Store, StoreRows
 from support.sources import learned
 
-WORKERS = Workers(1, block_rows=640)  # so that a pass has several pieces
+WORKERS = Workers(1, chunk_rows=640)  # so that a pass has several pieces
 MOST_KILLS = 4  # of one fit, before it may come to its end
 
 

@@ -162,7 +162,7 @@ class Beliefs:
             return change
 
         # In one thread, for the sums over rows depend on their order; in pieces, so that Ctrl-C is heard.
-        changes = Workers().over_rows(renew_rows, len(self.codes), _MESSAGE_COST * before.size)
+        changes = Workers().map_rows(renew_rows, len(self.codes), _MESSAGE_COST * before.size)
         self.atoms = after
         return max(*changes, float(np.abs(after - before).max()))
 

@@ -216,7 +216,7 @@ def reconstruct(
     check_writable(output, read=(model, data, codes))
     if data is not None:
         learned, table = both(model, data, reading, quiet)
-        rows, picture, held = table.rows, table.picture, _codes(learned, table, jobs).bits
+        rows, picture, held = table.row_names, table.picture, _codes(learned, table, jobs).bits
     else:
         assert codes is not None
         learned = loaded(model).model
@@ -224,7 +224,7 @@ def reconstruct(
         n_atoms = learned.atoms.n_rows
         if given.shape[1] != n_atoms:
             raise FileError(f"{codes}: codes of {given.shape[1]} columns, but the model has {n_atoms} atoms")
-        rows, picture, held = given.rows, learned.picture, given.bits
+        rows, picture, held = given.row_names, learned.picture, given.bits
     made = Table(learned.reconstruct(held), rows, learned.columns, picture)
     write_table(made, output, to)
     if not quiet and output != STANDARD:
@@ -300,7 +300,7 @@ def _refuse_limit(data: Path, running: Running) -> None:
 def _codes(model: Model, table: Table, jobs: int) -> Table:
     """The codes of a table, with names."""
     codes = model.code(table.bits, Workers(count_threads(jobs))).factors()[1]
-    return Table(codes, table.rows, model.atom_names)
+    return Table(codes, table.row_names, model.atom_names)
 
 
 def _atoms(model: Model) -> Table:

@@ -135,7 +135,7 @@ def say(text: str, style: str = "") -> None:
 
 def in_words(table: Table) -> str:
     """How a table was understood, so that a wrong guess is seen."""
-    return f"{shape_in_words(table)}, {names_in_words(table.rows, table.columns)}"
+    return f"{shape_in_words(table)}, {names_in_words(table.row_names, table.columns)}"
 
 
 def shape_in_words(table: Table) -> str:

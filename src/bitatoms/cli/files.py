@@ -21,7 +21,7 @@ from ..io.formats import FORMATS, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
-from ..table import Names, Picture, Table, fitting_picture
+from ..table import Names, Picture, Table, check_picture
 from .console import doing, note
 from .options import STANDARD
 
@@ -36,7 +36,7 @@ def read_table(path: Path, reading: dict[str, Any]) -> Table:
     how["without"] = how["without"] or ()
     with spooled(path, how["format"]) as file, said_of(path, file):
         table = read(file, **how)
-    return table if tile is None else Table(table.bits, table.rows, table.columns, Picture(tile))
+    return table if tile is None else Table(table.bits, table.row_names, table.columns, Picture(tile))
 
 
 def called(path: Path) -> str:
@@ -207,7 +207,7 @@ def packed_store(path: Path, reading: dict[str, Any]) -> Store | None:
     store = Store(path)
     _check_options(path, reading)
     if reading["tile"] is not None:
-        store.picture = fitting_picture(Picture(reading["tile"]), store.shape)
+        store.picture = check_picture(Picture(reading["tile"]), store.shape)
     return store
 
 
@@ -255,7 +255,7 @@ def _in_order(columns: Names, table: Table, data: Path, quiet: bool) -> Table:
         note(
             f"the columns of {title_of(data)} are in another order than those of the model, and are put into its order"
         )
-    return Table(table.bits.T[[place[name] for name in columns]].T, table.rows, columns)
+    return Table(table.bits.T[[place[name] for name in columns]].T, table.row_names, columns)
 
 
 def read_telling(data: Path, reading: dict[str, Any], quiet: bool) -> Table:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..kernels.cpu import together, votes
 from ..kernels.structs import Covers, Rule, VoteScratch
-from ..parallel import BREATH
+from ..parallel import MAX_CHUNK_NS
 from .block import Block, Change, Words, coded
 from .exact import update_exactly
 
@@ -54,7 +54,7 @@ def _sweep(block: Block, work: int, rule: Rule, first: int = 0) -> Change:
     """Better atoms from ``first`` on, as many in one call as leave Ctrl-C a chance."""
     scratch = block.room(0)
     cost = block.n_rows * (block.vote_cost(block.n_rows) + 10.0 * block.rows.errors.shape[1])
-    at_once = 1 + int(BREATH / max(1.0, cost))
+    at_once = 1 + int(MAX_CHUNK_NS / max(1.0, cost))
     total = Change()
     for k in range(first, block.n_atoms, at_once):
         last = min(k + at_once, block.n_atoms)
@@ -90,7 +90,7 @@ def _refit(block: Block, k: int, rule: Rule) -> Change:
 
 def _small_votes(block: Block) -> bool:
     """Whether votes are too small to share out."""
-    return block.workers.is_one_block(block.n_rows, block.vote_cost(block.n_rows))
+    return block.workers.is_one_chunk(block.n_rows, block.vote_cost(block.n_rows))
 
 
 def _update_atom(block: Block, k: int) -> Change:

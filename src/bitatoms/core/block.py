@@ -121,7 +121,7 @@ class Block:
             self.each_block(lambda i, j: words.cover_rows(self.rows, self.atoms.words, i, j), ROW_COST)
 
     def each_block(self, task: Any, row_cost: float) -> list[Any]:
-        return self.workers.over_rows(task, self.n_rows, row_cost)
+        return self.workers.map_rows(task, self.n_rows, row_cost)
 
     @property
     def n_rows(self) -> int:

@@ -42,7 +42,7 @@ def update_exactly(block: Block) -> Change:
         scores = np.empty(1 << block.n_atoms, np.int32)
         return exact.best_columns(columns, block.rows.codes, block.atoms.words, block.covers, start, stop, scores)
 
-    flipped = block.workers.over_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
+    flipped = block.workers.map_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
     block.add_product(block.rows.errors)
     block.cover()
     block.forget_clean()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.structs import Rule
 from ..parallel import Workers
-from ..table import Names, Picture, Table, compare_names, feature_names
+from ..table import Names, Picture, Table, check_columns, feature_names
 from .block import Block
 from .coding import coding_rule, typical_cost
 from .objective import codelength_prices, unit_prices
@@ -83,7 +83,7 @@ class Model(CountsResult):
                 "give the table that it was learned from, or one with the same columns"
             )
         if self.columns is not None and table.columns is not None:
-            compare_names(self.columns, table.columns)
+            check_columns(self.columns, table.columns)
 
     @property
     def rule(self) -> Rule:

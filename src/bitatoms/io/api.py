@@ -76,7 +76,7 @@ def read(
     Returns
     -------
     Table
-        The table: ``bits``, ``rows``, ``columns``.
+        The table: ``bits``, ``row_names``, ``columns``.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class Cells:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source
-        self.threshold = validation.checked_threshold(options.binarize)
+        self.threshold = validation.check_threshold(options.binarize)
         self.missing_as_zero = options.missing == "zero"
         self.n_missing = 0
         self.first_missing: CellPosition | str | None = None
@@ -80,13 +80,13 @@ class Cells:
         position_at: Callable[[int], CellPosition],
     ) -> NDArray[Any]:
         """Convert numbers to 0 and 1; ``on_missing`` and ``position_at`` get flat indices."""
-        bits = validation.ones(values, self.threshold)
+        bits = validation.binarized(values, self.threshold)
         if bits is not None:
             return bits
         missing = np.isnan(values)
         on_missing(np.flatnonzero(missing))
         values = np.where(missing, 0, values)
-        bits = validation.ones(values, self.threshold)
+        bits = validation.binarized(values, self.threshold)
         if bits is None:
             valid = np.isfinite(values) if self.threshold is not None else (values == 0) | (values == 1)
             first = int(np.flatnonzero(~valid)[0])

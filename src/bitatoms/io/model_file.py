@@ -18,7 +18,7 @@ from ..core.coding import CODERS
 from ..core.model import Model
 from ..core.result import Round
 from ..mdl import Codelength
-from ..table import fitting_picture
+from ..table import check_picture
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import sniff_format
@@ -149,7 +149,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
         residual_limit=check_metadata_int(metadata, "residual_limit"),
         columns=None if columns is None else tuple(columns),
-        picture=None if picture is None else fitting_picture((picture[0], None), (n_samples, n_features)),
+        picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         **counts,
     )
 
@@ -159,7 +159,7 @@ def _read_options(reading: Any) -> dict[str, Any]:
     options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
     if "blocks" in options:
         options["blocks"] = validation.check_pair("blocks", options["blocks"], 1)
-    if "binarize" in options and validation.checked_threshold(options["binarize"]) is None:
+    if "binarize" in options and validation.check_threshold(options["binarize"]) is None:
         raise ValueError("its binarize is not a number")
     for name, choices in _OPTION_CHOICES.items():
         if name in options:

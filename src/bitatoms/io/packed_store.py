@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..table import Names, Picture, fitting_picture
+from ..table import Names, Picture, check_picture
 from .npz import METADATA_KEY as METADATA_KEY
 from .npz import check_version
 from .safe_zarr import ZarrReader
@@ -61,7 +61,7 @@ class PackedStoreWriter:
     >>> with PackedStoreWriter(Path("large.zarr"), 3, about={"from": "two lists"}) as store:
     ...     store.append(RowChunk(ba.BitMatrix.from_dense([[1, 0, 1]]), ["ann"]))
     ...     store.append(RowChunk(ba.BitMatrix.from_dense([[0, 1, 1], [0, 0, 0]]), ["bob", "cyd"]))
-    >>> ba.read("large.zarr").rows
+    >>> ba.read("large.zarr").row_names
     ('ann', 'bob', 'cyd')
     """
 
@@ -210,7 +210,7 @@ class PackedStoreReader:
             raise self._source.error(f"corrupt: its names do not match its {self.n_rows} rows")
         self.columns: Names | None = None if columns is None else tuple(columns)
         picture = metadata["picture"]
-        self.picture: Picture | None = None if picture is None else fitting_picture(picture, (self.n_rows, n_cols))
+        self.picture: Picture | None = None if picture is None else check_picture(picture, (self.n_rows, n_cols))
         self.about: dict[str, Any] = dict(metadata.get("about") or {})
         self.chunk_rows: int = (bits.shards or bits.chunks)[0]
         if self.n_rows and n_cols:

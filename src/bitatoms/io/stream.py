@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..errors import Parameter
-from ..table import Names, Picture, Table, repeated
+from ..table import Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
 
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
@@ -135,7 +135,7 @@ def check_columns_exist(source: Source, names: Sequence[str], columns: Sequence[
 
 def unique_columns(source: Source, names: Sequence[str], duplicates: str) -> Names:
     """Return distinct column names: number the duplicates, or raise for ``duplicates="refuse"``."""
-    duplicate = repeated(names)
+    duplicate = first_duplicate(names)
     if duplicate is None:
         return tuple(names)
     if duplicates == "refuse":

@@ -201,14 +201,14 @@ def _check_fit(model: Model, table: Table) -> None:
 
 def _row_number(table: Table, row: int | str) -> int:
     """The number of a row that is asked for by name or number."""
-    if isinstance(row, str) and table.rows is not None and row in table.rows:
-        return table.rows.index(row)
+    if isinstance(row, str) and table.row_names is not None and row in table.row_names:
+        return table.row_names.index(row)
     try:
         number = int(row.removeprefix("row ")) if isinstance(row, str) else index(row)
     except (TypeError, ValueError):
         number = -1
     if not 0 <= number < len(table):
-        named = "names and numbers" if table.rows is not None else "numbers"
+        named = "names and numbers" if table.row_names is not None else "numbers"
         raise ValueError(f"there is no row {row!r} in the table; its {named} go up to {table.row_name(len(table) - 1)}")
     return number
 

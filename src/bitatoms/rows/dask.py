@@ -63,7 +63,7 @@ class DaskRows:
     """
 
     def __init__(self, X: Any, binarize: float | None = None, client: Any = None) -> None:
-        validation.checked_threshold(binarize)
+        validation.check_threshold(binarize)
         self._tasks = _Tasks(client)
         packed = self._tasks.started([delayed(pack)(part, binarize) for part in partitions(X)])
         with self._tasks.dropped_on_error(packed):

@@ -24,7 +24,7 @@ class Refused(NamedTuple):
 
 def partitions(X: Any) -> list[Any]:
     """The partitions of a Dask array or data frame, each a task."""
-    if not (validation.library_of(X) in ("dask", "dask_expr") and hasattr(X, "to_delayed")):
+    if not (validation.package_name(X) in ("dask", "dask_expr") and hasattr(X, "to_delayed")):
         raise TypeError(
             f"X is of type {type(X).__name__}, not a Dask array or data frame; "
             "BinaryDictionaryLearning.fit takes what is in memory"
@@ -41,7 +41,7 @@ def in_wide_chunks(X: Any) -> Any:
 
 def columns_of(X: Any) -> Names | None:
     """The names of the columns of a Dask data frame, where they are all strings."""
-    return validation.names(X._meta)[1] if hasattr(X, "columns") else None
+    return validation.axis_names(X._meta)[1] if hasattr(X, "columns") else None
 
 
 def pack(part: Any, binarize: float | None) -> BitMatrix | Refused:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..parallel import Workers
-from ..table import compare_names
+from ..table import check_columns
 from .dask_partitions import Refused, columns_of, in_wide_chunks, pack, pieces, shifted
 from .memory import joined
 from .store import Store
@@ -107,7 +107,7 @@ def _known_columns(model: Model, X: Any) -> Any:
     """X as an array, made sure that its columns are those that were learned from."""
     names, width = columns_of(X), model.atoms.n_cols
     if names is not None and model.columns is not None:
-        compare_names(model.columns, names)
+        check_columns(model.columns, names)
     X = in_wide_chunks(X.to_dask_array() if hasattr(X, "columns") else X)
     if X.shape[1] != width:
         raise ValueError(f"X has {X.shape[1]} features, but the model was learned from {width}")

@@ -28,7 +28,7 @@ class OpenedRows(NamedTuple):
 
 def is_dask(X: Any) -> bool:
     """Whether X is an array or data frame of Dask's."""
-    return validation.library_of(X) in ("dask", "dask_expr")
+    return validation.package_name(X) in ("dask", "dask_expr")
 
 
 def store_of(X: Any, binarize: float | None = None) -> Store | None:
@@ -36,7 +36,7 @@ def store_of(X: Any, binarize: float | None = None) -> Store | None:
     store = X if isinstance(X, Store) else None
     if isinstance(X, (str, os.PathLike)) and is_zarr_store(Path(X)):
         store = Store(X)
-    elif validation.library_of(X) == "zarr":
+    elif validation.package_name(X) == "zarr":
         root = getattr(X.store, "root", None)
         if root is None:
             raise FileError("a zarr group that is no folder on disk was given; bitatoms.pack writes its rows to one")
@@ -48,7 +48,7 @@ def store_of(X: Any, binarize: float | None = None) -> Store | None:
 
 def is_elsewhere(X: Any) -> bool:
     """Whether the rows of X are not in memory."""
-    return is_dask(X) or isinstance(X, Store) or validation.library_of(X) == "zarr" or _is_path_of_store(X)
+    return is_dask(X) or isinstance(X, Store) or validation.package_name(X) == "zarr" or _is_path_of_store(X)
 
 
 def _is_path_of_store(X: Any) -> bool:

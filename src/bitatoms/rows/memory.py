@@ -31,7 +31,7 @@ def run_pass_on_chunks(
 ) -> Iterator[tuple[BitMatrix, Counts]]:
     """Do what is ordered with each piece, rows and the codes they had; each thread takes one at a time."""
     alone = Workers(1)
-    return workers.over_stream(lambda piece: run_pass(*piece, order, alone), pieces)
+    return workers.map_stream(lambda piece: run_pass(*piece, order, alone), pieces)
 
 
 class MemoryRows:
@@ -41,7 +41,7 @@ class MemoryRows:
         self.n_rows, self.n_features = data.shape
         self.whole: BitMatrix | None = data
         self._data, self._workers = data, workers
-        self._size = workers.block_rows or chunk_rows(data.n_cols)
+        self._size = workers.chunk_rows or chunk_rows(data.n_cols)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """These rows."""

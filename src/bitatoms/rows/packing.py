@@ -126,7 +126,8 @@ def _in_memory(source: Any, options: ReadOptions) -> TableStream:
     parts = _parts(source)
     if parts is None:
         table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
-        stream = TableStream(table.shape[1], iter([RowChunk(table.bits, table.rows)]), table.columns, table.picture)
+        chunk = RowChunk(table.bits, table.row_names)
+        stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture)
     else:
         stream = _stream(parts, options)
     return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
@@ -139,11 +140,11 @@ def _parts(source: Any) -> Iterable[Any] | None:
     if isinstance(source, (list, tuple)):
         tables = len(source) > 0 and all(len(getattr(part, "shape", ())) == 2 for part in source)
         return source if tables else None
-    if validation.library_of(source) == "dask":
+    if validation.package_name(source) == "dask":
         parts = source.blocks if hasattr(source, "blocks") else source.partitions
         count = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
         return (parts[place].compute() for place in range(count))
-    if validation.library_of(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
+    if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
         size = max(1, CHUNK_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
     return None
@@ -155,7 +156,7 @@ def _stream(parts: Iterable[Any], options: ReadOptions) -> TableStream:
     first = next(tables, None)
     if first is None:
         raise ValueError("there are no blocks of rows to pack, so that not even the number of columns is known")
-    rows = (RowChunk(table.bits, table.rows) for table in itertools.chain([first], tables))
+    rows = (RowChunk(table.bits, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
     return TableStream(first.shape[1], rows, first.columns, picture)
 

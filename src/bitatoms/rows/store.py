@@ -208,7 +208,7 @@ class StoreRows:
     ) -> tuple[Codes, Counts]:
         """A pass over all rows; its codes are kept, and the next goes on from them."""
         n_atoms = order.atoms.n_rows
-        size = self._workers.block_rows or self._memory.chunk_rows(n_atoms)
+        size = self._workers.chunk_rows or self._memory.chunk_rows(n_atoms)
         in_memory = self._memory.holds_codes(self.n_rows, n_atoms)
         after, row = self._scratch.begin(number, n_atoms, partial.next_row if partial else 0, in_memory)
         total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features)

@@ -84,5 +84,5 @@ def _each(
     """What is made of each piece of the rows, coded afresh; refused at once where the columns are others."""
     model.check(Table(BitMatrix.zeros(0, store.n_features), columns=store.columns))
     order, alone = model.pass_spec, Workers(1)
-    size = workers.block_rows or store.memory(max_memory, workers).chunk_rows(model.atoms.n_rows)
-    return workers.over_stream(lambda data: result(coded_block(data, None, order, alone)), store.pieces(size))
+    size = workers.chunk_rows or store.memory(max_memory, workers).chunk_rows(model.atoms.n_rows)
+    return workers.map_stream(lambda data: result(coded_block(data, None, order, alone)), store.pieces(size))

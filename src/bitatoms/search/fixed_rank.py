@@ -125,7 +125,7 @@ def _most_like(data: BitMatrix, seen: NDArray[np.intp], workers: Workers) -> NDA
             words.hamming(table, len(some), distances)
             like[row] = every * distances[:-1].argmin()
 
-    workers.over_rows(look, len(unseen), 2.0 * some.size)
+    workers.map_rows(look, len(unseen), 2.0 * some.size)
     return like
 
 

@@ -110,7 +110,7 @@ def _improve(bits: BitMatrix, rows: Numbers, columns: Numbers, row_cost: float, 
     def fit(start: int, stop: int) -> None:
         kernels.fit_rows(bits.words, columns, pairs, start, stop, np.empty(len(pairs), np.float32), rows)
 
-    workers.over_rows(fit, bits.n_rows, row_cost)
+    workers.map_rows(fit, bits.n_rows, row_cost)
 
 
 def _cut(data: BitMatrix, columns: Numbers, rule: Rule, workers: Workers) -> BitMatrix:

@@ -112,15 +112,15 @@ def test_an_index_of_numbers_is_no_name_unless_it_is_said_to_be(tmp_path, format
     for index in (None, pd.RangeIndex(5, 7), pd.Index([7, 3], name="id")):
         written(path, FRAME.set_axis(index if index is not None else range(2)))
         assert ba.read(path) == ba.Table(ANN.bits, columns=ANN.columns)
-    assert ba.read(path, row_names=True).rows == ("7", "3")
+    assert ba.read(path, row_names=True).row_names == ("7", "3")
     both = pd.MultiIndex.from_tuples([("ann", 1), ("bob", 2)])
-    assert ba.read(written(path, FRAME.set_axis(both))).rows == ("ann, 1", "bob, 2")
+    assert ba.read(written(path, FRAME.set_axis(both))).row_names == ("ann, 1", "bob, 2")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_what_is_told_of_names_can_be_said_instead(tmp_path, format):
     path = written(tmp_path / f"table.{format}", FRAME)
-    assert ba.read(path, row_names=False).rows is None
+    assert ba.read(path, row_names=False).row_names is None
     words = written(path, pl.DataFrame({"a": ["yes", "no"], "b": [1, 0]}))
     assert ba.read(words).columns == ("a", "b")
     assert ba.read(words, row_names=True) == ba.Table(ba.BitMatrix.from_dense([[1], [0]]), ["yes", "no"], ["b"])
@@ -156,7 +156,7 @@ def test_pandas_and_polars_read_what_is_written(tmp_path, format):
 
 
 def test_a_column_may_have_the_name_of_the_index(tmp_path):
-    table = ba.Table(ANN.bits, ANN.rows, ["__index_level_0__", "bread"])
+    table = ba.Table(ANN.bits, ANN.row_names, ["__index_level_0__", "bread"])
     ba.write(table, tmp_path / "table.parquet")
     assert ba.read(tmp_path / "table.parquet") == table
 

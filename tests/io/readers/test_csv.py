@@ -26,8 +26,8 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table, format, packed):
     path = tmp_path_factory.mktemp("text") / f"table.{format}{'.gz' if packed else ''}"
     ba.write(table, path)
     again = ba.read(path)
-    if table.rows is not None and table.columns is None:  # a header is written for the corner: names as scikit-learn's
-        table = ba.Table(table.bits, table.rows, table.names_of(range(table.shape[1])))
+    if table.row_names is not None and table.columns is None:  # a header is written, with scikit-learn's names
+        table = ba.Table(table.bits, table.row_names, table.names_of(range(table.shape[1])))
     assert again == table
 
 
@@ -66,13 +66,13 @@ def test_names_separators_and_words_are_told_from_the_file(tmp_path, text):
 def test_what_has_names_is_told_from_the_cells(tmp_path, text, shape, named):
     table = ba.read(written(tmp_path, text))
     assert table.shape == shape
-    assert (table.rows is not None, table.columns is not None) == named
+    assert (table.row_names is not None, table.columns is not None) == named
 
 
 def test_what_is_told_from_the_file_can_be_said_instead(tmp_path):
     ones = written(tmp_path, "1,0\n1,1\n")
     assert ba.read(ones, header=True).columns == ("1", "0")
-    assert ba.read(ones, row_names=True).rows == ("1", "1")
+    assert ba.read(ones, row_names=True).row_names == ("1", "1")
     assert ba.read(written(tmp_path, "1 0\n1 1\n"), separator=" ").shape == (2, 2)
     assert ba.read(written(tmp_path, "a,b\n1,0\n", "table.data"), "csv").columns == ("a", "b")
 

@@ -71,7 +71,7 @@ def test_tables_of_many_blocks_pictures_and_nothing_come_back(tmp_path, monkeypa
         ba.Table(ba.BitMatrix.from_dense(random_bits(3, 200, 6, 0.5)), picture=((2, 3), None)),
         ba.Table(ba.BitMatrix.zeros(0, 5)),
         ba.Table(ba.BitMatrix.zeros(5, 0)),
-        ba.Table(ba.BitMatrix.zeros(4, 4), rows=["a", "a", "b", "b"]),
+        ba.Table(ba.BitMatrix.zeros(4, 4), row_names=["a", "a", "b", "b"]),
     ):
         ba.write(table, tmp_path / "table.h5ad")
         assert ba.read(tmp_path / "table.h5ad") == table
@@ -90,7 +90,7 @@ def test_anndata_reads_what_is_written(tmp_path):
 def test_names_that_others_gave_in_place_of_numbers_are_kept(tmp_path):
     ba.write(ba.Table(TABLE.bits), tmp_path / "table.h5ad")
     adata = ad.read_h5ad(tmp_path / "table.h5ad")[[3, 1]].copy()
-    assert ba.read(written(tmp_path / "fewer.h5ad", adata)).rows == ("3", "1")
+    assert ba.read(written(tmp_path / "fewer.h5ad", adata)).row_names == ("3", "1")
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
@@ -149,7 +149,9 @@ def test_names_of_other_kinds_are_read(tmp_path):
         with h5py.File(path, "a") as file:
             del file["obs"]["_index"]
             ad.io.write_elem(file["obs"], "_index", index)
-        assert ba.read(path).rows == tuple(name.decode() if isinstance(name, bytes) else str(name) for name in index)
+        assert ba.read(path).row_names == tuple(
+            name.decode() if isinstance(name, bytes) else str(name) for name in index
+        )
 
 
 @pytest.mark.parametrize("kind", ["floats", "csr", "csc"])

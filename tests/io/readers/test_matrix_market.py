@@ -65,7 +65,7 @@ def test_scipy_reads_what_is_written_and_passes_over_the_names(tmp_path):
 
 def test_names_of_any_characters_come_back(tmp_path):
     names = ["", "a\nb", "%", "\ud800", "\0", " c "]
-    table = Table(BitMatrix.from_dense(np.eye(6, dtype=np.uint8)), rows=names, columns=names)
+    table = Table(BitMatrix.from_dense(np.eye(6, dtype=np.uint8)), row_names=names, columns=names)
     ba.write(table, tmp_path / "table.mtx")
     assert ba.read(tmp_path / "table.mtx") == table
 

@@ -74,12 +74,12 @@ def test_what_bed_reader_writes_is_read_and_what_we_write_is_read_by_it(path, se
         patch.setattr(plink, "CHUNK_BITS", rows_bits)
         table = ba.read(path, missing="zero")
         assert np.array_equal(table.to_dense(), pairs(copies))
-        assert table.rows == tuple(f"iid{row + 1}" for row in range(n_rows))
+        assert table.row_names == tuple(f"iid{row + 1}" for row in range(n_rows))
         assert table.columns[:2] == ("sid1:A1", "sid1:A1A1")
         ba.write(table, path)
     with bed_reader.open_bed(path, num_threads=1) as bed:
         assert np.array_equal(bed.read(dtype="int8"), np.maximum(copies, 0))
-        assert list(bed.iid) == list(table.rows)
+        assert list(bed.iid) == list(table.row_names)
         assert list(bed.sid) == [f"sid{snp + 1}" for snp in range(n_snps)]
         assert set(bed.allele_1) == {"A1"}
         assert set(bed.chromosome) == {"0"}
@@ -89,7 +89,7 @@ def test_bytes_made_by_hand_are_read(tmp_path):
     table = ba.read(trio(tmp_path))
     assert table.to_dense().tolist() == pairs(COPIES).tolist()
     assert table.columns == ("rs1:A", "rs1:AA", "rs2:C", "rs2:CC")
-    assert table.rows == ("f1 ann", "f1 bob", "cat", "dan", "eve")
+    assert table.row_names == ("f1 ann", "f1 bob", "cat", "dan", "eve")
     ba.write(table, tmp_path / "copy.bed")
     assert (tmp_path / "copy.bed").read_bytes() == BED
 
@@ -213,7 +213,7 @@ def test_twice_without_once_is_no_genotype(tmp_path):
 
 def test_rows_without_names_are_numbered(tmp_path):
     ba.write(Table(BitMatrix.from_dense([[1, 0], [1, 1]]), columns=("rs1:A", "rs1:AA")), tmp_path / "a.bed")
-    assert ba.read(tmp_path / "a.bed").rows == ("1", "2")
+    assert ba.read(tmp_path / "a.bed").row_names == ("1", "2")
 
 
 def test_made_up_genotypes_come_back(tmp_path):

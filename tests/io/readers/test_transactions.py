@@ -148,7 +148,7 @@ def test_names_that_a_list_cannot_tell_are_refused(tmp_path, name):
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
 def test_it_is_said_what_is_not_kept(tmp_path, ending):
-    table = Table(BitMatrix.from_dense([[1, 0], [1, 0]]), rows=["ann", "bob"], columns=["5", "6"])
+    table = Table(BitMatrix.from_dense([[1, 0], [1, 0]]), row_names=["ann", "bob"], columns=["5", "6"])
     with pytest.warns(UserWarning) as caught:  # noqa: PT030 - both of them are looked at
         ba.write(table, tmp_path / f"lists.{ending}")
     rows, columns = (str(warning.message) for warning in caught)

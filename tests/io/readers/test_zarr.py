@@ -70,10 +70,10 @@ def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypa
     for table in (
         ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
         ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
-        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 90, 6, 0.5)), rows=[""] * 90),
+        ba.Table(ba.BitMatrix.from_dense(random_bits(2, 90, 6, 0.5)), row_names=[""] * 90),
         ba.Table(ba.BitMatrix.zeros(0, 5), columns="abcde"),
         ba.Table(ba.BitMatrix.zeros(5, 0)),
-        ba.Table(ba.BitMatrix.zeros(2, 3), rows=["lone \ud800", "b"]),
+        ba.Table(ba.BitMatrix.zeros(2, 3), row_names=["lone \ud800", "b"]),
     ):
         ba.write(table, tmp_path / "table.zarr")
         assert ba.read(tmp_path / "table.zarr") == table
@@ -84,7 +84,7 @@ def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
     path = tmp_path / "table.zarr"
     with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
         for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
-            store.append(RowChunk(TABLE.bits[start:stop], TABLE.rows[start:stop]))
+            store.append(RowChunk(TABLE.bits[start:stop], TABLE.row_names[start:stop]))
         assert store.n_rows == 20
     assert ba.read(path) == TABLE
     about = dict(zarr.open_group(path, mode="r").attrs)["bitatoms"]
@@ -97,7 +97,7 @@ def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
         with pytest.raises(ValueError, match="3 columns"):
             store.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
         with pytest.raises(ValueError, match="all rows of a store have names or none"):
-            store.append(RowChunk(TABLE.bits, TABLE.rows))
+            store.append(RowChunk(TABLE.bits, TABLE.row_names))
 
 
 def test_a_store_that_was_not_finished_is_refused(tmp_path):
@@ -180,7 +180,7 @@ def test_anndata_in_zarr_is_read(tmp_path, form, version):
     counts = BITS * np.float32(3)
     frames = [
         pd.DataFrame({"kind": pd.Categorical(["a"] * len(names))}, index=list(names))
-        for names in (TABLE.rows, TABLE.columns)
+        for names in (TABLE.row_names, TABLE.columns)
     ]
     adata = ad.AnnData(form(BITS.astype(np.float32)), *frames, layers={"counts": form(counts)})
     path = tmp_path / "cells.zarr"
@@ -405,7 +405,7 @@ def test_what_is_no_store_is_refused(tmp_path):
 def samples(tmp_path_factory):
     """Small stores to damage."""
     folder = tmp_path_factory.mktemp("samples")
-    ba.write(ba.Table(TABLE.bits[:5], TABLE.rows[:5], TABLE.columns), folder / "packed.zarr")
+    ba.write(ba.Table(TABLE.bits[:5], TABLE.row_names[:5], TABLE.columns), folder / "packed.zarr")
     array(folder / "array.zarr", chunks=(10, 70))
     array(folder / "second.zarr", chunks=(10, 70), zarr_format=2)
     with warnings.catch_warnings():

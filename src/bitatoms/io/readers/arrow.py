@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...table import Picture, Table, feature_names, fitting_picture
+from ...table import Picture, Table, check_picture, feature_names
 from ..cells import Cells, TextCells
 from ..chunked import ChunkCells, Indices, MissingCells
 from ..errors import FileError
@@ -119,7 +119,7 @@ def _picture(about: dict[str, Any], n_cols: int, file: Columnar) -> Picture | No
     try:
         tile, whole = about["picture"]
         n_rows = 0 if whole is None else sum(piece.n_rows for piece in file.pieces())
-        return fitting_picture((tile, whole), (n_rows, n_cols))
+        return check_picture((tile, whole), (n_rows, n_cols))
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):  # others may have changed the table since
         return None
 
@@ -275,8 +275,8 @@ def write(table: Table, path: Path, format: str) -> None:
             # Arrow keeps booleans as we keep bits.
             columns = np.frombuffer(some.T.to_bytes(), np.uint8).reshape(n_cols, -(-len(some) // 8))
             arrays = [pa.Array.from_buffers(pa.bool_(), len(some), [None, pa.py_buffer(column)]) for column in columns]
-            if table.rows is not None:
-                arrays.insert(0, pa.array(table.rows[start : start + at_a_time], pa.string()))
+            if table.row_names is not None:
+                arrays.insert(0, pa.array(table.row_names[start : start + at_a_time], pa.string()))
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
@@ -290,7 +290,7 @@ def _schema(table: Table) -> Any:
     fields = [pa.field(name, pa.bool_()) for name in columns]
     about = {"format": "bitatoms table", "version": 1, "columns": table.columns is not None, "picture": table.picture}
     metadata = {KEY: json.dumps(about)}
-    if table.rows is not None:
+    if table.row_names is not None:
         index, taken = _INDEX, set(columns)
         while index in taken:
             index = index.replace("level_", "level_0")

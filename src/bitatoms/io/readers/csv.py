@@ -143,8 +143,8 @@ def write(table: Table, path: Path, format: str) -> None:
     how: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
     with open_text_writer(path) as file:
         writer = csv.writer(file, **how)
-        if table.columns is not None or table.rows is not None:
-            corner = [] if table.rows is None else [""]
+        if table.columns is not None or table.row_names is not None:
+            corner = [] if table.row_names is None else [""]
             header = [*corner, *table.names_of(range(table.shape[1]))]
             bits = all(name.strip().lower() in CELL_WORDS for name in header[1:] or header)
             # Names that could be ones and zeros are put in quotes, lest they be taken for such.
@@ -153,16 +153,16 @@ def write(table: Table, path: Path, format: str) -> None:
         for start in range(0, len(table), at_a_time):
             dense = table.bits[start : start + at_a_time].to_dense()
             for row, cells in enumerate(dense.tolist(), start):
-                writer.writerow(cells if table.rows is None else [table.rows[row], *cells])
+                writer.writerow(cells if table.row_names is None else [table.row_names[row], *cells])
 
 
 def _check_names(table: Table, path: Path) -> None:
     """Refuse names that would not come back, and say what becomes of others."""
-    names = [*(table.columns or ()), *(table.rows or ())]
+    names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
             raise FileError(f"{path.name}: text keeps no name such as {name[:40]!r}; rename it, or write .npz")
-    if table.rows is None and table.columns and not table.columns[0].strip():
+    if table.row_names is None and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be taken for names of rows; name it")
     if any(name != name.strip() for name in names):
         warnings.warn(

@@ -14,7 +14,7 @@ from ... import validation
 from ..._version import __version__
 from ...bits import BitMatrix
 from ...core.model import Model
-from ...table import Names, Picture, Table, compare_names, fitting_picture
+from ...table import Names, Picture, Table, check_columns, check_picture
 from ..chunked import ChunkCells
 from ..errors import FileError
 from ..safe_hdf5 import check_heaps, open_hdf5
@@ -107,7 +107,7 @@ def _about(vault: HierarchicalFile) -> dict[str, Any]:
 def _picture(about: dict[str, Any], shape: tuple[int, int]) -> Picture | None:
     """The picture that each row is, where the file says so and it still fits."""
     try:
-        return fitting_picture(about["picture"], shape)
+        return check_picture(about["picture"], shape)
     except (KeyError, TypeError, ValueError, OverflowError, IndexError):  # others may have changed the table since
         return None
 
@@ -134,19 +134,19 @@ def write(table: Table, path: Path, format: str) -> None:
     from anndata.io import sparse_dataset, write_elem
 
     n_rows, n_cols = table.shape
-    if any("\0" in name for name in (*(table.rows or ()), *(table.columns or ()))):
+    if any("\0" in name for name in (*(table.row_names or ()), *(table.columns or ()))):
         raise FileError(f"{path.name}: an .h5ad file keeps no zero byte in a name; rename it, or write .npz")
     about = {
         "format": "bitatoms table",
         "version": 1,
-        "rows": table.rows is not None,
+        "rows": table.row_names is not None,
         "columns": table.columns is not None,
         "picture": table.picture,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of rows may come twice
         AnnData(
-            obs=pd.DataFrame(index=pd.Index(table.rows or _numbered(n_rows), dtype=object)),
+            obs=pd.DataFrame(index=pd.Index(table.row_names or _numbered(n_rows), dtype=object)),
             var=pd.DataFrame(index=pd.Index(table.columns or _numbered(n_cols), dtype=object)),
             uns={KEY: {"table": json.dumps(about)}},
         ).write_h5ad(path)
@@ -197,7 +197,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
     if adata.n_vars != model.atoms.n_cols:
         raise ValueError(f"the AnnData has {adata.n_vars} variables, and the model has {model.atoms.n_cols} features")
     if model.columns is not None:
-        compare_names(model.columns, _distinct(adata.var_names, model.columns))
+        check_columns(model.columns, _distinct(adata.var_names, model.columns))
     adata.obsm[f"X_{KEY}"] = codes.to_dense(np.float32)
     adata.varm[f"{KEY}_atoms"] = model.atoms.T.to_dense(np.float32)
     old = adata.uns.get(KEY)

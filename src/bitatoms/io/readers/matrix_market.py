@@ -192,7 +192,7 @@ def write(table: Table, path: Path, format: str) -> None:
     with open_text_writer(path) as file:
         file.write(f"{_BANNER} matrix coordinate pattern general\n")
         for what, begin in _NAMES.items():
-            for some in _short_lists(getattr(table, what) or ()):
+            for some in _short_lists((table.row_names if what == "rows" else table.columns) or ()):
                 file.write(f"{begin}{some}\n")
         file.write(f"{table.shape[0]} {table.shape[1]} {table.bits.count()}\n")
         for row, columns in enumerate(column_indices_by_row(table.bits), 1):

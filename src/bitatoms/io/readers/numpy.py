@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...bits import BitMatrix
-from ...table import Names, Table, fitting_picture
+from ...table import Names, Table, check_picture
 from ..cells import Cells, PositionOf, array_position
 from ..errors import FileError
 from ..npz import METADATA_KEY, ArrayReader, NpzReader, encode_metadata, open_npy, open_npz, write_npz
@@ -168,7 +168,7 @@ def _ours(source: Source, options: ReadOptions, file: NpzReader) -> TableStream:
         shape = index(about["n_rows"]), index(about["n_cols"])
         source.check_size(*shape)
         rows, columns = _names(about, "rows", shape[0]), _names(about, "columns", shape[1])
-        picture = None if about["picture"] is None else fitting_picture(about["picture"], shape)
+        picture = None if about["picture"] is None else check_picture(about["picture"], shape)
         with file.open_array("bits") as values:
             if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
                 raise ValueError(f"its bits are an array of {values.dtype} of the shape {values.shape}")
@@ -220,7 +220,7 @@ def write(table: Table, path: Path, format: str) -> None:
         "bitatoms": __version__,
         "n_rows": n_rows,
         "n_cols": n_cols,
-        "rows": table.rows,
+        "rows": table.row_names,
         "columns": table.columns,
         "picture": table.picture,
     }
@@ -230,7 +230,7 @@ def write(table: Table, path: Path, format: str) -> None:
 
 def _write_array(table: Table, path: Path) -> None:
     """Write the zeros and ones alone, some rows at a time."""
-    if table.rows is not None or table.columns is not None:
+    if table.row_names is not None or table.columns is not None:
         warnings.warn(
             f"{path.name}: an .npy file keeps no names of rows and columns; .npz, .csv and .parquet do", stacklevel=4
         )

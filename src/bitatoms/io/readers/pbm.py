@@ -269,7 +269,7 @@ def write(table: Table, path: Path, format: str) -> None:
     height, width = table.shape
     if not height or not width:
         raise FileError(f"{path.name}: a table of {height} x {width} has no pixels; write .npz or .csv")
-    if table.rows is not None or table.columns is not None:
+    if table.row_names is not None or table.columns is not None:
         warnings.warn(
             f"{path.name}: a picture keeps no names of rows and columns; .npz and .csv do", UserWarning, stacklevel=3
         )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...table import Table, repeated
+from ...table import Table, first_duplicate
 from ..cells import Cells
 from ..errors import FileError
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
@@ -109,7 +109,7 @@ def _snps(source: Source, options: ReadOptions) -> list[Snp]:
     """The SNPs of the .bim file, with names that are all different."""
     found = [Snp(fields[1], fields[4]) for fields in _records(source, "bim")]
     names: Sequence[str] = [snp.name for snp in found]
-    twice = repeated(names)
+    twice = first_duplicate(names)
     if twice is None:
         return found
     if options.duplicates == "refuse":
@@ -207,14 +207,14 @@ def _paired(table: Table, path: Path) -> list[Snp]:
         if not all(map(_WORD.fullmatch, snp)):
             raise FileError(f"{path.name}: a .bim file cannot hold the name {first!r}: it takes no blanks; rename it")
         snps.append(snp)
-    if (again := repeated([snp.name for snp in snps])) is not None:
+    if (again := first_duplicate([snp.name for snp in snps])) is not None:
         raise FileError(f"{path.name}: two SNPs have the name {again!r}; rename one of them")
     return snps
 
 
 def _families(table: Table, path: Path) -> list[tuple[str, str]]:
     """Family and individual of each row; rows without names are numbered from 1 on."""
-    names = table.rows if table.rows is not None else [str(row + 1) for row in range(len(table))]
+    names = table.row_names if table.row_names is not None else [str(row + 1) for row in range(len(table))]
     found = []
     for name in names:
         family, _, individual = name.rpartition(" ")
@@ -226,6 +226,6 @@ def _families(table: Table, path: Path) -> list[tuple[str, str]]:
                 "family's and the individual's, which is not 0; rename it"
             )
         found.append((family, individual))
-    if (again := repeated(names)) is not None:
+    if (again := first_duplicate(names)) is not None:
         raise FileError(f"{path.name}: two rows have the name {again!r}, which PLINK forbids; rename one of them")
     return found

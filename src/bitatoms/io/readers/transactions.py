@@ -145,7 +145,7 @@ def _placed(source: Source, lists: Iterable[list[str]], known: dict[str, int]) -
 def write(table: Table, path: Path, format: str) -> None:
     """Write the items of each row: the numbers of its columns, or their names."""
     names = _item_numbers(table, path) if format == "fimi" else _item_names(table, path)
-    if table.rows is not None:
+    if table.row_names is not None:
         warnings.warn(f"{path.name}: lists of items keep no names of rows; {_KEEPING} them", stacklevel=3)
     empty = np.flatnonzero(table.bits.column_weights() == 0).tolist()
     if empty:

@@ -22,7 +22,7 @@ def write(table: Table, path: Path, format: str) -> None:
     at_a_time = max(1, CHUNK_BITS // max(1, table.shape[1]))
     with PackedStoreWriter(path, table.shape[1], table.columns, table.picture) as store:
         for start in range(0, len(table), at_a_time):
-            names = None if table.rows is None else table.rows[start : start + at_a_time]
+            names = None if table.row_names is None else table.row_names[start : start + at_a_time]
             store.append(RowChunk(table.bits[start : start + at_a_time], names))
 
 
