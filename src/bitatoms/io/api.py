@@ -15,7 +15,16 @@ from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import infer_format, load_reader, sniff_format
-from .stream import ReadOptions, RowChunk, Source, TableStream, check_columns_exist, collect, unique_columns
+from .stream import (
+    DROPPING_FORMATS,
+    ReadOptions,
+    RowChunk,
+    Source,
+    TableStream,
+    check_columns_exist,
+    collect,
+    unique_columns,
+)
 
 _TEXT = ("csv", "tsv")
 _OPTION_FORMATS = {  # the formats to which an option applies
@@ -25,7 +34,6 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "layer": ("h5ad", "npz", "zarr"),
     "blocks": ("pbm",),
 }
-_DROP_COLUMNS = (*_TEXT, "parquet", "feather")  # their readers drop columns, which may not be numbers
 _STREAMED = ("parquet", "feather", "zarr")
 
 
@@ -117,7 +125,7 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
         stream = _open_stream(source, options)
         if stream.columns is not None:
             stream.columns = unique_columns(source, stream.columns, options.duplicates)
-        if options.without and source.format not in _DROP_COLUMNS:
+        if options.without and source.format not in DROPPING_FORMATS:
             stream = drop_columns(source, stream, options.without)
     return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
 

@@ -12,7 +12,7 @@ from .. import validation
 from ..bits import BitMatrix
 from ..errors import Parameter
 from .errors import FileError
-from .stream import ReadOptions, Source
+from .stream import DROPPING_FORMATS, ReadOptions, Source
 
 ONE_WORDS = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
 ZERO_WORDS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
@@ -26,7 +26,6 @@ class CellPosition(NamedTuple):
 
     row: int
     column: int | str  # its name, or its number if it has none
-    label: str | None = None  # what ``without`` calls a column that has no name; None if unknown
     unit: str = "row"  # "line" in text files
     zero_based: bool = False
 
@@ -34,18 +33,13 @@ class CellPosition(NamedTuple):
         column = repr(self.column[:40]) if isinstance(self.column, str) else self.column
         return f"{self.unit} {self.row}, column {column}{' (counted from 0)' if self.zero_based else ''}"
 
-    @property
-    def without(self) -> Parameter:
-        """The parameter that drops this column."""
-        return Parameter("without", self.column if isinstance(self.column, str) else self.label)
-
 
 PositionOf = Callable[[int, int], CellPosition]  # from the row and column within a chunk
 
 
 def array_position(row: int, column: int) -> CellPosition:
     """Return the position of a cell of an array without names, counted from 0 as in NumPy."""
-    return CellPosition(row, column, f"x{column}", zero_based=True)
+    return CellPosition(row, column, zero_based=True)
 
 
 class Cells:
@@ -98,19 +92,21 @@ class Cells:
         if self.threshold is not None:
             problem = f"{note}: {value[:40]!r} is not a finite number, as "
             return self.source.error(position, problem, Parameter("binarize"), " requires; correct it")
+        drop: tuple[str | Parameter, ...] = ()
+        if self.source.format in DROPPING_FORMATS:
+            drop = (
+                "; if the column is not part of the table, drop it with ",
+                Parameter("without", str(position.column)),
+            )
         try:
             number = float(value)
         except ValueError:
-            problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it, or drop the column with "
-            return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", position.without)
-        return self.source.error(
-            position,
-            f"{note}: {value[:40]} is neither 0 nor 1; for counts, pass ",
-            Parameter("binarize", 0),
-            f" to read values above 0 as 1{', or another threshold' if number < 0 else ''}; "
-            "if the column is not part of the table, drop it with ",
-            position.without,
-        )
+            problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
+            return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
+        threshold = Parameter("binarize", 0)
+        problem = f"{note}: {value[:40]} is neither 0 nor 1; for counts, pass "
+        effect = f" to read values above 0 as 1{', or another threshold' if number < 0 else ''}"
+        return self.source.error(position, problem, threshold, effect, *drop)
 
     def add_missing(self, count: int, first: CellPosition | str) -> None:
         """Count missing cells, the first of which is at this position."""

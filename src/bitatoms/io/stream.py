@@ -19,6 +19,7 @@ from ..table import Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
 
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
+DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather")  # their readers drop columns before converting cells
 
 
 class Source(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...bits import BitMatrix
+from ...errors import Parameter
 from ...table import Table
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
@@ -30,7 +31,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     """The rows of a CSV or TSV file."""
     words = TextCells(Cells(source, options))
     if options.separator and (len(options.separator) != 1 or options.separator in '"\r\n'):
-        raise source.error(f"what separates cells is one character, and not {options.separator!r}")
+        raise source.error(Parameter("separator"), f" must be one character, got {options.separator!r}")
     text = read_lines(source)
     first = next(text, None)
     if first is None:
@@ -117,7 +118,7 @@ def _blocks(
                 if layout.columns is not None:
                     return CellPosition(line, layout.columns[column], unit="line")
                 number = layout.places[column] + 1
-                return CellPosition(line, number, str(number), unit="line")
+                return CellPosition(line, number, unit="line")
 
             own = [cells[place] for place in layout.places]
             if own and all(map(words.is_text, own)):
@@ -161,7 +162,7 @@ def _check_names(table: Table, path: Path) -> None:
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
-            raise FileError(f"{path.name}: text keeps no name such as {name[:40]!r}; rename it, or write .npz")
+            raise FileError(f"{path.name}: a text file cannot store the name {name[:40]!r}; rename it, or write .npz")
     if table.row_names is None and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be taken for names of rows; name it")
     if any(name != name.strip() for name in names):
