@@ -151,7 +151,7 @@ def test_standard_input_and_output(table, folder):
     bad = subprocess.run([*command, "convert", "-", "-"], input=b"a,b\n1,2\n", capture_output=True)
     assert (bad.returncode, bad.stdout) == (2, b"")
     assert (
-        b"standard input: line 2, column 'b': 2 is neither 0 nor 1; if these are counts, pass --binarize 0"
+        b"standard input: line 2, column 'b': 2 is neither 0 nor 1; for counts, pass --binarize 0"
         in bad.stderr
     )
 
@@ -187,7 +187,7 @@ REFUSED = {
     "unknown option": (["fit", "table.csv", "--fast"], "--fast"),
     "unknown format": (["fit", "table.csv", "--format", "excel"], "excel"),
     "no size": (["fit", "table.csv", "--tile", "big"], "'big' is no size; write height x width"),
-    "a tile that does not fit": (["fit", "table.csv", "--tile", "4x4"], "a picture of 4 x 4 has 16 pixels"),
+    "a tile that does not fit": (["fit", "table.csv", "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "words for a number": (["fit", "table.csv", "-k", "many"], "--atoms is 'many'; give a number, or mdl"),
     "neither data nor codes": (["reconstruct", "model.npz"], "give a table, or --codes"),
     "codes of another model": (

@@ -327,7 +327,7 @@ REFUSED = {
     "columns left out": ([*FIT, "--without", "item 1"], "columns are left out when a store is packed"),
     "a threshold": ([*FIT, "--binarize", "3"], "a packed store has only ones and zeros; leave --binarize out"),
     "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, not to 'zarr'; omit it"),
-    "a tile that does not fit": ([*FIT, "--tile", "4x4"], "a picture of 4 x 4 has 16 pixels"),
+    "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "a store of others": (["fit", "others.zarr"], "others.zarr: its array is of shape (3, 3, 3)"),
     "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr: the table has 2 columns, but the model"),
     "columns turned": (

@@ -134,7 +134,7 @@ class TextCells:
         self.cells = cells
         self.has_zeros = False
         self.n_blank = 0
-        self._first_lost: CellPosition | None = None  # blank or missing
+        self._first_blank_or_missing: CellPosition | None = None
         self._bit_of_character = np.full(128, 255, np.uint8)
         if cells.threshold is None:
             for word in ONE_WORDS | ZERO_WORDS:
@@ -171,7 +171,7 @@ class TextCells:
         """Convert one cell to a bit."""
         word = cell.strip().lower()
         if not word:
-            self._first_lost = self._first_lost or position_of(column)
+            self._first_blank_or_missing = self._first_blank_or_missing or position_of(column)
             self.n_blank += 1
             return False
         if self.cells.threshold is not None:
@@ -185,7 +185,7 @@ class TextCells:
             self.has_zeros = True
             return False
         if word in MISSING_WORDS:
-            self._first_lost = self._first_lost or position_of(column)
+            self._first_blank_or_missing = self._first_blank_or_missing or position_of(column)
             self.cells.add_missing(1, position_of(column))
             return False
         raise self.cells.invalid_cell(cell.strip(), position_of(column))
@@ -193,7 +193,7 @@ class TextCells:
     def check_missing(self) -> None:
         """Raise if cells were missing, unless they are read as 0; blank cells count if the table has zeros."""
         if self.has_zeros and self.n_blank:
-            self.cells.first_missing = self._first_lost
+            self.cells.first_missing = self._first_blank_or_missing
             self.cells.n_missing += self.n_blank
         self.cells.check_missing()
 
