@@ -1,4 +1,4 @@
-"""What each move of the search brings: the codelength without it."""
+"""The contribution of each move of the search: the codelength without it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from sets import EINSTEIN, bundled_sets, chosen, load
-from tables import Row, Table, tell
+from tables import Row, Table, log_row
 
 import bitatoms as ba
 from bitatoms.parallel import Workers
 from bitatoms.search.driver import search as run_search
 from bitatoms.search.params import Plan, SearchParams, resolve
+from datasets import EINSTEIN, bundled_sets, chosen, load
 
-MOST_SEEDS = 3
+MAX_SEEDS = 3
 MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake")
 
 
-def sets_of(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
-    """Three sets, each with an algebra."""
+def data_and_algebras(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
+    """Return three data sets, each with an algebra."""
     if folder is not None:
         names = {EINSTEIN: "xor", "digits_8x8": "auto", "mushroom_fimi": "xor"}
         return {name: (algebra, load(folder, name)) for name, algebra in names.items()}
@@ -32,16 +32,16 @@ def sets_of(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
     return {**bundled, "planted": ("xor", ba.datasets.planted(3000, 150, 15, atom_density=0.3, random_state=0).X)}
 
 
-def settings_of(**asked: Any) -> SearchParams:
-    """The settings of ``factorize`` with these parameters."""
+def params_of(**given: Any) -> SearchParams:
+    """Return the search parameters of ``factorize`` called with these arguments."""
     parameters = inspect.signature(ba.factorize).parameters
     return resolve(
-        **{name: asked.get(name, parameters[name].default) for name in inspect.signature(resolve).parameters}
+        **{name: given.get(name, parameters[name].default) for name in inspect.signature(resolve).parameters}
     )
 
 
 def plans(plan: Plan) -> dict[str, Plan]:
-    """The plan as it is, without each move, and with fewer starts."""
+    """Return the plan unchanged, without each move, and with fewer starts."""
     without = {move: replace(plan, left_out=frozenset({move})) for move in MOVES}
     return {
         "nothing": plan,
@@ -52,28 +52,28 @@ def plans(plan: Plan) -> dict[str, Plan]:
 
 
 def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: int) -> list[Row]:
-    """One search on one set, with one thing left out at a time."""
-    settings, data, rows, all_moves = settings_of(algebra=algebra, search=search), ba.BitMatrix.from_dense(X), [], 0.0
-    for left_out, plan in plans(settings.plan).items():
+    """Run one search on one data set, leaving out one move at a time."""
+    params, data, rows, all_moves = params_of(algebra=algebra, search=search), ba.BitMatrix.from_dense(X), [], 0.0
+    for left_out, plan in plans(params.plan).items():
         bits, seconds = [], []
         for seed in range(seeds):
             begin = time.process_time()
-            result = run_search(data, replace(settings, plan=plan), Workers(), np.random.default_rng(seed))
+            result = run_search(data, replace(params, plan=plan), Workers(), np.random.default_rng(seed))
             seconds.append(time.process_time() - begin)
             bits.append(result.codelength.total)
         all_moves = all_moves or median(bits)
         worse = [100 * (one / all_moves - 1) for one in (median(bits), *bits)]
         row: Row = {"data": name, "algebra": algebra, "search": search, "left out": left_out, "L": int(median(bits))}
-        rows.append(tell(row | {"worse by %": worse[0], "each seed": worse[1:], "CPU s": median(seconds)}))
+        rows.append(log_row(row | {"worse by %": worse[0], "each seed": worse[1:], "CPU s": median(seconds)}))
     return rows
 
 
 def ablation(options: argparse.Namespace) -> list[Table]:
-    """Each move left out, on three sets."""
-    seeds, rows = min(MOST_SEEDS, options.seeds), []
-    for name, (algebra, X) in sets_of(options.folder).items():
+    """Leave out each move, on three data sets."""
+    seeds, rows = min(MAX_SEEDS, options.seeds), []
+    for name, (algebra, X) in data_and_algebras(options.folder).items():
         if chosen(options, name):
             ba.factorize(X[:100], algebra=algebra, search="thorough", random_state=0)  # loads the kernels
             rows += [row for search in ("fast", "thorough") for row in ablation_rows(name, algebra, X, search, seeds)]
-    note = "worse by: the median L against that with all moves; each seed: the same. Small differences are chance."
-    return [Table(f"What each move brings, median of {seeds} seeds", rows, note)] if rows else []
+    note = "worse by: median L relative to all moves; each seed: the same per seed. Small differences are random."
+    return [Table(f"Contribution of each move, median of {seeds} seeds", rows, note)] if rows else []

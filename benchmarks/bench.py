@@ -113,10 +113,10 @@ def models(options: argparse.Namespace) -> list[Table]:
 
 
 def fresh(data: ba.BitMatrix, atoms: ba.BitMatrix) -> tuple[Block]:
-    """Rows without codes, and the tables of the atoms filled in, as they are within a loop."""
+    """Return rows without codes, with the tables of the atoms filled in, as they are within a loop."""
     block = Block(data, atoms, None, False, Workers())
-    code(block, coding_rule("greedy", "xor", residual_limit=data.n_cols))  # no row has more wrong bits: none is coded
-    block.rows.stale[:] = 1
+    code(block, coding_rule("greedy", "xor", residual_limit=data.n_cols))  # no row has more errors: none is coded
+    block._rows.stale[:] = 1  # the rows alone: the tables stay valid
     return (block,)
 
 
@@ -159,7 +159,7 @@ def word_rows(n: int) -> list[Row]:
     pack, packed = ba.BitMatrix.from_dense, data.words.nbytes
 
     def all_vote() -> tuple[()]:
-        block.atoms.stale[:] = 1
+        block._atoms.stale[:] = 1
         return ()
 
     tasks = {

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from tables import Row, Table, show, tell
+from tables import Row, Table, log_row, show
 
 import bitatoms as ba
 from bitatoms import BitMatrix
@@ -83,7 +83,7 @@ class Watched:
 def fitted(rows: RowSource, clock: Callable[[], float] = time.process_time) -> tuple[PassResult, Watched, float]:
     """What is learned, what was seen meanwhile, and the seconds of it all."""
     watched = Watched(rows, clock)
-    settings = ba.BinaryDictionaryLearning(ATOMS, sample_rows=SAMPLE)._settings()
+    settings = ba.BinaryDictionaryLearning(ATOMS, search_rows=SAMPLE)._search_params()
     begin = time.perf_counter()
     taken = learn(watched, settings, Workers(1), np.random.default_rng(0))
     assert isinstance(taken, PassResult)
@@ -115,7 +115,7 @@ def scaling_row(where: str, rows: RowSource, packing: float, clock: Callable[[],
         "CPU s": watched.cpu,
         "Mrows/s": rows.n_rows * len(watched.passes) / sum(watched.passes) / 1e6,
     }
-    return tell(row), taken.result.atoms
+    return log_row(row), taken.result.atoms
 
 
 def cost_row(n_partitions: int, n_rows: int, n_workers: int, client: Any) -> Row:
@@ -145,7 +145,7 @@ def cost_row(n_partitions: int, n_rows: int, n_workers: int, client: Any) -> Row
         "work s": seconds,
         "beside %": 100 * (1 - seconds / (wall * n_workers)),
     }
-    return tell(row)
+    return log_row(row)
 
 
 @contextmanager

@@ -76,7 +76,7 @@ def of_model_file(model: ba.BinaryDictionaryLearning, folder: Path) -> str:
 def of_checkpoint(folder: Path) -> str:
     """Return the hash of the arrays that a checkpoint holds after a search by sample."""
     X = ba.datasets.planted(3000, 70, 5, noise=0.03, random_state=5).X
-    ba.factorize(X, sample_rows=600, checkpoint=folder / "checkpoint", random_state=0)
+    ba.factorize(X, search_rows=600, checkpoint=folder / "checkpoint", random_state=0)
     with np.load(folder / "checkpoint" / "state.npz") as file:
         return digest(*(file[name] for name in sorted(file.files) if name != "bitatoms"))
 
@@ -119,10 +119,10 @@ def cases() -> Iterator[tuple[str, Callable[[], str]]]:
         yield f"paper k=9 {update} or, planted", search(overlaid, 9, search="paper", update=update, algebra="or")
     yield "paper k=6 greedy, bernoulli", search(xor, 6, search="paper", coder="greedy", init="bernoulli")
     yield "paper k=5 exact", search(xor, 5, search="paper", coder="exact")
-    yield "sample mdl xor", search(large, sample_rows=700)
-    yield "sample mdl or, thorough", search(large, sample_rows=700, search="thorough", algebra="or")
-    yield "sample k=6 xor", search(large, 6, sample_rows=700)
-    yield "sample k=20 or", search(large, 20, sample_rows=700, algebra="or")
+    yield "sample mdl xor", search(large, search_rows=700)
+    yield "sample mdl or, thorough", search(large, search_rows=700, search="thorough", algebra="or")
+    yield "sample k=6 xor", search(large, 6, search_rows=700)
+    yield "sample k=20 or", search(large, 20, search_rows=700, algebra="or")
     yield "proximus", lambda: of_model(ba.proximus(xor, radius=6, random_state=0))
 
     def estimator(n_components: Any = "mdl", **settings: Any) -> ba.BinaryDictionaryLearning:
@@ -147,7 +147,7 @@ def cases() -> Iterator[tuple[str, Callable[[], str]]]:
     def store() -> str:
         with tempfile.TemporaryDirectory() as folder:
             packed = ba.pack(large, Path(folder) / "large.zarr")
-            model = estimator(sample_rows=700, max_memory="64 MiB").fit(packed)
+            model = estimator(search_rows=700, max_memory="64 MiB").fit(packed)
             return of_model(model.as_model()) + coded(model, packed)
 
     def dask() -> str:
@@ -156,7 +156,7 @@ def cases() -> Iterator[tuple[str, Callable[[], str]]]:
 
         X = da.from_array(large, chunks=(900, 70))
         with dask.config.set(scheduler="synchronous"):
-            model = estimator(sample_rows=700).fit(X)
+            model = estimator(search_rows=700).fit(X)
             return of_model(model.as_model()) + coded(model, X)
 
     def with_folder(task: Callable[[Path], str]) -> Callable[[], str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tables import Row, Table, as_text, show, tell
+from tables import Row, Table, as_text, log_row, show
 
 import bitatoms as ba
 from bitatoms.core.pass_spec import PassSpec
@@ -168,7 +168,7 @@ def all_steps(folder: Path, n_rows: int, max_memory: int) -> list[Table]:
         command += ["--max-memory", str(max_memory), "--folder", str(folder)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         told = next(line for line in done.stdout.splitlines() if line.startswith(TOLD))
-        rows.append(tell({"step": name, **json.loads(told.removeprefix(TOLD))}))
+        rows.append(log_row({"step": name, **json.loads(told.removeprefix(TOLD))}))
     common = ("step", "wall s", "CPU s", "peak MB")
     steps = [{name: row.pop(name) for name in common} for row in rows]
     for row, figures in zip(steps, rows, strict=True):

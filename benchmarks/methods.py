@@ -1,15 +1,16 @@
-"""The paper's methods by name, and what its own C++ program reaches with them."""
+"""The paper's methods by name, and the results of its C++ program."""
 
 from __future__ import annotations
 
-from sets import EINSTEIN, MNIST
 from tables import Row
 
-# The methods, and for each the p, CPU seconds, wrong bits and L of the paper's own C++ program on Einstein and MNIST,
-# its mistakes mended: on a 2-core Neoverse-N1, one thread, one seed, the whole process with files read and written.
-# "greedy" is what it calls its exact coder. Its forward selection stops by a codelength of its own, hence at another p.
-# On MNIST the coder of that was not noted, nor with K-PROX: of a greedy run to 126 the time is known (without files),
-# and the run that ended at 99 is taken to be BMP's.
+from datasets import EINSTEIN, MNIST
+
+# For each method: p, CPU seconds, wrong bits and L of the paper's C++ program, with its errors corrected, on Einstein
+# and MNIST. Measured on a 2-core Neoverse-N1, one thread, one seed, including file input and output. The program calls
+# "greedy" its exact coder. Its forward selection uses a different codelength, and so stops at a different p. On MNIST
+# the coder was not recorded, also with K-PROX: the time of a greedy run to 126 is known (without files), and the run
+# that ended at 99 is assumed to be BMP.
 NOT_RUN = (None, None, None, None)
 METHODS = {
     "MOB, BMP, samples, 36": ((36, 0.07, 108429, 531782), (36, 0.17, 242267, 989844)),
@@ -27,14 +28,14 @@ METHODS = {
     "K-PROX, greedy, forward": ((120, 16.4, 22165, 276489), (125, 57.5, 194625, 1034808)),
 }
 
-FORCED = {EINSTEIN: 104, MNIST: 126, "halftone": 104, "digits": 64}  # atoms at which forced selection ends
+FORCED = {EINSTEIN: 104, MNIST: 126, "halftone": 104, "digits": 64}  # number of atoms at which forced selection ends
 
 
-def asked(method: str, most: int | None = None) -> Row:
-    """What ``factorize`` is asked for by the name of a method; ``most`` is where forced selection ends."""
+def arguments_of(method: str, max_components: int | None = None) -> Row:
+    """Return the arguments of ``factorize`` for a method; forced selection ends at ``max_components``."""
     update, coder, start, *p = method.lower().split(", ")
     how = {"search": "paper", "update": update, "coder": coder}
     if p:
         return {**how, "init": start, "n_components": int(p[0])}
     how |= {"init": "samples", "n_components": "mdl", "start_components": 16}
-    return {**how, **({"patience": None, "max_components": most} if start == "forced" else {"patience": 10})}
+    return {**how, **({"patience": None, "max_components": max_components} if start == "forced" else {"patience": 10})}

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sets import EINSTEIN, MNIST, load
-from tables import Row, Table, show, tell
+from tables import Row, Table, log_row, show
 
 import bitatoms as ba
 from bitatoms.core.model import Model
@@ -23,6 +22,7 @@ from bitatoms.online.stream import StreamLearner
 from bitatoms.parallel import Workers
 from bitatoms.search.params import SearchParams, resolve
 from bitatoms.validation import as_generator
+from datasets import EINSTEIN, MNIST, load
 
 SETS = ("digits_8x8", EINSTEIN, MNIST)
 OBJECTIVES = ("errors", "codelength")
@@ -42,7 +42,7 @@ def from_stream(rows: ba.BitMatrix, size: int, seed: int, **how: Any) -> tuple[M
     online, seconds = StreamLearner(settings(**how), 0.0, as_generator(seed)), []
     for start in range(0, len(rows), size):
         begin = time.process_time()
-        online.take_in(rows[start : start + size], ALONE)
+        online.partial_fit(rows[start : start + size], ALONE)
         seconds.append(time.process_time() - begin)
     return Model.from_factorization(online.as_result()), seconds
 
@@ -92,7 +92,7 @@ def compared(name: str, data: ba.BitMatrix, k: int, objective: str, options: arg
     row |= {column: int(mean[column]) for column in ("batch new", "online new")}
     row |= {"worse %": 100 * worse, "met too": "yes" if worse <= MOST_WORSE else "no"}
     row |= {column: mean[column] for column in ("batch CPU s", "online CPU s")}
-    return tell(row | {column: int(mean[column]) for column in ("ms a batch", "longest")})
+    return log_row(row | {column: int(mean[column]) for column in ("ms a batch", "longest")})
 
 
 def online(options: argparse.Namespace) -> list[Table]:

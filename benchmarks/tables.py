@@ -1,4 +1,4 @@
-"""Tables of figures, and how seconds are taken."""
+"""Tables of results, and timing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class Table(NamedTuple):
-    """A title, rows with the same columns, and what the reader should know."""
+    """A title, rows with the same columns, and a note."""
 
     title: str
     rows: list[Row]
@@ -21,7 +21,7 @@ class Table(NamedTuple):
 
 
 def best_of(repeats: int, task: Callable[..., Any], prepare: Callable[[], tuple] = tuple) -> float:
-    """The least CPU seconds of ``task(*prepare())``, preparing not counted."""
+    """Return the minimum CPU seconds of ``task(*prepare())``, without the preparation."""
     least = math.inf
     for _ in range(repeats):
         given = prepare()
@@ -31,15 +31,15 @@ def best_of(repeats: int, task: Callable[..., Any], prepare: Callable[[], tuple]
     return least
 
 
-def tell(row: Row) -> Row:
-    """Show a row at once, before its table is complete: some take minutes."""
+def log_row(row: Row) -> Row:
+    """Print a row to stderr before its table is complete, and return it."""
     texts = (f"{name} {as_text([value])[0]}" for name, value in row.items() if value not in (None, ""))
     print("  " + ", ".join(texts), file=sys.stderr, flush=True)
     return row
 
 
 def as_text(column: list[Any]) -> list[str]:
-    """The values of a column, floats with as many digits as give their median four."""
+    """Return the values of a column as text, floats with four significant digits for their median."""
     middle = median([abs(value) for value in column if isinstance(value, float)] or [1])
     digits = min(5, max(0, 3 - math.floor(math.log10(middle or 1))))
     texts = []
@@ -52,7 +52,7 @@ def as_text(column: list[Any]) -> list[str]:
 
 
 def show(table: Table) -> None:
-    """Print a table: words to the left, numbers to the right."""
+    """Print a table: text left-aligned, numbers right-aligned."""
     print(f"\n{table.title}")
     columns = []
     for name in table.rows[0]:

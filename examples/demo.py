@@ -1,4 +1,4 @@
-"""Learn atoms from a halftone picture and from handwritten digits by the paper's methods and by the default search."""
+"""Learn atoms of a halftone image and of handwritten digits with the paper's methods and with the default search."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import bitatoms as ba
 from bitatoms import datasets, plots
 
 BLOCK = (16, 16)
-CROP = np.s_[64:176, 288:512]  # the roof against the sky, drawn at about twice its size
-SHOWN = 64  # atoms in a mosaic; they come with the most useful first
+CROP = np.s_[64:176, 288:512]  # part of the image to draw
+SHOWN = 64  # number of atoms in a mosaic, the most useful ones
 
 
 class Run(NamedTuple):
@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 
 def runs(X: np.ndarray, n_components: int, start: int) -> list[Run]:
-    """The methods on one table: the paper's with a given number of atoms and with a chosen one, then the default."""
+    """Run the paper's methods, with a given and with a selected number of atoms, and the default search."""
     paper = {"search": "paper", "init": "samples"}
     methods = {
         "paper: MOB, BMP": {**paper, "n_components": n_components, "coder": "bmp"},
@@ -45,28 +45,28 @@ def runs(X: np.ndarray, n_components: int, start: int) -> list[Run]:
 
 
 def report(title: str, X: np.ndarray, found: list[Run]) -> None:
-    """Print a table of the runs, and what the one with the shortest codelength means."""
+    """Print a table of the runs, and a summary of the one with the shortest codelength."""
     n_samples, n_features = X.shape
     nothing = ba.codelength(X).total / n_samples
-    print(f"\n{title}: {n_samples} samples of {n_features} bits; {nothing:.1f} bits a sample without a model")
-    print(f"  {'method':<28}{'atoms':>6}{'used':>6}{'wrong bits':>12}{'share':>8}{'bits a sample':>15}{'seconds':>9}")
+    print(f"\n{title}: {n_samples} samples of {n_features} bits; {nothing:.1f} bits per sample without atoms")
+    print(f"  {'method':<28}{'atoms':>6}{'used':>6}{'wrong bits':>12}{'fraction':>9}{'bits/sample':>14}{'seconds':>9}")
     for method, result, seconds in found:
         atoms = len(result.atoms)
         print(
             f"  {method:<28}{atoms:>6}{atoms - result.n_unused:>6}{result.wrong_bits:>12}"
-            f"{result.wrong_bits / X.size:>8.1%}{result.codelength.total / n_samples:>15.1f}{seconds:>9.3f}"
+            f"{result.wrong_bits / X.size:>9.1%}{result.codelength.total / n_samples:>14.1f}{seconds:>9.3f}"
         )
     best = min((run.result for run in found), key=lambda result: result.codelength.total)
     codes, errors, atoms = (getattr(best.codelength, part) / n_samples for part in ("codes", "errors", "atoms"))
-    print("  In words: " + best.summary().replace("\n", "\n  "))
+    print("  Summary: " + best.summary().replace("\n", "\n  "))
     print(
-        f"  Of the bits of a sample {codes:.1f} say which atoms it uses, {errors:.1f} which of its bits are wrong,\n"
-        f"  and {atoms:.1f} are its part of the atoms themselves."
+        f"  Bits per sample: {codes:.1f} for its code, {errors:.1f} for its errors,\n"
+        f"  and {atoms:.1f} for its share of the atoms."
     )
 
 
 def draw(picture: np.ndarray, halftone: ba.Factorization, digits: ba.Factorization, path: Path) -> None:
-    """Draw the picture and its reconstruction beside the atoms of both sets."""
+    """Draw the image, its reconstruction, and the atoms of both data sets."""
     figure = Figure(figsize=(12, 4.3), layout="constrained")
     panels = figure.subplot_mosaic([["picture", "halftone", "digits"], ["product", "halftone", "digits"]])
     product = datasets.stitch_blocks(halftone.reconstruct(), picture.shape, BLOCK)
@@ -75,7 +75,7 @@ def draw(picture: np.ndarray, halftone: ba.Factorization, digits: ba.Factorizati
         panels[name].set_title(title)
         panels[name].set_axis_off()
     for name, result, shape in (("halftone", halftone, BLOCK), ("digits", digits, (8, 8))):
-        atoms = result.atoms.to_dense() ^ result.bias  # what a sample with one atom looks like
+        atoms = result.atoms.to_dense() ^ result.bias  # a sample that uses only this atom
         plots.mosaic(atoms[:SHOWN], shape, ax=panels[name])
         on = " on the bias" if result.bias.any() else ""
         panels[name].set_title(f"{name}: {min(SHOWN, len(atoms))} of {len(atoms)} atoms{on}")
@@ -84,19 +84,19 @@ def draw(picture: np.ndarray, halftone: ba.Factorization, digits: ba.Factorizati
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", type=Path, default=Path("demo-atoms.png"), help="where to write the mosaics")
+    parser.add_argument("--picture", type=Path, default=Path("demo-atoms.png"), help="file to write the figure to")
     path = parser.parse_args().picture
-    print("Getting ready (the first time, numba compiles the loops, which can take a minute) ...", end=" ", flush=True)
+    print("Compiling kernels (only the first time; up to a minute) ...", end=" ", flush=True)
     begin = perf_counter()
     runs(datasets.planted(64, 65, 4, random_state=0).X, 4, 4)
     print(f"{perf_counter() - begin:.1f} s")
     picture = datasets.halftone()
     blocks = datasets.cut_blocks(picture, BLOCK)
     halftone = runs(blocks, 36, 16)
-    report("A halftone picture in blocks of 16 × 16", blocks, halftone)
+    report("Halftone image in blocks of 16 × 16", blocks, halftone)
     X, _ = datasets.digits()
     digits = runs(X, 64, 64)
-    report("Handwritten digits of 8 × 8", X, digits)
+    report("Handwritten digits of 8 × 8 pixels", X, digits)
     draw(picture, halftone[-1].result, digits[-1].result, path)
     print(f"\nThe atoms are drawn in {path}.")
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of the README: genotypes beside their atoms and, with Playwright and Chromium, a report."""
+"""Draw the figures of the README: genotypes and their atoms and, with Playwright and Chromium, a report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 import bitatoms as ba
 
-SHOWN = 40  # atoms, the most useful ones
+SHOWN = 40  # number of atoms, the most useful ones
 
 
 def genotypes(path: Path) -> None:
-    """Draw the table of `datasets.genotypes` and its atoms, ordered by where on the chromosome they lie."""
+    """Draw the table of `datasets.genotypes` and its atoms, ordered by position on the chromosome."""
     table = ba.datasets.genotypes()
     model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
     atoms = model.components_[:SHOWN]
@@ -34,7 +34,7 @@ def genotypes(path: Path) -> None:
 
 
 def baskets(path: Path, chromium: str) -> None:
-    """Photograph the top of the report on `datasets.baskets`."""
+    """Take a screenshot of the report on `datasets.baskets`."""
     from playwright.sync_api import sync_playwright
 
     table = ba.datasets.baskets()
@@ -51,12 +51,12 @@ def baskets(path: Path, chromium: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("docs"), help="where to write them")
+    parser.add_argument("--folder", type=Path, default=Path("docs"), help="folder to write the figures to")
     folder = parser.parse_args().folder
     genotypes(folder / "genotypes.png")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        print("There is no Chromium: the report is not photographed.")
+        print("Chromium not found: no screenshot of the report.")
     else:
         baskets(folder / "baskets.png", chromium)
 

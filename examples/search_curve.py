@@ -1,4 +1,4 @@
-"""Draw how the codelength falls with the seconds: the paper's forward selection, the fast and the thorough search."""
+"""Draw the codelength against time for the paper's forward selection, the fast and the thorough search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEARCHES = {
     "thorough": {"search": "thorough"},
 }
 FIRST, LAST = 0.002, 20  # seconds
-LINES = {  # told apart without colours
+LINES = {  # distinguishable without colours
     "paper": {"color": "0.55", "linestyle": ":", "linewidth": 2.2},
     "fast": {"color": "black", "linestyle": "-", "linewidth": 1.6},
     "thorough": {"color": "black", "linestyle": "--", "linewidth": 1.1},
@@ -27,7 +27,7 @@ LINES = {  # told apart without colours
 
 
 def progress(X: np.ndarray, how: dict) -> tuple[list[float], list[float]]:
-    """CPU seconds, and the fewest bits a sample until then."""
+    """Return CPU seconds and the fewest bits per sample so far."""
     points = []
     begin = process_time()
 
@@ -40,26 +40,26 @@ def progress(X: np.ndarray, how: dict) -> tuple[list[float], list[float]]:
 
 
 def draw(ax: Axes, title: str, X: np.ndarray, shown: tuple[float, float]) -> None:
-    """One table: a line for each search, with a dot where it ends."""
+    """Draw one line per search, with a dot at its end."""
     nothing = ba.codelength(X).total / len(X)
-    print(f"{title}: {nothing:.1f} bits a sample without a model")
+    print(f"{title}: {nothing:.1f} bits per sample without atoms")
     for name, how in SEARCHES.items():
         progress(X[:200], how)  # loads the kernels
         seconds, bits = progress(X, how)
-        print(f"  {name:<9}{bits[-1]:>7.1f} bits a sample after {seconds[-1]:.2f} s")
+        print(f"  {name:<9}{bits[-1]:>7.1f} bits per sample after {seconds[-1]:.2f} s")
         label = f"{name}: {bits[-1]:.1f}"
         ax.step([FIRST / 100, *seconds], [nothing, *bits], where="post", label=label, **LINES[name])
         ax.plot(seconds[-1], bits[-1], marker="o", markersize=5, color=LINES[name]["color"])
     ax.set_xscale("log")
     ax.set_xlim(FIRST, LAST)
     ax.set_ylim(shown)
-    ax.set(title=title, xlabel="CPU seconds, one thread", ylabel="bits a sample")
-    ax.legend(title=f"no model: {nothing:.1f}", frameon=False, handlelength=3, alignment="left")
+    ax.set(title=title, xlabel="CPU seconds, one thread", ylabel="bits per sample")
+    ax.legend(title=f"without atoms: {nothing:.1f}", frameon=False, handlelength=3, alignment="left")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picture", type=Path, default=Path("docs/search.png"), help="where to write it")
+    parser.add_argument("--picture", type=Path, default=Path("docs/search.png"), help="file to write the figure to")
     path = parser.parse_args().picture
     figure = Figure(figsize=(10, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)

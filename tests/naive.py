@@ -1,7 +1,7 @@
-"""Slow, obvious answers, straight from the definitions: dense 0/1 arrays, plain loops, nothing from the package.
+"""Slow reference implementations, written from the definitions: dense 0/1 arrays and loops, nothing of the package.
 
 Rows of X are samples; ``atoms`` is (p, m), ``codes`` (n, p), ``bias`` (m,) or None. ``algebra`` is "xor" or "or".
-Functions return new uint8 arrays and leave what they are given alone.
+Functions return new uint8 arrays and do not modify their arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def combine_row(code, atoms, algebra):
-    """The XOR or the OR of the atoms that a code uses."""
+    """Return the XOR or the OR of the atoms that a code uses."""
     row = np.zeros(atoms.shape[1], np.uint8)
     for k, used in enumerate(code):
         if used:
@@ -23,7 +23,7 @@ def combine_row(code, atoms, algebra):
 
 
 def product(codes, atoms, algebra):
-    """codes · atoms in the algebra."""
+    """Return codes · atoms in the algebra."""
     out = np.zeros((codes.shape[0], atoms.shape[1]), np.uint8)
     for j in range(codes.shape[0]):
         out[j] = combine_row(codes[j], atoms, algebra)
@@ -31,20 +31,20 @@ def product(codes, atoms, algebra):
 
 
 def errors(X, atoms, codes, algebra, bias=None):
-    """X ⊕ bias ⊕ codes · atoms."""
+    """Return X ⊕ bias ⊕ codes · atoms."""
     out = X ^ product(codes, atoms, algebra)
     return out if bias is None else out ^ np.asarray(bias, np.uint8)
 
 
 def string_bits(n, r):
-    """⌈log2 n⌉ + ⌈log2 C(n, r)⌉, with integers only; 0 for a string of length 0."""
+    """Return ⌈log2 n⌉ + ⌈log2 C(n, r)⌉, computed with integers; 0 for a string of length 0."""
     if n == 0:
         return 0
     return (n - 1).bit_length() + (math.comb(n, r) - 1).bit_length()
 
 
 def codelength(X, atoms, codes, algebra, bias=None):
-    """Bits for the errors (a string a column), the codes (a string an atom) and the atoms (a string each)."""
+    """Return the bits for errors (one string per column), codes (one string per atom) and atoms (one string each)."""
     n, m = X.shape
     wrong = errors(X, atoms, codes, algebra, bias)
     error_bits = sum(string_bits(n, int(wrong[:, i].sum())) for i in range(m))
@@ -57,19 +57,19 @@ def codelength(X, atoms, codes, algebra, bias=None):
 
 
 def wrong_bits(x, atoms, code, algebra):
-    """How many bits of one row are wrong under a code."""
+    """Return the number of errors of one row with a code."""
     return int((x ^ combine_row(code, atoms, algebra)).sum())
 
 
 def toggled(code, k):
-    """The code with atom k taken in or out."""
+    """Return the code with atom k toggled."""
     code = code.copy()
     code[k] ^= 1
     return code
 
 
 def code_row(x, atoms, code, rule, algebra, max_atoms=None, residual_limit=0):
-    """Toggle the best atom while that lowers the wrong bits: best by gain ("greedy") or by gain / |atom| ("bmp")."""
+    """Toggle the best atom while this reduces the errors: best by gain ("greedy") or by gain / |atom| ("bmp")."""
     code = np.array(code, np.uint8)
     while True:
         before = wrong_bits(x, atoms, code, algebra)
@@ -92,7 +92,7 @@ def code_row(x, atoms, code, rule, algebra, max_atoms=None, residual_limit=0):
 
 
 def code(X, atoms, codes, rule, algebra, max_atoms=None, residual_limit=0):
-    """`code_row` for every row."""
+    """Apply `code_row` to every row."""
     out = np.array(codes, np.uint8)
     for j in range(len(X)):
         out[j] = code_row(X[j], atoms, codes[j], rule, algebra, max_atoms, residual_limit)
@@ -100,13 +100,13 @@ def code(X, atoms, codes, rule, algebra, max_atoms=None, residual_limit=0):
 
 
 def in_number_order(length):
-    """All strings of 0 and 1 in the order of the numbers they are, the first bit being the lowest."""
+    """Yield all binary strings in numerical order; the first bit is the lowest."""
     for bits in all_choices((0, 1), repeat=length):
         yield np.array(bits[::-1], np.uint8)
 
 
 def exact_code_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
-    """The best of all codes with at most max_atoms atoms: the given one, or the lowest of those strictly better."""
+    """Return the best code with at most max_atoms atoms: the given one, or the lowest of the strictly better ones."""
     best = np.array(code, np.uint8)
     fewest = wrong_bits(x, atoms, best, algebra)
     if fewest <= residual_limit:
@@ -121,7 +121,7 @@ def exact_code_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
 
 
 def exact_code(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
-    """`exact_code_row` for every row."""
+    """Apply `exact_code_row` to every row."""
     out = np.array(codes, np.uint8)
     for j in range(len(X)):
         out[j] = exact_code_row(X[j], atoms, codes[j], algebra, max_atoms, residual_limit)
@@ -129,7 +129,7 @@ def exact_code(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
 
 
 def exact_atoms(X, atoms, codes, algebra):
-    """Per feature the best of all columns of atoms: the given one, or the lowest of those strictly better."""
+    """Set each column of the atoms to the best: the given one, or the lowest of the strictly better ones."""
     out = np.array(atoms, np.uint8)
     for i in range(X.shape[1]):
         wanted = X[:, i : i + 1]
@@ -142,14 +142,14 @@ def exact_atoms(X, atoms, codes, algebra):
 
 
 def without(k, code):
-    """The code with atom k left out."""
+    """Return the code without atom k."""
     code = code.copy()
     code[k] = 0
     return code
 
 
 def wanted_and_open(X, atoms, codes, k, algebra):
-    """What each row would have of atom k, its other atoms standing, and where it has a say: (n, m) each.
+    """Return the bits of atom k that each row needs, given its other atoms, and where atom k decides: (n, m) each.
 
     Under XOR atom k always decides the bit; under OR only where no other used atom covers it.
     """
@@ -164,7 +164,7 @@ def wanted_and_open(X, atoms, codes, k, algebra):
 
 
 def vote(X, atoms, codes, k, algebra):
-    """Atom k as the majority of its users want it, bit by bit; a tie gives 0, and a bit without a voter stays."""
+    """Return atom k by majority of its users, bit by bit; a tie gives 0, a bit without a voter is unchanged."""
     wanted, is_open = wanted_and_open(X, atoms, codes, k, algebra)
     atom = atoms[k].copy()
     for i in range(X.shape[1]):
@@ -176,7 +176,7 @@ def vote(X, atoms, codes, k, algebra):
 
 
 def mob_sweep(X, atoms, codes, algebra):
-    """MOB: every used atom in index order takes the vote of its users, the errors fresh each time."""
+    """MOB: update every used atom in index order by the vote of its users, with current errors."""
     atoms = np.array(atoms, np.uint8)
     for k in range(len(atoms)):
         if codes[:, k].any():
@@ -185,7 +185,7 @@ def mob_sweep(X, atoms, codes, algebra):
 
 
 def use_where_it_pays(X, atoms, codes, k, algebra, max_atoms=None):
-    """The uses of atom k over all rows: where more than half of its bits that it decides are wrong without it."""
+    """Return the users of atom k: rows in which more than half of the bits that it decides are wrong without it."""
     wanted, is_open = wanted_and_open(X, atoms, codes, k, algebra)
     uses = np.zeros(len(X), np.uint8)
     for j in range(len(X)):
@@ -197,7 +197,7 @@ def use_where_it_pays(X, atoms, codes, k, algebra, max_atoms=None):
 
 
 def kprox_sweep(X, atoms, codes, algebra, max_atoms=None):
-    """K-PROX: every used atom in index order, the vote and then its codes over all rows, until neither changes."""
+    """K-PROX: for every used atom in index order, update its bits and its users alternately until neither changes."""
     atoms, codes = np.array(atoms, np.uint8), np.array(codes, np.uint8)
     for k in range(len(atoms)):
         while codes[:, k].any():
@@ -213,7 +213,7 @@ def kprox_sweep(X, atoms, codes, algebra, max_atoms=None):
 
 
 def rank_one(E, atom):
-    """Proximus from an atom: users by the majority of its bits, the atom by the majority of its users, in turn."""
+    """Proximus: alternately choose users by majority of the atom's bits, and the atom by majority of its users."""
     atom = np.array(atom, np.uint8)
     users = np.zeros(len(E), np.uint8)
     while True:
@@ -227,7 +227,7 @@ def rank_one(E, atom):
 
 
 def proximus_is_local_optimum(E, users, atom):
-    """Proposition 1: no single flip in the users or in the atom lowers the number of wrong bits of E ⊕ users·atom."""
+    """Proposition 1: no single flip in the users or in the atom reduces the number of ones in E ⊕ users·atom."""
     wrong = int((E ^ np.outer(users, atom)).sum())
     flips = [(toggled(users, j), atom) for j in range(len(users))] + [
         (users, toggled(atom, i)) for i in range(len(atom))
@@ -236,29 +236,29 @@ def proximus_is_local_optimum(E, users, atom):
 
 
 def row_cost(x, atoms, code, algebra, prices):
-    """What the wrong bits of one row and the atoms it uses cost together; ``prices`` are (bits (m,), uses (p,))."""
+    """Return the cost of the errors of one row and of the atoms it uses; ``prices`` are (bits (m,), uses (p,))."""
     bits, uses = prices
     return (x ^ combine_row(code, atoms, algebra)) @ bits + code @ uses
 
 
 def costs(X, atoms, codes, algebra, prices):
-    """`row_cost` of every row."""
+    """Return `row_cost` of every row."""
     return [row_cost(x, atoms, code, algebra, prices) for x, code in zip(X, codes, strict=True)]
 
 
 def costs_after(x, atoms, code, algebra, prices):
-    """`row_cost` of one row with each atom toggled, alone: (p,)."""
+    """Return `row_cost` of one row after toggling each atom alone: (p,)."""
     bits, uses = prices
-    turn = 1 - 2 * code.astype(int)  # one more use, or one less
+    turn = 1 - 2 * code.astype(int)  # one use more or less
     used_with = code @ atoms.astype(int) + turn[:, np.newaxis] * atoms  # used atoms that have each bit
     made = used_with % 2 if algebra == "xor" else used_with > 0
     return (made != x) @ bits + code @ uses + turn * uses
 
 
 def swapped(x, atoms, code, algebra, prices):
-    """The code with the first used atom dropped that can go for the best other toggle, the two gaining together.
+    """Return the code after dropping the first used atom that gains in combination with the best other toggle.
 
-    None where there is no such pair. Under OR the other is one that the row does not use.
+    Return None if there is no such pair. Under OR the other atom is one that the row does not use.
     """
     now = row_cost(x, atoms, code, algebra, prices)
     for k in np.flatnonzero(code):
@@ -273,7 +273,7 @@ def swapped(x, atoms, code, algebra, prices):
 
 
 def priced_code_row(x, atoms, code, algebra, prices, max_atoms=None, residual_limit=-1, swaps=True):
-    """Toggle the atom that gains most at these prices; where none gains, swap one for another; until neither does."""
+    """Toggle the atom that gains most at these prices, or swap two atoms if no toggle gains, until neither gains."""
     code = np.array(code, np.uint8)
     while len(atoms) and wrong_bits(x, atoms, code, algebra) > residual_limit:
         now = row_cost(x, atoms, code, algebra, prices)
@@ -291,7 +291,7 @@ def priced_code_row(x, atoms, code, algebra, prices, max_atoms=None, residual_li
 
 
 def priced_code(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1, swaps=True):
-    """`priced_code_row` for every row."""
+    """Apply `priced_code_row` to every row."""
     out = np.array(codes, np.uint8)
     for j in range(len(X)):
         out[j] = priced_code_row(X[j], atoms, codes[j], algebra, prices, max_atoms, residual_limit, swaps)
@@ -299,7 +299,7 @@ def priced_code(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit
 
 
 def cheaper(X, atoms, codes, others, algebra, prices):
-    """Row by row the other code where it costs less, else the code."""
+    """Return, for every row, the other code if it costs less, else the code."""
     out = np.array(codes, np.uint8)
     for j, other in enumerate(others):
         if row_cost(X[j], atoms, other, algebra, prices) < row_cost(X[j], atoms, codes[j], algebra, prices):
@@ -307,8 +307,8 @@ def cheaper(X, atoms, codes, others, algebra, prices):
     return out
 
 
-def code_afresh(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1):
-    """Every row coded from nothing, where that costs less than the code it has and too many bits are wrong."""
+def code_from_scratch(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit=-1):
+    """Code every row above the residual limit from scratch, and keep the result where it costs less."""
     fresh = priced_code(X, atoms, np.zeros_like(codes), algebra, prices, max_atoms, residual_limit)
     for j in range(len(X)):
         if wrong_bits(X[j], atoms, codes[j], algebra) <= residual_limit:
@@ -317,9 +317,9 @@ def code_afresh(X, atoms, codes, algebra, prices, max_atoms=None, residual_limit
 
 
 def fingerprint(wrong):
-    """A row of errors as the beam knows it: 64 bits, to which bit i of word w adds one at place i + 23 w (mod 64).
+    """Return the 64-bit fingerprint of a row of errors: bit i of word w toggles bit i + 23 w (mod 64).
 
-    Up to 64 columns it is the row itself. That of the XOR of two rows is the XOR of theirs.
+    Up to 64 columns it equals the row. The fingerprint of the XOR of two rows is the XOR of their fingerprints.
     """
     number = 0
     for i in np.flatnonzero(wrong):
@@ -328,38 +328,38 @@ def fingerprint(wrong):
 
 
 def beam_row(x, atoms, prices, width, patience, max_atoms=None):
-    """The cheapest code met on ``width`` ways at a time under XOR, from none, each way one atom longer a level.
+    """Return the cheapest code found by a beam search of this width under XOR, which adds one atom per level.
 
-    Of ways with the same errors the cheapest goes on; of equals the one met first. ``patience`` levels without a
-    cheaper code are the end.
+    Of partial codes with the same errors the cheapest is kept, of equal ones the first. The search ends after
+    ``patience`` levels without a cheaper code.
     """
     prints = [fingerprint(atom) for atom in atoms]
     none = np.zeros(len(atoms), np.uint8)
     best, lowest, idle = none, row_cost(x, atoms, none, "xor", prices), 0
-    ways = [(none, fingerprint(x))]
+    beam = [(none, fingerprint(x))]
     while idle < patience:
         longer = {}
-        for way, mark in ways:
-            if max_atoms is not None and way.sum() >= max_atoms:
+        for partial, mark in beam:
+            if max_atoms is not None and partial.sum() >= max_atoms:
                 continue
-            after = costs_after(x, atoms, way, "xor", prices)
-            for k in np.flatnonzero(way == 0):
+            after = costs_after(x, atoms, partial, "xor", prices)
+            for k in np.flatnonzero(partial == 0):
                 same = longer.get(mark ^ prints[k])
                 if same is None or after[k] < same[0]:
-                    longer.pop(mark ^ prints[k], None)  # a dict keeps the order in which they are put in
-                    longer[mark ^ prints[k]] = after[k], way, k
+                    longer.pop(mark ^ prints[k], None)  # insert again at the end
+                    longer[mark ^ prints[k]] = after[k], partial, k
         if not longer:
             break
-        chosen = sorted(longer.items(), key=lambda item: item[1][0])[:width]  # equals stay in order
-        ways = [(toggled(way, k), mark) for mark, (_, way, k) in chosen]
+        chosen = sorted(longer.items(), key=lambda item: item[1][0])[:width]  # stable
+        beam = [(toggled(partial, k), mark) for mark, (_, partial, k) in chosen]
         idle += 1
         if chosen[0][1][0] < lowest:
-            best, lowest, idle = ways[0][0], chosen[0][1][0], 0
+            best, lowest, idle = beam[0][0], chosen[0][1][0], 0
     return best
 
 
 def beam_pass(X, atoms, codes, prices, width, patience, max_atoms=None, residual_limit=-1):
-    """Every row coded by beam under XOR, where that costs less than the code it has and too many bits are wrong."""
+    """Beam-code every row above the residual limit under XOR, and keep the result where it costs less."""
     found = np.array(codes, np.uint8)
     for j in range(len(X)):
         if wrong_bits(X[j], atoms, codes[j], "xor") > residual_limit:
@@ -368,21 +368,21 @@ def beam_pass(X, atoms, codes, prices, width, patience, max_atoms=None, residual
 
 
 def beam_code(X, atoms, codes, prices, max_atoms=None, residual_limit=-1):
-    """Beam coding: a narrow beam for many atoms; for few a wider one, and a very wide one for rows that stay dear."""
+    """Beam coding: a narrow beam for many atoms; for few a wider one, and a very wide one for expensive rows."""
     limits = max_atoms, residual_limit
     if len(atoms) > 128:
         return beam_pass(X, atoms, codes, prices, 4, 2, *limits)
     width = min(32, max(8, 1024 // max(1, len(atoms))))
     found = beam_pass(X, atoms, codes, prices, width, 3, *limits)
     paid = np.array(costs(X, atoms, found, "xor", prices))
-    dear = paid * len(X) > 3 * paid.sum()
-    found[dear] = beam_pass(X[dear], atoms, found[dear], prices, 8 * width, 3, *limits)
+    expensive = paid * len(X) > 3 * paid.sum()
+    found[expensive] = beam_pass(X[expensive], atoms, found[expensive], prices, 8 * width, 3, *limits)
     return found
 
 
 def beam_where_it_matters(X, atoms, prices, typical, every, max_atoms=None, residual_limit=-1):
-    """Rows coded greedily from nothing, then by a narrow beam, all or the dear ones; and by wider beams those in which
-    that found something, or that stay dear."""
+    """Code rows greedily from scratch, then with a narrow beam (all rows or the expensive ones), then with wider beams
+    those that improved or are still expensive."""
     limits = max_atoms, residual_limit
 
     def again(codes, rows, width, patience):
@@ -402,7 +402,7 @@ def beam_where_it_matters(X, atoms, prices, typical, every, max_atoms=None, resi
 
 
 def who_gains(X, atoms, codes, offered, algebra, prices):
-    """For each offered atom the rows that would cost less with it as one more atom: (offered, n)."""
+    """Return, for each offered atom, the rows that would cost less with it as an additional atom: (offered, n)."""
     bits, uses = prices
     out = np.zeros((len(offered), len(X)), np.uint8)
     for a, atom in enumerate(offered):
@@ -415,7 +415,7 @@ def who_gains(X, atoms, codes, offered, algebra, prices):
 
 
 def free_and_wrong(X, atoms, codes, k, algebra):
-    """For each bit, the users of atom k in whose row no other atom decides it, and those in which it is wrong too."""
+    """Count, for each bit, the users of atom k in which no other atom decides it, and those of them with an error."""
     cover = codes.astype(int) @ atoms
     others = cover - np.outer(codes[:, k], atoms[k])  # other used atoms that have the bit
     wrong = X != (cover % 2 if algebra == "xor" else cover > 0)
@@ -424,45 +424,47 @@ def free_and_wrong(X, atoms, codes, k, algebra):
 
 
 def update_together(X, atoms, codes, algebra):
-    """All atoms from one pass of counts: flips of a column by falling help, less what pairs of them could spoil."""
+    """Update all atoms from one pass of counts: flips of a column by decreasing gain, less the bound for each pair."""
     out = np.array(atoms, np.uint8)
     shared = codes.T.astype(int) @ codes
     factor = 2 if algebra == "xor" else 1
     votes = [free_and_wrong(X, atoms, codes, k, algebra) for k in range(len(atoms))]
     for i in range(X.shape[1]):
-        helps = [int(2 * wrong[i] - free[i]) for free, wrong in votes]
-        candidates = [k for k in range(len(atoms)) if votes[k][0][i] > 0 and helps[k] >= 0]
+        gains = [int(2 * wrong[i] - free[i]) for free, wrong in votes]
+        candidates = [k for k in range(len(atoms)) if votes[k][0][i] > 0 and gains[k] >= 0]
         admitted = []
-        for k in sorted(candidates, key=lambda k: -helps[k]):  # equals by index
-            surely = helps[k] - factor * sum(int(shared[k, other]) for other in admitted)
-            if surely > 0 or (surely == 0 and atoms[k, i]):
+        for k in sorted(candidates, key=lambda k: -gains[k]):  # ties by index
+            bound = gains[k] - factor * sum(int(shared[k, other]) for other in admitted)
+            if bound > 0 or (bound == 0 and atoms[k, i]):
                 admitted.append(k)
         out[admitted, i] ^= 1
     return out
 
 
 def best_numbers(X, rows, columns):
-    """For each row of X, its numbers set in turn, twice, to the best that is not negative given the others: X should be
-    rows · columns.T by least squares. In float32, every sum in the order of the columns, then of the atoms."""
+    """Set the numbers of each row in turn, twice, to the non-negative least-squares optimum of X ≈ rows · columns.T.
+
+    In float32; sums run in the order of the columns, then of the atoms.
+    """
     out = rows.astype(np.float32)
     n_atoms = columns.shape[1]
     for x, numbers in zip(X, out, strict=True):
-        left = np.zeros(n_atoms, np.float32)
+        residual = np.zeros(n_atoms, np.float32)
         for j in np.flatnonzero(x):
-            left = left + columns[j]
+            residual = residual + columns[j]
         pairs = pair_sums(columns)
         for k in range(n_atoms):
-            left = left - numbers[k] * pairs[k]
+            residual = residual - numbers[k] * pairs[k]
         for k in [*range(n_atoms), *range(n_atoms)]:
             if pairs[k, k] > 0:
-                better = max(np.float32(0), numbers[k] + left[k] / pairs[k, k])
-                left = left - (better - numbers[k]) * pairs[k]
+                better = max(np.float32(0), numbers[k] + residual[k] / pairs[k, k])
+                residual = residual - (better - numbers[k]) * pairs[k]
                 numbers[k] = better
     return out
 
 
 def pair_sums(columns):
-    """columns.T · columns in float32, added column by column."""
+    """Return columns.T · columns in float32, added column by column."""
     total = np.zeros((columns.shape[1], columns.shape[1]), np.float32)
     for numbers in columns:
         total = total + numbers[:, np.newaxis] * numbers

@@ -12,7 +12,8 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, proximus
 from bitatoms.datasets import planted
-from bitatoms.search import fixed_rank, initial, nmf_start
+from bitatoms.search import fixed_rank, initial
+from support.plans import use_budget
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -26,8 +27,7 @@ paper_and_fast = pytest.mark.parametrize("search", ["paper", "fast"])
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 12)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=12, nmf_starts=2)
         yield
 
 
@@ -70,8 +70,8 @@ def assert_same(first, second):
     [
         ({"algebra": "and"}, "algebra='and' is not available; choose from 'xor', 'or', 'auto'$"),
         ({"algebra": None}, "algebra=None is not available; choose from 'xor', 'or', 'auto'$"),
-        ({"search": "slow"}, "search='slow' is not available; choose from 'paper', 'fast', 'thorough'$"),
-        ({"search": None}, "search=None is not available; choose from 'paper', 'fast', 'thorough'$"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'$"),
+        ({"search": None}, "search=None is not available; choose from 'fast', 'thorough', 'paper'$"),
         ({"objective": "bits"}, "objective='bits' is not available; choose from 'auto', 'codelength', 'errors'$"),
         ({"update": "ksvd"}, "update='ksvd' is not available; choose from 'mob', 'k-prox'$"),
         ({"update": "exact"}, "update='exact' is not available; choose from 'mob', 'k-prox'$"),
@@ -81,13 +81,13 @@ def assert_same(first, second):
         ),
         ({"coder": ["bmp"]}, r"coder=\['bmp'\] is not available; choose from 'auto', 'bmp', 'greedy', 'exact'"),
         ({"coder": "beam", **PAPER}, "search=\"paper\" for the fewest errors of 2 atoms codes by 'bmp' or 'greedy'"),
-        ({"coder": "mdl", **PAPER}, "coder='mdl' goes with search=\"fast\" and the codelength as objective$"),
+        ({"coder": "mdl", **PAPER}, 'coder=.mdl. needs search="fast" and the codelength as objective$'),
         (
             {"init": "svd"},
             "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms",
         ),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'$"),
-        ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or a whole number$"),
+        ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or an integer$"),
         ({"n_components": -1}, "n_components must be at least 0, not -1"),
         ({"n_init": 0}, "n_init must be at least 1, not 0"),
         ({"start_components": -1}, "start_components must be at least 0, not -1"),
@@ -105,14 +105,14 @@ def assert_same(first, second):
         ({"init_density": None}, "init_density must lie between 0 and 1, not None"),
         ({"n_jobs": 0}, "n_jobs must not be 0; pass 1 for one thread, -1 for all processors"),
         ({"binarize": "yes"}, "binarize must be None or a finite number, got 'yes'"),
-        ({"objective": "errors", "n_components": "mdl"}, 'objective="errors" needs n_components to be a number'),
+        ({"objective": "errors", "n_components": "mdl"}, 'objective="errors" needs a number as n_components'),
         (
             {"objective": "codelength", "n_components": 2, **PAPER},
-            'search="paper" with a fixed n_components minimises the wrong bits; use search="fast", n_components="mdl"',
+            'search="paper" with a fixed n_components minimises the wrong cells; use search="fast", n_components="mdl"',
         ),
         (
             {"n_components": "mdl", "patience": None, **PAPER},
-            "patience=None goes on to max_components: give max_components",
+            "patience=None continues to max_components; set max_components",
         ),
         ({"start_components": 3, "max_components": 2}, "start_components=3 is above max_components=2"),
     ],
@@ -221,8 +221,8 @@ def test_the_codelength_takes_any_type_of_table():
         ({"atoms": [[1, 0]]}, "atoms have 2 features, but X has 3"),
         ({"codes": [[1]]}, r"codes have shape \(1, 1\), but 2 samples and 1 atoms need \(2, 1\)"),
         ({"codes": [[1, 0], [0, 1]]}, r"codes have shape \(2, 2\), but 2 samples and 1 atoms need \(2, 1\)"),
-        ({"bias": [1, 0]}, "bias must hold 3 values, one a feature"),
-        ({"bias": [[1, 0, 1]] * 2}, "bias must hold 3 values, one a feature"),
+        ({"bias": [1, 0]}, "bias must hold 3 values, one per feature"),
+        ({"bias": [[1, 0, 1]] * 2}, "bias must hold 3 values, one per feature"),
         ({"bias": [1, 0, 2]}, "bias contains values other than 0 and 1"),
         ({"X": [[1, 0, 1], [0, 3, 1]]}, r"X contains values other than 0 and 1 \(first: 3 at row 1, column 1\)"),
         ({"atoms": [[1, 0, 5]]}, r"atoms contains values other than 0 and 1 \(first: 5 at row 0, column 2\)"),
@@ -575,7 +575,7 @@ def pressing_ctrl_c(at_call):
 @every_search
 def test_ctrl_c_hands_out_the_best_so_far(table, n_components, algebra, search):
     how = {"algebra": algebra, "search": search, "start_components": 2, "random_state": 0}
-    with pytest.raises(KeyboardInterrupt, match="the best factorisation so far") as caught:
+    with pytest.raises(KeyboardInterrupt, match="the best factorization so far") as caught:
         factorize(table, n_components, **how, callbacks=pressing_ctrl_c(2))
     assert isinstance(caught.value, Interrupted)
     result = caught.value.result
@@ -685,7 +685,7 @@ def test_the_codelength_without_a_model_needs_no_atoms(table):
     nothing = codelength(table)
     assert nothing == codelength(table, np.zeros((0, table.shape[1])), np.zeros((len(table), 0)))
     assert (nothing.codes, nothing.atoms) == (0, 0)
-    with pytest.raises(ValueError, match="give both atoms and codes, or neither"):
+    with pytest.raises(ValueError, match="pass both atoms and codes, or neither"):
         codelength(table, atoms=table[:2])
 
 

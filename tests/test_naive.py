@@ -94,11 +94,8 @@ def test_a_beam_by_hand():
     assert naive.priced_code_row(x, atoms, np.zeros(3), "xor", prices).tolist() == [0, 0, 0]
     assert naive.beam_row(x, atoms, prices, 4, 2).tolist() == [1, 1, 0]
     assert naive.beam_row(x, atoms, prices, 4, 2, max_atoms=1).tolist() == [0, 0, 0]
-    assert naive.beam_row(x, atoms, (prices[0], np.array([2, 1, 0])), 4, 2).tolist() == [
-        0,
-        0,
-        0,
-    ]  # no gain, so no atom is used
+    without_gain = prices[0], np.array([2, 1, 0])
+    assert naive.beam_row(x, atoms, without_gain, 4, 2).tolist() == [0, 0, 0]
 
 
 def test_fingerprint_by_hand():

@@ -1,4 +1,4 @@
-"""The README and the pages tell the truth: their code runs, and the files and commands they name exist."""
+"""The README and the docs pages: their code and commands run, and the files and make targets they name exist."""
 
 import re
 from pathlib import Path
@@ -26,13 +26,13 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
 
 
-def test_no_page_has_code_that_is_not_run():
+def test_all_pages_with_code_are_tested():
     assert [page for page in PAGES if code_of(page)] == WITH_CODE
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
-    """One after the other in an empty folder, as a reader would give them."""
+    """Run the commands of a page in order in an empty folder."""
     pytest.importorskip("typer")
     from bitatoms.cli.app import run
 
@@ -46,12 +46,12 @@ def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
         assert not ended.value.code, f"bitatoms {' '.join(arguments)}\n{capsys.readouterr().err}"
 
 
-def test_no_page_has_commands_that_are_not_run():
+def test_all_pages_with_commands_are_tested():
     assert [page for page in PAGES if code_of(page, "sh")] == WITH_COMMANDS
 
 
 def code_of(page, language="python"):
-    """The blocks of a page that are in this language."""
+    """Return the code blocks of a page in this language."""
     text = (ROOT / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
@@ -71,7 +71,7 @@ def test_the_files_exist(page):
 
 
 def test_every_move_is_explained():
-    """The page of the search has a row for each move that a history names."""
+    """docs/search.md has a table row for each move that a history names."""
     page = (ROOT / "docs/search.md").read_text(encoding="utf-8")
     explained = {
         move for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for move in re.findall(r"`([^`]+)`", row)
@@ -82,6 +82,6 @@ def test_every_move_is_explained():
         ba.factorize(X, search="fast", algebra="or", max_components=20, random_state=0),
         ba.factorize(X, 4, random_state=0),
         ba.factorize(X, 20, random_state=0),
-        ba.factorize(X, 4, sample_rows=50, random_state=0),
+        ba.factorize(X, 4, search_rows=50, random_state=0),
     ]
     assert {re.sub(r"\d+", "N", row.move) for run in runs for row in run.history} <= explained

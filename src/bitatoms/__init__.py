@@ -1,6 +1,6 @@
-"""bitatoms: the few binary patterns that explain a large yes/no table.
+"""bitatoms: binary matrix factorization by dictionary learning.
 
-The public names are loaded when they are first used, so that importing the package costs next to nothing.
+Public names are imported when they are first used, so that importing the package is fast.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from ._version import __version__ as __version__
 
-_HOMES = {
+_MODULE_OF = {
     "BinaryDictionaryLearning": "estimators",
     "BitMatrix": "bits",
     "Codelength": "mdl",
     "Factorization": "core.result",
     "FileError": "io.errors",
+    "InputError": "errors",
     "Interrupted": "core.result",
+    "Model": "core.model",
+    "Pattern": "core.model",
+    "Picture": "table",
+    "Round": "core.result",
     "Store": "rows.store",
     "Table": "table",
     "annotate": "estimators",
@@ -37,7 +42,12 @@ __all__ = [
     "Codelength",
     "Factorization",
     "FileError",
+    "InputError",
     "Interrupted",
+    "Model",
+    "Pattern",
+    "Picture",
+    "Round",
     "Store",
     "Table",
     "annotate",
@@ -60,20 +70,22 @@ if TYPE_CHECKING:
     from . import plots as plots
     from .api import codelength, factorize, proximus
     from .bits import BitMatrix
-    from .core.result import Factorization, Interrupted
-    from .estimators.dictionary_learning import BinaryDictionaryLearning, annotate, load
+    from .core.model import Model, Pattern
+    from .core.result import Factorization, Interrupted, Round
+    from .errors import InputError
+    from .estimators import BinaryDictionaryLearning, annotate, load
     from .io.api import read, write
     from .io.errors import FileError
     from .mdl import Codelength
     from .report import write_report
     from .rows.packing import pack
     from .rows.store import Store
-    from .table import Table
+    from .table import Picture, Table
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    if name in _MODULE_OF:
+        value = getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
     else:

@@ -1,4 +1,4 @@
-"""``bitatoms`` and ``python -m bitatoms``: the command line, or how to get it."""
+"""`bitatoms` and `python -m bitatoms`: the command line."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from importlib.util import find_spec
 
 
 def main() -> None:
-    """Run the command line; it needs typer and rich, which are an extra."""
+    """Run the command line, or print how to install its extra."""
     missing = [library for library in ("typer", "rich") if find_spec(library) is None]
     if missing:
-        sys.exit(f'the command line needs {" and ".join(missing)}; get it with pip install "bitatoms[cli]"')
+        sys.exit(f'the command line needs {" and ".join(missing)}; install it with pip install "bitatoms[cli]"')
     from .cli.app import run
 
     run()

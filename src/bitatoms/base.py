@@ -1,4 +1,4 @@
-"""What scikit-learn asks of a transformer, for tables of zeros and ones: how X is taken in, whatever holds it."""
+"""The base class of the transformers: validation of X as scikit-learn requires it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ from sklearn.utils.validation import validate_data
 
 from . import validation
 from .bits import BitMatrix
+from .io.api import read
 from .table import Table, check_columns
 
 
 class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A transformer whose X is a table of zeros and ones, or becomes one by ``binarize``."""
+    """A transformer whose X is a table of 0 and 1, or becomes one by ``binarize``."""
 
     binarize: float | None
     n_components_: int
 
-    def _table(self, X: Any, reset: bool) -> BitMatrix:
-        """X as packed bits, by scikit-learn's rules: named and counted features, no missing values, not empty."""
-        named = (
-            isinstance(X, (Table, str, os.PathLike))
-            or validation.is_anndata(X)
-            or validation.package_name(X) == "pyarrow"
-        )
-        table = Table.from_any(X, binarize=self.binarize) if named else None
+    def _validate_table(self, X: Any, reset: bool) -> Table:
+        """Return X as packed bits, after scikit-learn's checks of features, names, missing values and shape."""
+        table: Table | None = None
+        if isinstance(X, (str, os.PathLike)):
+            table = read(X, binarize=self.binarize)
+        elif isinstance(X, Table) or validation.is_anndata(X) or validation.package_name(X) == "pyarrow":
+            table = Table.from_any(X, binarize=self.binarize)
         packed = table is not None or isinstance(X, BitMatrix)
-        shape = table.shape if table is not None else X.shape if packed else (1, 1)
-        check_not_empty(shape)
+        check_not_empty(table.shape if table is not None else X.shape if packed else (1, 1))
         if table is not None:
             self._check_columns(table, reset)
-            return table.bits
-        validation.check_not_masked(X, "X")  # scikit-learn would look past the mask
+            return table
+        validation.check_not_masked(X, "X")  # scikit-learn ignores the mask
         checked = validate_data(
             self,
             X,
@@ -43,12 +42,12 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             skip_check_array=packed,
             accept_sparse=("csr", "csc", "coo"),
             dtype=None,
-            ensure_all_finite=False,  # the door says where such a value is
+            ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
         )
-        return BitMatrix.from_any(checked, self.binarize)
+        return Table(BitMatrix.from_any(checked, self.binarize))
 
     def _check_columns(self, table: Table, reset: bool) -> None:
-        """What validate_data does, for a Table, whose names scikit-learn does not know."""
+        """Do for a Table what validate_data does for data frames: set or compare the features and their names."""
         name, learned = type(self).__name__, getattr(self, "feature_names_in_", None)
         if reset:
             self.n_features_in_ = table.shape[1]
@@ -59,8 +58,8 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         elif table.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {table.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
         elif (table.columns is None) != (learned is None):
-            had, was = ("names", "without") if learned is None else ("no names", "with")
-            warnings.warn(f"the columns of X have {had}, but {name} was fitted {was} names", stacklevel=5)
+            given, fitted = ("names", "without") if learned is None else ("no names", "with")
+            warnings.warn(f"the columns of X have {given}, but {name} was fitted {fitted} names", stacklevel=5)
         elif table.columns is not None and learned is not None:
             check_columns(tuple(learned), table.columns)
 
@@ -76,7 +75,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 
 def check_not_empty(shape: tuple[int, int]) -> None:
-    """Refuse a table without samples or features, in scikit-learn's words."""
+    """Raise scikit-learn's error for a table without samples or features."""
     if 0 in shape:
-        what = "sample" if shape[0] == 0 else "feature"
-        raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
+        missing = "sample" if shape[0] == 0 else "feature"
+        raise ValueError(f"Found array with 0 {missing}(s) (shape={shape}) while a minimum of 1 is required.")

@@ -1,4 +1,4 @@
-"""Dask arrays and clusters: fit on a cluster, and code lazily."""
+"""Dask arrays and data frames: fit on a cluster, and transform lazily."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ __all__ = ["array_of", "fit", "inverse_transform", "score_samples", "transform"]
 def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDictionaryLearning:
     """Fit a model to a Dask array or data frame, on a cluster.
 
-    The rows stay on their workers; only the rows of the sample that is searched and, pass by pass, sums of counts come
-    here. The model is the one that the same rows give in memory, to the bit.
+    The rows stay on their workers. Only the subsample that is searched and, in each pass, sums of counts are
+    transferred. The model is the same, to the bit, as that of the same rows in memory.
 
     Parameters
     ----------
     model : BinaryDictionaryLearning
-        With the parameters of the search.
+        An estimator with the parameters of the search.
     X : dask array of shape (n_samples, n_features), or dask data frame
-        Of any partitions, also of unknown sizes; their values are dense or SciPy's sparse matrices.
+        The samples, in any partitions, also of unknown sizes. Partitions hold dense arrays or SciPy sparse matrices.
     client : distributed.Client, optional
-        The cluster. Without one, that of the client made last in this process, or else threads of this process, as
-        ``model.fit(X)`` does.
+        The cluster. By default the client that was created last in this process, or threads of this process if there
+        is none, as in ``model.fit(X)``.
 
     Returns
     -------
     BinaryDictionaryLearning
-        The model, fitted.
+        The same estimator, fitted.
 
     Examples
     --------
@@ -41,4 +41,4 @@ def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDi
     >>> fit(ba.BinaryDictionaryLearning(random_state=0), X).n_components_
     4
     """
-    return model._fit_elsewhere(X, client)
+    return model._fit_out_of_core(X, client)

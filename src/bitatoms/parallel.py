@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TypeVar
 
+from .errors import InputError, Parameter
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -59,7 +61,7 @@ def count_threads(n_jobs: int | None) -> int:
         raise TypeError(f"n_jobs must be an integer or None, not {n_jobs!r}")
     jobs = n_jobs.__index__()
     if jobs == 0:
-        raise ValueError("n_jobs must not be 0; pass 1 for one thread, -1 for all processors")
+        raise InputError(Parameter("n_jobs"), " must not be 0; pass 1 for one thread, -1 for all processors")
     if jobs > 0:
         return jobs
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

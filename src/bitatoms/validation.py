@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
+from .errors import Cell, InputError, InvalidCell, InvalidCellType, MissingCell, Parameter
 
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
 
@@ -24,7 +24,7 @@ def check_threshold(binarize: float | None) -> float | None:
     if binarize is None:
         return None
     if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
-        raise ValueError(f"binarize must be None or a finite number, got {binarize!r}")
+        raise InputError(Parameter("binarize"), f" must be None or a finite number, got {binarize!r}")
     return float(binarize)
 
 
@@ -54,7 +54,7 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
-    if package_name(X) == "bitatoms" and hasattr(X, "pieces"):
+    if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
         raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; read the file with bitatoms.read")
@@ -311,7 +311,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str], also: str | None
     """Raise unless the value is one of the choices; ``also`` describes further valid values in the message."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
-        raise ValueError(f"{name}={value!r} is not available; choose from {listed}")
+        raise InputError(Parameter(name), f"={value!r} is not available; choose from {listed}")
 
 
 def check_int(name: str, value: Any, least: int) -> int:
@@ -319,14 +319,14 @@ def check_int(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
+        raise InputError(Parameter(name), f" must be at least {least}, not {value}")
     return int(value)
 
 
 def check_fraction(name: str, value: Any) -> float:
     """Return a number between 0 and 1 as a float."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
+        raise InputError(Parameter(name), f" must lie between 0 and 1, not {value!r}")
     return float(value)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.search import fixed_rank
+from support.plans import use_budget
 
 HOSTILE = "<img src=x onerror='window.hurt = 1'> and a name that is long " + "without any blank" * 9
 PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
@@ -22,7 +22,7 @@ def address(tmp_path_factory):
     broken = Method("broken", "<b>broken</b>", "or", "wrong cells", "a test", fail)
     tables = {"planted": ba.datasets.planted(90, 20, 2, random_state=0).X, HOSTILE: np.eye(40, dtype=np.uint8)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 4)
+        use_budget(patch, max_trials=4)
         only = ["bitatoms-or", "bitatoms-xor", "bitatoms-or-mdl", "mob", "grecond", broken]
         found = compare(tables, [1, 2, 3, 4, 5, 6], only=only, seeds=2, command="bitatoms compare " + "x" * 300)
     folder = tmp_path_factory.mktemp("compare")

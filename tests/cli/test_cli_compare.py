@@ -1,4 +1,4 @@
-"""The command that compares: what it says and writes, and what it refuses in one line before any work."""
+"""`bitatoms compare`: its output and files, and one-line errors before any work."""
 
 import csv
 import json
@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 import bitatoms as ba
-from bitatoms.search import fixed_rank, nmf_start
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 import bitatoms.compare as comparing
 from support.commands import runner
+from support.plans import use_budget
 
 FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
 
@@ -24,14 +24,13 @@ FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 4)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=4, nmf_starts=2)
         yield
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with a table."""
+    """Create a folder with a table."""
     place = tmp_path_factory.mktemp("compare")
     data = ba.datasets.planted(90, 20, 2, algebra="or", noise=0.05, random_state=1)
     columns = [f"item {number}" for number in range(20)]
@@ -42,12 +41,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def bitatoms(capsys, monkeypatch, folder):
-    """Runs a command in the folder; gives the exit code, and what was said."""
+    """Return a function that runs a command in the folder and returns exit code, stdout and stderr."""
     monkeypatch.chdir(folder)
     return runner(capsys)
 
 
-def test_a_file_is_compared_on_and_all_is_written(bitatoms, tmp_path):
+def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
     code, said, told = bitatoms("compare", "table.csv", *FEW, "-o", tmp_path / "out", "--seed", 5)
     assert (code, told) == (0, "")
     assert "table.csv: 90 rows of 20 columns" in said
@@ -84,7 +83,7 @@ def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path)
     assert {figure for figure in figures if figure not in said} == set()
 
 
-def test_figures_of_an_earlier_comparison_are_left_and_that_is_said(bitatoms, tmp_path):
+def test_figures_of_an_earlier_comparison_are_kept_and_reported(bitatoms, tmp_path):
     older = tmp_path / "figures" / "other-csv-or-bits-by-atoms.png"
     older.parent.mkdir()
     older.write_bytes(b"older")
@@ -93,16 +92,16 @@ def test_figures_of_an_earlier_comparison_are_left_and_that_is_said(bitatoms, tm
     assert older.read_bytes() == b"older"
 
 
-def test_help_tells_who_is_run_from_what_is_said(bitatoms, monkeypatch):
+def test_help_groups_options(bitatoms, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     _, said, _ = bitatoms("compare", "--help")
-    running = said[said.index("Who is run, and how") : said.index("What to say")]
+    running = said[said.index("Comparison options") : said.index("General options")]
     assert "--list" in running
     assert "--jobs" in running
     assert "--quiet" not in running
 
 
-def test_json_is_for_machines(bitatoms, tmp_path):
+def test_json_output(bitatoms, tmp_path):
     wanted = ("--only", "bitatoms-or,grecond", "-k", "1,2")
     code, said, told = bitatoms("compare", "table.csv", *wanted, "--json", "-o", tmp_path)
     assert (code, told) == (0, "")
@@ -115,7 +114,7 @@ def test_json_is_for_machines(bitatoms, tmp_path):
     assert str(tmp_path / "index.html") in found["written"]
 
 
-def test_bundled_data_have_names_and_a_file_of_that_name_comes_first(bitatoms, tmp_path):
+def test_a_file_takes_precedence_over_bundled_data(bitatoms, tmp_path):
     wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path, "--quiet")
     assert bitatoms("compare", "planted-or", *wanted) == (0, "", "")
     code, _, told = bitatoms("compare", "digits", *wanted)  # the folder has a file of that name
@@ -123,14 +122,14 @@ def test_bundled_data_have_names_and_a_file_of_that_name_comes_first(bitatoms, t
     assert "digits" in told
 
 
-def test_two_tables_of_the_same_name_are_told_apart(bitatoms, folder, tmp_path):
+def test_tables_of_the_same_name_are_distinguished(bitatoms, folder, tmp_path):
     (tmp_path / "table.csv").write_bytes((folder / "table.csv").read_bytes())
     wanted = ("--only", "grecond", "-k", "1", "-o", tmp_path / "out", "--json")
     _, said, _ = bitatoms("compare", "table.csv", tmp_path / "table.csv", *wanted)
     assert [table["name"] for table in json.loads(said)["data"]] == ["table.csv", str(tmp_path / "table.csv")]
 
 
-def test_the_list_names_contenders_and_data(bitatoms):
+def test_list_names_methods_and_data(bitatoms):
     code, said, _ = bitatoms("compare", "--list")
     assert code == 0
     for name in ("bitatoms-xor-mdl", "k-prox", "message-passing", "asso", "planted-dense"):
@@ -144,22 +143,22 @@ def test_the_list_names_contenders_and_data(bitatoms):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "there is nothing to compare on; name a file, or some of digits, halftone"),
-        (("planted",), "planted: there is no such file, and no data of that name; there are digits"),
+        ((), "there is no data to compare on; name a file, or one of digits, halftone"),
+        (("planted",), "planted: there is no such file, and no bundled data of this name; choose from digits"),
         (("nowhere.csv",), "nowhere.csv"),
         (("table.csv", "table.csv"), "table.csv: this is named twice"),
-        (("table.csv", "-k", "2,x"), "--atoms is '2,x'; give numbers from 1 on with commas between them"),
-        (("table.csv", "-k", "0,2"), "--atoms is '0,2'; give numbers from 1 on"),
-        (("table.csv", "-k", ","), "--atoms is ','; give numbers"),
+        (("table.csv", "-k", "2,x"), "--atoms is '2,x'; pass numbers of at least 1 separated by commas"),
+        (("table.csv", "-k", "0,2"), "--atoms is '0,2'; pass numbers of at least 1"),
+        (("table.csv", "-k", ","), "--atoms is ','; pass numbers"),
         (("table.csv", "--only", "aso"), "there is no contender 'aso'; there are bitatoms-or"),
         (("table.csv", "--leave-out", "aso"), "there is no contender 'aso'"),
         (("table.csv", "--max-time", "0"), "--max-time is 0.0; give seconds, more than 0"),
         (("table.csv", "--only", "mob", "--jobs", "0"), "--jobs must not be 0"),
-        (("table.csv", "-o", "table.csv"), "table.csv is a file, and a comparison is written to a folder"),
-        (("table.csv", "-o", "table.csv/below"), "table.csv is a file, and a comparison is written to a folder"),
+        (("table.csv", "-o", "table.csv"), "table.csv is a file, but a comparison is written to a folder"),
+        (("table.csv", "-o", "table.csv/below"), "table.csv is a file, but a comparison is written to a folder"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line_and_nothing_is_written(bitatoms, folder, arguments, message):
+def test_invalid_input_is_reported_in_one_line_and_nothing_is_written(bitatoms, folder, arguments, message):
     before = sorted(folder.rglob("*"))
     code, said, told = bitatoms("compare", *arguments)
     assert (code, said) == (2, "")
@@ -168,7 +167,7 @@ def test_what_makes_no_sense_is_refused_in_one_line_and_nothing_is_written(bitat
     assert sorted(folder.rglob("*")) == before
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(bitatoms, monkeypatch, tmp_path):
+def test_unwritable_folder_is_reported_before_any_work(bitatoms, monkeypatch, tmp_path):
     def refuse(*given, **more):
         raise PermissionError(13, "Permission denied")
 
@@ -179,7 +178,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_any_work(bitatoms,
     assert told == f"bitatoms: {tmp_path}: cannot be written: Permission denied; nothing was changed\n"
 
 
-def test_without_matplotlib_it_says_so_before_any_work(bitatoms, monkeypatch, tmp_path):
+def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, tmp_path):
     monkeypatch.setattr("bitatoms.report.html.figures.find_spec", lambda name: None)
     monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
     code, _, told = bitatoms("compare", "table.csv", "-o", tmp_path)
@@ -188,9 +187,9 @@ def test_without_matplotlib_it_says_so_before_any_work(bitatoms, monkeypatch, tm
 
 
 def with_contender(monkeypatch, key, run):
-    """Let a contender do something else."""
-    everyone = [replace(each, run=run) if each.key == key else each for each in comparing.contenders()]
-    monkeypatch.setattr(sys.modules["bitatoms.compare.methods"], "contenders", lambda: everyone)
+    """Replace what a method runs."""
+    methods = [replace(each, run=run) if each.key == key else each for each in comparing.all_methods()]
+    monkeypatch.setattr(sys.modules["bitatoms.compare.methods"], "all_methods", lambda: methods)
 
 
 def test_a_method_that_fails_does_not_end_the_others(bitatoms, monkeypatch, tmp_path):
@@ -205,7 +204,7 @@ def test_a_method_that_fails_does_not_end_the_others(bitatoms, monkeypatch, tmp_
 
 
 @pytest.mark.parametrize(("key", "n_runs"), [("bitatoms-or", 0), ("grecond", 4)])
-def test_ctrl_c_keeps_what_is_done_and_says_so(bitatoms, monkeypatch, tmp_path, key, n_runs):
+def test_interrupt_keeps_completed_runs(bitatoms, monkeypatch, tmp_path, key, n_runs):
     def stop(task):
         raise KeyboardInterrupt
 
@@ -221,7 +220,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_so(bitatoms, monkeypatch, tmp_path, 
         assert not (tmp_path / "out").exists()
 
 
-def test_ctrl_c_names_tables_that_were_not_reached(bitatoms, folder, monkeypatch, tmp_path):
+def test_interrupt_names_tables_that_were_not_reached(bitatoms, folder, monkeypatch, tmp_path):
     def stop(task):
         raise KeyboardInterrupt
 

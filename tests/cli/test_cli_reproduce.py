@@ -1,4 +1,4 @@
-"""``bitatoms reproduce``: what it says, what it writes, and what it refuses before long work."""
+"""`bitatoms reproduce`: its output and files, and one-line errors before any work."""
 
 import json
 
@@ -17,7 +17,7 @@ def bitatoms(capsys):
 
 @pytest.fixture
 def found(monkeypatch):
-    """What is found is given; gives what was asked for. All of it is run in test_reproduce.py."""
+    """Replace the experiments, which test_reproduce.py runs, and return the arguments of their calls."""
     claims = (
         Claim("It converges", "it does", Verdict.AGREES),
         Claim("It is [bold]fast[/bold]", "it is slow", Verdict.PARTLY, "because"),
@@ -34,7 +34,7 @@ def found(monkeypatch):
     return asked
 
 
-def test_it_says_which_claims_hold_and_where_the_page_is(bitatoms, found, tmp_path):
+def test_claims_and_page_are_printed(bitatoms, found, tmp_path):
     (tmp_path / "picture.pbm").write_text("P1 1 1 1")
     code, said, _ = bitatoms("reproduce", "--einstein", tmp_path / "picture.pbm", "--mnist", "openml", "-o", tmp_path)
     assert code == 0
@@ -63,7 +63,7 @@ def test_json_has_the_claims(bitatoms, found, tmp_path):
     assert found[0][1]["random_state"] == 7
 
 
-def test_quiet_says_nothing(bitatoms, found, tmp_path):
+def test_quiet_prints_nothing(bitatoms, found, tmp_path):
     assert bitatoms("reproduce", "-q", "-o", tmp_path / "paper") == (0, "", "")
 
 
@@ -72,13 +72,13 @@ def test_quiet_says_nothing(bitatoms, found, tmp_path):
     [
         (("--einstein", "none.pbm"), "none.pbm: there is no such file"),
         (("--mnist", "none.npz"), "none.npz: there is no such file"),
-        (("-o", "taken"), "taken is a file, and what is found is written to a folder"),
+        (("-o", "taken"), "taken is a file, but the result is written to a folder"),
         (("-o", "taken/deeper"), "taken is a file"),
-        (("-o", "-"), "standard output: a folder cannot go through it"),
+        (("-o", "-"), "standard output: a folder cannot be written to a stream"),
         (("--einstein", "taken"), "taken"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line(bitatoms, tmp_path, monkeypatch, arguments, message):
+def test_invalid_input_is_reported_in_one_line(bitatoms, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("no picture")
     code, _, said = bitatoms("reproduce", *arguments)
@@ -88,7 +88,7 @@ def test_what_cannot_be_is_refused_in_a_line(bitatoms, tmp_path, monkeypatch, ar
     assert not (tmp_path / "paper").exists()
 
 
-def test_without_matplotlib_the_extra_is_named_before_long_work(bitatoms, tmp_path, monkeypatch):
+def test_missing_matplotlib_is_reported_before_any_work(bitatoms, tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.report.html.figures.find_spec", lambda name: None)
     monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda *_, **__: pytest.fail("long work"))
     code, _, said = bitatoms("reproduce", "-o", tmp_path / "paper")

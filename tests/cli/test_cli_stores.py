@@ -1,4 +1,4 @@
-"""The command line on packed stores: the same files as from a table in memory, stops and goings on, what it refuses."""
+"""The command line on packed stores: the same files as for a table in memory, resuming, and one-line errors."""
 
 import json
 import re
@@ -15,7 +15,7 @@ pytest.importorskip("zarr")
 
 import zarr
 
-from bitatoms.cli.console import Progress, in_options
+from bitatoms.cli.progress import SearchProgress
 from bitatoms.core.result import Round
 from bitatoms.rows.budget import checked
 from bitatoms.rows.checkpoint import Checkpoint
@@ -23,7 +23,7 @@ from bitatoms.rows.store import Store
 from support.commands import runner
 
 ROWS, COLUMNS = 1201, 70
-HOW = ["--sample-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
+HOW = ["--search-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
 
 
 @pytest.fixture(scope="module")
@@ -35,25 +35,25 @@ def table():
 
 @pytest.fixture(scope="module")
 def folder(table, tmp_path_factory):
-    """A folder with a table in a text file, the same as a packed store, and a model of it."""
+    """Create a folder with a table as text and as a packed store, and a model of it."""
     place = tmp_path_factory.mktemp("scale")
     ba.write(table, place / "table.csv")
     ba.pack(place / "table.csv", place / "rows.zarr")
-    ba.BinaryDictionaryLearning(max_components=5, sample_rows=300, random_state=0).fit(table).save(place / "model.npz")
+    ba.BinaryDictionaryLearning(max_components=5, search_rows=300, random_state=0).fit(table).save(place / "model.npz")
     return place
 
 
 @pytest.fixture
 def bitatoms(capsys, monkeypatch, folder):
-    """Runs a command in the folder; gives the exit code, and what was said."""
+    """Return a function that runs a command in the folder and returns exit code, stdout and stderr."""
     monkeypatch.chdir(folder)
     return runner(capsys)
 
 
-# Packing.
+# --- pack
 
 
-def test_pack_says_what_it_wrote_and_what_comes_next(bitatoms, table, tmp_path):
+def test_pack_describes_the_store_and_suggests_the_next_command(bitatoms, table, tmp_path):
     code, said, _ = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
     assert code == 0
     assert f"{tmp_path / 'rows.zarr'}: 1201 rows of 70 columns, packed, rows and columns have names" in said
@@ -63,14 +63,14 @@ def test_pack_says_what_it_wrote_and_what_comes_next(bitatoms, table, tmp_path):
     assert ba.read(tmp_path / "rows.zarr") == table
 
 
-def test_pack_in_json_and_quietly(bitatoms, table, tmp_path):
+def test_pack_json_and_quiet(bitatoms, table, tmp_path):
     assert bitatoms("pack", "table.csv", "-o", tmp_path / "quiet.zarr", "-q") == (0, "", "")
     said = json.loads(bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr", "--json")[1])
     assert (said["rows"], said["columns"], said["ones"]) == (ROWS, COLUMNS, table.bits.count())
     assert said["about"]["source"] == "table.csv"
 
 
-def test_pack_takes_any_format_and_the_options_of_reading(bitatoms, table, tmp_path):
+def test_pack_reads_any_format_with_options(bitatoms, table, tmp_path):
     ba.write(table, tmp_path / "table.npz")
     assert bitatoms("pack", tmp_path / "table.npz", "-o", tmp_path / "rows.zarr", "-q")[0] == 0
     assert ba.read(tmp_path / "rows.zarr") == table
@@ -86,17 +86,17 @@ def test_pack_takes_any_format_and_the_options_of_reading(bitatoms, table, tmp_p
 
 
 def test_pack_from_the_standard_input(folder, table, tmp_path):
-    """In a process of its own, for it is bytes."""
+    """It is bytes, so this needs a process of its own."""
     command = [sys.executable, "-m", "bitatoms", "pack", "-", "-o", str(tmp_path / "rows.zarr"), "-q"]
     subprocess.run(command, input=(folder / "table.csv").read_bytes(), check=True)
     assert ba.read(tmp_path / "rows.zarr") == table
 
 
-# Learning and coding: the same as in memory.
+# --- fit and transform: the same as in memory
 
 
 @pytest.mark.parametrize("how", [HOW, ["--max-atoms", "3", "--algebra", "or"]], ids=["by sample", "all rows"])
-def test_fit_of_a_store_writes_the_same_files_as_of_a_table(bitatoms, tmp_path, how):
+def test_fit_of_store_and_table_write_the_same_files(bitatoms, tmp_path, how):
     for data in ("table.csv", "rows.zarr"):
         place = tmp_path / data[:4]
         place.mkdir()
@@ -110,7 +110,7 @@ def test_fit_of_a_store_writes_the_same_files_as_of_a_table(bitatoms, tmp_path, 
     assert page == (tmp_path / "tabl/r.html").read_text()
 
 
-def test_fit_of_a_store_says_what_it_learns_from_and_what_comes_next(bitatoms, tmp_path):
+def test_fit_of_store_describes_it_and_suggests_the_next_command(bitatoms, tmp_path):
     code, said, _ = bitatoms("fit", "rows.zarr", "-o", tmp_path / "m.npz", *HOW, "--max-memory", "100 MB")
     assert code == 0
     assert said.startswith("rows.zarr: 1201 rows of 70 columns, packed, rows and columns have names\n")
@@ -119,7 +119,7 @@ def test_fit_of_a_store_says_what_it_learns_from_and_what_comes_next(bitatoms, t
     assert json.loads(bitatoms("fit", "rows.zarr", *HOW, "--json")[1])["samples"] == ROWS
 
 
-def test_transform_of_a_store_is_that_of_the_table(bitatoms, tmp_path):
+def test_transform_of_store_equals_that_of_table(bitatoms, tmp_path):
     for output in ("codes.zarr", "codes.csv"):
         written = []
         for data in ("table.csv", "rows.zarr"):
@@ -127,14 +127,14 @@ def test_transform_of_a_store_is_that_of_the_table(bitatoms, tmp_path):
             path.parent.mkdir(exist_ok=True)
             code, said, _ = bitatoms("transform", "model.npz", data, "-o", path)
             assert code == 0
-            assert "which of 5 atoms each of 1201 rows uses, " in said
+            assert "codes of 1201 rows by 5 atoms, " in said
             written.append((ba.read(path), said.replace(data, "")))
         assert written[0] == written[1]
     assert Store(tmp_path / "rows.zarr/codes.zarr").about["source"] == "rows.zarr"
     assert bitatoms("transform", "model.npz", "rows.zarr")[1] == (tmp_path / "rows.zarr/codes.csv").read_text()
 
 
-def test_what_cells_meant_when_they_were_packed_is_remembered_by_the_model(bitatoms, folder, tmp_path):
+def test_model_remembers_options_of_packing(bitatoms, folder, tmp_path):
     (tmp_path / "counts.csv").write_text("a,b,c\n" + "5,0,3\n0,2,0\n" * 40)
     data, store = tmp_path / "counts.csv", tmp_path / "counts.zarr"
     assert bitatoms("pack", data, "-o", store, "--binarize", "2", "-q")[0] == 0
@@ -148,7 +148,7 @@ def test_what_cells_meant_when_they_were_packed_is_remembered_by_the_model(bitat
     assert (code, complaint) == (0, "")
 
 
-def test_other_commands_take_a_store_too(bitatoms, folder, table, tmp_path):
+def test_other_commands_read_a_store(bitatoms, folder, table, tmp_path):
     assert bitatoms("convert", "rows.zarr", tmp_path / "again.csv", "-q")[0] == 0
     assert (tmp_path / "again.csv").read_bytes() == (folder / "table.csv").read_bytes()
     for data in ("rows.zarr", "table.csv"):
@@ -159,13 +159,13 @@ def test_other_commands_take_a_store_too(bitatoms, folder, table, tmp_path):
     assert (said["rows"], said["columns"], said["row_names"], said["column_names"]) == (ROWS, COLUMNS, True, True)
 
 
-def test_the_rows_of_a_store_may_be_pictures(bitatoms, tmp_path):
+def test_rows_of_a_store_may_be_pictures(bitatoms, tmp_path):
     model = tmp_path / "m.npz"
     assert bitatoms("fit", "rows.zarr", *HOW, "--tile", "7x10", "-o", model, "-q")[0] == 0
     assert ba.load(model).as_model().picture.tile == (7, 10)
 
 
-def test_an_array_of_others_is_read(bitatoms, table, tmp_path):
+def test_plain_zarr_array_is_read(bitatoms, table, tmp_path):
     zarr.save_array(tmp_path / "array.zarr", table.to_dense())
     assert bitatoms("convert", tmp_path / "array.zarr", tmp_path / "array.npz", "-q")[0] == 0
     np.testing.assert_array_equal(ba.read(tmp_path / "array.npz").to_dense(), table.to_dense())
@@ -174,7 +174,7 @@ def test_an_array_of_others_is_read(bitatoms, table, tmp_path):
     assert f"{table.bits.density:.2%} ones, without names" in said
 
 
-def test_a_picture_in_blocks_is_packed_and_learned_from_as_it_is_read(bitatoms, tmp_path):
+def test_packed_picture_gives_the_same_model(bitatoms, tmp_path):
     stripes = np.tile(np.repeat([[0, 1]], 4, axis=1), (50, 5)).astype(np.uint8)[:, :38]
     picture, store = tmp_path / "picture.pbm", tmp_path / "blocks.zarr"
     ba.write(stripes, picture)
@@ -186,46 +186,46 @@ def test_a_picture_in_blocks_is_packed_and_learned_from_as_it_is_read(bitatoms, 
     assert (tmp_path / "s.npz").read_bytes() == (tmp_path / "p.npz").read_bytes()
 
 
-# Stopping and going on.
+# --- interrupt and resume
 
 
 @pytest.fixture
-def stopped_at(monkeypatch):
-    """Makes the next fit end, as by Ctrl-C, when so much is told of its progress; in pieces of some rows."""
+def interrupt_at(monkeypatch):
+    """Return a function that makes the next fit raise KeyboardInterrupt at the n-th call of a progress method."""
     monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda n_features: 192)
     monkeypatch.setattr("bitatoms.rows.store.StoreRows.keep_every", 0.0)
 
     def stop(method, count):
         left = [count]
-        usual = getattr(Progress, method)
+        original = getattr(SearchProgress, method)
 
-        def told(self, what):
+        def observed(self, argument):
             left[0] -= 1
             if left[0] == 0:
                 raise KeyboardInterrupt
-            usual(self, what)
+            original(self, argument)
 
-        monkeypatch.setattr(Progress, method, told)
+        monkeypatch.setattr(SearchProgress, method, observed)
 
     return stop
 
 
 @pytest.mark.parametrize("data", ["rows.zarr", "table.csv"])
-def test_a_fit_that_was_interrupted_goes_on_to_the_same_file(bitatoms, stopped_at, tmp_path, data):
+def test_interrupted_fit_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_path, data):
     undisturbed, model, kept = tmp_path / "undisturbed.npz", tmp_path / "model.npz", tmp_path / "so far"
     assert bitatoms("fit", data, *HOW, "-o", undisturbed, "-q")[0] == 0
     command = ["fit", data, *HOW, "-o", model, "--checkpoint", kept, "--codes", tmp_path / "codes.csv"]
     n_rounds = len(ba.load(undisturbed).history_)
     n_searched = sum(row.rows < ROWS for row in ba.load(undisturbed).history_)
     stops = [("__call__", 2), ("__call__", n_searched + 1)]
-    stops += [("rows", 3), ("rows", 5)] if data == "rows.zarr" else []
+    stops += [("update_rows", 3), ("update_rows", 5)] if data == "rows.zarr" else []
     assert n_rounds > n_searched + 1
     for number, (method, count) in enumerate(stops):
-        stopped_at(method, count)
+        interrupt_at(method, count)
         code, _, complaint = bitatoms(*command, *(["--resume"] if number else []))
         assert code == 130
         assert complaint.startswith("bitatoms: interrupted; ")
-        assert f"; the same command with --resume goes on from what {kept} holds\n" in complaint
+        assert f"; repeat the command with --resume to resume from {kept}\n" in complaint
         assert not (tmp_path / "codes.csv").exists()
     code, _, complaint = bitatoms(*command)
     assert (code, model.exists()) == (2, True)  # the best so far
@@ -238,17 +238,15 @@ def test_a_fit_that_was_interrupted_goes_on_to_the_same_file(bitatoms, stopped_a
     assert sorted(path.name for path in kept.iterdir()) == ["lock", "state.npz"]
 
 
-def test_without_a_sample_there_is_nothing_to_go_on_from_and_that_is_said(bitatoms, stopped_at, tmp_path):
-    stopped_at("__call__", 1)
+def test_checkpoint_without_subsample_is_noted(bitatoms, interrupt_at, tmp_path):
+    interrupt_at("__call__", 1)
     code, _, complaint = bitatoms("fit", "rows.zarr", "-k", "3", "--checkpoint", tmp_path / "kept")
     assert code == 130
-    assert complaint.startswith(
-        f"Note: all 1201 rows are searched at once, so that there is nothing to keep in {tmp_path}"
-    )
+    assert complaint.startswith(f"Note: all 1201 rows are searched at once, so nothing is stored in {tmp_path}")
     assert "--resume" not in complaint
 
 
-def test_ctrl_c_while_codes_are_written_keeps_the_model_and_says_so(bitatoms, monkeypatch, tmp_path):
+def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch, tmp_path):
     def stopped(*arguments):
         raise KeyboardInterrupt
 
@@ -260,43 +258,43 @@ def test_ctrl_c_while_codes_are_written_keeps_the_model_and_says_so(bitatoms, mo
     assert [file.exists() for file in files] == [True, True, False]
 
 
-def test_ctrl_c_after_packing_does_not_undo_it(bitatoms, monkeypatch, table, tmp_path):
+def test_interrupt_after_packing_keeps_the_store(bitatoms, monkeypatch, table, tmp_path):
     def stopped(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bitatoms.cli.stores._count_ones", stopped)
     code, said, complaint = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
     assert (code, said) == (130, "")
-    assert complaint.startswith(f"bitatoms: interrupted; {tmp_path / 'rows.zarr'} was written, and not yet read back")
+    assert complaint.startswith(f"bitatoms: interrupted; {tmp_path / 'rows.zarr'} was written, but not read back")
     assert ba.read(tmp_path / "rows.zarr") == table
 
 
-def test_progress_tells_a_sample_from_all_rows(monkeypatch):
-    told = []
-    monkeypatch.setattr(Progress, "tell", lambda self, text, hint="": told.append(text.rpartition(", ")[0]))
-    progress = Progress(20000, quiet=False, status=None, keeps=False)
+def test_progress_distinguishes_subsample_and_all_rows(monkeypatch):
+    shown = []
+    monkeypatch.setattr(SearchProgress, "update", lambda self, text, hint="": shown.append(text.rpartition(", ")[0]))
+    progress = SearchProgress(20000, quiet=False, status=None, keeps_model=False)
     figures = dict.fromkeys(Round._fields, 0) | {"atoms": 7, "algebra": "xor"}
     progress(Round(**figures | {"move": "grow", "rows": 500, "bits": 5000}))
-    progress.rows(5000)
+    progress.update_rows(5000)
     progress(Round(**figures | {"move": "pass 1 over all rows", "rows": 20000, "bits": 240000}))
-    progress.rows(20000)
-    assert told == [
-        "Searching 500 of 20000 rows: 7 atoms (XOR), 10.00 bits a row",
-        "Going through all rows: 25% of 20000 rows",
-        "Pass 1 over all rows: 7 atoms (XOR), 12.00 bits a row",
-        "Going through all rows: 100% of 20000 rows; after pass 1: 7 atoms (XOR), 12.00 bits a row",
+    progress.update_rows(20000)
+    assert shown == [
+        "Searching 500 of 20000 rows: 7 atoms (XOR), 10.00 bits per row",
+        "Processing all rows: 25% of 20000 rows",
+        "Pass 1 over all rows: 7 atoms (XOR), 12.00 bits per row",
+        "Processing all rows: 100% of 20000 rows; after pass 1: 7 atoms (XOR), 12.00 bits per row",
     ]
 
 
-# What is refused.
+# --- invalid input
 
 FIT = ["fit", "rows.zarr", *HOW]
-REFUSED = {
+INVALID = {
     "no amount": ([*FIT, "--max-memory", "lots"], "--max-memory must be an amount as in '500 MB', '2 GiB'"),
     "no memory": ([*FIT, "--max-memory", "0"], "--max-memory must be an amount"),
     "too little memory": ([*FIT, "--max-memory", "1 kB"], "--max-memory 1000 is too small for a search of 300 rows"),
     "too little for so many atoms": (
-        ["fit", "rows.zarr", "--sample-rows", "300", "-k", "5000", "--max-memory", "20MB"],
+        ["fit", "rows.zarr", "--search-rows", "300", "-k", "5000", "--max-memory", "20MB"],
         "--max-memory 20000000 is too small for 5000 atoms",
     ),
     "too little to code": (
@@ -305,35 +303,35 @@ REFUSED = {
     ),
     "a limit for what is read": (
         ["fit", "table.csv", "--max-memory", "1GB"],
-        "table.csv: --max-memory is for packed stores, and this is read whole; bitatoms pack table.csv -o rows.zarr",
+        "table.csv: --max-memory is for packed stores, and this table is read into memory; bitatoms pack table.csv -o",
     ),
     "a limit for what is coded whole": (
         ["transform", "model.npz", "table.csv", "--max-memory", "1GB"],
         "is for packed",
     ),
-    "nowhere to go on from": ([*FIT, "--resume"], "--resume goes on from a checkpoint; say where it is, --checkpoint"),
-    "a checkpoint nowhere": ([*FIT, "--checkpoint", "no/where"], "no/where: there is no folder 'no'; make it first"),
+    "nowhere to go on from": ([*FIT, "--resume"], "--resume requires --checkpoint, the folder to resume from"),
+    "a checkpoint nowhere": ([*FIT, "--checkpoint", "no/where"], "no/where: there is no folder 'no'; create it first"),
     "a file as a checkpoint": (
         [*FIT, "--checkpoint", "table.csv"],
-        "table.csv: is a file, and a checkpoint",
+        "table.csv: this is a file, but a checkpoint",
     ),
     "a store as a checkpoint": (
         [*FIT, "--checkpoint", "rows.zarr"],
-        "rows.zarr: this is read, or written, by the same",
+        "rows.zarr: this command already reads or writes this file",
     ),
-    "no number of rows": (["fit", "rows.zarr", "--sample-rows", "few"], "--sample-rows is 'few'; give a number, all"),
-    "too few rows": (["fit", "rows.zarr", "--sample-rows", "1"], "--sample-rows must be at least 2"),
+    "no number of rows": (["fit", "rows.zarr", "--search-rows", "few"], "--search-rows is 'few'; pass an integer, all"),
+    "too few rows": (["fit", "rows.zarr", "--search-rows", "1"], "--search-rows must be at least 2"),
     "the paper's search": (["fit", "rows.zarr", "--search", "paper"], "--search paper needs all rows in memory"),
-    "columns left out": ([*FIT, "--without", "item 1"], "columns are left out when a store is packed"),
-    "a threshold": ([*FIT, "--binarize", "3"], "a packed store has only ones and zeros; leave --binarize out"),
+    "columns left out": ([*FIT, "--without", "item 1"], "columns are left out by bitatoms pack; remove --without"),
+    "a threshold": ([*FIT, "--binarize", "3"], "a packed store holds only 0 and 1; remove --binarize"),
     "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, not to 'zarr'; omit it"),
     "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "a store of others": (["fit", "others.zarr"], "others.zarr: its array is of shape (3, 3, 3)"),
     "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr: the table has 2 columns, but the model"),
     "columns turned": (
         ["transform", "model.npz", "turned.zarr", "-o", "c.zarr"],
-        "turned.zarr: its columns are in another order than those of the model, and a packed store is not put in order "
-        "on its way; take what bitatoms convert turned.zarr table.npz writes",
+        "turned.zarr: its columns are in another order than those of the model, and the columns of a packed store "
+        "are not reordered; if it fits into memory, use bitatoms convert turned.zarr table.npz",
     ),
     "a damaged chunk": (
         ["fit", "damaged.zarr", *HOW, "-o", "m.npz"],
@@ -343,27 +341,33 @@ REFUSED = {
         ["transform", "model.npz", "damaged.zarr", "-o", "c.zarr"],
         "damaged.zarr: its chunk 'bits",
     ),
-    "no ending": (["pack", "table.csv", "-o", "rows.npz"], "rows.npz: a packed store is a folder; give it the ending"),
-    "a store on a stream": (["pack", "table.csv", "-o", "-"], "standard output: a store cannot go through it"),
+    "no ending": (["pack", "table.csv", "-o", "rows.npz"], "rows.npz: a packed store is a folder; use the ending"),
+    "a store on a stream": (["pack", "table.csv", "-o", "-"], "standard output: a store cannot be written to a stream"),
     "a store over itself": (
         ["pack", "rows.zarr", "-o", "rows.zarr"],
-        "rows.zarr: this is read, or written, by the same",
+        "rows.zarr: this command already reads or writes this file",
     ),
     "nothing to pack": (["pack", "none.csv", "-o", "x.zarr"], "none.csv: there is no such file"),
     "nothing binary to pack": (
         ["pack", "counts.csv", "-o", "x.zarr"],
         "counts.csv: line 2, column 'b': 7 is",
     ),
-    "a tile to pack": (["pack", "table.csv", "-o", "x.zarr", "--tile", "7x10"], "say --tile when it is learned from"),
+    "a tile to pack": (["pack", "table.csv", "-o", "x.zarr", "--tile", "7x10"], "pass --tile to bitatoms fit instead"),
     "no store to write": (["pack", "table.csv"], "--output"),
-    "patterns of a store": (["show", "rows.zarr", "--patterns", "p.md"], "rows.zarr: this is a packed store, no model"),
-    "codes over the rows": ([*FIT, "--codes", "rows.zarr"], "rows.zarr: this is read, or written, by the same command"),
+    "patterns of a store": (
+        ["show", "rows.zarr", "--patterns", "p.md"],
+        "rows.zarr: this is a packed store, not",
+    ),
+    "codes over the rows": (
+        [*FIT, "--codes", "rows.zarr"],
+        "rows.zarr: this command already reads or writes this file",
+    ),
 }
 
 
 @pytest.fixture(scope="module")
 def wrong(folder, table):
-    """Stores and files with which something is wrong, beside the good ones."""
+    """Add invalid stores and files to the folder."""
     (folder / "counts.csv").write_text("a,b\n1,7\n3,0\n")
     zarr.save_array(folder / "others.zarr", np.zeros((3, 3, 3)))
     ba.pack([[1, 0]], folder / "narrow.zarr")
@@ -375,10 +379,10 @@ def wrong(folder, table):
     chunk.write_bytes(spoilt)
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_said_in_a_line_with_exit_code_2_and_nothing_is_written(bitatoms, folder, wrong, case):
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_input_is_reported_in_one_line_and_nothing_is_written(bitatoms, folder, wrong, case):
     before = sorted(file.name for file in folder.iterdir())
-    arguments, part = REFUSED[case]
+    arguments, part = INVALID[case]
     code, said, complaint = bitatoms(*arguments)
     assert code == 2
     assert part in " ".join(complaint.replace("│", " ").split())
@@ -386,18 +390,18 @@ def test_what_is_wrong_is_said_in_a_line_with_exit_code_2_and_nothing_is_written
     assert sorted(file.name for file in folder.iterdir()) == before
 
 
-def test_a_checkpoint_in_use_is_left_alone(bitatoms, tmp_path):
+def test_checkpoint_in_use_is_not_changed(bitatoms, tmp_path):
     with Checkpoint(tmp_path / "kept", {"n_samples": 1, "n_features": 1}, resume=False):
         code, _, complaint = bitatoms(*FIT, "--checkpoint", tmp_path / "kept")
     assert code == 2
     assert f"{tmp_path / 'kept'}: another fit is using this folder; wait until" in complaint
 
 
-def test_what_has_to_be_in_memory_and_does_not_fit_is_refused_before_the_fit(bitatoms, monkeypatch, tmp_path):
+def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkeypatch, tmp_path):
     def never(*arguments):
         raise AssertionError("it was learned")
 
-    monkeypatch.setattr("bitatoms.cli.stores.learn", never)
+    monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", never)
     small = [*FIT, "--max-memory", "30kB"]
     code, _, complaint = bitatoms(*small, "--report", tmp_path / "r.html")
     assert code == 2
@@ -405,7 +409,7 @@ def test_what_has_to_be_in_memory_and_does_not_fit_is_refused_before_the_fit(bit
     assert "more than half of --max-memory 30000" in complaint
     code, _, complaint = bitatoms(*small, "--codes", tmp_path / "c.csv")
     assert code == 2
-    assert "c.csv: the codes of 1201 rows take " in complaint
+    assert "c.csv: writing the codes of 1201 rows takes " in complaint
     assert "write them to a .zarr store" in complaint
     monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 30000)
     code, _, complaint = bitatoms(*FIT, "--report", tmp_path / "r.html")
@@ -413,7 +417,7 @@ def test_what_has_to_be_in_memory_and_does_not_fit_is_refused_before_the_fit(bit
     assert "more than half of the memory of this machine" in complaint
 
 
-def test_amounts_of_memory():
+def test_max_memory_units():
     amounts = {"500MB": 500 * 10**6, "2 GiB": 2 << 30, "1.5G": 1_500_000_000, "123456": 123456, "7 b": 7, ".5kib": 512}
     assert {text: checked(text) for text in amounts} == amounts
     for text in ("", "much", "-5MB", "5 XB", "0.2", "1e9", "inf", "5iB", "5 MB B"):
@@ -421,18 +425,9 @@ def test_amounts_of_memory():
             checked(text)
 
 
-def test_remedies_are_spelled_as_options():
-    for python, options in (
-        ("pass resume=True to go on from it", "pass --resume to go on from it"),
-        ("say where it is, checkpoint=folder", "say where it is, --checkpoint folder"),
-        ("raise max_memory, or pass a smaller sample_rows", "raise --max-memory, or pass a smaller --sample-rows"),
-    ):
-        assert in_options(python) == options
-
-
 def test_help_mentions_the_options(bitatoms):
     for command, options in {
-        "fit": ("--max-memory", "--checkpoint", "--resume", "--sample-rows"),
+        "fit": ("--max-memory", "--checkpoint", "--resume", "--search-rows"),
         "transform": ("--max-memory",),
         "pack": ("--output", "--binarize", "bitatoms pack big.csv.gz -o rows.zarr"),
     }.items():

@@ -19,7 +19,7 @@ from bitatoms.compare.methods import default_ranks
 from bitatoms.compare.runner import scored
 from bitatoms.compare.standings import fewest_bits, fewest_wrong, overview, plain
 from bitatoms.compare.verdict import verdicts
-from bitatoms.search import fixed_rank, nmf_start
+from support.plans import use_budget
 
 HOSTILE = "<script>window.hurt=1</script>|*b* `c` [d](e) &amp; _f_"
 SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)
@@ -29,8 +29,7 @@ SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 4)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=4, nmf_starts=2)
         yield
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.core.coding import CODERS, code, code_afresh, code_and_mend, code_by_beam, coding_rule
+from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch, coding_rule
 from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, prices_of, within
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
 
@@ -40,7 +40,7 @@ def test_beam_coding_matches_the_oracle_at_awkward_sizes(most, n_atoms, n_featur
     assert_step(block, change, X, (atoms, codes), (atoms, expected), "xor")
 
 
-def test_rows_that_stay_dear_get_a_wider_beam():
+def test_rows_that_stay_expensive_get_a_wider_beam():
     """Rows of a random code, among rows of zeros that cost next to nothing."""
     atoms, true = random_bits(0, 40, 64, 0.4), random_bits(1, 6, 40, 0.2)
     X = np.vstack([naive.product(true, atoms, "xor"), np.zeros((60, 64), np.uint8)])
@@ -66,16 +66,16 @@ def test_no_row_costs_more_after_beam_coding(problem, algebra, workers, max_atom
 
 
 @given(priced_factorisations())
-def test_under_or_it_is_coding_afresh(problem):
+def test_under_or_beam_coding_is_coding_from_scratch(problem):
     X, atoms, codes, prices = problem
     one, other = (block_of(X, atoms, codes, "or") for _ in range(2))
     rule = beam_rule(prices, algebra="or")
-    assert code_by_beam(one, rule) == code_afresh(other, rule)
+    assert code_by_beam(one, rule) == code_from_scratch(other, rule)
     np.testing.assert_array_equal(factors(one)[1], factors(other)[1])
 
 
 @pytest.mark.parametrize(("n_features", "density"), [(64, 0.15), (200, 0.2)])
-def test_with_the_true_atoms_it_finds_more_of_the_true_codes_than_greedy_coding(n_features, density):
+def test_beam_coding_finds_more_true_codes_than_greedy_coding(n_features, density):
     """About 97 % of them, against 67 %."""
     atoms, true = random_bits(0, 24, n_features, density), random_bits(1, 300, 24, 0.2)
     X = naive.product(true, atoms, "xor") ^ random_bits(2, 300, n_features, 0.03)
@@ -91,24 +91,26 @@ def test_with_the_true_atoms_it_finds_more_of_the_true_codes_than_greedy_coding(
 
 
 @given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.booleans(), st.sampled_from((0.5, 1, 3)))
-def test_beams_where_they_matter_match_the_oracle(problem, workers, max_atoms, every, times):
+def test_greedy_then_beam_coding_matches_the_oracle(problem, workers, max_atoms, every, times):
     X, atoms, _, prices = problem
     X, none = X[:70], np.zeros((min(70, len(X)), len(atoms)), np.uint8)
     typical = 1 + times * float(np.mean(naive.costs(X, atoms, none, "xor", prices) or [0.0])) / 4
     block = block_of(X, atoms, none, "xor", workers)
-    change = (CODERS["beam"] if every else code_and_mend)(block, beam_rule(prices, max_atoms)._replace(typical=typical))
+    change = (CODERS["beam"] if every else code_and_repair)(
+        block, beam_rule(prices, max_atoms)._replace(typical=typical)
+    )
     expected = naive.beam_where_it_matters(X, atoms, prices, typical, every, max_atoms)
     assert_step(block, change, X, (atoms, none), (atoms, expected), "xor")
 
 
 @given(priced_factorisations(n_atoms=st.integers(1, 9)), st.booleans())
-def test_what_a_row_gets_does_not_depend_on_the_others(problem, every):
+def test_the_code_of_a_row_does_not_depend_on_other_rows(problem, every):
     X, atoms, codes, prices = problem
     rule = beam_rule(prices)._replace(typical=200.0)
-    coder = CODERS["beam"] if every else code_and_mend
-    whole = block_of(X, atoms, np.zeros_like(codes), "xor")
-    coder(whole, rule)
+    coder = CODERS["beam"] if every else code_and_repair
+    together = block_of(X, atoms, np.zeros_like(codes), "xor")
+    coder(together, rule)
     for j in range(0, len(X), 7):
         alone = block_of(X[j : j + 1], atoms, np.zeros_like(codes[j : j + 1]), "xor")
         coder(alone, rule)
-        np.testing.assert_array_equal(factors(alone)[1][0], factors(whole)[1][j])
+        np.testing.assert_array_equal(factors(alone)[1][0], factors(together)[1][j])

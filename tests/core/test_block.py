@@ -1,4 +1,4 @@
-"""Every operation on rows in memory, bit for bit against the oracles, whatever the blocks and threads."""
+"""Every operation on a block, bit for bit against the oracles, for any chunks and threads."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.atoms import fit_each, update_each, update_together
-from bitatoms.core.block import Change
-from bitatoms.core.coding import code, code_afresh, code_by_beam, coding_rule
+from bitatoms.core.block import Block, Change
+from bitatoms.core.coding import code, code_by_beam, code_from_scratch, coding_rule
 from bitatoms.core.exact import code_exactly, update_exactly
+from bitatoms.parallel import Workers
 from support.blocks import (
     ALGEBRAS,
     LIMITS,
@@ -63,7 +64,7 @@ def test_coding_with_many_atoms_matches_the_oracle(algebra, coder, n_atoms):
     np.testing.assert_array_equal(factors(block)[1], naive.code(X, atoms, codes, coder, algebra))
 
 
-def test_coding_of_heavy_atoms_counts_past_a_byte():
+def test_overlaps_of_heavy_atoms_exceed_a_byte():
     """Atoms and rows that share more than 255 ones, and rows too wide for 16-bit gains."""
     for n_features in (600, 40000):
         X = np.ones((3, n_features), np.uint8)
@@ -122,7 +123,7 @@ def test_exact_atoms_match_the_oracle(problem, algebra, workers):
 
 
 @given(factorisations(), ALGEBRAS, st.sampled_from(("greedy", "bmp")), st.sampled_from(("update", "fit")), LIMITS)
-def test_skipping_what_cannot_change_changes_nothing(problem, algebra, coder, update, max_atoms):
+def test_skipping_rows_and_atoms_that_are_not_stale_changes_nothing(problem, algebra, coder, update, max_atoms):
     """Alternating on one block, which remembers what is stale, equals oracles that look at everything each time."""
     X, atoms, codes = problem
     codes = within(codes, max_atoms)
@@ -150,7 +151,7 @@ def steps(n_features, n_atoms, algebra):
         return D, naive.exact_code(X, D, A, algebra)
 
     def afresh(X, D, A):
-        return D, naive.code_afresh(X, D, A, algebra, prices)
+        return D, naive.code_from_scratch(X, D, A, algebra, prices)
 
     def beam(X, D, A):
         return D, naive.beam_code(X, D, A, prices)
@@ -158,7 +159,7 @@ def steps(n_features, n_atoms, algebra):
     return {
         "greedy": (lambda block: code(block, rule), lambda X, D, A: (D, naive.code(X, D, A, "greedy", algebra))),
         "mdl": (lambda block: code(block, at_prices), lambda X, D, A: (D, naive.priced_code(X, D, A, algebra, prices))),
-        "afresh": (lambda block: code_afresh(block, at_prices), afresh),
+        "afresh": (lambda block: code_from_scratch(block, at_prices), afresh),
         "beam": (lambda block: code_by_beam(block, at_prices), beam if algebra == "xor" else afresh),
         "exact": (lambda block: code_exactly(block, rule), exact),
         "mob": (update_each, lambda X, D, A: (naive.mob_sweep(X, D, A, algebra), A)),
@@ -193,14 +194,14 @@ def take_steps(block, X, now, algebra, names):
     st.permutations(("greedy", "mob")),
     st.permutations(("greedy", "mob")),
 )
-def test_steps_of_all_kinds_follow_each_other(name, problem, algebra, workers, first, last):
+def test_steps_of_all_kinds_can_follow_each_other(name, problem, algebra, workers, first, last):
     """What those that pass over rows and atoms remember of them does not outlive a step of another kind."""
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     take_steps(block, X, (atoms, codes), algebra, (*first, *first, name, *last))
 
 
-def test_greedy_coding_after_exact_atoms_looks_at_the_rows_that_changed():
+def test_greedy_coding_after_an_exact_update_codes_the_rows_that_changed():
     X, atoms, codes = (np.array(table, np.uint8) for table in ([[1], [0], [1]], [[0], [0]], [[1, 1], [1, 0], [1, 0]]))
     block = block_of(X, atoms, codes, "or")
     code(block, coding_rule("greedy", "or"))
@@ -224,7 +225,7 @@ def test_votes_count_free_and_wrong_bits_of_users(problem, algebra, workers, see
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, st.integers(0, 2**32 - 1))
-def test_an_atom_is_rated_by_the_wrong_bits_it_would_take_away(problem, algebra, workers, seed):
+def test_errors_fixed_by_new_atoms(problem, algebra, workers, seed):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     offered = random_bits(seed, 3, X.shape[1], 0.3)
@@ -237,11 +238,11 @@ def test_an_atom_is_rated_by_the_wrong_bits_it_would_take_away(problem, algebra,
             for x, a, b in zip(X, off, on, strict=True)
         ]
         expected.append(sum(max(0, bits) for bits in saved))
-    assert block.rate(BitMatrix.from_dense(offered).words.copy()).tolist() == expected
+    assert block.errors_fixed_by(BitMatrix.from_dense(offered).words.copy()).tolist() == expected
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, st.sampled_from((1, 2, 15)))
-def test_appended_atoms_are_unused_and_the_rest_stays(problem, algebra, workers, n_new):
+def test_appended_atoms_are_unused_and_the_others_unchanged(problem, algebra, workers, n_new):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     code(block, coding_rule("greedy", algebra))
@@ -256,14 +257,14 @@ def test_appended_atoms_are_unused_and_the_rest_stays(problem, algebra, workers,
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, SEEDS, st.sampled_from((0.0, 0.4, 1.0)))
-def test_discarded_atoms_leave_the_product_of_the_others(problem, algebra, workers, seed, share):
+def test_discarding_atoms_leaves_the_product_of_the_others(problem, algebra, workers, seed, share):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     code(block, coding_rule("greedy", algebra))
     codes = naive.code(X, atoms, codes, "greedy", algebra)
-    gone = np.random.default_rng(seed).random(len(atoms)) < share
-    block.discard(gone)
-    atoms, codes = atoms[~gone], codes[:, ~gone]
+    dropped = np.random.default_rng(seed).random(len(atoms)) < share
+    block.discard(dropped)
+    atoms, codes = atoms[~dropped], codes[:, ~dropped]
     assert_step(block, Change(), X, (atoms, codes), (atoms, codes), algebra)
     change = code(block, coding_rule("greedy", algebra))
     after = atoms, naive.code(X, atoms, codes, "greedy", algebra)
@@ -278,7 +279,7 @@ def test_discarded_atoms_leave_the_product_of_the_others(problem, algebra, worke
     st.sampled_from((0.0, 0.05, 0.5)),
     st.permutations(("greedy", "mob")),
 )
-def test_rows_follow_the_flips_of_atoms(problem, algebra, workers, seed, density, names):
+def test_flipping_atoms_updates_the_rows(problem, algebra, workers, seed, density, names):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     atoms, codes = take_steps(block, X, (atoms, codes), algebra, names)
@@ -293,13 +294,16 @@ def test_rows_follow_the_flips_of_atoms(problem, algebra, workers, seed, density
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 @pytest.mark.parametrize("n_atoms", [15, 16, 17, 63, 64, 65, 130])
-def test_many_atoms_come_and_go(algebra, n_atoms):
+def test_many_atoms_are_appended_and_discarded(algebra, n_atoms):
     X, atoms, codes = planted(0, 20, 65, n_atoms, algebra)
     block = block_of(X, atoms, codes, algebra)
-    gone = np.arange(n_atoms) % 3 == 0
-    block.discard(gone)
-    block.append(packed(atoms[gone]))
-    now = np.vstack([atoms[~gone], atoms[gone]]), np.hstack([codes[:, ~gone], np.zeros_like(codes[:, gone])])
+    dropped = np.arange(n_atoms) % 3 == 0
+    block.discard(dropped)
+    block.append(packed(atoms[dropped]))
+    now = (
+        np.vstack([atoms[~dropped], atoms[dropped]]),
+        np.hstack([codes[:, ~dropped], np.zeros_like(codes[:, dropped])]),
+    )
     assert_step(block, Change(), X, now, now, algebra)
     change = code(block, coding_rule("greedy", algebra))
     assert_step(block, change, X, now, (now[0], naive.code(X, *now, "greedy", algebra)), algebra)
@@ -320,3 +324,33 @@ def test_changes_add_up():
     assert Change(1, 2, 3) + Change(10, 20, 30) == Change(11, 22, 33)
     assert Change(codes=1)
     assert not Change()
+
+
+@given(factorisations(n_rows=st.sampled_from((1, 5, 65)), n_atoms=st.sampled_from((0, 3, 63, 64))), ALGEBRAS, SEEDS)
+def test_a_row_appended_as_an_atom_is_used_by_that_row_alone(problem, algebra, seed):
+    X, atoms, codes = problem
+    bias = random_bits(seed, 1, X.shape[1], 0.3)
+    tables = (BitMatrix.from_dense(table) for table in (X, atoms, codes))
+    block = Block(*tables, algebra == "or", Workers(), BitMatrix.from_dense(bias))
+    row = seed % len(X)
+    block.append_row_as_atom(row)
+    codes = np.hstack([codes, np.zeros((len(X), 1), np.uint8)])
+    codes[row] = 0
+    codes[row, -1] = 1
+    np.testing.assert_array_equal(factors(block)[0], np.vstack([atoms, X[row] ^ bias[0]]))
+    np.testing.assert_array_equal(factors(block)[1], codes)
+    assert not block.errors().to_dense()[row].any()
+    assert_consistent(block, X ^ bias, algebra)
+
+
+@given(factorisations(), ALGEBRAS)
+def test_a_saved_state_is_restored(problem, algebra):
+    X, atoms, codes = problem
+    block = block_of(X, atoms, codes, algebra)
+    state = block.save()
+    update_each(block)
+    code(block, coding_rule("greedy", algebra))
+    block.restore(state)
+    np.testing.assert_array_equal(factors(block)[0], atoms)
+    np.testing.assert_array_equal(factors(block)[1], codes)
+    assert_consistent(block, X, algebra)

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.core import coding
 from bitatoms.core.block import Block
-from bitatoms.core.coding import CODERS, code, code_afresh, coding_rule, offer
+from bitatoms.core.coding import CODERS, code, code_from_scratch, code_from_subsets, coding_rule, would_use
 from bitatoms.core.exact import code_exactly
 from bitatoms.core.objective import unit_prices
 from bitatoms.parallel import Workers
@@ -33,7 +32,9 @@ RESIDUAL_LIMITS = st.sampled_from((0, 3))
 OUT = 1 << 27  # the price of an atom that is to go
 
 operations = pytest.mark.parametrize(
-    ("operation", "oracle"), [(code, naive.priced_code), (code_afresh, naive.code_afresh)], ids=["code", "afresh"]
+    ("operation", "oracle"),
+    [(code, naive.priced_code), (code_from_scratch, naive.code_from_scratch)],
+    ids=["code", "from scratch"],
 )
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 
@@ -111,7 +112,7 @@ def test_no_toggle_and_no_swap_gains_after_coding(problem, algebra):
 
 
 @given(factorisations(), ALGEBRAS, LIMITS)
-def test_coding_at_a_price_of_one_a_bit_is_coding_without_prices(problem, algebra, max_atoms):
+def test_coding_at_a_price_of_one_per_error_equals_coding_without_prices(problem, algebra, max_atoms):
     X, atoms, codes = problem
     codes = within(codes, max_atoms)
     plain, at_prices = (block_of(X, atoms, codes, algebra) for _ in range(2))
@@ -124,7 +125,7 @@ def test_coding_at_a_price_of_one_a_bit_is_coding_without_prices(problem, algebr
 @operations
 @both_algebras
 @pytest.mark.parametrize("n_atoms", [1, 16, 65])
-def test_an_atom_at_a_very_high_price_is_used_by_no_row(operation, oracle, algebra, n_atoms):
+def test_no_row_uses_an_atom_at_a_very_high_price(operation, oracle, algebra, n_atoms):
     X, atoms, codes = planted(1, 70, 65, n_atoms, algebra)
     codes[::3, 0] = 1
     prices = random_prices(4, 65, n_atoms)
@@ -137,7 +138,7 @@ def test_an_atom_at_a_very_high_price_is_used_by_no_row(operation, oracle, algeb
     np.testing.assert_array_equal(found, oracle(X, atoms, codes, algebra, prices))
 
 
-def test_a_swap_goes_where_no_toggle_does():
+def test_a_swap_gains_where_no_toggle_does():
     x, atoms = np.array([[1, 1, 1, 1, 0, 0]], np.uint8), np.array([[1, 1, 0, 0, 1, 0], [1, 1, 1, 1, 1, 1]], np.uint8)
     prices = np.ones(6, int), np.array([1, 1])
     for algebra in ("xor", "or"):
@@ -148,7 +149,7 @@ def test_a_swap_goes_where_no_toggle_does():
         assert factors(block)[1].tolist() == [[0, 1]]
 
 
-def test_a_swap_at_the_limit_keeps_to_it():
+def test_a_swap_keeps_to_max_atoms():
     """Also where a row uses more atoms than it may: it may drop and swap, not add."""
     X, atoms, codes = planted(5, 130, 65, 17, "xor")
     for algebra in ("xor", "or"):
@@ -163,34 +164,34 @@ def test_a_swap_at_the_limit_keeps_to_it():
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, SEEDS)
-def test_an_offered_atom_is_wanted_where_it_gains(problem, algebra, workers, seed):
+def test_rows_would_use_a_new_atom_where_it_gains(problem, algebra, workers, seed):
     X, atoms, codes, prices = problem
     offered = np.vstack([random_bits(seed, 3, X.shape[1], 0.3), atoms, np.zeros((1, X.shape[1]), np.uint8)])
     offered[0] = X[0] if len(X) else 0
     uses = np.random.default_rng(seed).integers(0, 5, len(offered))
     block = block_of(X, atoms, codes, algebra, workers)
-    found = offer(block, packed(offered), priced_rule(algebra, (prices[0], uses)))
+    found = would_use(block, packed(offered), priced_rule(algebra, (prices[0], uses)))
     expected = naive.who_gains(X, atoms, codes, offered, algebra, (prices[0], uses))
     np.testing.assert_array_equal(unpacked(found, len(X)), expected)
-    assert not block.rows.users[:, len(X) // 64 + 1 :].any()
+    assert not block.users()[:, len(X) // 64 + 1 :].any()
     np.testing.assert_array_equal(factors(block)[1], codes)
 
 
 @both_algebras
 @pytest.mark.parametrize("n_offered", [1, 16, 17, 65])
-def test_many_offered_atoms_are_wanted_where_they_gain(algebra, n_offered):
+def test_rows_would_use_many_new_atoms_where_they_gain(algebra, n_offered):
     X, atoms, codes = planted(2, 70, 300, 5, algebra)
     offered = np.vstack([X[:1], random_bits(3, n_offered - 1, 300, 0.05)])
     prices = random_prices(4, 300, n_offered)
     block = block_of(X, atoms, codes, algebra)
-    found = offer(block, packed(offered), priced_rule(algebra, prices))
+    found = would_use(block, packed(offered), priced_rule(algebra, prices))
     expected = naive.who_gains(X, atoms, codes, offered, algebra, prices)
     np.testing.assert_array_equal(unpacked(found, 70), expected)
 
 
 @given(factorisations(), ALGEBRAS, WORKERS)
-def test_exact_coding_after_greedy_coding_still_codes(problem, algebra, workers):
-    """Greedy coding leaves every row clean: one that its coder, not every coder, would leave as it is."""
+def test_exact_coding_after_greedy_coding_codes_all_rows(problem, algebra, workers):
+    """After greedy coding no row is stale, but that holds for the greedy coder only."""
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     code(block, coding_rule("greedy", algebra))
@@ -208,30 +209,30 @@ def test_exact_coding_finds_what_greedy_coding_does_not():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_under_or_atoms_that_fit_together_are_found_where_one_after_the_other_leads_astray(seed):
-    """A row of three atoms, and a fourth that shares more with it than each of them: taken first, it is never left."""
+def test_under_or_subsets_find_codes_that_greedy_coding_misses(seed):
+    """A row is the union of three atoms; greedy coding first takes and keeps a fourth, which shares more with it."""
     random = np.random.default_rng(seed)
     parts = np.zeros((3, 65), np.uint8)
     for part, bits in zip(parts, np.split(random.permutation(65)[:36], 3), strict=True):
         part[bits] = 1
     row = parts.any(axis=0)
-    lure = np.zeros(65, np.uint8)
-    lure[np.concatenate([np.flatnonzero(row)[:24], np.flatnonzero(~row)[:6]])] = 1
-    atoms, data = np.vstack([lure, parts]), np.vstack([row, np.zeros((2, 65), bool)]).astype(np.uint8)
+    decoy = np.zeros(65, np.uint8)
+    decoy[np.concatenate([np.flatnonzero(row)[:24], np.flatnonzero(~row)[:6]])] = 1
+    atoms, data = np.vstack([decoy, parts]), np.vstack([row, np.zeros((2, 65), bool)]).astype(np.uint8)
     block = Block(BitMatrix.from_dense(data), BitMatrix.from_dense(atoms), None, True, Workers())
     CODERS["beam"](block, coding_rule("beam", "or", prices=unit_prices(65, 4)))
-    codes = block.factors()[1].to_dense()
+    codes = block.codes().to_dense()
     assert codes.tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     assert (naive.product(codes, atoms, "or") == data).all()
     assert not block.wrong().any()
 
 
-def test_under_or_it_does_not_matter_how_many_rows_are_looked_at_together(monkeypatch):
+def test_coding_from_subsets_does_not_depend_on_the_chunk_size():
     data, atoms = BitMatrix.from_dense(random_bits(0, 150, 65, 0.5)), BitMatrix.from_dense(random_bits(1, 20, 65, 0.1))
     found = []
-    for rows in (1, 7, 8192):
-        monkeypatch.setattr(coding, "_SLAB", rows)
+    rule = coding_rule("beam", "or", prices=unit_prices(65, 20))
+    for chunk_rows in (1, 7, 8192):
         block = Block(data, atoms, None, True, Workers())
-        CODERS["beam"](block, coding_rule("beam", "or", prices=unit_prices(65, 20)))
-        found.append(block.factors()[1])
+        assert code_from_subsets(block, rule, chunk_rows)
+        found.append(block.codes())
     assert found[0] == found[1] == found[2]

@@ -18,15 +18,15 @@ from support.blocks import ALGEBRAS, WORKERS, prices_of
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
 
-def order_of(atoms, prices, algebra, bias=None, kept=None, coder="mdl"):
-    """A pass with these atoms at these prices."""
+def spec_of(atoms, prices, algebra, bias=None, kept=None, coder="mdl"):
+    """Return a pass with these atoms at these prices."""
     bias = np.zeros((1, atoms.shape[1]), np.uint8) if bias is None else bias
     rule = coding_rule(coder, algebra, prices=prices_of(*prices))._replace(typical=100.0)
     return PassSpec(BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias), coder, rule, kept)
 
 
 def assert_counts(counts, X, atoms, codes, algebra, bias):
-    """The counts are those of the oracle."""
+    """Assert that the counts are those of the oracle."""
     wrong = naive.errors(X, atoms, codes, algebra, bias[0])
     assert counts.n_rows == len(X)
     np.testing.assert_array_equal(counts.wrong, wrong.sum(axis=0))
@@ -45,13 +45,13 @@ def same(one: Counts, other: Counts) -> bool:
 
 
 @given(priced_factorisations(), ALGEBRAS, st.booleans(), SEEDS)
-def test_a_pass_codes_and_counts_as_the_oracle_does(problem, algebra, on_from_codes, seed):
+def test_a_pass_codes_and_counts_as_the_oracle_does(problem, algebra, from_codes, seed):
     X, atoms, codes, prices = problem
     bias = random_bits(seed, 1, X.shape[1], 0.2)
-    kept = np.arange(len(atoms)) if on_from_codes else None
-    order = order_of(atoms, prices, algebra, bias, kept)
-    after, counts = run_pass(BitMatrix.from_dense(X), BitMatrix.from_dense(codes), order, Workers())
-    start = codes if on_from_codes else np.zeros_like(codes)
+    kept = np.arange(len(atoms)) if from_codes else None
+    spec = spec_of(atoms, prices, algebra, bias, kept)
+    after, counts = run_pass(BitMatrix.from_dense(X), BitMatrix.from_dense(codes), spec, Workers())
+    start = codes if from_codes else np.zeros_like(codes)
     expected = naive.priced_code(X ^ bias, atoms, start, algebra, prices)
     np.testing.assert_array_equal(after.to_dense(), expected)
     assert counts.codes_changed == (expected != start).sum()
@@ -59,12 +59,12 @@ def test_a_pass_codes_and_counts_as_the_oracle_does(problem, algebra, on_from_co
 
 
 @given(priced_factorisations(n_atoms=st.integers(2, 6)), ALGEBRAS, st.data())
-def test_rows_go_on_from_the_codes_of_the_atoms_that_are_kept(problem, algebra, data):
+def test_rows_start_from_the_codes_of_the_kept_atoms(problem, algebra, data):
     X, atoms, codes, prices = problem
     kept = np.array(sorted(data.draw(st.sets(st.integers(0, len(atoms) - 1), max_size=len(atoms) - 1))), np.intp)
     own = prices[0], np.asarray(prices[1])[kept]
     after, counts = run_pass(
-        BitMatrix.from_dense(X), BitMatrix.from_dense(codes), order_of(atoms[kept], own, algebra, kept=kept), Workers()
+        BitMatrix.from_dense(X), BitMatrix.from_dense(codes), spec_of(atoms[kept], own, algebra, kept=kept), Workers()
     )
     expected = naive.priced_code(X, atoms[kept], codes[:, kept], algebra, own)
     np.testing.assert_array_equal(after.to_dense(), expected)
@@ -72,32 +72,32 @@ def test_rows_go_on_from_the_codes_of_the_atoms_that_are_kept(problem, algebra, 
 
 
 @given(priced_factorisations(), ALGEBRAS, WORKERS, st.sampled_from(("mdl", "mend", "beam")))
-def test_counts_add_up_however_the_rows_are_cut(problem, algebra, workers, coder):
+def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     X, atoms, codes, prices = problem
-    data, order = BitMatrix.from_dense(X), order_of(atoms, prices, algebra, coder=coder)
-    codes, whole = run_pass(data, None, order, Workers())
-    pieces, total = MemoryRows(data, workers).sweep(order, None, 1, None, lambda part: None)
+    data, spec = BitMatrix.from_dense(X), spec_of(atoms, prices, algebra, coder=coder)
+    codes, whole = run_pass(data, None, spec, Workers())
+    chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
     assert same(whole, total)
-    assert joined(pieces, len(atoms)) == codes
+    assert joined(chunks, len(atoms)) == codes
     assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_pass_travels(algebra):
-    """Orders and counts go to other processes and come back."""
+def test_a_pass_can_be_pickled(algebra):
+    """Another process runs it and returns the counts."""
     X, atoms = random_bits(0, 70, 65, 0.3), random_bits(1, 5, 65, 0.3)
-    order = order_of(atoms, (np.arange(1, 66), np.arange(5)), algebra, kept=np.arange(5))
+    spec = spec_of(atoms, (np.arange(1, 66), np.arange(5)), algebra, kept=np.arange(5))
     codes = BitMatrix.from_dense(random_bits(2, 70, 5, 0.3))
     data = BitMatrix.from_dense(X)
-    there = pickle.loads(pickle.dumps((data, codes, order)))
+    there = pickle.loads(pickle.dumps((data, codes, spec)))
     for array in (there[2].rule.prices.bits, there[2].rule.prices.uses, there[2].kept):
-        array.flags.writeable = False  # as buffers that come over a wire are
-    here, away = run_pass(data, codes, order, Workers()), run_pass(*there, Workers())
+        array.flags.writeable = False  # as buffers from another process are
+    here, away = run_pass(data, codes, spec, Workers()), run_pass(*there, Workers())
     assert here[0] == away[0]
     assert same(here[1], pickle.loads(pickle.dumps(away[1])))
 
 
-def test_rows_in_memory_are_taken_by_number():
+def test_rows_in_memory_are_taken_by_index():
     X = random_bits(0, 130, 65, 0.3)
     rows = MemoryRows(BitMatrix.from_dense(X), Workers())
     np.testing.assert_array_equal(rows.take(np.array([0, 64, 129])).to_dense(), X[[0, 64, 129]])

@@ -17,7 +17,7 @@ EPSILON = 1e-9
 
 
 def string_bits(n, ones):
-    """log2 C(n, ones), also between whole numbers."""
+    """Return log2 C(n, ones), also between integers."""
     return (gammaln(n + 1) - gammaln(ones + 1) - gammaln(n - ones + 1)) / np.log(2)
 
 
@@ -27,7 +27,7 @@ def smooth_slope(n, ones):
 
 
 def half_slope(n, ones):
-    """The slope that the search uses: between that of the last step up to a whole number and that of the next."""
+    """Return the slope that the search uses: between those of the steps to and from an integer."""
     return np.log2((n - ones + 0.5) / (ones + 0.5))
 
 
@@ -36,7 +36,7 @@ slopes = pytest.mark.parametrize("slope", [smooth_slope, half_slope])
 
 @slopes
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 64, 301])
-def test_no_string_takes_more_bits_than_the_tangent_says(slope, n):
+def test_the_tangent_bounds_the_bits_of_a_string(slope, n):
     counts = np.arange(n + 1)
     bits = string_bits(n, counts)
     tangents = bits[:, np.newaxis] + slope(n, counts)[:, np.newaxis] * (counts - counts[:, np.newaxis])
@@ -44,7 +44,7 @@ def test_no_string_takes_more_bits_than_the_tangent_says(slope, n):
 
 
 @given(st.integers(1, 400), st.floats(0, 1), st.floats(0, 1))
-def test_nor_does_one_between_whole_numbers(n, here, there):
+def test_the_tangent_bounds_the_bits_between_integers(n, here, there):
     here, there = here * n, there * n
     assert string_bits(n, there) <= string_bits(n, here) + smooth_slope(n, here) * (there - here) + EPSILON
 

@@ -18,8 +18,8 @@ def total_wrong(X, atoms, codes, algebra):
     return int(naive.errors(X, atoms, codes, algebra).sum())
 
 
-def helps(X, atoms, codes, algebra):
-    """What each flip is said to take away: 2 * wrong - free, (p, m)."""
+def gains_of(X, atoms, codes, algebra):
+    """Return the errors that each flip fixes by the votes: 2 * wrong - free, of shape (p, m)."""
     votes = [naive.free_and_wrong(X, atoms, codes, k, algebra) for k in range(len(atoms))]
     return np.array([2 * wrong - free for free, wrong in votes]).reshape(atoms.shape)
 
@@ -31,7 +31,7 @@ def with_flips(atoms, chosen, i):
 
 
 @given(factorisations(), ALGEBRAS, WORKERS)
-def test_updating_together_matches_the_rule(problem, algebra, workers):
+def test_updating_together_matches_the_oracle(problem, algebra, workers):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     change = update_together(block)
@@ -45,8 +45,8 @@ def test_updating_together_matches_the_rule(problem, algebra, workers):
     ("n_atoms", "n_features"),
     [(p, 300) for p in (1, 15, 16, 17, 63, 64, 65, 130)] + [(17, m) for m in (1, 63, 64, 65)],
 )
-def test_updating_together_matches_the_rule_at_awkward_sizes(algebra, density, n_atoms, n_features):
-    """The atoms are spoilt more or less, so that few or many flips of a column are candidates."""
+def test_updating_together_matches_the_oracle_at_awkward_sizes(algebra, density, n_atoms, n_features):
+    """Atoms with few or many wrong bits, so that few or many flips of a column are candidates."""
     X, atoms, codes = planted(n_atoms, 70, n_features, n_atoms, algebra)
     atoms ^= random_bits(6, n_atoms, n_features, density)
     block = block_of(X, atoms, codes, algebra)
@@ -55,30 +55,30 @@ def test_updating_together_matches_the_rule_at_awkward_sizes(algebra, density, n
 
 
 @given(small, ALGEBRAS)
-def test_one_flip_takes_away_just_what_the_votes_say(problem, algebra):
+def test_votes_give_the_errors_that_one_flip_fixes(problem, algebra):
     X, atoms, codes = problem
-    before, said = total_wrong(X, atoms, codes, algebra), helps(X, atoms, codes, algebra)
+    before, gains = total_wrong(X, atoms, codes, algebra), gains_of(X, atoms, codes, algebra)
     for k in range(len(atoms)):
         for i in range(X.shape[1]):
-            assert before - total_wrong(X, with_flips(atoms, [k], i), codes, algebra) == said[k, i]
+            assert before - total_wrong(X, with_flips(atoms, [k], i), codes, algebra) == gains[k, i]
 
 
 @given(small, ALGEBRAS, SEEDS)
-def test_several_flips_of_a_column_spoil_no_more_than_the_pairs_they_make(problem, algebra, seed):
+def test_pairs_bound_the_errors_that_several_flips_of_a_column_add(problem, algebra, seed):
     X, atoms, codes = problem
-    said, shared = helps(X, atoms, codes, algebra), codes.T.astype(int) @ codes
+    gains, shared = gains_of(X, atoms, codes, algebra), codes.T.astype(int) @ codes
     factor = 2 if algebra == "xor" else 1
     before = naive.errors(X, atoms, codes, algebra).sum(axis=0, dtype=int)
     for chosen in np.random.default_rng(seed).random((20, len(atoms))) < 0.5:
         pairs = np.triu(shared[np.ix_(chosen, chosen)], 1).sum()
         for i in range(X.shape[1]):
             after = naive.errors(X, with_flips(atoms, chosen, i), codes, algebra)[:, i].sum(dtype=int)
-            assert after - before[i] <= factor * pairs - said[chosen, i].sum()
+            assert after - before[i] <= factor * pairs - gains[chosen, i].sum()
 
 
 @given(factorisations(n_cols=st.integers(1, 40), n_atoms=st.integers(1, 6)), ALGEBRAS)
-def test_it_stops_only_where_no_flip_helps(problem, algebra):
-    """Every step lowers the wrong bits, or leaves them and takes ones away, until none does."""
+def test_updating_stops_only_where_no_flip_helps(problem, algebra):
+    """Every step lowers the number of errors, or keeps it and removes ones, until none does."""
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra)
     before = int(block.wrong().sum()), int(atoms.sum())
@@ -88,7 +88,7 @@ def test_it_stops_only_where_no_flip_helps(problem, algebra):
         assert now < before
         before = now
     free = np.array([naive.free_and_wrong(X, atoms, codes, k, algebra)[0] for k in range(len(atoms))])
-    best = helps(X, atoms, codes, algebra)
+    best = gains_of(X, atoms, codes, algebra)
     assert best.max() <= 0
     assert not ((best == 0) & (free > 0) & (atoms == 1)).any()
 
@@ -108,7 +108,7 @@ def test_pairs_of_many_atoms(n_atoms):
 
 
 @given(factorisations(), ALGEBRAS, WORKERS, SEEDS, st.sampled_from((0, 1, 3)))
-def test_users_vote_on_atoms_that_are_not_there_yet(problem, algebra, workers, seed, n_new):
+def test_votes_on_new_atoms(problem, algebra, workers, seed, n_new):
     X, atoms, codes = problem
     users = random_bits(seed, n_new, len(X), 0.4)
     free, wrong = block_of(X, atoms, codes, algebra, workers).votes_of(packed(users))

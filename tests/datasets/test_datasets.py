@@ -79,8 +79,8 @@ def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
         ({"noise": 1.5}, ValueError, "noise must lie between 0 and 1, not 1.5"),
         ({"atom_density": float("nan")}, ValueError, "atom_density must lie between 0 and 1, not nan"),
         ({"code_density": -0.1}, ValueError, "code_density must lie between 0 and 1, not -0.1"),
-        ({"random_state": -1}, ValueError, "random_state must be None, a non-negative integer .* not -1"),
-        ({"random_state": "seed"}, ValueError, "random_state must be None, a non-negative integer .* not 'seed'"),
+        ({"random_state": -1}, ValueError, "random_state must be None, a non-negative integer, .* not -1"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, a non-negative integer, .* not 'seed'"),
     ],
 )
 def test_planted_refuses_bad_arguments(arguments, error, message):

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
 from bitatoms.datasets import planted
-from bitatoms.search import fixed_rank, nmf_start
+from support.plans import use_budget
 from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -33,8 +33,7 @@ every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 def few_trials():
     """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_rank, "_TRIALS", 8)
-        patch.setattr(nmf_start, "_STARTS", 2)
+        use_budget(patch, max_trials=8, nmf_starts=2)
         yield
 
 
@@ -106,9 +105,9 @@ def test_nothing_is_done_with_parameters_before_fit():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"search": "slow"}, "search='slow' is not available; choose from 'paper', 'fast', 'thorough'"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'"),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
-        ({"coder": "beam", **PAPER}, "coder='beam' goes with search=\"fast\" and the codelength as objective"),
+        ({"coder": "beam", **PAPER}, 'coder=.beam. needs search="fast" and the codelength as objective'),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'"),
         ({"n_components": 17, "coder": "exact", **PAPER}, 'coder="exact" tries all'),
         ({"binarize": "half"}, "binarize must be None or a finite number, got 'half'"),
@@ -607,7 +606,7 @@ def test_a_callback_that_ends_learning_is_no_failure(tables, search):
 def test_each_parameter_is_described_where_scikit_learn_users_look():
     described = BinaryDictionaryLearning.__doc__.split("Attributes")[0]
     for name in BinaryDictionaryLearning().get_params():
-        assert f"    {name} : " in described
+        assert f"\n{name} : " in described
 
 
 def test_batches_are_learned_from_one_after_the_other():

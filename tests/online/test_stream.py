@@ -1,4 +1,4 @@
-"""Learning from a stream: steps and counts against the oracle, what is kept and forgotten, and drift."""
+"""Learning from a stream: steps and counts against the oracle, the sample, decay and drift."""
 
 import pickle
 from copy import deepcopy
@@ -20,8 +20,9 @@ from bitatoms.core.model import Model
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.online.decayed_counts import DecayedCounts
-from bitatoms.online.reservoir import Reservoir, sample_size
+from bitatoms.online.reservoir import Reservoir
 from bitatoms.online.stream import StreamLearner
+from bitatoms.online.tuning import StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.search.moves.sweep import flat_sweep
 from bitatoms.validation import as_generator
@@ -39,10 +40,10 @@ def learner(forget=0.0, seed=0, **given):
 
 
 def streamed(X, size=512, forget=0.0, seed=0, workers=ALONE, **given):
-    """What is learned from rows in batches of one size."""
+    """Return a learner that got rows in batches of one size."""
     online, rows = learner(forget, seed, **given), BitMatrix.from_any(X)
     for start in range(0, len(rows), size):
-        online.take_in(rows[start : start + size], workers)
+        online.partial_fit(rows[start : start + size], workers)
     return online
 
 
@@ -55,7 +56,7 @@ def wrong_share(online, X):
 
 
 def found_again(online, atoms):
-    """How many of these atoms were learned."""
+    """Return how many of these atoms were learned."""
     known = {atom.tobytes() for atom in online.as_result().atoms.to_dense()}
     return sum(atom.tobytes() in known for atom in atoms)
 
@@ -86,8 +87,8 @@ def test_one_batch_from_given_atoms_is_one_step(problem, algebra, by_codelength)
     else:
         code_exactly(block, objective.rule(block))
         update_together(block)
-    assert online._state.atoms == block.factors()[0]
-    assert online._state.sample.codes == block.factors()[1]
+    assert online.state.atoms == block.factors()[0]
+    assert online.state.sample.codes == block.factors()[1]
 
 
 @both_algebras
@@ -98,14 +99,14 @@ def test_one_batch_from_many_given_atoms_is_one_step_of_the_oracle(algebra):
     none = np.zeros((60, 18), np.uint8)
     codes = naive.priced_code(made.X, atoms, none, algebra, (np.ones(30, int), np.zeros(18, int)), swaps=False)
     updated = naive.update_together(made.X, atoms, codes, algebra)
-    np.testing.assert_array_equal(online._state.atoms.to_dense(), updated)
+    np.testing.assert_array_equal(online.state.atoms.to_dense(), updated)
     by_hand = Block(BitMatrix.from_dense(made.X), BitMatrix.from_dense(atoms), None, algebra == "or", ALONE)
     code(by_hand, Objective(False, algebra).rule(by_hand)._replace(swaps=False))
     update_together(by_hand)
-    assert by_hand.factors()[0] == online._state.atoms
+    assert by_hand.factors()[0] == online.state.atoms
 
 
-def test_given_codes_are_where_the_first_batch_starts():
+def test_the_first_batch_starts_from_given_codes():
     X, atoms = planted(80, 20, 4, random_state=0).X, random_bits(0, 4, 20, 0.3)
     codes = random_bits(1, 80, 4, 0.5)
     online = streamed(X, 80, n_components=4, init=(atoms, codes))
@@ -116,7 +117,7 @@ def test_given_codes_are_where_the_first_batch_starts():
 
 
 def counts_of(X, atoms, codes, algebra, bias=None):
-    """All counts by the oracle."""
+    """Return all counts by the oracle."""
     bias = np.zeros(X.shape[1], np.uint8) if bias is None else bias
     wrong = naive.errors(X, atoms, codes, algebra, bias)
     votes = [naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra) for k in range(len(atoms))]
@@ -131,7 +132,7 @@ def assert_counts(found, wanted, names=("n_rows", "uses", "wrong", "free", "bad"
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
 
 
-def one_flip_a_column(atoms, seed):
+def one_flip_per_column(atoms, seed):
     rng = np.random.default_rng(seed)
     flips = np.zeros_like(atoms)
     columns = np.flatnonzero(rng.random(atoms.shape[1]) < 0.6)
@@ -143,7 +144,7 @@ def flipped_counts(X, atoms, codes, algebra, flips, bias):
     before = DecayedCounts.of(counts_of(X, atoms, codes, algebra, bias))
     return before.flipped(
         BitMatrix.from_dense(atoms), packed(flips), algebra == "or" or None, BitMatrix.from_dense(bias[np.newaxis])
-    ).whole()
+    ).rounded()
 
 
 @given(some_rows, ALGEBRAS, SEEDS, st.booleans())
@@ -151,15 +152,15 @@ def test_counts_are_exact_after_flips_where_no_row_uses_two_atoms(problem, algeb
     X, atoms, codes = problem
     codes = codes * (np.cumsum(codes, axis=1) == 1).astype(np.uint8)
     bias = random_bits(seed, 1, X.shape[1], 0.3 * biased)[0]
-    flips = one_flip_a_column(atoms, seed)
+    flips = one_flip_per_column(atoms, seed)
     found = flipped_counts(X, atoms, codes, algebra, flips, bias)
     assert_counts(found, counts_of(X, atoms ^ flips, codes, algebra, bias))
 
 
 @given(some_rows, ALGEBRAS, SEEDS)
-def test_one_flip_a_column_leaves_exact_all_but_the_votes_on_other_atoms(problem, algebra, seed):
+def test_one_flip_per_column_keeps_all_counts_exact_but_votes_on_other_atoms(problem, algebra, seed):
     X, atoms, codes = problem
-    flips, bias = one_flip_a_column(atoms, seed), np.zeros(X.shape[1], np.uint8)
+    flips, bias = one_flip_per_column(atoms, seed), np.zeros(X.shape[1], np.uint8)
     found = flipped_counts(X, atoms, codes, algebra, flips, bias)
     wanted = counts_of(X, atoms ^ flips, codes, algebra, bias)
     assert_counts(found, wanted, ("n_rows", "uses", "wrong", "pairs", "ones"))
@@ -187,56 +188,56 @@ def assert_within_bounds(counts, algebra):
 
 @settings(max_examples=50)
 @given(some_rows, ALGEBRAS, SEEDS, st.floats(0, 1))
-def test_counts_stay_what_rows_could_have(problem, algebra, seed, kept):
+def test_counts_stay_within_bounds(problem, algebra, seed, kept):
     X, atoms, codes = problem
     rng = np.random.default_rng(seed)
     bias = random_bits(seed, 1, X.shape[1], 0.2)
-    remembered = DecayedCounts.of(counts_of(X, atoms, codes, algebra, bias[0]), 1 + 100 * rng.random())
+    decayed = DecayedCounts.of(counts_of(X, atoms, codes, algebra, bias[0]), 1 + 100 * rng.random())
     for step in range(4):
         flips = random_bits(seed + step, *atoms.shape, 0.3)
-        remembered = remembered.flipped(
+        decayed = decayed.flipped(
             BitMatrix.from_dense(atoms), packed(flips), algebra == "or" or None, BitMatrix.from_dense(bias)
         )
-        assert_within_bounds(remembered.whole(), algebra)
+        assert_within_bounds(decayed.rounded(), algebra)
         atoms = atoms ^ flips
         others = codes ^ random_bits(seed + step, *codes.shape, 0.2)
         before, after = (counts_of(X, atoms, some, algebra, bias[0]) for some in (codes, others))
-        remembered = remembered.faded(kept).plus(before).coded_again(DecayedCounts.of(before), after)
-        assert_within_bounds(remembered.whole(), algebra)
+        decayed = decayed.decayed(kept).plus(before).recoded(DecayedCounts.of(before), after)
+        assert_within_bounds(decayed.rounded(), algebra)
         codes = others
 
 
 @both_algebras
 def test_counts_are_those_of_all_rows_while_all_are_kept(algebra):
-    """A search has just been made: what is counted is what the codes of the sample say."""
+    """Right after a search, the counts are those of the codes of the sample."""
     X = planted(1024, 30, 6, algebra=algebra, random_state=2).X
     online = streamed(X, 512, algebra=algebra, n_components=6, max_iter=8)
-    state, result = online._state, online.as_result()
+    state, result = online.state, online.as_result()
     assert state.sample.rows == BitMatrix.from_dense(X)
     factors = state.atoms.to_dense(), state.sample.codes.to_dense()
-    assert_counts(state.counts.whole(), counts_of(X, *factors, algebra))
+    assert_counts(state.counts.rounded(), counts_of(X, *factors, algebra))
     assert result.codelength.total == sum(naive.codelength(X, *factors, algebra))
     assert result.n_samples == 1024
 
 
-# What is remembered.
+# What is decayed.
 
 
-def test_every_row_stands_as_likely_in_the_sample():
+def test_every_row_is_equally_likely_in_the_sample():
     random, hits = np.random.default_rng(0), np.zeros(64, int)
     rows = BitMatrix.from_dense(np.eye(64, dtype=np.uint8))
     for _ in range(600):
         kept = Reservoir.empty(64, 0)
         for start in range(0, 64, 7):
             batch = rows[start : start + 7]
-            kept = kept.take_in(batch, BitMatrix.zeros(len(batch), 0), 0.0, 16, random)
+            kept = kept.with_batch(batch, BitMatrix.zeros(len(batch), 0), 0.0, 16, random)
         assert len(kept.rows) == 16
         hits += kept.rows.column_weights()
     assert abs(hits - 150).max() < 5 * np.sqrt(150 * 0.75)
 
 
 @pytest.mark.parametrize("forget", [0.0, 0.01, 1.0])
-def test_a_stream_is_forgotten_by_the_row(forget):
+def test_weights_decay_per_row(forget):
     X = planted(600, 20, 3, random_state=0).X
     ends = [streamed(X, size, forget, n_components=3, max_iter=2).as_result().n_samples for size in (100, 300)]
     for size, n_samples in zip((100, 300), ends, strict=True):
@@ -246,14 +247,14 @@ def test_a_stream_is_forgotten_by_the_row(forget):
         assert n_samples == round(kept)
 
 
-def test_what_is_kept_does_not_grow_with_the_stream():
+def test_memory_does_not_grow_with_the_stream():
     rows = BitMatrix.from_dense(planted(2048, 70, 4, random_state=0).X)
     online, sizes = learner(n_components=4, max_iter=2), []
     for _ in range(8):
-        online.take_in(rows, ALONE)
+        online.partial_fit(rows, ALONE)
         sizes.append(len(pickle.dumps(online)))
-    assert len(online._state.sample.rows) == sample_size(70) == 4096
-    assert max(sizes[2:]) - sizes[2] < 3000  # a row of the history a batch, up to a thousand of them
+    assert len(online.state.sample.rows) == StreamTuning().sample_rows(70) == 4096
+    assert max(sizes[2:]) - sizes[2] < 3000  # one row of history per batch, up to a thousand
 
 
 # Batches.
@@ -261,7 +262,7 @@ def test_what_is_kept_does_not_grow_with_the_stream():
 
 @pytest.mark.parametrize("how", [{"n_components": 6}, {"n_components": 6, "objective": "codelength"}, {}])
 @both_algebras
-def test_threads_and_blocks_make_no_difference(how, algebra):
+def test_threads_and_chunks_do_not_change_the_result(how, algebra):
     X = planted(400, 30, 6, algebra=algebra, random_state=0).X
     one, *others = (
         streamed(X, 130, 1e-3, algebra=algebra, workers=workers, max_iter=3, **how).as_result()
@@ -271,13 +272,13 @@ def test_threads_and_blocks_make_no_difference(how, algebra):
         assert_same(one, other)
 
 
-def test_copies_go_on_alike_and_apart():
+def test_copies_learn_the_same_independently():
     X = BitMatrix.from_dense(planted(600, 30, 5, random_state=0).X)
     online = streamed(X[:300], 100, n_components=5, max_iter=4)
     twin, stored = deepcopy(online), pickle.dumps(online)
     for batch in (X[300:450], X[450:]):
-        online.take_in(batch, ALONE)
-        twin.take_in(batch, ALONE)
+        online.partial_fit(batch, ALONE)
+        twin.partial_fit(batch, ALONE)
     assert_same(online.as_result(), twin.as_result())
     assert pickle.loads(stored).as_result().n_samples == 300
 
@@ -285,37 +286,39 @@ def test_copies_go_on_alike_and_apart():
 @pytest.mark.parametrize("n_components", [3, "mdl"])
 @pytest.mark.parametrize("forget", [0.0, 0.05, 1.0])
 @both_algebras
-def test_rows_may_come_one_by_one_and_be_all_zeros(n_components, forget, algebra):
+def test_batches_may_be_single_rows_or_all_zeros(n_components, forget, algebra):
     X = np.vstack([np.zeros((3, 9), np.uint8), planted(20, 9, 3, algebra=algebra, random_state=0).X])
     online = streamed(X, 1, forget, algebra=algebra, n_components=n_components, max_iter=4)
     result = online.as_result()
-    assert result.n_samples == round(online._state.counts.n_rows)
+    assert result.n_samples == round(online.state.counts.n_rows)
     assert result.atoms.n_rows <= 3 or n_components == "mdl"
     assert fresh_block(online, X).n_rows == 23
 
 
-def test_fewer_rows_than_atoms_are_a_beginning():
+def test_the_first_batch_may_have_fewer_rows_than_atoms():
     X = planted(400, 30, 8, random_state=0).X
     online = learner(n_components=8, max_iter=8)
-    online.take_in(BitMatrix.from_dense(X[:3]), ALONE)
+    online.partial_fit(BitMatrix.from_dense(X[:3]), ALONE)
     assert online.as_result().atoms.n_rows <= 3
-    online.take_in(BitMatrix.from_dense(X[3:]), ALONE)
+    online.partial_fit(BitMatrix.from_dense(X[3:]), ALONE)
     assert online.as_result().atoms.n_rows == 8
 
 
-def test_a_first_batch_may_be_larger_than_what_is_kept():
+def test_the_first_batch_may_be_larger_than_the_sample():
     made = planted(6000, 30, 4, algebra="or", random_state=0)
     online = streamed(made.X, 6000, algebra="or", n_components=4, max_iter=20)
     assert online.as_result().n_samples == 6000
-    assert len(online._state.sample.rows) == 4096
+    assert len(online.state.sample.rows) == 4096
     assert wrong_share(online, made.X) < 0.051  # 5 % noise
 
 
-def test_both_algebras_are_tried_until_there_are_rows_enough():
+def test_both_algebras_are_tried_while_there_are_few_rows():
     X = planted(600, 40, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
     online = streamed(X[:300], 150, algebra="auto")
     assert set(online.as_result().codelengths) == {"xor", "or"}
-    online.take_in(BitMatrix.from_dense(X[300:]), ALONE)  # from here on they are of other rows
+    online.partial_fit(
+        BitMatrix.from_dense(X[300:]), ALONE
+    )  # the codelengths of other algebras no longer refer to the same rows
     result = online.as_result()
     assert result.codelengths == {"or": result.codelength.total}
 
@@ -323,18 +326,18 @@ def test_both_algebras_are_tried_until_there_are_rows_enough():
 def test_limits_hold_in_a_stream():
     X = planted(600, 40, 6, random_state=0).X
     online = streamed(X, 200, n_components=6, max_atoms_per_sample=2, max_iter=8)
-    assert online._state.sample.codes.row_weights().max() <= 2
+    assert online.state.sample.codes.row_weights().max() <= 2
 
 
-def test_what_cannot_be_taken_in_is_refused():
+def test_invalid_batches_and_parameters_raise():
     online = learner(n_components=2)
     with pytest.raises(ValueError, match="nothing was learned yet"):
         online.as_result()
-    with pytest.raises(ValueError, match="without rows"):
-        online.take_in(BitMatrix.zeros(0, 5), ALONE)
-    online.take_in(BitMatrix.from_dense(np.eye(5, dtype=np.uint8)), ALONE)
+    with pytest.raises(ValueError, match="no rows"):
+        online.partial_fit(BitMatrix.zeros(0, 5), ALONE)
+    online.partial_fit(BitMatrix.from_dense(np.eye(5, dtype=np.uint8)), ALONE)
     with pytest.raises(ValueError, match="6 features"):
-        online.take_in(BitMatrix.zeros(3, 6), ALONE)
+        online.partial_fit(BitMatrix.zeros(3, 6), ALONE)
     with pytest.raises(ValueError, match="all rows at once"):
         learner(n_components=2, search="paper")
     with pytest.raises(ValueError, match="forget must lie between 0 and 1"):
@@ -342,30 +345,30 @@ def test_what_cannot_be_taken_in_is_refused():
 
 
 class Interrupted(Workers):
-    """Workers at whom Ctrl-C is pressed when they are to work on rows."""
+    """Workers that are interrupted by Ctrl-C on the first task."""
 
     def map_rows(self, task, n_rows, row_cost):
         raise KeyboardInterrupt
 
 
-def test_a_batch_that_is_interrupted_leaves_no_trace():
+def test_an_interrupted_batch_changes_nothing():
     X = BitMatrix.from_dense(planted(600, 30, 5, random_state=0).X)
     online, undisturbed = (streamed(X[:200], 100, n_components=5, max_iter=4) for _ in range(2))
     before = online.as_result()
     with pytest.raises(KeyboardInterrupt):
-        online.take_in(X[200:400], Interrupted())
+        online.partial_fit(X[200:400], Interrupted())
     assert_same(online.as_result(), before)
     for each in (online, undisturbed):
-        each.take_in(X[200:], ALONE)
+        each.partial_fit(X[200:], ALONE)
     assert_same(online.as_result(), undisturbed.as_result())
 
 
-def test_callbacks_hear_of_every_batch():
-    told = []
-    online = streamed(planted(300, 20, 3, random_state=0).X, 100, n_components=3, max_iter=4, callbacks=told.append)
-    assert [row.round for row in told] == [1, 2, 3]
-    assert online.as_result().history == tuple(told)
-    assert told[-1].rows == 300
+def test_callbacks_are_called_for_every_batch():
+    rounds = []
+    online = streamed(planted(300, 20, 3, random_state=0).X, 100, n_components=3, max_iter=4, callbacks=rounds.append)
+    assert [row.round for row in rounds] == [1, 2, 3]
+    assert online.as_result().history == tuple(rounds)
+    assert rounds[-1].rows == 300
 
 
 # How well it learns.
@@ -373,7 +376,7 @@ def test_callbacks_hear_of_every_batch():
 
 @pytest.mark.parametrize(("n_components", "objective"), [(9, "auto"), (9, "codelength"), ("mdl", "auto")])
 @both_algebras
-def test_a_stream_is_described_as_shortly_as_the_whole(n_components, objective, algebra):
+def test_a_stream_is_described_about_as_shortly_as_by_fit(n_components, objective, algebra):
     made = planted(1024, 32, 8, algebra=algebra, random_state=0)
     how = {"n_components": n_components, "objective": objective, "algebra": algebra, "max_iter": 20}
     block = fresh_block(streamed(made.X, 256, **how), made.X)
@@ -396,7 +399,7 @@ def test_new_atoms_are_found_when_the_stream_changes(n_components, forget, algeb
 @pytest.mark.parametrize("n_components", [10, "mdl"])
 @both_algebras
 def test_a_sorted_stream_keeps_the_atoms_of_the_past(n_components, algebra):
-    """Rows of one kind after those of another, far more than are kept of both."""
+    """Rows of one kind follow those of another, far more than the sample holds."""
     made = [planted(2304, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2)]
     X = np.vstack([each.X for each in made])
     online = streamed(X, 768, n_components=n_components, algebra=algebra, max_iter=20)
@@ -404,8 +407,8 @@ def test_a_sorted_stream_keeps_the_atoms_of_the_past(n_components, algebra):
 
 
 @both_algebras
-def test_atoms_that_serve_no_more_make_room(algebra):
-    """A given number of atoms, half of which are of no use to the rows that come."""
+def test_useless_atoms_are_replaced(algebra):
+    """Half of a fixed number of atoms are of no use to the rows."""
     made = planted(1024, 40, 6, algebra=algebra, noise=0.01, random_state=0)
     init = np.vstack([made.atoms[:3], np.zeros((3, 40), np.uint8)])
     online = streamed(made.X, 512, n_components=6, algebra=algebra, max_iter=20, init=init)

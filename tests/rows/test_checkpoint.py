@@ -535,7 +535,7 @@ def test_a_fit_stopped_at_every_pass_ends_with_the_bits_of_one_that_was_not(alge
     data = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.03, random_state=1)
     workers = Workers(1, chunk_rows=320)
     rows = MemoryRows(BitMatrix.from_dense(data.X), workers)
-    how = {"n_components": n_components, "algebra": algebra, "sample_rows": 200, "workers": workers}
+    how = {"n_components": n_components, "algebra": algebra, "search_rows": 200, "workers": workers}
     undisturbed = learned(rows, seed=3, **how)
     passes = [row.round for row in undisturbed.history if "pass" in row.move]
     assert len(passes) > 1

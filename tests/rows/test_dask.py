@@ -69,16 +69,16 @@ class AfterSearch:
 
 
 @cache
-def in_memory(name, sample_rows=300):
+def in_memory(name, search_rows=300):
     """What the rows give in memory, and the journal to go on from after the search."""
     journal = AfterSearch()
     rows = MemoryRows(BitMatrix.from_dense(X), Workers(1))
-    return taken(rows, name, journal, sample_rows), journal
+    return taken(rows, name, journal, search_rows), journal
 
 
-def taken(rows, name, journal=NO_JOURNAL, sample_rows=300, callbacks=None):
+def taken(rows, name, journal=NO_JOURNAL, search_rows=300, callbacks=None):
     """What `learn` gives for rows."""
-    settings = settings_for(**SEARCHES[name], sample_rows=sample_rows, callbacks=callbacks)
+    settings = settings_for(**SEARCHES[name], search_rows=search_rows, callbacks=callbacks)
     return learn(rows, settings, Workers(1), as_generator(0), journal)
 
 
@@ -116,7 +116,7 @@ def test_the_whole_search_gives_the_bits_of_rows_in_memory(client):
 
 def test_rows_that_are_searched_all_are_taken_from_the_workers(client):
     expected, _ = in_memory("xor mdl", N)
-    found = taken(DaskRows(PARTITIONS["sparse"], client=client), "xor mdl", sample_rows=N)
+    found = taken(DaskRows(PARTITIONS["sparse"], client=client), "xor mdl", search_rows=N)
     assert_same(found, expected)
     assert found.codes == expected.codes
 
@@ -333,7 +333,7 @@ def test_data_frames_bring_their_names():
 
 
 def test_a_fitted_model_is_an_ordinary_one(client):
-    how = {"n_components": 6, "sample_rows": 300, "random_state": 0}
+    how = {"n_components": 6, "search_rows": 300, "random_state": 0}
     expected = ba.BinaryDictionaryLearning(**how).fit(X)
     table = PARTITIONS["awkward"]
     by_client = dask_api.fit(ba.BinaryDictionaryLearning(**how), table, client=client)
@@ -359,7 +359,7 @@ def test_lazy_codes_scores_and_samples_are_those_in_memory(partitions):
     assert codes.dtype == np.uint8
     assert codes.numblocks == (table.numblocks[0], 1)
     np.testing.assert_array_equal(codes.compute(), expected.to_dense())
-    bits = model().row_bits(BitMatrix.from_words(block.rows.errors, M, check=False), expected)
+    bits = model().row_bits(block.errors(), expected)
     np.testing.assert_array_equal(dask_api.score_samples(model(), table).compute(), -bits)
     samples = dask_api.inverse_transform(model(), codes)
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())

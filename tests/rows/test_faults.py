@@ -37,8 +37,8 @@ def path(tmp_path_factory):
 @pytest.mark.parametrize(
     "how",
     [
-        {"n_components": 9, "sample_rows": 300, "max_iter": 9},
-        {"n_components": "mdl", "algebra": "or", "sample_rows": 1200},
+        {"n_components": 9, "search_rows": 300, "max_iter": 9},
+        {"n_components": "mdl", "algebra": "or", "search_rows": 1200},
     ],
     ids=lambda how: str(how["n_components"]),
 )
@@ -72,7 +72,7 @@ class FullDisk:
 
 def test_a_fit_that_finds_the_disk_full_goes_on_when_there_is_room(path, tmp_path, monkeypatch):
     store, workers = Store(path), Workers(1, chunk_rows=640)
-    how = {"n_components": 9, "sample_rows": 300, "max_iter": 9, "workers": workers}
+    how = {"n_components": 9, "search_rows": 300, "max_iter": 9, "workers": workers}
 
     def fit(folder, resume):
         with Checkpoint(folder, {"n_samples": SHAPE[0], "n_features": SHAPE[1]}, resume) as checkpoint:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:max_iter ended the search")  # f
 
 
 def estimator(call, **more):
-    return ba.BinaryDictionaryLearning(**call, sample_rows=SAMPLE, max_iter=12, random_state=0, **more)
+    return ba.BinaryDictionaryLearning(**call, search_rows=SAMPLE, max_iter=12, random_state=0, **more)
 
 
 def learned(model, rows):
@@ -227,7 +227,7 @@ def test_what_makes_no_sense_for_rows_elsewhere_is_refused(stores, tmp_path):
     ],
 )
 def test_only_the_same_call_goes_on(stores, tmp_path, one, other):
-    path, how = stores / "or-700.zarr", {"algebra": "or", "sample_rows": SAMPLE, "max_iter": 12}
+    path, how = stores / "or-700.zarr", {"algebra": "or", "search_rows": SAMPLE, "max_iter": 12}
     kept = {"checkpoint": tmp_path / "kept", "callbacks": lambda row: row.rows == N}
     ba.BinaryDictionaryLearning(**{"random_state": 0, **how, **one}, **kept).fit(path)
     with pytest.raises(ba.FileError, match="holds the fit of another call"):

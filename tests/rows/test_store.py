@@ -54,7 +54,7 @@ def stores(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model():
     """A model of the planted rows."""
-    found = learned(MemoryRows(BITS, Workers()), sample_rows=300, n_components=7)
+    found = learned(MemoryRows(BITS, Workers()), search_rows=300, n_components=7)
     return Model.from_factorization(found)
 
 
@@ -177,7 +177,7 @@ def test_a_damaged_chunk_is_named_by_whichever_pass_meets_it(tmp_path, model, da
     for use in (
         lambda: list(store.pieces()),
         lambda: store.take(np.arange(N_ROWS)),
-        lambda: learned(rows, n_components=7, sample_rows=300),
+        lambda: learned(rows, n_components=7, search_rows=300),
         lambda: rows.run_pass(model.pass_spec, None, 1, None, print),
         lambda: codes_in_memory(store, model, Workers(2)),
         lambda: ba.read(store.path),
@@ -204,14 +204,14 @@ CASES = [
     {"n_components": 20},
     {},
     {"algebra": "or"},
-    {"n_components": 4, "search": "thorough", "sample_rows": 100},
-    {"sample_rows": None, "n_components": 2, "max_iter": 1},
+    {"n_components": 4, "search": "thorough", "search_rows": 100},
+    {"search_rows": None, "n_components": 2, "max_iter": 1},
 ]
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
 def test_a_store_and_memory_learn_the_same_bits(stores, tmp_path, given):
-    given = {"sample_rows": 200, **given}
+    given = {"search_rows": 200, **given}
     expected = learned(MemoryRows(BITS, Workers()), **given)
     assert expected.atoms.n_rows
     assert_same(learned(StoreRows(stores[0], Workers(2, 192)), **given), expected)
@@ -230,7 +230,7 @@ def least(store, workers=Workers(1), n_searched=200, n_atoms=20):  # noqa: B008
 
 
 def test_memory_changes_nothing_but_where_codes_are(stores):
-    given = {"n_components": 12, "sample_rows": 200}
+    given = {"n_components": 12, "search_rows": 200}
     expected = learn(MemoryRows(BITS, Workers()), settings_for(**given), Workers(), as_generator(0))
     assert isinstance(expected, PassResult)
     for limit, kind in ((None, CodesInMemory), (4 * least(stores[0]), CodesInMemory), (least(stores[0]), CodesInFile)):
@@ -250,8 +250,8 @@ def test_too_little_memory_is_refused_with_what_would_do(stores):
     with pytest.raises(ValueError, match=f"at least {enough} bytes"):
         check_memory(stores[0], Workers(), enough - 1, 200, 20)
     rows = StoreRows(stores[0], Workers(), max_memory=enough)
-    with pytest.raises(ValueError, match=r"a search of 3001 rows .* pass a smaller sample_rows"):
-        learned(rows, sample_rows=None)
+    with pytest.raises(ValueError, match=r"a search of 3001 rows .* pass a smaller search_rows"):
+        learned(rows, search_rows=None)
     for wrong, kind in ((0, ValueError), (1.5, TypeError), ("much", ValueError), (True, TypeError)):
         with pytest.raises(kind, match="max_memory must be"):
             StoreRows(stores[0], Workers(), max_memory=wrong)
@@ -275,7 +275,7 @@ def orders():
     rows = MemoryRows(BITS, Workers())
     seen, sweep = [], rows.sweep
     rows.sweep = lambda order, *more: seen.append((order, *sweep(order, *more))) or seen[-1][1:]
-    learned(rows, n_components=12, sample_rows=200)
+    learned(rows, n_components=12, search_rows=200)
     assert len(seen) >= 2
     return seen[:2]
 
@@ -601,7 +601,7 @@ def test_codes_and_scores_are_those_of_rows_in_memory(tmp_path, stores, model, c
     for store in (*stores, named):
         workers = Workers(2, chunk_rows)
         assert codes_in_memory(store, model, workers) == codes
-        expected = -model.row_bits(ba.BitMatrix.from_words(block.rows.errors, N_COLS, check=False), codes)
+        expected = -model.row_bits(block.errors(), codes)
         np.testing.assert_array_equal(row_bits(store, model, workers), expected)
         written = code_store(store, model, tmp_path / "codes.zarr", workers)
         assert ba.read(written.path) == ba.Table(codes, TABLE.row_names if store is named else None, model.atom_names)

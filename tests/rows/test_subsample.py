@@ -25,7 +25,7 @@ SETS = {
 @pytest.mark.parametrize("search", ["fast", "thorough"])
 def test_the_codelength_and_the_counts_are_those_of_the_codes(algebra, wanted, search):
     X = SETS[algebra].X
-    result = factorize(X, wanted, algebra=algebra, search=search, sample_rows=500, random_state=0)
+    result = factorize(X, wanted, algebra=algebra, search=search, search_rows=500, random_state=0)
     assert result.codelength == codelength(X, result.atoms, result.codes, result.bias, algebra)
     wrong = result.reconstruct().to_dense() != X
     np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
@@ -40,14 +40,14 @@ def test_the_codelength_and_the_counts_are_those_of_the_codes(algebra, wanted, s
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_a_sample_finds_the_planted_atoms(algebra):
     data = SETS[algebra]
-    result = factorize(data.X, algebra=algebra, sample_rows=500, random_state=0)
+    result = factorize(data.X, algebra=algebra, search_rows=500, random_state=0)
     assert {tuple(atom) for atom in result.atoms.to_dense()} == {tuple(atom) for atom in data.atoms}
     assert result.codelength.total <= 1.001 * factorize(data.X, algebra=algebra, random_state=0).codelength.total
 
 
 def test_with_no_more_rows_than_are_searched_all_are():
     X = SETS["xor"].X[:500]
-    plain, one, other = (factorize(X, random_state=0, sample_rows=rows) for rows in (None, 500, "auto"))
+    plain, one, other = (factorize(X, random_state=0, search_rows=rows) for rows in (None, 500, "auto"))
     for result in (one, other):
         assert (result.atoms, result.codes) == (plain.atoms, plain.codes)
         assert {row.rows for row in result.history} == {500}
@@ -59,26 +59,26 @@ def test_how_many_rows_are_searched_follows_from_their_width():
 
 @pytest.mark.parametrize("value", [1, 0, -3, 2.5, True, "some"])
 def test_a_sample_that_makes_no_sense_is_refused(value):
-    with pytest.raises((ValueError, TypeError), match="sample_rows"):
-        factorize(SETS["xor"].X[:50], sample_rows=value)
+    with pytest.raises((ValueError, TypeError), match="search_rows"):
+        factorize(SETS["xor"].X[:50], search_rows=value)
 
 
 @pytest.mark.parametrize("rows", [2, 3, 9, 10])
 def test_the_smallest_samples_do_not_fail(rows):
     X = SETS["xor"].X[:40]
-    result = factorize(X, sample_rows=rows, random_state=0)
+    result = factorize(X, search_rows=rows, random_state=0)
     assert result.codelength == codelength(X, result.atoms, result.codes, result.bias)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few rows have no use for so many atoms
-        assert factorize(X, 5, sample_rows=rows, random_state=0).codes.shape[0] == 40
+        assert factorize(X, 5, search_rows=rows, random_state=0).codes.shape[0] == 40
 
 
 def test_a_sample_goes_on_from_given_atoms_and_codes():
     data = SETS["xor"]
-    given = factorize(data.X, init=(data.atoms, data.codes), sample_rows=500, random_state=0)
+    given = factorize(data.X, init=(data.atoms, data.codes), search_rows=500, random_state=0)
     assert given.wrong_bits <= (data.X != data.clean).sum()
     with pytest.raises(ValueError, match="20 rows, and X has 2000"):
-        factorize(data.X, init=(data.atoms, data.codes[:20]), sample_rows=500)
+        factorize(data.X, init=(data.atoms, data.codes[:20]), search_rows=500)
 
 
 def test_an_interrupt_in_a_pass_keeps_the_best_pass():
@@ -90,7 +90,7 @@ def test_an_interrupt_in_a_pass_keeps_the_best_pass():
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted) as caught:
-        factorize(SETS["xor"].X, sample_rows=500, random_state=0, callbacks=stop)
+        factorize(SETS["xor"].X, search_rows=500, random_state=0, callbacks=stop)
     found = caught.value.result
     assert found.ended == "interrupted"
     assert found.n_samples < 500  # the pass was not over: what was found on the sample

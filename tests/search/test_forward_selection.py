@@ -15,8 +15,9 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from bitatoms.search.forward_selection import Growth, forward_selection
-from bitatoms.search.learning import Method, SearchMonitor
+from bitatoms.search.forward_selection import SelectionLimits, forward_selection
+from bitatoms.search.learning import LearningMethod
+from bitatoms.search.monitor import SearchMonitor
 from support.strategies import SEEDS, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")
@@ -33,20 +34,20 @@ METHODS = st.sampled_from(
 class Recorder(SearchMonitor):
     """A monitor that keeps the factors of every round."""
 
-    def record(self, block, *told):
+    def record(self, block, *round_):
         self.kept = [*getattr(self, "kept", []), tuple(factor.to_dense() for factor in block.factors())]
-        return super().record(block, *told)
+        return super().record(block, *round_)
 
 
-def select(X, n_start, how, growth, seed, max_atoms=None):
-    """Forward selection from some rows of X, and what was seen of it."""
+def select(X, n_start, how, limits, seed, max_atoms=None):
+    """Return the monitor of a forward selection from some rows of X, and why it ended."""
     algebra, coder, update = how
     data = BitMatrix.from_dense(X)
     monitor = Recorder(by_codelength=True)
-    method = Method(coder, update, coding_rule(coder, algebra, max_atoms), 1000)
+    method = LearningMethod(coder, update, coding_rule(coder, algebra, max_atoms), 1000)
     block = Block(data, data[:n_start], None, algebra == "or", Workers())
-    converged = forward_selection(block, method, growth, monitor, np.random.default_rng(seed))
-    return monitor, converged
+    ended = forward_selection(block, method, limits, monitor, np.random.default_rng(seed))
+    return monitor, ended
 
 
 def failures(history):
@@ -60,7 +61,7 @@ def failures(history):
 
 
 def nothing_left(X, atoms, codes, algebra):
-    """No wrong bit that one more atom could mend."""
+    """Whether no error is left that one more atom could fix."""
     wrong = naive.errors(X, atoms, codes, algebra)
     return not (wrong if algebra == "xor" else wrong & X).any()
 
@@ -70,9 +71,9 @@ def nothing_left(X, atoms, codes, algebra):
 
 @settings(max_examples=25)
 @given(matrices(st.sampled_from((0, 1, 17, 65))), st.integers(0, 3), METHODS, st.integers(1, 3), SEEDS)
-def test_every_round_tells_the_truth_and_the_best_is_kept(X, n_start, how, patience, seed):
-    monitor, converged = select(X, n_start, how, Growth(patience, 8), seed)
-    assert converged
+def test_every_round_matches_the_oracle_and_the_best_is_kept(X, n_start, how, patience, seed):
+    monitor, ended = select(X, n_start, how, SelectionLimits(patience, 8), seed)
+    assert ended == "converged"
     for row, (atoms, codes) in zip(monitor.history, monitor.kept, strict=True):
         parts = naive.codelength(X, atoms, codes, how[0])
         assert (row.bits_errors, row.bits_codes, row.bits_atoms) == parts
@@ -90,8 +91,8 @@ def test_every_round_tells_the_truth_and_the_best_is_kept(X, n_start, how, patie
 
 @settings(max_examples=25)
 @given(matrices(st.sampled_from((1, 17, 65))), METHODS, st.integers(1, 3), SEEDS)
-def test_selection_stops_for_lack_of_patience_of_room_or_of_errors_only(X, how, patience, seed):
-    monitor, _ = select(X, 1, how, Growth(patience, 8), seed)
+def test_selection_stops_only_by_patience_max_components_or_without_errors(X, how, patience, seed):
+    monitor, _ = select(X, 1, how, SelectionLimits(patience, 8), seed)
     counts = failures(monitor.history)
     assert all(count < patience for count in counts[:-1])
     assert (
@@ -103,16 +104,16 @@ def test_selection_stops_for_lack_of_patience_of_room_or_of_errors_only(X, how, 
 
 @settings(max_examples=25)
 @given(matrices(st.sampled_from((1, 17, 65))), METHODS, SEEDS)
-def test_every_round_starts_from_the_one_before(X, how, seed):
+def test_every_round_starts_from_the_previous_one(X, how, seed):
     """A warm restart and an atom that pays: the wrong bits fall from round to round."""
-    monitor, _ = select(X, 1, how, Growth(None, 8), seed)
+    monitor, _ = select(X, 1, how, SelectionLimits(None, 8), seed)
     wrong = [row.wrong_bits for row in monitor.history]
     assert all(after < before for before, after in pairwise(wrong))
 
 
-def test_rows_that_may_use_no_more_atoms_ask_for_none():
+def test_rows_at_max_atoms_get_no_new_atom():
     X = random_bits(0, 60, 65, 0.4)
-    monitor, _ = select(X, 2, ("xor", "greedy", "mob"), Growth(None, 10), 0, max_atoms=1)
+    monitor, _ = select(X, 2, ("xor", "greedy", "mob"), SelectionLimits(None, 10), 0, max_atoms=1)
     assert all((codes.sum(axis=1) <= 1).all() for _, codes in monitor.kept)
 
 
@@ -142,7 +143,7 @@ def test_the_result_is_the_round_with_the_shortest_codelength(table, algebra, up
 
 
 def test_patience_counts_failures_in_a_row(table):
-    """The same seed goes the same way, only further."""
+    """The same seed makes the same rounds, and more of them."""
     histories = [
         [row[:-1] for row in factorize(table, start_components=1, patience=patience, random_state=4).history]
         for patience in (1, 2, 4, 8)
@@ -156,18 +157,18 @@ def test_patience_counts_failures_in_a_row(table):
         assert max(counts[:-1], default=0) < patience
 
 
-def test_a_success_gives_patience_back(table):
+def test_a_shorter_codelength_resets_the_failures(table):
     counts = failures(factorize(table, start_components=1, patience=8, random_state=4).history)
     assert any(before > 0 and after == 0 for before, after in pairwise(counts))
 
 
-def test_patience_is_1_as_in_the_paper_unless_asked_for(table):
+def test_patience_is_1_by_default_as_in_the_paper(table):
     auto, one = (factorize(table, patience=patience, random_state=1) for patience in ("auto", 1))
     assert [row.bits for row in auto.history] == [row.bits for row in one.history]
 
 
 @pytest.mark.parametrize("start", [0, 3, 9])
-def test_without_patience_selection_goes_exactly_to_max_components(start):
+def test_without_patience_selection_continues_to_max_components(start):
     X = random_bits(0, 80, 65, 0.4)
     result = factorize(X, patience=None, start_components=start, max_components=9, random_state=0)
     assert [row.atoms for row in result.history] == list(range(start, 10))
@@ -175,7 +176,7 @@ def test_without_patience_selection_goes_exactly_to_max_components(start):
 
 
 def test_without_patience_max_components_is_needed():
-    with pytest.raises(ValueError, match="patience=None goes on to max_components: give max_components a number"):
+    with pytest.raises(ValueError, match="patience=None continues to max_components; set max_components"):
         factorize([[1, 0]], patience=None)
 
 
@@ -183,7 +184,7 @@ def test_a_fixed_number_of_atoms_needs_no_patience():
     assert factorize([[1, 0]], 1, patience=None).atoms.n_rows == 1
 
 
-def test_selection_starts_from_16_atoms_or_where_it_is_told(table):
+def test_selection_starts_from_16_or_start_components_atoms(table):
     def first(**how):
         return factorize(table, random_state=0, **how).history[0].atoms
 
@@ -193,7 +194,7 @@ def test_selection_starts_from_16_atoms_or_where_it_is_told(table):
     assert first(coder="exact", max_components=3) == 1
 
 
-def test_a_start_above_the_end_is_refused():
+def test_start_components_above_max_components_raises():
     with pytest.raises(ValueError, match="start_components=5 is above max_components=4"):
         factorize([[1, 0]], start_components=5, max_components=4)
 
@@ -206,20 +207,20 @@ def test_selection_may_start_from_nothing(table):
 
 
 @pytest.mark.parametrize("coder", ["greedy", "exact"])
-def test_no_atoms_are_allowed_when_none_are_wanted(table, coder):
+def test_max_components_may_be_zero(table, coder):
     result = factorize(table, max_components=0, coder=coder, random_state=0)
     assert result.atoms.shape == (0, 65)
     assert len(result.history) == 1
 
 
-def test_exact_codes_stop_selection_at_16_atoms():
+def test_exact_coding_stops_selection_at_16_atoms():
     X = random_bits(0, 60, 30, 0.5)
     result = factorize(X, coder="exact", start_components=15, patience=9, random_state=0)
     assert [row.atoms for row in result.history] == [15, 16]
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_selection_stops_when_nothing_is_left_to_explain(algebra):
+def test_selection_stops_without_errors(algebra):
     X = np.repeat(np.kron(np.eye(3), np.ones((1, 5))), 20, axis=0).astype(np.uint8)
     result = factorize(X, start_components=1, patience=50, algebra=algebra, random_state=0)
     assert result.history[-1].wrong_bits == 0
@@ -228,7 +229,7 @@ def test_selection_stops_when_nothing_is_left_to_explain(algebra):
 
 
 @pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9)), np.zeros((5, 0)), np.zeros((0, 0))])
-def test_where_there_is_nothing_to_explain_no_atoms_are_the_answer(X):
+def test_a_table_without_ones_has_no_atoms(X):
     for start in ("auto", 0):
         result = factorize(X, start_components=start, patience=3, random_state=0)
         assert result.atoms.shape == (0, X.shape[1])
@@ -238,13 +239,13 @@ def test_where_there_is_nothing_to_explain_no_atoms_are_the_answer(X):
 
 @pytest.mark.parametrize("X", [np.zeros((5, 9)), np.zeros((0, 9))])
 @pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
-def test_nor_are_there_atoms_by_any_other_search(X, search):
+def test_a_table_without_ones_has_no_atoms_in_any_search(X, search):
     result = bitatoms.factorize(X, search=search, random_state=0)
     assert result.atoms.shape == (0, 9)
     assert result.converged
 
 
-def test_no_atoms_at_all_may_be_the_best_answer():
+def test_the_best_number_of_atoms_may_be_zero():
     X = random_bits(0, 50, 40, 0.5)
     result = factorize(X, start_components=0, patience=3, random_state=0)
     assert result.atoms.shape == (0, 40)
@@ -253,7 +254,7 @@ def test_no_atoms_at_all_may_be_the_best_answer():
     assert result.codelength.total == sum(naive.codelength(X, np.zeros((0, 40)), np.zeros((50, 0)), "xor"))
 
 
-def test_an_unconverged_round_is_told(table):
+def test_a_round_that_did_not_converge_is_reported(table):
     result = factorize(table, start_components=1, max_iter=1, random_state=0)
     assert not result.converged
     assert {row.iterations for row in result.history} == {1}

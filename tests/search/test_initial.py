@@ -1,4 +1,4 @@
-"""Where the atoms start: from rows, from chance, far apart, or as given, and what is said when that cannot be."""
+"""Starting atoms: random rows, random bits, spread rows, grown atoms, or as given; and errors of a wrong ``init``."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from bitatoms.parallel import Workers
 from bitatoms.search import initial
 from support.strategies import SEEDS, matrices, random_bits
 
-factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_search.py
+factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_driver.py
 
 
 def distinct_rows(X):
@@ -28,7 +28,7 @@ def distinct_rows(X):
 
 
 @given(matrices(), st.integers(0, 20), SEEDS)
-def test_samples_are_distinct_rows_that_are_not_zero_and_fewer_where_there_are_fewer(X, wanted, seed):
+def test_samples_are_distinct_nonzero_rows(X, wanted, seed):
     atoms = initial.samples(BitMatrix.from_dense(X), wanted, np.random.default_rng(seed)).to_dense()
     found = list(map(tuple, atoms.tolist()))
     assert len(set(found)) == len(found) == min(wanted, len(distinct_rows(X)))
@@ -52,7 +52,7 @@ def test_random_atoms_have_the_density_asked_for(density):
     assert atoms.density == pytest.approx(density, abs=0.01)
 
 
-def test_random_atoms_need_no_rows_to_start_from():
+def test_bernoulli_atoms_do_not_depend_on_the_rows():
     result = factorize(np.zeros((4, 30)), 7, init="bernoulli", init_density=1, random_state=0)
     np.testing.assert_array_equal(result.atoms.to_dense(), np.ones((7, 30)))
     assert factorize(np.zeros((4, 30)), 7, init="bernoulli", init_density=0.0, random_state=0).n_zero == 7
@@ -63,7 +63,7 @@ def test_random_atoms_need_no_rows_to_start_from():
 
 @settings(max_examples=50)
 @given(matrices(), st.integers(0, 8), SEEDS)
-def test_spread_atoms_are_as_many_as_asked_or_as_there_are_distinct_rows(X, wanted, seed):
+def test_spread_gives_as_many_atoms_as_asked_or_as_there_are_distinct_rows(X, wanted, seed):
     data = BitMatrix.from_dense(X)
     atoms = initial.spread(data, wanted, np.random.default_rng(seed), Workers())
     assert atoms.shape == (min(wanted, len(distinct_rows(X))), X.shape[1])
@@ -92,7 +92,7 @@ def test_spread_atoms_find_groups_that_samples_miss():
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (5, 65)])
-def test_zeros_give_no_atoms_to_start_from(shape):
+def test_zeros_give_no_starting_atoms(shape):
     data = BitMatrix.zeros(*shape)
     for atoms in (
         initial.samples(data, 3, np.random.default_rng(0)),
@@ -105,23 +105,23 @@ def test_zeros_give_no_atoms_to_start_from(shape):
 
 
 @pytest.mark.parametrize("init", ["auto", "samples", "spread"])
-def test_a_warning_tells_that_there_are_fewer_rows_than_atoms_asked_for(init):
+def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
     expected = "finds only 3 different atoms in X, and 5 were asked for: 3 are learned"
-    with pytest.warns(UserWarning, match=expected) as told:
+    with pytest.warns(UserWarning, match=expected) as caught:
         result = factorize(X, 5, init=init, random_state=0)
     assert result.atoms.shape == (3, 20)
     assert result.wrong_bits == 0
-    assert [warning.filename for warning in told] == [__file__]
+    assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_choosing_the_number_of_atoms_starts_from_as_many_rows_as_there_are():
+def test_forward_selection_starts_from_the_distinct_rows_there_are():
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
     assert factorize(X, "mdl", random_state=0).history[0].atoms == 3
 
 
 @pytest.mark.parametrize("init", ["samples", "bernoulli", "spread", "greedy"])
-def test_a_start_depends_on_the_seed_alone(init):
+def test_a_start_depends_only_on_the_seed(init):
     X = planted(100, 65, 4, random_state=0).X
     first, again, other = (factorize(X, 6, init=init, max_iter=1, random_state=seed) for seed in (1, 1, 2))
     assert first.atoms == again.atoms
@@ -133,7 +133,7 @@ def test_a_start_depends_on_the_seed_alone(init):
 
 @pytest.mark.parametrize("as_type", [np.asarray, list, csr_array, BitMatrix.from_dense, lambda X: X.astype(bool)])
 @pytest.mark.parametrize("n_components", [4, "mdl"])
-def test_learning_starts_from_atoms_given(as_type, n_components):
+def test_learning_starts_from_given_atoms(as_type, n_components):
     data = planted(200, 65, 4, noise=0.0, atom_density=0.3, random_state=1)
     result = factorize(
         data.X, n_components, init=as_type(data.atoms), coder="exact", start_components=2, random_state=0
@@ -143,7 +143,7 @@ def test_learning_starts_from_atoms_given(as_type, n_components):
     assert sorted(result.atoms.to_dense().tolist()) == sorted(data.atoms.tolist())
 
 
-def test_learning_starts_from_codes_given():
+def test_learning_starts_from_given_codes():
     data = planted(200, 65, 4, noise=0.0, atom_density=0.3, code_density=0.5, random_state=1)
     result = factorize(data.X, 4, init=(data.atoms, data.codes))
     assert result.n_iter == 1
@@ -151,7 +151,7 @@ def test_learning_starts_from_codes_given():
     assert sorted(result.codes.to_dense().T.tolist()) == sorted(data.codes.T.tolist())
 
 
-def test_codes_given_are_where_coding_goes_on():
+def test_coding_starts_from_given_codes():
     X, atoms, codes = random_bits(0, 50, 65, 0.4), random_bits(1, 6, 65, 0.3), random_bits(2, 50, 6, 0.5)
     expected = naive.code(X, atoms, codes, "greedy", "xor")
     assert not np.array_equal(expected, naive.code(X, atoms, np.zeros_like(codes), "greedy", "xor"))
@@ -166,7 +166,7 @@ def test_a_pair_without_codes_starts_without_codes():
 
 @pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 @pytest.mark.parametrize("n_components", [6, "mdl"])
-def test_what_is_given_is_not_changed(search, n_components):
+def test_given_arrays_are_not_modified(search, n_components):
     X, atoms, codes = random_bits(0, 50, 65, 0.4), random_bits(1, 6, 65, 0.3), random_bits(2, 50, 6, 0.5)
     kept = atoms.copy(), codes.copy()
     packed = BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes)
@@ -195,8 +195,8 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
             {"max_atoms_per_sample": 2},
             "the codes in init use 3 atoms in row 3, above max_atoms_per_sample=2",
         ),
-        ((ATOMS, CODES, CODES), {}, r"init must be a pair \(atoms, codes\), not 3 things"),
-        ((ATOMS,), {}, r"init must be a pair \(atoms, codes\), not 1 things"),
+        ((ATOMS, CODES, CODES), {}, r"init must be a pair \(atoms, codes\), not a tuple of 3"),
+        ((ATOMS,), {}, r"init must be a pair \(atoms, codes\), not a tuple of 1"),
         (ATOMS * 2, {}, "init \\(atoms\\) contains values other than 0 and 1"),
         (ATOMS * 0.5, {"binarize": 0.4}, "init \\(atoms\\) contains values other than 0 and 1"),
         ((ATOMS, CODES * 3), {}, "init \\(codes\\) contains values other than 0 and 1"),
@@ -215,13 +215,13 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
     ],
 )
 @pytest.mark.parametrize("search", ["paper", "fast"])
-def test_a_start_that_does_not_fit_is_refused(init, how, message, search):
+def test_an_init_that_does_not_fit_raises(init, how, message, search):
     with pytest.raises(ValueError, match=message):
         factorize(X, **{"n_components": 3, "init": init, "search": search, **how})
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_greedy_start_leaves_less_wrong_with_each_atom(algebra):
+def test_a_greedy_start_has_fewer_errors_with_each_atom(algebra):
     X = planted(200, 65, 6, algebra=algebra, random_state=0).X
     left = [
         int(factorize(X, p, init="greedy", coder="greedy", algebra=algebra, random_state=0, max_iter=1).wrong_bits)
@@ -234,14 +234,14 @@ def test_a_greedy_start_leaves_less_wrong_with_each_atom(algebra):
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_greedy_start_finds_what_was_planted_with_exact_steps(algebra):
+def test_a_greedy_start_finds_planted_atoms_with_exact_steps(algebra):
     data = planted(300, 100, 6, algebra=algebra, noise=0.02, random_state=1)
     for seed in range(5):
         result = factorize(data.X, 6, coder="exact", algebra=algebra, random_state=seed)
         assert result.wrong_bits <= (data.X != data.clean).sum()
 
 
-def test_a_greedy_start_ends_where_nothing_is_wrong():
+def test_a_greedy_start_ends_without_errors():
     random, workers = np.random.default_rng(0), Workers()
     nothing = BitMatrix.zeros(20, 30)
     assert initial.greedy(nothing, 4, None, random, workers).shape == (0, 30)

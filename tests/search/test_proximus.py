@@ -19,7 +19,7 @@ SMALL = matrices(st.sampled_from((1, 2, 5, 17, 65)), st.sampled_from((1, 2, 9, 3
 
 
 class Draws:
-    """A source of chance that always draws the same share of the way."""
+    """A random generator that always draws the same share of the range."""
 
     def __init__(self, share):
         self.share = share
@@ -43,8 +43,8 @@ def drawn(draws, candidates):
     return candidates[draws.integers(len(candidates))]
 
 
-def mendable(X, atoms, codes, algebra):
-    """Wrong bits that one more atom could mend: under OR those that are still 0."""
+def fixable(X, atoms, codes, algebra):
+    """Return the errors that one more atom could fix: under OR those that are still 0."""
     wrong = naive.errors(X, atoms, codes, algebra)
     return wrong if algebra == "xor" else wrong & X
 
@@ -84,7 +84,7 @@ def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
 
 @settings(max_examples=60)
 @given(matrices(), DRAWS, WORKERS)
-def test_a_rank_one_fit_goes_the_way_of_the_oracle_from_the_row_drawn(X, draws, workers):
+def test_a_rank_one_fit_matches_the_oracle(X, draws, workers):
     assume(X.any())
     atoms, users = rank_one(BitMatrix.from_dense(X), workers, draws)
     row = drawn(draws, np.flatnonzero(X.any(axis=1)))
@@ -94,7 +94,7 @@ def test_a_rank_one_fit_goes_the_way_of_the_oracle_from_the_row_drawn(X, draws, 
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
-def test_where_there_are_no_bits_there_is_no_pattern(shape):
+def test_an_empty_table_has_no_pattern(shape):
     atoms, users = rank_one(BitMatrix.zeros(*shape), Workers(), np.random.default_rng(0))
     assert atoms.shape == (0, shape[1])
     assert users.tolist() == [False] * shape[0]
@@ -105,27 +105,27 @@ def test_where_there_are_no_bits_there_is_no_pattern(shape):
 
 @settings(max_examples=60)
 @given(factorisations(), ALGEBRAS, DRAWS, WORKERS, st.sampled_from((None, 1, 2)))
-def test_an_atom_appended_goes_the_way_of_the_oracle(problem, algebra, draws, workers, max_atoms):
+def test_an_appended_atom_matches_the_oracle(problem, algebra, draws, workers, max_atoms):
     X, atoms, codes = problem
     if max_atoms is not None:
         codes = codes * (np.cumsum(codes, axis=1) <= max_atoms).astype(np.uint8)
-    bits = mendable(X, atoms, codes, algebra)
-    able = bits.any(axis=1)
+    bits = fixable(X, atoms, codes, algebra)
+    fixable_rows = bits.any(axis=1)
     if max_atoms is not None:
-        able &= codes.sum(axis=1) < max_atoms
+        fixable_rows &= codes.sum(axis=1) < max_atoms
     block = block_of(X, atoms, codes, algebra, workers)
     added = append_rank_one(block, coding_rule("greedy", algebra, max_atoms), draws)
-    assert added == able.any()
+    assert added == fixable_rows.any()
     expected = atoms, codes
     if added:
-        expected = appended(X, atoms, codes, bits[drawn(draws, np.flatnonzero(able))], algebra, max_atoms)
+        expected = appended(X, atoms, codes, bits[drawn(draws, np.flatnonzero(fixable_rows))], algebra, max_atoms)
     for found, wanted in zip(dense(block), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 
 @settings(max_examples=60)
 @given(factorisations(), ALGEBRAS, SEEDS)
-def test_an_atom_appended_brings_its_codes_and_lowers_the_error(problem, algebra, seed):
+def test_an_appended_atom_has_users_and_lowers_the_errors(problem, algebra, seed):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra)
     added = append_rank_one(block, coding_rule("greedy", algebra), np.random.default_rng(seed))
@@ -146,14 +146,14 @@ def test_an_atom_appended_brings_its_codes_and_lowers_the_error(problem, algebra
         np.testing.assert_array_equal(after[covered], before[covered])
 
 
-def test_nothing_is_appended_where_nothing_is_wrong():
+def test_nothing_is_appended_without_errors():
     X = random_bits(0, 20, 30, 0.4)
     block = block_of(X, X[:20], np.eye(20, dtype=np.uint8), "xor")
     assert not append_rank_one(block, coding_rule("greedy", "xor"), np.random.default_rng(0))
     assert block.n_atoms == 20
 
 
-def test_under_or_nothing_is_appended_where_all_wrong_bits_are_covered():
+def test_under_or_nothing_is_appended_where_all_errors_are_covered():
     X = np.zeros((3, 9), np.uint8)
     codes = np.ones((3, 1), np.uint8)
     for algebra, added in (("or", False), ("xor", True)):
@@ -166,7 +166,7 @@ def test_under_or_nothing_is_appended_where_all_wrong_bits_are_covered():
 
 @settings(max_examples=50)
 @given(matrices(), st.sampled_from((0, 1, 2, 5, 200)), SEEDS)
-def test_each_row_that_is_not_zero_has_one_pattern_within_the_radius(X, radius, seed):
+def test_each_nonzero_row_has_one_pattern_within_the_radius(X, radius, seed):
     result = proximus(X, radius, random_state=seed)
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
     np.testing.assert_array_equal(codes.sum(axis=1), X.any(axis=1))
@@ -193,7 +193,7 @@ def test_a_wide_radius_needs_no_more_patterns_than_there_are_groups():
     assert sorted(result.atoms.to_dense().tolist()) == sorted(centres.tolist())
 
 
-def test_the_recursion_reads_any_table_and_keeps_to_its_seed():
+def test_proximus_reads_any_table_and_depends_only_on_the_seed():
     X = random_bits(0, 200, 65, 0.3)
     first = proximus(X, 8, random_state=3)
     for other in (
@@ -212,6 +212,6 @@ def test_zeros_need_no_pattern(shape):
 
 
 @pytest.mark.parametrize("radius", [-1, 1.5, True, "2", None])
-def test_a_radius_that_is_no_whole_number_is_refused(radius):
+def test_a_radius_that_is_not_an_integer_raises(radius):
     with pytest.raises(ValueError, match="radius must be a whole number that is not negative, not"):
         proximus([[1, 0]], radius)

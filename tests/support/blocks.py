@@ -1,4 +1,4 @@
-"""Blocks made of dense tables, and what must be true of them."""
+"""Blocks made of dense tables, and assertions on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMITS = st.sampled_from((None, 1, 2, 3))
 
 
 def packed(table):
-    """Words of a dense table that may be written to."""
+    """Return writable words of a dense table."""
     return BitMatrix.from_dense(table).words.copy()
 
 
@@ -31,13 +31,13 @@ def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - froze
 
 
 def prices_of(bits, uses):
-    """Prices as the kernels take them: those of uses padded to whole groups of 16 atoms."""
+    """Return prices as the kernels take them: those of uses padded to a multiple of 16 atoms."""
     lanes = -(-len(uses) // 16) * 16
     return Prices(np.array(bits, np.int32), np.pad(uses, (0, lanes - len(uses))).astype(np.int32))
 
 
 def within(codes, limit):
-    """Codes with no more atoms a row than the limit."""
+    """Return codes with at most ``limit`` atoms per row."""
     return codes if limit is None else codes * (np.cumsum(codes, axis=1) <= limit).astype(np.uint8)
 
 
@@ -47,18 +47,18 @@ def factors(block):
 
 
 def assert_consistent(block, X, algebra):
-    """Errors, transposed codes and cover masks are what the atoms and codes say."""
+    """Assert that errors, users and cover masks are those of the atoms and codes."""
     atoms, codes = factors(block)
-    np.testing.assert_array_equal(unpacked(block.rows.errors, X.shape[1]), naive.errors(X, atoms, codes, algebra))
-    np.testing.assert_array_equal(unpacked(block.rows.users, len(X)), codes.T)
+    np.testing.assert_array_equal(block.errors().to_dense(), naive.errors(X, atoms, codes, algebra))
+    np.testing.assert_array_equal(unpacked(block.users(), len(X)), codes.T)
     if algebra == "or":
         cover = codes.astype(int) @ atoms
-        for mask, least in ((block.rows.covered, 1), (block.rows.twice, 2)):
+        for mask, least in ((block._rows.covered, 1), (block._rows.twice, 2)):
             np.testing.assert_array_equal(unpacked(mask, X.shape[1]), cover >= least)
 
 
 def assert_step(block, change, X, before, after, algebra):
-    """From the factors before, a step led to those after, and counted what it changed."""
+    """Assert that a step led from the factors before to those after, and counted its changes."""
     for found, wanted in zip(factors(block), after, strict=True):
         np.testing.assert_array_equal(found, wanted)
     assert change.atoms == (before[0] != after[0]).sum()

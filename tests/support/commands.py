@@ -1,16 +1,16 @@
-"""What the tests of the command line share."""
+"""Run the command line in the test process."""
 
 import pytest
 
 
 def runner(capsys):
-    """Runs a command; gives the exit code, and what was said."""
-    from bitatoms.cli.app import run  # typer may not be there
+    """Return a function that runs a command and returns exit code, stdout and stderr."""
+    from bitatoms.cli.app import run  # typer may not be installed
 
     def command(*arguments):
         with pytest.raises(SystemExit) as ended:
             run([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return ended.value.code or 0, said.out, said.err
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
 
     return command

@@ -52,7 +52,7 @@ def warm_up():
     """Load the kernels."""
     data = BitMatrix.from_dense(np.random.default_rng(0).integers(0, 2, (300, 70)))
     for algebra in ("xor", "or"):
-        learned(MemoryRows(data, Workers(1)), sample_rows=100, algebra=algebra, max_iter=3)
+        learned(MemoryRows(data, Workers(1)), search_rows=100, algebra=algebra, max_iter=3)
 
 
 def attempt(store, folder, how, resume, kill_at=None, delay=0.0):

@@ -1,10 +1,7 @@
 """What the tests of every scale share: the same call, wherever the rows are."""
 
-import inspect
-
 import numpy as np
 
-from bitatoms import factorize
 from bitatoms.parallel import Workers
 from bitatoms.rows.passes import NO_JOURNAL, PassResult
 from bitatoms.rows.source import RowSource
@@ -12,14 +9,10 @@ from bitatoms.rows.subsample import learn
 from bitatoms.search.params import SearchParams, resolve
 from bitatoms.validation import as_generator
 
-_FACTORIZE = inspect.signature(factorize).parameters
-_SETTLE = inspect.signature(resolve).parameters
-
 
 def settings_for(**given) -> SearchParams:
-    """The settings of a call of `factorize` with these parameters."""
-    defaults = {name: _FACTORIZE[name].default for name in _SETTLE}
-    return resolve(**{**defaults, **given})
+    """Return the resolved parameters of a call of `factorize`."""
+    return resolve(**given)
 
 
 def learned(rows: RowSource, seed: int = 0, journal=NO_JOURNAL, workers: Workers = Workers(1), **given):  # noqa: B008

@@ -1,4 +1,4 @@
-"""Awkward 0/1 matrices and factorisations for hypothesis to try."""
+"""Hypothesis strategies for awkward 0/1 matrices and factorizations."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def random_bits(seed, n_rows, n_cols, density):
-    """A 0/1 matrix of about the given density."""
+    """Return a 0/1 matrix of about this density."""
     return (np.random.default_rng(seed).random((n_rows, n_cols)) < density).astype(np.uint8)
 
 
 @st.composite
 def matrices(draw, n_rows=ROWS, n_cols=COLUMNS):
-    """Matrices of awkward sizes: without rows, all zeros, all ones, with duplicate rows, or just random."""
+    """Draw matrices of awkward sizes: no rows, all zeros, all ones, duplicate rows, or random."""
     bits = random_bits(draw(SEEDS), draw(n_rows), draw(n_cols), draw(DENSITIES))
     if len(bits) > 1 and draw(st.booleans()):
         distinct = draw(st.integers(1, len(bits)))
@@ -33,7 +33,7 @@ def matrices(draw, n_rows=ROWS, n_cols=COLUMNS):
 
 @st.composite
 def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS):
-    """Triples (X, atoms, codes): planted and then spoilt, or unrelated; atoms may be zero, equal, or unused."""
+    """Draw triples (X, atoms, codes), related or not; atoms may be zero, equal, or unused."""
     n, m, p = draw(n_rows), draw(n_cols), draw(n_atoms)
     seed = draw(SEEDS)
     atoms = random_bits(seed, p, m, draw(DENSITIES))
@@ -50,14 +50,14 @@ def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS):
 
 
 def random_prices(seed, n_features, n_atoms, most=(255, 300)):
-    """Prices of wrong bits, 1 to the first, and of uses of atoms, 0 to the second."""
+    """Return prices of errors, from 1 to the first maximum, and of uses, from 0 to the second."""
     rng = np.random.default_rng(seed)
     return rng.integers(1, most[0] + 1, n_features), rng.integers(0, most[1] + 1, n_atoms)
 
 
 @st.composite
 def priced_factorisations(draw, **sizes):
-    """Factorisations with prices: all alike, small with many ties, or as large as they may be."""
+    """Draw factorizations with prices: all equal, small with many ties, or as large as allowed."""
     X, atoms, codes = draw(factorisations(**sizes))
     most = draw(st.sampled_from(((1, 0), (1, 2), (3, 5), (255, 300), (255, 20000))))
     bits, uses = random_prices(draw(SEEDS), X.shape[1], len(atoms), most)
@@ -67,7 +67,7 @@ def priced_factorisations(draw, **sizes):
 
 
 def planted(seed, n_rows, n_cols, n_atoms, algebra):
-    """A triple (X, atoms, codes) of any size: row 0 has no errors, one atom is zero, one is there twice."""
+    """Return a triple (X, atoms, codes) of any size: row 0 has no errors, one atom is zero, one occurs twice."""
     atoms = random_bits(seed, n_atoms, n_cols, 0.25)
     atoms[n_atoms // 2] = 0
     atoms[-1] = atoms[0]

@@ -44,7 +44,7 @@ class Baseline(TableTransformer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the atoms of X, of shape (n_samples, n_features), and the codes of its samples. y is not looked at."""
-        data = self._table(X, reset=True)
+        data = self._validate_table(X, reset=True).bits
         if self.n_components is not None:
             check_int("n_components", self.n_components, 1)
         elif not self.stops_itself:
@@ -59,7 +59,7 @@ class Baseline(TableTransformer):
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """The atoms that each sample uses, coded afresh: shape (n_samples, n_components_), uint8."""
         check_is_fitted(self, "components_")
-        data = self._table(X, reset=False)
+        data = self._validate_table(X, reset=False).bits
         atoms, zeros = BitMatrix.from_dense(self.components_), BitMatrix.zeros(1, data.n_cols)
         order = PassSpec(atoms, zeros, "greedy", coding_rule("greedy", self.algebra))
         return coded_block(data, None, order, Workers()).factors()[1].to_dense()

@@ -1,7 +1,9 @@
-"""The commands as they are parsed. What they do is in `commands.py`, which is loaded when one runs: help is quick then.
+"""The commands as Typer parses them.
 
-Annotations are looked at as they are, and therefore not postponed."""
+What they do is in `commands.py`, which is imported when a command runs, so that help is fast.
+"""
 
+# Typer reads annotations at run time, so they are not postponed here.
 import io
 import os
 import sys
@@ -15,32 +17,35 @@ from typer.core import TyperGroup
 
 from .._version import __version__
 from ..io.formats import FORMATS
+from ..parameters import renamed_warning
 from . import options
-from .console import fail, note
-from .options import STANDARD, TELLING, AsJson, Data, Format, Jobs, ModelFile, Quiet, reads
+from .console import print_error, print_note
+from .options import (
+    GENERAL,
+    SEARCH,
+    WRITING,
+    Algebra,
+    AsJson,
+    Data,
+    Format,
+    Input,
+    Jobs,
+    ModelFile,
+    Quiet,
+    Search,
+    default_of,
+    parameter,
+    with_reading_options,
+)
+from .spelling import STANDARD
 
 BAD_INPUT, INTERRUPTED = 2, 130
-_LEARNING, _RUNNING, _WRITING = "How to learn", "Who is run, and how", "What to write"
-
-
-class Algebra(StrEnum):
-    """How the atoms of a row are put together."""
-
-    auto = "auto"
-    xor = "xor"
-    OR = "or"
-
-
-class Search(StrEnum):
-    """How to search."""
-
-    fast = "fast"
-    thorough = "thorough"
-    paper = "paper"
+_COMPARISON = "Comparison options"
+_AUTO, _FAST = Algebra("auto"), Search(default_of("search"))
 
 
 class Demo(StrEnum):
-    """The data to try it on."""
+    """The data of the demonstration."""
 
     baskets = "baskets"
     genotypes = "genotypes"
@@ -48,66 +53,53 @@ class Demo(StrEnum):
     halftone = "halftone"
 
 
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Where to write it; - is the standard output.", rich_help_panel=_WRITING)
-]
-To = Annotated[
-    Format | None,
-    typer.Option(
-        help="The format to write, where the ending does not tell it.", show_default=False, rich_help_panel=_WRITING
-    ),
-]
-Top = Annotated[int, typer.Option(min=0, help="How many of the strongest atoms to show.", rich_help_panel=TELLING)]
+def _output(*flags: str, help: str, **more: Any) -> Any:
+    """Return an option that names a file to write."""
+    more = {"show_default": False} | more
+    return typer.Option(*flags, help=help, rich_help_panel=WRITING, **more)
 
 
-def _also(*names: str, help: str) -> Any:
-    """An option that names one more file to write."""
-    return typer.Option(*names, help=help, show_default=False, rich_help_panel=_WRITING)
+def _comparison(*flags: str, help: str, **more: Any) -> Any:
+    """Return an option of a comparison."""
+    return typer.Option(*flags, help=help, rich_help_panel=_COMPARISON, **more)
 
 
-def _learning(*names: str, help: str, **more: Any) -> Any:
-    """An option of learning."""
-    return typer.Option(*names, help=help, rich_help_panel=_LEARNING, **more)
-
-
-def _running(*names: str, help: str, **more: Any) -> Any:
-    """An option of comparing."""
-    return typer.Option(*names, help=help, rich_help_panel=_RUNNING, **more)
-
-
-AtomsTo = Annotated[Path | None, _also("--atoms-to", help="The atoms, as a table in any format.")]
-Patterns = Annotated[Path | None, _also(help="The patterns to read, as .csv, .json or .md.")]
+Output = Annotated[Path, _output("--output", "-o", help="File to write; - is the standard output.", show_default=True)]
+To = Annotated[Format | None, _output("--to", help="Format to write, if the file name does not show it.")]
+Top = Annotated[int, typer.Option(min=0, help="Number of atoms to show.", rich_help_panel=GENERAL)]
+AtomsTo = Annotated[Path | None, _output("--atoms-to", help="Write the atoms as a table, in any format.")]
+Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json or .md.")]
 
 
 def _examples(*commands: str) -> str:
-    """Examples for the end of a help page."""
+    """Return examples for the end of a help page."""
     return "Examples:\n\n" + "\n\n".join(f"`{command}`" for command in commands)
 
 
 class Commands(TyperGroup):
-    """The commands; what goes wrong in one is said in a line."""
+    """The group of commands, which prints errors in one line."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command."""
+        """Run a command, and translate exceptions to exit codes."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            fail("interrupted; nothing was written")
+            print_error("interrupted; nothing was written")
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # whoever read the output has enough; what is still to be flushed has nowhere to go
+        except BrokenPipeError:  # the reader of the output has closed it; discard what is left to flush
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit from None
         except (ValueError, ImportError, OSError, MemoryError) as error:
             if os.environ.get("BITATOMS_DEBUG"):
                 raise
-            fail(str(error) or type(error).__name__)
+            print_error(error)
             raise typer.Exit(BAD_INPUT) from error
 
 
 app = typer.Typer(
     name="bitatoms",
     cls=Commands,
-    epilog="To begin with, try `bitatoms demo`.",
+    epilog="Start with `bitatoms demo`.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -115,8 +107,8 @@ app = typer.Typer(
 )
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"bitatoms {__version__}")
         raise typer.Exit
 
@@ -125,10 +117,10 @@ def _say_version(wanted: bool) -> None:
 def common(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Say which version this is.", callback=_say_version, is_eager=True),
+        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Find the few binary patterns (atoms) that explain a large table of yes and no."""
+    """Find the few binary patterns (atoms) that explain a large binary table."""
 
 
 @app.command(
@@ -137,65 +129,60 @@ def common(
         "bitatoms fit cells.h5ad --binarize 0 --algebra or -o model.npz --patterns patterns.md",
         "bitatoms fit picture.pbm --blocks 16x16 -o model.npz --search thorough",
         "zcat big.csv.gz | bitatoms fit - -o model.npz",
-        "bitatoms fit rows.zarr -o model.npz --max-memory 500MB --checkpoint so-far --resume",
+        "bitatoms fit rows.zarr -o model.npz --max-memory 500MB --checkpoint checkpoint --resume",
     )
 )
-@reads
+@with_reading_options
 def fit(
     data: Data,
-    output: Annotated[Path | None, _also("--output", "-o", help="The model, an .npz file.")] = None,
-    atoms: Annotated[
-        str, _learning("--atoms", "-k", help="How many atoms; mdl chooses by description length.")
-    ] = "mdl",
-    algebra: Annotated[
-        Algebra, _learning(help="How the atoms of a row are put together; auto keeps what is described shorter.")
-    ] = Algebra.auto,
-    search: Annotated[Search, _learning(help="How to search; thorough takes several times as long.")] = Search.fast,
-    max_atoms: Annotated[int | None, _learning(help="The most atoms that mdl may end with.")] = None,
-    max_time: Annotated[float | None, _learning(help="Seconds after which to end with the best found.")] = None,
-    seed: Annotated[int, _learning(min=0, help="The same seed gives the same result, to the bit.")] = 0,
-    sample_rows: Annotated[
-        str,
-        _learning(help="How many rows to search where there are more, before going through all; or all, or auto."),
-    ] = "auto",
-    checkpoint: Annotated[
-        Path | None,
-        _learning(help="A folder to keep how far it has come, where a sample is searched.", metavar="FOLDER"),
+    output: Annotated[Path | None, _output("--output", "-o", help="Write the model, an .npz file.")] = None,
+    atoms: Annotated[str, parameter("n_components", "--atoms", "-k", panel=SEARCH, metavar="INTEGER|mdl")] = "mdl",
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _AUTO,
+    search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
+    max_atoms: Annotated[int | None, parameter("max_components", panel=SEARCH)] = None,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
+    seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
+    search_rows: Annotated[str, parameter("search_rows", panel=SEARCH, metavar="INTEGER|all|auto")] = "auto",
+    sample_rows: Annotated[str | None, typer.Option("--sample-rows", hidden=True)] = None,
+    checkpoint: Annotated[Path | None, parameter("checkpoint", panel=SEARCH, metavar="FOLDER")] = None,
+    resume: Annotated[bool, parameter("resume", panel=SEARCH)] = False,
+    max_memory: Annotated[str | None, options.max_memory(SEARCH)] = None,
+    codes: Annotated[
+        Path | None, _output("--codes", help="Write the atoms of each row as a table, in any format.")
     ] = None,
-    resume: Annotated[
-        bool, _learning("--resume", help="Go on from the checkpoint, if there is one, to the same result.")
-    ] = False,
-    max_memory: Annotated[str | None, options.max_memory(_LEARNING)] = None,
-    codes: Annotated[Path | None, _also(help="Which atoms each row uses, as a table in any format.")] = None,
     atoms_to: AtomsTo = None,
     patterns: Patterns = None,
-    report: Annotated[Path | None, _also(help="The report, a page of HTML.")] = None,
+    report: Annotated[Path | None, _output("--report", help="Write the report, an HTML page.")] = None,
     top: Top = 5,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
 ) -> None:
-    """Learn the patterns (atoms) of a table, and say what was found.
+    """Learn the patterns (atoms) of a table, and print a summary.
 
-    How many there are is chosen by description length: with that number, the table and its atoms together take the
-    fewest bits to write down. A packed store, as 'bitatoms pack' writes it, is not read whole.
+    The number of atoms is chosen by minimum description length (MDL): the table and its atoms together take the
+    fewest bits. A packed store, written by 'bitatoms pack', may be larger than memory.
     """
     from . import commands
-    from .stores import Running
+    from .stores import RunOptions
 
-    how = {
-        "n_components": _number_or_mdl(atoms),
+    if sample_rows is not None:
+        search_rows = sample_rows
+        if not quiet:
+            print_note(renamed_warning("sample_rows"))
+    parameters = {
+        "n_components": _parse_atoms(atoms),
         "algebra": str(algebra),
         "search": str(search),
         "max_components": max_atoms,
         "max_time": max_time,
         "random_state": seed,
-        "sample_rows": _rows_or_word(sample_rows),
+        "search_rows": _parse_search_rows(search_rows),
     }
-    wanted = commands.Wanted(codes, atoms_to, patterns, report)
-    running = Running(jobs, max_memory, checkpoint, resume)
-    _end(commands.fit(data, output, wanted, how, running, top, quiet, json, reading))
+    outputs = commands.Outputs(output, codes, atoms_to, patterns, report)
+    run = RunOptions(jobs, max_memory, checkpoint, resume)
+    _exit(commands.fit(Input(data, reading), outputs, parameters, run, commands.Display(quiet, json, top)))
 
 
 @app.command(
@@ -206,26 +193,27 @@ def fit(
         "bitatoms transform model.npz rows.zarr -o codes.zarr --max-memory 500MB",
     )
 )
-@reads
+@with_reading_options
 def transform(
     model: ModelFile,
     data: Data,
     output: Output = STANDARD,
     to: To = None,
-    max_memory: Annotated[str | None, options.max_memory(TELLING)] = None,
+    max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Tell which atoms each row of a table uses: its codes.
+    """Write the atoms that each row of a table uses: its codes.
 
-    From one .h5ad file to another, they are added to what is there: codes in obsm, atoms in varm. From a packed store
-    to another they go a piece at a time.
+    From one .h5ad file to another, codes are added to obsm and atoms to varm. From one packed store to another, codes
+    are written in chunks.
     """
     from . import commands
-    from .stores import Running
+    from .stores import RunOptions
 
-    commands.transform(model, data, output, to and str(to), Running(jobs, max_memory), quiet, reading)
+    run = RunOptions(jobs, max_memory)
+    commands.transform(model, Input(data, reading), commands.OutputTable(output, to and str(to)), run, quiet)
 
 
 @app.command(
@@ -234,14 +222,12 @@ def transform(
         "bitatoms reconstruct model.npz --codes codes.csv -o table.csv",
     )
 )
-@reads
+@with_reading_options
 def reconstruct(
     model: ModelFile,
-    data: Annotated[
-        Path | None, typer.Argument(help="The table to take apart and put together again.", show_default=False)
-    ] = None,
+    data: Annotated[Path | None, typer.Argument(help="The table to code and reconstruct.", show_default=False)] = None,
     codes: Annotated[
-        Path | None, typer.Option(help="Codes to put together, instead of a table.", show_default=False)
+        Path | None, typer.Option(help="Codes to reconstruct, instead of a table.", show_default=False)
     ] = None,
     output: Output = STANDARD,
     to: To = None,
@@ -249,12 +235,14 @@ def reconstruct(
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Put rows together from their atoms: the table as the model sees it, without what it takes for noise."""
+    """Reconstruct rows from their atoms: the table as the model describes it, without noise."""
     from . import commands
 
-    if (data is None) == (codes is None):
-        raise typer.BadParameter("give a table, or --codes and a file: one of the two")
-    commands.reconstruct(model, data, codes, output, to and str(to), jobs, quiet, reading)
+    given = data if codes is None else codes
+    if given is None or None not in (data, codes):
+        raise typer.BadParameter("pass either a table or --codes")
+    table = commands.OutputTable(output, to and str(to))
+    commands.reconstruct(model, Input(given, reading), codes is not None, table, jobs, quiet)
 
 
 @app.command(
@@ -263,32 +251,33 @@ def reconstruct(
 def show(
     model: ModelFile, atoms_to: AtomsTo = None, patterns: Patterns = None, top: Top = 20, json: AsJson = False
 ) -> None:
-    """Show what a model has learned, or what a packed store holds."""
+    """Describe a model or a packed store."""
     from . import commands
 
-    commands.show(model, commands.Wanted(atoms=atoms_to, patterns=patterns), top, json)
+    commands.show(model, commands.Outputs(atoms=atoms_to, patterns=patterns), commands.Display(json=json, top=top))
 
 
 @app.command(epilog=_examples("bitatoms report model.npz baskets.csv -o report.html"))
-@reads
+@with_reading_options
 def report(
     model: ModelFile,
     data: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.", rich_help_panel=_WRITING)] = Path(
+    output: Annotated[Path, _output("--output", "-o", help="The page to write.", show_default=True)] = Path(
         "report.html"
     ),
-    title: Annotated[str | None, _also(help="The title of the page.")] = None,
+    title: Annotated[str | None, _output("--title", help="Title of the page.")] = None,
     row: Annotated[
-        list[str] | None, _also(help="A row to show before and after, by name or number; may be given several times.")
+        list[str] | None,
+        _output("--row", help="Row to show with its reconstruction, by name or number; repeat the option for several."),
     ] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Write a page that shows the patterns, where they occur, and what they leave unexplained."""
+    """Write an HTML page that shows the patterns, where they occur, and what they do not explain."""
     from . import commands
 
-    commands.report(model, data, output, title, row or [], jobs, quiet, reading)
+    commands.report(model, Input(data, reading), commands.ReportPage(output, title, tuple(row or ())), jobs, quiet)
 
 
 @app.command(
@@ -300,18 +289,18 @@ def report(
     + "\n\nFormats:\n\n"
     + "\n\n".join(f"`{name}` ({', '.join(about.extensions)}): {about.description}" for name, about in FORMATS.items())
 )
-@reads
+@with_reading_options
 def convert(
     data: Data,
-    output: Annotated[Path, typer.Argument(help="Where to write it; - is the standard output.", show_default=False)],
+    output: Annotated[Path, typer.Argument(help="File to write; - is the standard output.", show_default=False)],
     to: To = None,
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Turn a table of one format into another, with its names."""
+    """Convert a table to another format, with its names."""
     from . import commands
 
-    commands.convert(data, output, to and str(to), quiet, reading)
+    commands.convert(Input(data, reading), commands.OutputTable(output, to and str(to)), quiet)
 
 
 @app.command(
@@ -322,44 +311,53 @@ def convert(
         "bitatoms compare --list",
     )
 )
-@reads
+@with_reading_options
 def compare(
     data: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables, or names of data that come with bitatoms (see --list).", show_default=False),
+        typer.Argument(help="Tables, or names of bundled data (see --list).", show_default=False),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to.", rich_help_panel=_WRITING, metavar="FOLDER")
+        Path, _output("--output", "-o", help="Folder to write to.", show_default=True, metavar="FOLDER")
     ] = Path("comparison"),
     atoms: Annotated[
         str | None,
-        _running("--atoms", "-k", help="How many atoms to ask for, as in 2,4,8.", show_default="2,4,8,16, or fewer"),
+        _comparison("--atoms", "-k", help="Numbers of atoms, such as 2,4,8.", show_default="2,4,8,16, or fewer"),
     ] = None,
-    only: Annotated[str | None, _running(help="Who is run, as in bitatoms-or,asso.", show_default="all")] = None,
-    leave_out: Annotated[str | None, _running(help="Who is not run.", show_default=False)] = None,
-    seeds: Annotated[int, _running(min=1, help="How many seeds; the table then shows medians and ranges.")] = 1,
-    seed: Annotated[int, _running(min=0, help="The first seed.")] = 0,
-    max_time: Annotated[float, _running(help="Seconds; who takes longer is not run again on the same table.")] = 60.0,
-    list_them: Annotated[
-        bool, _running("--list", help="Say who can be compared, and on which data; run nothing.")
+    only: Annotated[
+        str | None, _comparison("--only", help="Methods to run, such as bitatoms-or,asso.", show_default="all")
+    ] = None,
+    leave_out: Annotated[
+        str | None, _comparison("--leave-out", help="Methods to leave out.", show_default=False)
+    ] = None,
+    seeds: Annotated[
+        int, _comparison("--seeds", min=1, help="Number of seeds; tables then show medians and ranges.")
+    ] = 1,
+    seed: Annotated[int, _comparison("--seed", min=0, help="The first seed.")] = 0,
+    max_time: Annotated[
+        float,
+        _comparison("--max-time", help="Seconds per run; a method that takes longer is not run again on that table."),
+    ] = 60.0,
+    list_methods: Annotated[
+        bool, _comparison("--list", help="List the methods and the bundled data, and run nothing.")
     ] = False,
-    jobs: Annotated[int, _running("--jobs", "-j", help="Threads; -1 is all processors.")] = 1,
+    jobs: Annotated[int, parameter("n_jobs", "--jobs", "-j", panel=_COMPARISON)] = 1,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
 ) -> None:
-    """Run bitatoms and other methods on the same data by the same clock, and write who gets what wrong in which time.
+    """Run bitatoms and other methods on the same data, and compare their errors, codelengths and times.
 
-    Written are compare.md, compare.csv, a page (index.html) and the figures. Programs of others that are installed are
-    run, too.
+    Writes compare.md, compare.csv, a page (index.html) and figures. Programs of third parties are run if they are
+    installed.
     """
     from . import compare
 
-    if list_them:
+    if list_methods:
         compare.list_all(json)
         return
-    wanted = compare.Wanted(atoms, only, leave_out, seeds, seed, max_time, jobs)
-    _end(compare.compare(data or [], output, wanted, quiet, json, reading))
+    requested = compare.ComparisonOptions(atoms, only, leave_out, seeds, seed, max_time, jobs)
+    _exit(compare.compare(data or [], output, requested, quiet, json, reading))
 
 
 @app.command(
@@ -371,28 +369,28 @@ def compare(
 )
 def reproduce(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write to.", rich_help_panel=_WRITING, metavar="FOLDER")
+        Path, _output("--output", "-o", help="Folder to write to.", show_default=True, metavar="FOLDER")
     ] = Path("paper"),
     einstein: Annotated[
         Path | None,
-        typer.Option(help="The paper's halftone picture.", metavar="FILE", show_default="another, which is bundled"),
+        typer.Option(help="The halftone picture of the paper.", metavar="FILE", show_default="a bundled picture"),
     ] = None,
     mnist: Annotated[
         str | None,
         typer.Option(
-            help="The digits of MNIST: openml to fetch them, or a file.",
+            help="The MNIST digits: a file, or openml to download them.",
             metavar="FILE|openml",
-            show_default="other digits, which are bundled",
+            show_default="other, bundled digits",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same figures, but for times.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same figures, except times.")] = 0,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Do the experiments of the paper again: its figures, and each of its claims beside what is found.
+    """Repeat the experiments of the paper: its figures, and each of its claims with the result found here.
 
-    Written are a page (index.html), the claims (claims.csv), and the figures with their numbers. Without the paper's
-    data, bundled data stand in, and the page says so. It takes about half a minute.
+    Writes a page (index.html), the claims (claims.csv), and the figures with their numbers. Without the data of the
+    paper, bundled data are used, and the page states that. It takes about half a minute.
     """
     from . import reproduce
 
@@ -406,74 +404,74 @@ def reproduce(
         "zcat big.csv.gz | bitatoms pack - -o rows.zarr",
     )
 )
-@reads
+@with_reading_options
 def pack(
     source: Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The store to make, .zarr.", rich_help_panel=_WRITING)],
+    output: Annotated[Path, _output("--output", "-o", help="The store to write, .zarr.")],
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
 ) -> None:
-    """Pack a table into a store on disk, a block of rows at a time: it may be larger than memory.
+    """Pack a table into a store on disk, in chunks: the table may be larger than memory.
 
-    fit and transform take such a store without reading it whole.
+    'bitatoms fit' and 'bitatoms transform' process such a store in chunks.
     """
     from . import stores
 
-    _end(stores.pack_table(source, output, quiet, json, reading))
+    _exit(stores.pack_table(Input(source, reading), output, quiet, json))
 
 
 @app.command(epilog=_examples("bitatoms demo", "bitatoms demo genotypes --folder somewhere"))
 def demo(
-    which: Annotated[Demo, typer.Argument(help="Which data to try it on.")] = Demo.baskets,
-    folder: Annotated[Path, typer.Option(help="Where to put the files.")] = Path("bitatoms-demo"),
+    data: Annotated[Demo, typer.Argument(help="The data to use.")] = Demo.baskets,
+    folder: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("bitatoms-demo"),
 ) -> None:
-    """Try it: write a table, learn its patterns, and write a report, by commands that are shown."""
+    """Try bitatoms: write a table, learn its patterns and write a report. The commands are shown."""
     from . import demo
 
-    demo.run(which, folder, app)
+    demo.run(data, folder, app)
 
 
-def _number_or_mdl(text: str) -> int | str:
-    """The number of atoms as a number, or "mdl"."""
+def _parse_atoms(text: str) -> int | str:
+    """Return a number of atoms, or "mdl"."""
     if text == "mdl":
         return text
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"--atoms is {text!r}; give a number, or mdl") from None
+        raise typer.BadParameter(f"--atoms is {text!r}; pass an integer or mdl") from None
 
 
-def _rows_or_word(text: str) -> int | str | None:
-    """The rows of a sample as a number, "auto", or None for all."""
+def _parse_search_rows(text: str) -> int | str | None:
+    """Return a number of rows, "auto", or None for all."""
     if text in ("auto", "all"):
         return text if text == "auto" else None
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"--sample-rows is {text!r}; give a number, all, or auto") from None
+        raise typer.BadParameter(f"--search-rows is {text!r}; pass an integer, all or auto") from None
 
 
-def _end(stopped: str | None) -> None:
-    """Where Ctrl-C ended a command early, say what came of it."""
-    if stopped is not None:
-        fail(stopped)
+def _exit(interrupted: str | None) -> None:
+    """Exit with the code for Ctrl-C if it ended a command early, after printing the message."""
+    if interrupted is not None:
+        print_error(interrupted)
         raise typer.Exit(INTERRUPTED)
 
 
-def _tell_warning(
+def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
-    """A warning as a note; those for programmers are left out."""
+    """Print a warning as a note, unless it is for programmers."""
     if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning)):
-        note(str(message))
+        print_note(message)
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 2 wrong input or use, 130 interrupted."""
+    """Run the command line and exit: 0 for success, 2 for invalid input, 130 for an interrupt."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a letter shows a question mark
+        if isinstance(stream, io.TextIOWrapper):  # show characters that the terminal lacks as question marks
             stream.reconfigure(errors="replace")
     with warnings.catch_warnings():
-        warnings.showwarning = _tell_warning
+        warnings.showwarning = _show_warning
         app(arguments, prog_name="bitatoms")

@@ -1,4 +1,4 @@
-"""What the commands do, once they are parsed."""
+"""The commands, once their arguments are parsed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..api import factorize
+from ..api import no_checkpoint
 from ..core.model import Model
-from ..core.result import CountsResult, Factorization, Interrupted
+from ..errors import Parameter
+from ..estimators import BinaryDictionaryLearning
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -18,298 +19,310 @@ from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows.budget import checked
 from ..rows.store import Store
-from ..table import Picture, Table
+from ..table import Table
 from . import stores
-from .console import Progress, as_json, doing, in_words, note, say, say_json, shape_in_words, strongest
+from .console import print_json, print_line, print_note
 from .files import (
-    both,
-    called,
     check_checkpoint,
-    check_format,
-    check_named,
-    check_report,
+    check_html_ending,
+    check_not_stdout,
+    check_table_ending,
     check_writable,
     is_packed,
-    loaded,
-    meaning,
-    packed_store,
-    quoted,
+    load_model,
+    load_model_and_table,
+    open_packed,
     read_table,
-    read_telling,
-    spelled,
-    title_of,
+    read_with_status,
+    remembered_options,
     write_table,
 )
-from .options import STANDARD
-from .stores import Running, show_store, write_codes
+from .options import Input
+from .progress import ObservedStore, SearchProgress, show_status
+from .spelling import STANDARD, as_arguments, quote_path
+from .stores import RunOptions, show_store, write_codes
+from .summary import describe_shape, describe_table, model_json, print_patterns
 
 
-class Wanted(NamedTuple):
-    """What to write of a model beside itself."""
+class Outputs(NamedTuple):
+    """The files to write."""
 
+    model: Path | None = None
     codes: Path | None = None
     atoms: Path | None = None
     patterns: Path | None = None
     report: Path | None = None
 
-    def check(self, model: Path | None, read: Path, json: bool) -> None:
-        """Before long work: refuse what could not be written at its end, with the model and beside what is read."""
-        check_named(model, "a model")
-        check_named(self.report, "a report")
-        check_writable(model, *self, read=(read,))
+    def check(self, read: Path, json: bool) -> None:
+        """Check before long work that all files can be written."""
+        check_not_stdout(self.model, "a model")
+        check_not_stdout(self.report, "a report")
+        check_writable(*self, read=(read,))
         if json and STANDARD in self:
-            raise FileError("standard output: --json goes there; name a file for the table")
-        check_format(self.codes, self.atoms)
+            raise FileError("standard output: --json writes to it; name a file for the table")
+        check_table_ending(self.codes, self.atoms)
         check_patterns_path(self.patterns)
-        check_report(self.report)
+        check_html_ending(self.report)
+        if self.model is not None and self.model.suffix.lower() != ".npz":
+            raise FileError(f"{self.model}: a model is an .npz file; use the ending .npz")
 
     @property
     def paths(self) -> list[Path]:
-        """The files that are asked for."""
+        """The files that are requested."""
         return [path for path in self if path is not None]
 
 
-def fit(
-    data: Path, output: Path | None, wanted: Wanted, how: dict[str, Any], running: Running, top: int, quiet: bool,
-    json: bool, reading: dict[str, Any],
-) -> str | None:  # fmt: skip
-    """Learn from a table; returns what there is to say when Ctrl-C ended it early."""
-    wanted.check(output, data, json)
-    if output is not None and output.suffix.lower() != ".npz":
-        raise FileError(f"{output}: a model is an .npz file; give it that ending")
-    check_checkpoint(running.checkpoint, running.resume, data, output, *wanted)
-    telling = not quiet and not json and STANDARD not in wanted
-    table = _opened(data, reading, running, not telling)
+class OutputTable(NamedTuple):
+    """A table to write: its path, and its format if the path does not show it."""
+
+    path: Path
+    format: str | None = None
+
+
+class Display(NamedTuple):
+    """What to print."""
+
+    quiet: bool = False
+    json: bool = False
+    top: int = 5  # number of atoms
+
+
+def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, display: Display) -> str | None:
+    """Learn from a table. Return the message to show if Ctrl-C ended it early."""
+    outputs.check(data.path, display.json)
+    if run.checkpoint is not None:
+        check_checkpoint(run.checkpoint, data.path, *outputs)
+    elif run.resume:
+        raise no_checkpoint()
+    quiet = display.quiet or display.json or STANDARD in outputs
+    table = _open(data, run, quiet)
     if 0 in table.shape:
-        what = "rows" if len(table) == 0 else "columns"
-        raise ValueError(f"the table has no {what}: there is nothing to learn from")
+        raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
-        stores.check_fit(table, data, how, running, wanted.codes, wanted.report)
-    if telling:
-        say(f"{title_of(data)}: {stores.in_words(table) if isinstance(table, Store) else in_words(table)}")
-    by_sample = stores.searched_rows(*table.shape, how) < len(table)
-    if running.checkpoint is not None and not by_sample and telling:
-        note(f"all {len(table)} rows are searched at once, so that there is nothing to keep in {running.checkpoint}")
-    goes_on = running.checkpoint is not None and by_sample
-    resumed = f"; the same command with --resume goes on from what {running.checkpoint} holds" if goes_on else ""
-    model = _learn(table, telling, output is not None or goes_on, how, running)
+        stores.check_fit(table, search, run, outputs.codes, outputs.report)
+    if not quiet:
+        described = stores.describe_store(table) if isinstance(table, Store) else describe_table(table)
+        print_line(f"{data.title}: {described}")
+    has_passes = stores.n_searched_rows(table.shape, search) < len(table)
+    if run.checkpoint is not None and not has_passes and not quiet:
+        print_note(f"all {len(table)} rows are searched at once, so nothing is stored in {run.checkpoint}")
+    resumable = run.checkpoint is not None and has_passes
+    resume_hint = f"; repeat the command with --resume to resume from {run.checkpoint}" if resumable else ""
+    model = _learn(table, search, run, quiet, keeps_model=outputs.model is not None or resumable)
     if model is None:
-        return f"interrupted; nothing was written{resumed}"
-    written = [] if output is None else [output]
-    if output is not None:
-        remembered = stores.as_packed(table) | meaning(reading) if isinstance(table, Store) else meaning(reading)
-        model_file.save(model, output, how, remembered)
-    whole = model.ended != "interrupted"
-    if whole:
+        return f"interrupted; nothing was written{resume_hint}"
+    written = []
+    if outputs.model is not None:
+        packed = stores.packing_options(table) if isinstance(table, Store) else {}
+        model_file.save(model, outputs.model, search, packed | remembered_options(data.reading))
+        written.append(outputs.model)
+    complete = model.ended != "interrupted"
+    if complete:
         try:
-            for path in _write_more(model, table, wanted, data, running, not telling, reading):
+            for path in _write_outputs(model, table, outputs, data, run, quiet):
                 written.append(path)
         except KeyboardInterrupt:
             return f"interrupted; {f'only {_listed(written)} was written' if written else 'nothing was written'}"
-    if json:
-        say_json(as_json(model, top))
-    elif telling:
-        say(f"\n{model.summary()}")
-        strongest(model, top, "\nThe strongest patterns (atoms):")
-        say(f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model.")
-        if whole and output is not None and data != STANDARD and model.atoms.n_rows:
-            _say_next(data, output, wanted, isinstance(table, Store), reading)
-    if whole:
+    if display.json:
+        print_json(model_json(model, display.top))
+    elif not quiet:
+        print_line(f"\n{model.summary()}")
+        print_patterns(model, display.top, "\nThe strongest patterns (atoms):")
+        print_line(
+            f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
+        )
+        if complete and outputs.model is not None and data.path != STANDARD and model.atoms.n_rows:
+            _print_next_command(data, outputs, isinstance(table, Store))
+    if complete:
         return None
-    kept = f"the best model so far is in {output}" if output else "nothing was written"
-    return f"interrupted; {kept}{', and nothing else was written' if output and wanted.paths else ''}{resumed}"
+    if outputs.model is None:
+        return f"interrupted; nothing was written{resume_hint}"
+    others = ", and nothing else was written" if len(outputs.paths) > 1 else ""
+    return f"interrupted; the best model so far is in {outputs.model}{others}{resume_hint}"
 
 
-def _say_next(data: Path, model: Path, wanted: Wanted, packed: bool, reading: dict[str, Any]) -> None:
-    """Say what a user may do next."""
-    rest = spelled({name: value for name, value in reading.items() if name not in (*meaning(reading), "tile")})
-    if packed and wanted.codes is None:
-        say(f"Next: bitatoms transform {quoted(model)} {quoted(data)} -o codes.zarr{rest}")
-    elif not packed and wanted.report is None:
-        say(f"Next: bitatoms report {quoted(model)} {quoted(data)} -o report.html{rest}")
+def _print_next_command(data: Input, outputs: Outputs, packed: bool) -> None:
+    """Suggest the next command."""
+    assert outputs.model is not None
+    known = (*remembered_options(data.reading), "tile")  # options that the model remembers
+    options = as_arguments({name: value for name, value in data.reading.given().items() if name not in known})
+    model, table = quote_path(outputs.model), quote_path(data.path)
+    if packed and outputs.codes is None:
+        print_line(f"Next: bitatoms transform {model} {table} -o codes.zarr{options}")
+    elif not packed and outputs.report is None:
+        print_line(f"Next: bitatoms report {model} {table} -o report.html{options}")
 
 
-def _learn(table: Table | Store, telling: bool, keeps: bool, how: dict[str, Any], running: Running) -> Model | None:
-    """Search, with progress; Ctrl-C ends it with the best found so far, if any."""
-    result: Factorization | CountsResult | None
-    try:
-        with doing("Getting ready (on a new machine this compiles for some 25 seconds)", not telling) as status:
-            progress = Progress(len(table), not telling, status, keeps)
-            if isinstance(table, Store):
-                result = stores.learn(table, progress, how, running)
-            else:
-                own = {"n_jobs": running.jobs, "checkpoint": running.checkpoint, "resume": running.resume}
-                result = factorize(table.bits, callbacks=progress, **(own | how))
-    except KeyboardInterrupt as stopped:
-        result = stopped.result if isinstance(stopped, Interrupted) else None
-    if result is None:
-        return None
-    if result.ended == "max_time" and telling:
-        note("max_time= ended the search before it was done; more time may give a better model")
-    tile = None if table.picture is None else Picture(table.picture.tile)
-    return Model.from_factorization(result, columns=table.columns, picture=tile)
+def _learn(
+    table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool
+) -> Model | None:
+    """Fit the estimator with progress; after Ctrl-C, return the best model so far, if any."""
+    with show_status("Starting (on a new machine, kernels are compiled for about 25 seconds)", quiet) as status:
+        progress = SearchProgress(len(table), quiet, status, keeps_model)
+        estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
+        data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table
+        try:
+            estimator.fit(data)
+        except KeyboardInterrupt:
+            if not hasattr(estimator, "components_"):
+                return None
+    return estimator.as_model()
 
 
-def _write_more(
-    model: Model,
-    table: Table | Store,
-    wanted: Wanted,
-    data: Path,
-    running: Running,
-    quiet: bool,
-    reading: dict[str, Any],
+def _write_outputs(
+    model: Model, table: Table | Store, outputs: Outputs, data: Input, run: RunOptions, quiet: bool
 ) -> Iterator[Path]:
-    """Write what was asked for beside the model, and say what is written."""
-    if wanted.atoms is not None:
-        write_table(_atoms(model), wanted.atoms, None)
-        yield wanted.atoms
-    if wanted.patterns is not None:
-        write_patterns(model, wanted.patterns)
-        yield wanted.patterns
-    if wanted.codes is not None:
+    """Write what was requested besides the model; yield each file when it is complete."""
+    if outputs.atoms is not None:
+        write_table(_atoms(model), outputs.atoms)
+        yield outputs.atoms
+    if outputs.patterns is not None:
+        write_patterns(model, outputs.patterns)
+        yield outputs.patterns
+    if outputs.codes is not None:
         if isinstance(table, Store):
-            write_codes(table, model, wanted.codes, None, running, quiet)
+            write_codes(table, model, outputs.codes, None, run, quiet)
         else:
-            write_table(_codes(model, table, running.jobs), wanted.codes, None)
-        yield wanted.codes
-    if wanted.report is not None:
-        with doing("Writing the report", quiet):
-            whole = read_table(data, reading) if isinstance(table, Store) else table
-            write_report(model, whole, wanted.report, title=title_of(data), n_jobs=running.jobs)
-        yield wanted.report
+            write_table(_codes(model, table, run.n_jobs), outputs.codes)
+        yield outputs.codes
+    if outputs.report is not None:
+        with show_status("Writing the report", quiet):
+            rows = read_table(data) if isinstance(table, Store) else table
+            write_report(model, rows, outputs.report, title=data.title, n_jobs=run.n_jobs)
+        yield outputs.report
 
 
-def transform(
-    model: Path, data: Path, output: Path, to: str | None, running: Running, quiet: bool, reading: dict[str, Any]
-) -> None:
-    """Write the codes of a table; from one .h5ad file to another, add them to what is there."""
-    adds = _is_h5ad(data, reading["format"]) and _is_h5ad(output, to)
-    check_writable(output, read=(model,) if adds else (model, data))
-    store = packed_store(data, reading)
+def transform(model_path: Path, data: Input, output: OutputTable, run: RunOptions, quiet: bool) -> None:
+    """Write the codes of a table; from one .h5ad file to another, add them to its content."""
+    adds = _is_h5ad(data.path, data.reading.format) and _is_h5ad(*output)
+    check_writable(output.path, read=(model_path,) if adds else (model_path, data.path))
+    store = open_packed(data)
     codes: Table | Store
     if store is not None:
-        learned = loaded(model).model
-        stores.check_columns(store, data, learned)
-        codes = write_codes(store, learned, output, to, running, quiet or output == STANDARD)
+        model = load_model(model_path).model
+        stores.check_columns(store, model)
+        codes = write_codes(store, model, *output, run, quiet or output.path == STANDARD)
     else:
-        _refuse_limit(data, running)
-        learned, table = both(model, data, reading, quiet)
-        codes = _codes(learned, table, running.jobs)
+        _check_no_memory_limit(data, run)
+        model, table = load_model_and_table(model_path, data, quiet)
+        codes = _codes(model, table, run.n_jobs)
         if adds:
             from ..io.readers.h5ad import write_annotated
 
-            with atomic_write(output) as made:
-                write_annotated(data, made, codes.bits, learned)
+            with atomic_write(output.path) as made:
+                write_annotated(data.path, made, codes.bits, model)
         else:
-            write_table(codes, output, to)
-    if not quiet and output != STANDARD:
-        used = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.pieces())
-        a_row = used / max(1, len(codes))
-        say(f"{output}: which of {codes.shape[1]} atoms each of {len(codes)} rows uses, {a_row:.1f} on average")
+            write_table(codes, *output)
+    if not quiet and output.path != STANDARD:
+        n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.pieces())
+        mean = n_uses / max(1, len(codes))
+        print_line(f"{output.path}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
 
 
-def reconstruct(
-    model: Path, data: Path | None, codes: Path | None, output: Path, to: str | None, jobs: int, quiet: bool,
-    reading: dict[str, Any],
-) -> None:  # fmt: skip
-    """Write a table as the model sees it, from the table itself or from codes."""
-    check_writable(output, read=(model, data, codes))
-    if data is not None:
-        learned, table = both(model, data, reading, quiet)
-        rows, picture, held = table.row_names, table.picture, _codes(learned, table, jobs).bits
+def reconstruct(model_path: Path, data: Input, is_codes: bool, output: OutputTable, n_jobs: int, quiet: bool) -> None:
+    """Write the reconstruction of a table, or of codes."""
+    check_writable(output.path, read=(model_path, data.path))
+    if is_codes:
+        model = load_model(model_path).model
+        codes = read_with_status(data, quiet)
+        n_atoms = model.atoms.n_rows
+        if codes.shape[1] != n_atoms:
+            raise FileError(f"{data.name}: codes of {codes.shape[1]} columns, but the model has {n_atoms} atoms")
+        picture = model.picture
     else:
-        assert codes is not None
-        learned = loaded(model).model
-        given = read_telling(codes, reading, quiet)
-        n_atoms = learned.atoms.n_rows
-        if given.shape[1] != n_atoms:
-            raise FileError(f"{codes}: codes of {given.shape[1]} columns, but the model has {n_atoms} atoms")
-        rows, picture, held = given.row_names, learned.picture, given.bits
-    made = Table(learned.reconstruct(held), rows, learned.columns, picture)
-    write_table(made, output, to)
-    if not quiet and output != STANDARD:
-        say(f"{output}: {shape_in_words(made)}")
+        model, table = load_model_and_table(model_path, data, quiet)
+        codes, picture = _codes(model, table, n_jobs), table.picture
+    made = Table(model.reconstruct(codes.bits), codes.row_names, model.columns, picture)
+    write_table(made, *output)
+    if not quiet and output.path != STANDARD:
+        print_line(f"{output.path}: {describe_shape(made)}")
 
 
-def show(model: Path, wanted: Wanted, top: int, json: bool) -> None:
-    """Say what a model has learned, and write its atoms and patterns."""
-    wanted.check(None, model, json)
-    if is_packed(model):
-        show_store(Store(model), wanted.paths, json)
+def show(model_path: Path, outputs: Outputs, display: Display) -> None:
+    """Describe a model, and write its atoms and patterns."""
+    outputs.check(model_path, display.json)
+    if is_packed(model_path):
+        show_store(Store(model_path), outputs.paths, display.json)
         return
-    learned = loaded(model).model
-    if wanted.atoms is not None:
-        write_table(_atoms(learned), wanted.atoms, None)
-    if wanted.patterns is not None:
-        write_patterns(learned, wanted.patterns)
-    if json:
-        say_json(as_json(learned))
+    model = load_model(model_path).model
+    if outputs.atoms is not None:
+        write_table(_atoms(model), outputs.atoms)
+    if outputs.patterns is not None:
+        write_patterns(model, outputs.patterns)
+    if display.json:
+        print_json(model_json(model))
         return
-    if STANDARD in wanted:
+    if STANDARD in outputs:
         return
-    say(learned.summary())
-    strongest(learned, top, "")
-    if wanted.paths:
-        say(f"\nWritten: {', '.join(map(str, wanted.paths))}")
+    print_line(model.summary())
+    print_patterns(model, display.top, "")
+    if outputs.paths:
+        print_line(f"\nWritten: {_listed(outputs.paths)}")
 
 
-def report(
-    model: Path, data: Path, output: Path, title: str | None, rows: list[str], jobs: int, quiet: bool,
-    reading: dict[str, Any],
-) -> None:  # fmt: skip
-    """Write the page of a model and a table."""
-    check_named(output, "a report")
-    check_writable(output, read=(model, data))
-    check_report(output)
-    learned, table = both(model, data, reading, quiet)
-    with doing("Writing the report", quiet):
-        write_report(learned, table, output, title=title or title_of(data), rows=tuple(rows), n_jobs=jobs)
+class ReportPage(NamedTuple):
+    """A report to write: its path, its title, and the rows to show."""
+
+    path: Path
+    title: str | None = None
+    rows: tuple[str, ...] = ()
+
+
+def report(model_path: Path, data: Input, page: ReportPage, n_jobs: int, quiet: bool) -> None:
+    """Write the report on a model and a table."""
+    check_not_stdout(page.path, "a report")
+    check_writable(page.path, read=(model_path, data.path))
+    check_html_ending(page.path)
+    model, table = load_model_and_table(model_path, data, quiet)
+    with show_status("Writing the report", quiet):
+        write_report(model, table, page.path, title=page.title or data.title, rows=page.rows, n_jobs=n_jobs)
     if not quiet:
-        say(f"The report is in {output}; open it in a browser.")
+        print_line(f"The report is in {page.path}; open it in a browser.")
 
 
-def convert(data: Path, output: Path, to: str | None, quiet: bool, reading: dict[str, Any]) -> None:
+def convert(data: Input, output: OutputTable, quiet: bool) -> None:
     """Write a table in another format."""
-    check_writable(output)
-    if output != STANDARD:
-        infer_format(output, to, writing=True)
-    table = read_telling(data, reading, quiet)
-    write_table(table, output, to)
-    if not quiet and output != STANDARD:
-        say(f"{output}: {shape_in_words(table)}")
+    check_writable(output.path)
+    if output.path != STANDARD:
+        infer_format(*output, writing=True)
+    table = read_with_status(data, quiet)
+    write_table(table, *output)
+    if not quiet and output.path != STANDARD:
+        print_line(f"{output.path}: {describe_shape(table)}")
 
 
-def _opened(data: Path, reading: dict[str, Any], running: Running, quiet: bool) -> Table | Store:
-    """A packed store as it is, all else read."""
-    store = packed_store(data, reading)
-    if store is None:
-        _refuse_limit(data, running)
-    return read_telling(data, reading, quiet) if store is None else store
+def _open(data: Input, run: RunOptions, quiet: bool) -> Table | Store:
+    """Open a packed store, or read other data."""
+    store = open_packed(data)
+    if store is not None:
+        return store
+    _check_no_memory_limit(data, run)
+    return read_with_status(data, quiet)
 
 
-def _refuse_limit(data: Path, running: Running) -> None:
-    """Refuse a limit of memory for what is read whole."""
-    if running.max_memory is not None:
-        checked(running.max_memory)
+def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
+    """Raise an error for a memory limit on data that are read into memory."""
+    if run.max_memory is not None:
+        checked(run.max_memory)
         raise FileError(
-            f"{called(data)}: max_memory= is for packed stores, and this is read whole; "
-            f"bitatoms pack {quoted(data)} -o rows.zarr makes one of it"
-        )
+            f"{data.name}: ", Parameter("max_memory"), " is for packed stores, and this table is read into memory; "
+            f"bitatoms pack {quote_path(data.path)} -o rows.zarr packs it",
+        )  # fmt: skip
 
 
-def _codes(model: Model, table: Table, jobs: int) -> Table:
-    """The codes of a table, with names."""
-    codes = model.code(table.bits, Workers(count_threads(jobs))).factors()[1]
+def _codes(model: Model, table: Table, n_jobs: int) -> Table:
+    """Return the codes of a table, with names."""
+    codes = model.code(table.bits, Workers(count_threads(n_jobs))).factors()[1]
     return Table(codes, table.row_names, model.atom_names)
 
 
 def _atoms(model: Model) -> Table:
-    """The atoms as a table, with names."""
+    """Return the atoms as a table, with names."""
     return Table(model.atoms, model.atom_names, model.columns, model.picture)
 
 
 def _is_h5ad(path: Path, format: str | None) -> bool:
-    """Whether a file is, or is to become, an AnnData."""
+    """Return whether a file is an AnnData file."""
     return path != STANDARD and FORMATS["h5ad"].extensions[0] in (path.suffix.lower(), f".{format}")
 
 

@@ -1,4 +1,4 @@
-"""What ``bitatoms compare`` does: reads the tables, runs the contenders, says who won, and writes all of it."""
+"""`bitatoms compare`: read the tables, run the methods, print the standings, and write the results."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from ..compare.standings import Standings, fewest_bits, fewest_wrong
 from ..compare.verdict import verdicts
 from ..io.errors import FileError
 from ..report.html.figures import check_drawing
-from .console import Line, doing, out, say, say_json
-from .files import check_folder, read_telling, spelled
-from .options import STANDARD
+from .console import out, print_json, print_line
+from .files import check_folder, read_with_status
+from .options import Input, Reading
+from .progress import ProgressLine, show_status
+from .spelling import STANDARD, as_arguments
 
 _GAP = 2  # blanks between columns
 Rows = tuple[tuple[str, ...], ...]
 
 
-class Wanted(NamedTuple):
-    """Who is run, and how, as it was written on the command line."""
+class ComparisonOptions(NamedTuple):
+    """Which methods are run, and how, as written on the command line."""
 
     atoms: str | None
     only: str | None
@@ -40,7 +42,7 @@ class Wanted(NamedTuple):
     jobs: int
 
     def arguments(self) -> dict[str, Any]:
-        """The same as `bitatoms.compare.compare` takes it."""
+        """Return the keyword arguments of `bitatoms.compare.compare`."""
         return {
             "ranks": None if self.atoms is None else _numbers(self.atoms),
             "only": None if self.only is None else _names(self.only),
@@ -51,53 +53,56 @@ class Wanted(NamedTuple):
             "n_jobs": self.jobs,
         }
 
-    def spelled(self) -> str:
-        """The same on the command line, each with a blank before it."""
+    def as_arguments(self) -> str:
+        """Return the options that are given as they are written on the command line, each with a blank before it."""
         options = {"atoms": self.atoms, "only": self.only, "leave-out": self.leave_out}
         words = [f" --{name} {shlex.quote(value)}" for name, value in options.items() if value is not None]
-        words += [f" --{name} {value:g}" for name, value, usual in self._figures() if value != usual]
+        words += [f" --{name} {value:g}" for name, value, default in self._numbers() if value != default]
         return "".join(words)
 
-    def _figures(self) -> tuple[tuple[str, float, float], ...]:
-        """Options that are numbers, with what they are where they are not given."""
+    def _numbers(self) -> tuple[tuple[str, float, float], ...]:
+        """Return name, value and default of the options that are numbers."""
         return ("seeds", self.seeds, 1), ("seed", self.seed, 0), ("max-time", self.max_time, 60), ("jobs", self.jobs, 1)
 
 
 def compare(
-    data: list[str], folder: Path, wanted: Wanted, quiet: bool, json: bool, reading: dict[str, Any]
+    data: list[str], folder: Path, requested: ComparisonOptions, quiet: bool, json: bool, reading: Reading
 ) -> str | None:
-    """Compare, and write what came of it; returns what there is to say when Ctrl-C ended it early."""
+    """Compare, and write the results. Return the message to show if Ctrl-C ended it early."""
     if not data:
-        raise FileError(f"there is nothing to compare on; name a file, or some of {', '.join(BUNDLED)}")
-    how = wanted.arguments()
-    chosen(how["only"], how["leave_out"])  # before tables are read
+        raise FileError(f"there is no data to compare on; name a file, or one of {', '.join(BUNDLED)}")
+    how = requested.arguments()
+    chosen(how["only"], how["leave_out"])  # check the names before tables are read
     check_drawing()
     check_folder(folder, "a comparison")
     silent = quiet or json
     tables = _tables(data, reading, silent)
-    command = f"bitatoms compare {shlex.join(data)}{wanted.spelled()}{spelled(reading)} -o {shlex.quote(str(folder))}"
-    with doing("Getting ready", silent) as status:
-        line = Line(silent, status)
+    options = f"{requested.as_arguments()}{as_arguments(reading.given())}"
+    command = f"bitatoms compare {shlex.join(data)}{options} -o {shlex.quote(str(folder))}"
+    with show_status("Starting", silent) as status:
+        line = ProgressLine(silent, status)
 
-        def told(done: int, all_runs: int, run: Run) -> None:
-            asked = "" if run.asked is None else f", {run.asked} atom{'' if run.asked == 1 else 's'}"
-            coming = f"{run.data}: {run.contender.label}{asked}"
-            line.tell(f"{coming}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
+        def show_run(done: int, all_runs: int, run: Run) -> None:
+            n_atoms = "" if run.asked is None else f", {run.asked} atom{'' if run.asked == 1 else 's'}"
+            label = f"{run.data}: {run.contender.label}{n_atoms}"
+            line.update(f"{label}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
 
-        comparison = run_comparison(tables, **how, callback=told, command=command)
+        comparison = run_comparison(tables, **how, callback=show_run, command=command)
     if comparison.interrupted and not comparison.runs:
         return "interrupted; nothing was written"
-    with doing("Drawing", silent):
+    with show_status("Drawing", silent):
         written = comparison.write(folder)
     if json:
-        say_json(_as_json(comparison, written, older_figures(folder, written)))
+        print_json(_as_json(comparison, written, older_figures(folder, written)))
     elif not quiet:
         for table in comparison.tables:
-            _say_table(comparison, table)
-        say(f"\nWritten: {folder / 'index.html'}, compare.md, compare.csv and {len(written) - 3} files of figures")
+            _print_table(comparison, table)
+        print_line(
+            f"\nWritten: {folder / 'index.html'}, compare.md, compare.csv and {len(written) - 3} files of figures"
+        )
         if older := len(older_figures(folder, written)):
             files = "1 file" if older == 1 else f"{older} files"
-            say(f"Left in {folder / 'figures'}: {files} of figures of an earlier comparison")
+            print_line(f"Left in {folder / 'figures'}: {files} of figures of an earlier comparison")
     if not comparison.interrupted:
         return None
     rest = f"; not reached: {', '.join(comparison.not_reached)}" if comparison.not_reached else ""
@@ -105,64 +110,66 @@ def compare(
 
 
 def list_all(json: bool) -> None:
-    """Say who can be compared, and on which data."""
-    everyone = all_methods()
+    """Print the methods that can be compared, and the bundled data."""
+    methods = all_methods()
     if json:
         keys = ("key", "name", "algebra", "small", "about")
-        listed = [{key: getattr(each, key) for key in keys} for each in everyone]
-        say_json({"contenders": listed, "data": {name: bundled.about for name, bundled in BUNDLED.items()}})
+        listed = [{key: getattr(each, key) for key in keys} for each in methods]
+        print_json({"contenders": listed, "data": {name: bundled.about for name, bundled in BUNDLED.items()}})
         return
     grid = _grid(("contender", "", "algebra", "makes small", "what it is"), 5)
-    for each in everyone:
+    for each in methods:
         grid.add_row(*map(Text, (each.key, each.name, each.algebra_label, each.small, each.about)))
     out.print(grid, soft_wrap=False)
     data = _grid(("data", "what it is"), 2)
     for name, bundled in BUNDLED.items():
         data.add_row(Text(name), Text(bundled.about))
-    say("")
+    print_line("")
     out.print(data, soft_wrap=False)
 
 
-def _tables(data: list[str], reading: dict[str, Any], quiet: bool) -> dict[str, BitMatrix]:
-    """The tables by name: those of files, and those that come with bitatoms."""
+def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatrix]:
+    """Return the tables by name: those of files, and bundled ones."""
     twice = {name for name in data if data.count(name) > 1}
     if twice:
-        raise FileError(f"{min(twice)}: this is named twice; leave it out once")
+        raise FileError(f"{min(twice)}: this is named twice; name it once")
     titles = [Path(given).name for given in data]
     tables = {}
     for given, title in zip(data, titles, strict=True):
         path = Path(given)
         if given in BUNDLED and not path.exists():
-            with doing(f"Making {given}", quiet):
+            with show_status(f"Generating {given}", quiet):
                 tables[given] = BUNDLED[given].make()
             continue
         if path != STANDARD and not path.exists() and path.suffix == "":
-            raise FileError(f"{given}: there is no such file, and no data of that name; there are {', '.join(BUNDLED)}")
+            raise FileError(
+                f"{given}: there is no such file, and no bundled data of this name; choose from {', '.join(BUNDLED)}"
+            )
         name = "standard input" if path == STANDARD else title if titles.count(title) == 1 else given
-        tables[name] = read_telling(path, reading, quiet).bits
+        tables[name] = read_with_status(Input(path, reading), quiet).bits
     return tables
 
 
-def _say_table(comparison: Comparison, table: Dataset) -> None:
-    """What the runs on a table came to."""
+def _print_table(comparison: Comparison, table: Dataset) -> None:
+    """Print the standings of a table."""
     rows, columns = table.shape
-    say(f"\n{table.name}: {rows} rows of {columns} columns, {table.density:.2%} ones", style="bold")
+    print_line(f"\n{table.name}: {rows} rows of {columns} columns, {table.density:.2%} ones", style="bold")
     for standings in (fewest_wrong(comparison, table), fewest_bits(comparison, table)):
-        say(f"\n{standings.heading}")
-        _say_standings(standings)
-        for told in standings.notes:
-            say(told)
-    say("")
-    for said in verdicts(comparison, table):
-        say(said)
+        print_line(f"\n{standings.heading}")
+        _print_standings(standings)
+        for note in standings.notes:
+            print_line(note)
+    print_line("")
+    for verdict in verdicts(comparison, table):
+        print_line(verdict)
 
 
-def _say_standings(standings: Standings) -> None:
-    """A table of contenders, the best in bold; where it is too wide, ranges stand below, then columns do."""
+def _print_standings(standings: Standings) -> None:
+    """Print a table of methods, the best in bold; if it is too wide, break ranges, then split the columns."""
     rows = standings.rows
-    if len(_portions(standings, rows)) > 1:
+    if len(_column_groups(standings, rows)) > 1:
         rows = tuple(tuple(cell.replace(" (", "\n(") for cell in row) for row in rows)
-    for place, columns in enumerate(_portions(standings, rows)):
+    for number, columns in enumerate(_column_groups(standings, rows)):
         widths = [_width(standings, rows, j) for j in columns]
         heads = tuple(standings.columns[j] for j in columns)
         if sum(max(pair) + _GAP for pair in zip(map(cell_len, heads), widths, strict=True)) - _GAP > out.width:
@@ -170,40 +177,40 @@ def _say_standings(standings: Standings) -> None:
         grid = _grid(heads, standings.texts)
         for i, row in enumerate(rows):
             grid.add_row(*(Text(row[j], style="bold green" if (i, j) in standings.best else "") for j in columns))
-        if place:
-            say("")
+        if number:
+            print_line("")
         out.print(grid, soft_wrap=False)
 
 
-def _portions(standings: Standings, rows: Rows) -> list[list[int]]:
-    """The columns in portions that fit into the terminal, each with those that hold no figures before it."""
+def _column_groups(standings: Standings, rows: Rows) -> list[list[int]]:
+    """Return groups of columns that fit into the terminal, each preceded by the columns that hold names."""
     names = list(range(standings.texts))
     room = out.width - sum(_width(standings, rows, j) + _GAP for j in names)
-    portions: list[list[int]] = [[]]
+    groups: list[list[int]] = [[]]
     for j in range(standings.texts, len(standings.columns)):
-        needed = sum(_width(standings, rows, other) + _GAP for other in portions[-1]) + _width(standings, rows, j)
-        if portions[-1] and needed > room:
-            portions.append([])
-        portions[-1].append(j)
-    return [names + some for some in portions]
+        needed = sum(_width(standings, rows, other) + _GAP for other in groups[-1]) + _width(standings, rows, j)
+        if groups[-1] and needed > room:
+            groups.append([])
+        groups[-1].append(j)
+    return [names + some for some in groups]
 
 
 def _width(standings: Standings, rows: Rows, column: int) -> int:
-    """Letters that a column needs, its head broken between words."""
+    """Return the characters that a column needs if its header is broken between words."""
     lines = (line for row in rows for line in row[column].split("\n"))
     return max(map(cell_len, (*lines, *standings.columns[column].split())))
 
 
 def _grid(columns: tuple[str, ...], texts: int) -> Grid:
-    """A table without lines."""
+    """Return a table without lines."""
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    for place, name in enumerate(columns):
-        grid.add_column(name, overflow="fold", justify="left" if place < texts else "right")
+    for number, name in enumerate(columns):
+        grid.add_column(name, overflow="fold", justify="left" if number < texts else "right")
     return grid
 
 
 def _as_json(comparison: Comparison, written: list[Path], older: list[Path]) -> dict[str, Any]:
-    """What came of it, for machines."""
+    """Return the results, for ``--json``."""
     numbers = comparison.numbers()
     names = [column.lower().replace(" ", "_") for column in numbers.columns]
     return {
@@ -222,13 +229,13 @@ def _as_json(comparison: Comparison, written: list[Path], older: list[Path]) -> 
 
 
 def _names(text: str) -> list[str]:
-    """Names that stand between commas."""
+    """Return names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _numbers(text: str) -> list[int]:
-    """Numbers that stand between commas."""
+    """Return numbers separated by commas."""
     words = _names(text)
     if not words or not all(word.isdecimal() and int(word) for word in words):
-        raise ValueError(f"--atoms is {text!r}; give numbers from 1 on with commas between them, as in 2,4,8")
+        raise ValueError(f"--atoms is {text!r}; pass numbers of at least 1 separated by commas, such as 2,4,8")
     return [int(word) for word in words]

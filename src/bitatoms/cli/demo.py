@@ -1,4 +1,4 @@
-"""What ``bitatoms demo`` does: made-up data in a file, then the commands a user would give, shown and run."""
+"""`bitatoms demo`: write generated data to a file, then show and run the commands that a user would enter."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .. import datasets
 from ..bits import BitMatrix
 from ..io.api import write
 from ..table import Picture, Table
-from .console import say
+from .console import print_line
 
 
 class Demonstration(NamedTuple):
-    """Data, the file it goes into, and options for reading it."""
+    """Data, the file to write them to, and the options for reading it."""
 
     about: str
     data: Callable[[], Table]
@@ -34,24 +34,24 @@ def _halftone() -> Table:
 
 
 _ALL = {
-    "baskets": Demonstration("Made-up market baskets", datasets.baskets, "baskets.csv"),
-    "genotypes": Demonstration("Made-up genotypes of three populations", datasets.genotypes, "genotypes.csv"),
+    "baskets": Demonstration("Generated market baskets", datasets.baskets, "baskets.csv"),
+    "genotypes": Demonstration("Generated genotypes of three populations", datasets.genotypes, "genotypes.csv"),
     "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
     "halftone": Demonstration("A halftone picture", _halftone, "halftone.pbm", "--blocks 16x16"),
 }
 
 
 def run(which: str, folder: Path, app: typer.Typer) -> None:
-    """Write the data, learn from it and report on it."""
+    """Write the data, fit a model and write a report."""
     demonstration = _ALL[which]
     folder.mkdir(parents=True, exist_ok=True)
     data, model, page = folder / demonstration.file, folder / f"{which}-model.npz", folder / f"{which}.html"
     write(demonstration.data(), data)
-    say(f"{demonstration.about}: written to {data}")
+    print_line(f"{demonstration.about}: written to {data}")
     for command in (
         ["fit", str(data), *demonstration.options.split(), "-o", str(model)],
         ["report", str(model), str(data), *demonstration.options.split(), "-o", str(page)],
     ):
-        say(f"\n$ bitatoms {shlex.join(command)}", style="bold")
+        print_line(f"\n$ bitatoms {shlex.join(command)}", style="bold")
         if code := app(command, standalone_mode=False):
             raise typer.Exit(code)

@@ -1,108 +1,146 @@
-"""Options that several commands share, each with its help; annotations are looked at as they are, so not postponed."""
+"""Options that several commands share. Types, choices, defaults and help of parameters come from their declarations."""
 
+# Typer reads annotations at run time, so they are not postponed here.
 import functools
 import inspect
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from .. import parameters
 from ..io.formats import FORMATS
+from ..parameters import choices, declaration
+from .spelling import STANDARD
 
-Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[misc]  # shells complete its values
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    refuse = "refuse"
-    zero = "zero"
+READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 
 
-class Duplicates(StrEnum):
-    """What to do with names of columns that come twice."""
-
-    refuse = "refuse"
-    number = "number"
-
-
-def size(text: str) -> tuple[int, int]:
-    """A height and a width, written as 16x16."""
-    tall, _, wide = text.lower().replace("×", "x").partition("x")
-    try:
-        pair = int(tall), int(wide)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is no size; write height x width, as in 16x16") from None
-    if min(pair) < 1:
-        raise typer.BadParameter(f"{text!r} is no size; both numbers are at least 1")
-    return pair
+def parameter(name: str, *flags: str, panel: str, **more: Any) -> Any:
+    """Return the option of a declared parameter."""
+    param = declaration(name)[1]
+    more = {"help": param.help, "rich_help_panel": panel} | more
+    return typer.Option(*flags or (f"--{param.option}",), **more)
 
 
-STANDARD = Path("-")  # the standard input or output
-_READING = "How to read the data"
-TELLING = "What to say"
+def _choices_of(name: str) -> dict[str, str]:
+    """Return the choices of a parameter as the members of an enumeration."""
+    return {word: word for word in choices(declaration(name)[0])}
+
+
+# Typer parses enumerations, and shells complete their values.
+Format = StrEnum("Format", {name: name for name in FORMATS})  # type: ignore[misc]
+Algebra = StrEnum("Algebra", _choices_of("algebra"))  # type: ignore[misc]
+Search = StrEnum("Search", _choices_of("search"))  # type: ignore[misc]
+Missing = StrEnum("Missing", _choices_of("missing"))  # type: ignore[misc]
+Duplicates = StrEnum("Duplicates", _choices_of("duplicates"))  # type: ignore[misc]
 
 Data = Annotated[Path, typer.Argument(help="The table; - is the standard input.", show_default=False)]
-ModelFile = Annotated[Path, typer.Argument(help="A model, as 'bitatoms fit' writes it.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.", rich_help_panel=TELLING)]
-AsJson = Annotated[bool, typer.Option("--json", help="Say it in JSON, for machines.", rich_help_panel=TELLING)]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all processors.", rich_help_panel=TELLING)]
+ModelFile = Annotated[Path, typer.Argument(help="A model written by 'bitatoms fit'.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=GENERAL)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=GENERAL)]
+Jobs = Annotated[int, parameter("n_jobs", "--jobs", "-j", panel=GENERAL)]
 
 
 def max_memory(panel: str) -> Any:
-    """The option that bounds the memory of work on a packed store."""
-    return typer.Option(
-        "--max-memory",
-        metavar="SIZE",
-        help="The memory that work on a packed store may take, as in 500MB or 2GiB.",
-        show_default="512MiB",
-        rich_help_panel=panel,
-    )
+    """Return the option that bounds the memory for a packed store."""
+    return parameter("max_memory", panel=panel, metavar="SIZE", show_default="512MiB")
 
 
-def _option(*names: str, help: str, **more: Any) -> Any:
-    """An option of reading."""
-    return typer.Option(*names, help=help, show_default=False, rich_help_panel=_READING, **more)
+def parse_size(text: str) -> tuple[int, int]:
+    """Return the height and the width that a text such as 16x16 stands for."""
+    height, _, width = text.lower().replace("×", "x").partition("x")
+    try:
+        size = int(height), int(width)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a size; write height x width, such as 16x16") from None
+    if min(size) < 1:
+        raise typer.BadParameter(f"{text!r} is not a size; both numbers must be at least 1")
+    return size
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is read: its format, the keyword arguments of `bitatoms.read`, and the picture that each row is."""
+
+    format: str | None
+    options: dict[str, Any]
+    tile: tuple[int, int] | None
+
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        options = {"format": self.format, **self.options, "tile": self.tile}
+        return {name: value for name, value in options.items() if value not in (None, default_of(name))}
+
+    def updated(self, options: dict[str, Any]) -> "Reading":
+        """Return the same with other values of some options."""
+        return Reading(self.format, self.options | options, self.tile)
+
+
+def default_of(name: str) -> Any:
+    """Return the default of an option."""
+    return None if name in ("format", "tile") else declaration(name)[1].default
+
+
+class Input(NamedTuple):
+    """A table to read: its path, and how it is read."""
+
+    path: Path
+    reading: Reading
+
+    @property
+    def name(self) -> str:
+        """The path as it appears in messages."""
+        return "standard input" if self.path == STANDARD else str(self.path)
+
+    @property
+    def title(self) -> str:
+        """The name of the file."""
+        return "standard input" if self.path == STANDARD else self.path.name
+
+
+_option = functools.partial(parameter, panel=READING, show_default=False)
 
 
 def _reading(
     format: Annotated[
         Format | None,
-        _option("--format", "-f", help="Its name, if not by the ending; convert -h lists them.", metavar="FORMAT"),
+        typer.Option(
+            "--format",
+            "-f",
+            help="Format of the table, if the file name does not show it; 'bitatoms convert -h' lists the formats.",
+            metavar="FORMAT",
+            show_default=False,
+            rich_help_panel=READING,
+        ),
     ] = None,
-    binarize: Annotated[float | None, _option(help="Take what is above this number as a one.")] = None,
-    missing: Annotated[Missing, _option(help="Missing values: refuse them, or take them as zeros.")] = Missing.refuse,
-    duplicates: Annotated[
-        Duplicates, _option(help="Columns of the same name: refuse them, or number them.")
-    ] = Duplicates.refuse,
-    header: Annotated[
-        bool | None,
-        _option("--header/--no-header", help="Whether the first line of a text file holds names; told from it."),
-    ] = None,
-    row_names: Annotated[
-        bool | None,
-        _option("--row-names/--no-row-names", help="Whether the first column of a text file does; told from it."),
-    ] = None,
-    separator: Annotated[str | None, _option(help="What stands between cells of a text file; told from it.")] = None,
-    layer: Annotated[
-        str | None, _option(help="The layer of an .h5ad file; the array of an .npz file or a store.")
-    ] = None,
-    blocks: Annotated[
-        str | None, _option(help="Cut a .pbm picture in blocks of this height x width, as in 16x16, a block a row.")
-    ] = None,
+    binarize: Annotated[float | None, _option("binarize")] = None,
+    missing: Annotated[Missing, _option("missing")] = Missing("refuse"),  # noqa: B008
+    duplicates: Annotated[Duplicates, _option("duplicates")] = Duplicates("refuse"),  # noqa: B008
+    header: Annotated[bool | None, _option("header", "--header/--no-header")] = None,
+    row_names: Annotated[bool | None, _option("row_names", "--row-names/--no-row-names")] = None,
+    separator: Annotated[str | None, _option("separator")] = None,
+    layer: Annotated[str | None, _option("layer")] = None,
+    blocks: Annotated[str | None, _option("blocks", metavar="SIZE")] = None,
     without: Annotated[
-        list[str] | None, _option(help="A column to leave out, by name; may be given several times.")
+        list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,
     tile: Annotated[
-        str | None, _option(help="Every row is a picture of this height x width, as in 8x8, and is shown as one.")
+        str | None,
+        typer.Option(
+            help="Height and width, such as 8x8, of the picture that each row is; atoms are shown as pictures.",
+            metavar="SIZE",
+            show_default=False,
+            rich_help_panel=READING,
+        ),
     ] = None,
-) -> dict[str, Any]:
-    """The options of reading, as `bitatoms.read` takes them, and the tile."""
-    return {
-        "format": None if format is None else str(format),
+) -> Reading:
+    """Return the options for reading as a value."""
+    options = {
         "binarize": binarize,
         "missing": str(missing),
         "duplicates": str(duplicates),
@@ -110,26 +148,27 @@ def _reading(
         "row_names": row_names,
         "separator": None if separator is None else separator.replace("\\t", "\t"),
         "layer": layer,
-        "blocks": None if blocks is None else size(blocks),
-        "without": tuple(without or ()) or None,
-        "tile": None if tile is None else size(tile),
+        "blocks": None if blocks is None else parse_size(blocks),
+        "without": tuple(without or ()),
     }
+    assert options.keys() == parameters.declarations(parameters.ReadKwargs).keys()
+    return Reading(None if format is None else str(format), options, None if tile is None else parse_size(tile))
 
 
-def reads(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all options of reading, which it gets as one argument, ``reading``."""
-    ours = inspect.signature(_reading).parameters
-    theirs = inspect.signature(command).parameters
+def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options for reading to a command, which receives them as one argument, ``reading``."""
+    added = inspect.signature(_reading).parameters
+    own = inspect.signature(command).parameters
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        how = {name: given.pop(name) for name in ours}
+        values = {name: given.pop(name) for name in added}
         if given.get("quiet"):
             warnings.simplefilter("ignore")  # until the command ends: see `run` in app.py
-        command(**given, reading=_reading(**how))
+        command(**given, reading=_reading(**values))
 
-    own = [parameter for name, parameter in theirs.items() if name != "reading"]
-    both = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*own, *ours.values())]
+    shown = [parameter for name, parameter in own.items() if name != "reading"]
+    both = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in (*shown, *added.values())]
     run.__signature__ = inspect.Signature(both)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in both}
     return run

@@ -1,4 +1,4 @@
-"""What ``bitatoms reproduce`` does: runs the experiments of the paper, and says which of its claims hold."""
+"""`bitatoms reproduce`: run the experiments of the paper, and print which of its claims hold."""
 
 from __future__ import annotations
 
@@ -13,53 +13,55 @@ from ..reproduce import Experiment, Verdict
 from ..reproduce import reproduce as run_experiments
 from ..reproduce.datasets import OPENML
 from ..reproduce.experiment import counted
-from .console import Line, doing, out, say, say_json
-from .files import check_folder, check_named
+from .console import out, print_json, print_line
+from .files import check_folder, check_not_stdout
+from .progress import ProgressLine, show_status
 
 _STYLES = {Verdict.AGREES: "green", Verdict.PARTLY: "yellow", Verdict.DIFFERS: "red", Verdict.NOT_SEEN: "dim"}
 
 
 def reproduce(folder: Path, einstein: Path | None, mnist: str | None, seed: int, quiet: bool, json: bool) -> None:
-    """Run the experiments, write the page, and say what came of the claims."""
-    check_named(folder, "a folder")
-    for given in (einstein, None if mnist in (None, OPENML) else Path(str(mnist))):
-        if given is not None and not given.exists():
-            raise FileError(f"{given}: there is no such file")
+    """Run the experiments, write the page, and print the verdicts on the claims."""
+    check_not_stdout(folder, "a folder")
+    for path in (einstein, None if mnist in (None, OPENML) else Path(str(mnist))):
+        if path is not None and not path.exists():
+            raise FileError(f"{path}: there is no such file")
     check_drawing()
-    check_folder(folder, "what is found")
+    check_folder(folder, "the result")
     silent = quiet or json
-    with doing("Getting ready", silent) as status:
-        line = Line(silent, status)
+    with show_status("Starting", silent) as status:
+        line = ProgressLine(silent, status)
         experiments = run_experiments(
             folder,
             einstein=einstein,
             mnist=mnist,
             random_state=seed,
-            callback=lambda what: line.tell(f"{what}, {line.seconds}"),
+            callback=lambda task: line.update(f"{task}, {line.seconds}"),
         )
     if json:
-        say_json(_as_json(experiments, folder))
+        print_json(_as_json(experiments, folder))
     elif not quiet:
-        _say_claims(experiments)
-        say(f"\nThe page is {folder / 'index.html'}; open it in a browser. Figures and their numbers lie beside it.")
+        _print_claims(experiments)
+        print_line(f"\nThe page is {folder / 'index.html'}; open it in a browser.")
+        print_line("The figures and their numbers are in the same folder.")
 
 
-def _say_claims(experiments: list[Experiment]) -> None:
-    """The claims of the paper, those that do not hold here with what was found instead."""
+def _print_claims(experiments: list[Experiment]) -> None:
+    """Print the claims of the paper; those that do not hold, with what was found."""
     for experiment in experiments:
         for panel in experiment.panels:
             if panel.claims:
-                say(f"\n{experiment.title}: {panel.title}", style="bold")
+                print_line(f"\n{experiment.title}: {panel.title}", style="bold")
             for claim in panel.claims:
                 own = "" if claim.of_paper else " (not in the paper)"
                 out.print(Text.assemble((f"  {claim.verdict}: ", _STYLES[claim.verdict]), claim.says, (own, "dim")))
                 if claim.verdict != Verdict.AGREES:
                     out.print(Text(f"    {claim.found} {claim.why}".rstrip(), style="dim"))
-    say(f"\n{counted(claim for experiment in experiments for claim in experiment.claims)}")
+    print_line(f"\n{counted(claim for experiment in experiments for claim in experiment.claims)}")
 
 
 def _as_json(experiments: list[Experiment], folder: Path) -> dict[str, object]:
-    """The claims, for machines."""
+    """Return the claims, for ``--json``."""
     return {
         "claims": [
             {"experiment": experiment.name, "data": panel.title, **asdict(claim)}

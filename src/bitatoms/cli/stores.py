@@ -1,83 +1,65 @@
-"""Packed stores on the command line: made of any table, learned from and coded a piece at a time, never read whole."""
+"""Packed stores: `bitatoms pack`, and what other commands do with stores instead of tables in memory."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..api import factorize, learn_from
 from ..bits import BitMatrix
 from ..core.model import Model
-from ..core.result import CountsResult, Factorization
+from ..errors import Parameter
 from ..io.errors import FileError
 from ..io.formats import infer_format
 from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
 from ..parallel import Workers, count_threads
-from ..rows import dispatch
 from ..rows.budget import checked
 from ..rows.packing import pack
-from ..rows.passes import PassResult
 from ..rows.store import Store, check_memory
 from ..rows.store_transform import code_store, codes_in_memory
 from ..rows.subsample import auto_sample
-from ..search.params import SEARCH_PARAMS, resolve
 from ..table import Table
-from .console import Line, Progress, doing, names_in_words, say, say_json, size_in_words
-from .files import check_named, check_writable, quoted, said_of, spelled, spooled, title_of, write_table
-from .options import STANDARD
+from .console import print_json, print_line
+from .files import check_not_stdout, check_writable, named_in_errors, spooled, write_table
+from .options import Input
+from .progress import ObservedStore, ProgressLine, show_status
+from .spelling import STANDARD, as_arguments, quote_path
+from .summary import describe_names, describe_size
 
-_NAME_BYTES = 100  # about what the name of a row takes in memory
+_NAME_BYTES = 100  # approximate size of the name of a row in memory
 
 
-class Running(NamedTuple):
-    """How to learn, as far as it does not change what is found."""
+class RunOptions(NamedTuple):
+    """Options that do not change the result."""
 
-    jobs: int = -1
+    n_jobs: int = -1
     max_memory: str | None = None
     checkpoint: Path | None = None
     resume: bool = False
 
     @property
-    def limit(self) -> int:
-        """Bytes that work on a store may take."""
+    def memory_limit(self) -> int:
+        """The memory for processing a store, in bytes."""
         return checked(self.max_memory)
 
     @property
     def workers(self) -> Workers:
-        """Threads that do it."""
-        return Workers(count_threads(self.jobs))
+        """The threads to use."""
+        return Workers(count_threads(self.n_jobs))
 
 
-class Watched(Store):
-    """A store that tells how many of its rows were gone through."""
-
-    def __init__(self, path: str, told: Callable[[int], None]) -> None:
-        super().__init__(path)
-        self._told = told
-
-    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
-        """The rows in their order, some at a time."""
-        for data in super().pieces(n_rows, start):
-            yield data
-            start += len(data)
-            self._told(start)
-
-
-def as_packed(store: Store) -> dict[str, Any]:
-    """The options that say what the cells meant when they were packed, for a model to remember."""
+def packing_options(store: Store) -> dict[str, Any]:
+    """Return the options that decided the meaning of the cells when a store was packed."""
     options = store.about.get("options")
     given = options if isinstance(options, dict) else {}
-    kept = {name: given[name] for name in CELL_OPTIONS if name in given and _is_meaning(name, given[name])}
+    kept = {name: given[name] for name in CELL_OPTIONS if name in given and _is_valid_option(name, given[name])}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
 
 
-def _is_meaning(name: str, value: Any) -> bool:
-    """Whether an option that a store tells of can be what it says."""
+def _is_valid_option(name: str, value: Any) -> bool:
+    """Return whether a store, which is untrusted, names a valid value of an option."""
     if name == "binarize":
         return isinstance(value, float) and math.isfinite(value)
     if name == "blocks":
@@ -85,185 +67,181 @@ def _is_meaning(name: str, value: Any) -> bool:
     return isinstance(value, str) and value == {"missing": "zero", "duplicates": "number"}.get(name, value)
 
 
-def in_words(store: Store) -> str:
-    """What a store holds, as it says without being read."""
-    return f"{size_in_words(store.shape)}, packed, {names_in_words(store.has_row_names, store.columns)}"
+def describe_store(store: Store) -> str:
+    """Describe a store without reading its rows."""
+    return f"{describe_size(store.shape)}, packed, {describe_names(store.has_row_names, store.columns)}"
 
 
-def about(store: Store) -> dict[str, Any]:
-    """What a store holds, for machines."""
+def store_json(store: Store) -> dict[str, Any]:
+    """Return the properties of a store, for ``--json``."""
     return {
         "rows": store.n_rows,
         "columns": store.n_features,
         "row_names": store.has_row_names,
         "column_names": store.columns is not None,
-        "bytes": size_on_disk(store),
+        "bytes": bytes_on_disk(store),
         "about": store.about,
     }
 
 
-def size_on_disk(store: Store) -> int:
-    """Bytes of all files of a store."""
+def bytes_on_disk(store: Store) -> int:
+    """Return the total size of the files of a store."""
     return sum(
         os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(store.path) for name in names
     )
 
 
-def searched_rows(n_rows: int, n_features: int, how: dict[str, Any]) -> int:
-    """How many rows are searched: all, or those of a sample."""
-    most = auto_sample(n_features) if how["sample_rows"] == "auto" else how["sample_rows"]
-    return n_rows if most is None or how["search"] == "paper" else min(n_rows, most)
+def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
+    """Return the number of rows that are searched: all, or a subsample."""
+    n_rows, n_features = shape
+    limit = auto_sample(n_features) if search["search_rows"] == "auto" else search["search_rows"]
+    return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
 
 
 def check_fit(
-    store: Store, data: Path, how: dict[str, Any], running: Running, codes: Path | None, report: Path | None
+    store: Store, search: dict[str, Any], run: RunOptions, codes: Path | None = None, report: Path | None = None
 ) -> None:
-    """Before long work: refuse what cannot be done with a store as it is asked for."""
-    if how["search"] == "paper":
+    """Check before long work that a store can be fitted, coded and reported on as requested."""
+    if search["search"] == "paper":
         raise FileError(
-            f'{data}: search="paper" needs all rows in memory, and those of a packed store are not; take '
-            f'search="fast", or fit what bitatoms convert {quoted(data)} table.npz writes, if it fits'
-        )
-    check_codes(store, codes, 1, running)
+            f"{store.name}: ", Parameter("search", "paper"), " needs all rows in memory; use ",
+            Parameter("search", "fast"),
+            f", or if it fits into memory, bitatoms convert {quote_path(Path(store.name))} table.npz and fit that",
+        )  # fmt: skip
+    check_codes(store, codes, 1, run)
     if report is not None:
-        _check_report(store, data, running)
-    n_searched = searched_rows(*store.shape, how)
-    n_atoms = how["n_components"] if isinstance(how["n_components"], int) else None
-    check_memory(store, running.workers, running.limit, n_searched, n_atoms)
+        _check_report(store, run)
+    n_atoms = search["n_components"] if isinstance(search["n_components"], int) else None
+    check_memory(store, run.workers, run.memory_limit, n_searched_rows(store.shape, search), n_atoms)
 
 
-def check_codes(store: Store, path: Path | None, n_atoms: int, running: Running, to: str | None = None) -> None:
-    """Refuse codes of so many atoms that would have to be in memory to be written, and do not fit."""
-    if path is None or _streams(path, to):
+def check_codes(store: Store, path: Path | None, n_atoms: int, run: RunOptions, format: str | None = None) -> None:
+    """Check that codes that have to be in memory to be written fit into it."""
+    if path is None or _is_packed_output(path, format):
         return
     needed = len(store) * (-(-n_atoms // 64) * 8 + _NAME_BYTES * store.has_row_names)
-    if needed > running.limit:
-        where = "standard output" if path == STANDARD else path
+    if needed > run.memory_limit:
+        name = "standard output" if path == STANDARD else path
         raise FileError(
-            f"{where}: the codes of {len(store)} rows take {needed / 2**20:.0f} MiB on their way there, more than "
-            f"max_memory={running.limit}; write them to a .zarr store"
-        )
+            f"{name}: writing the codes of {len(store)} rows takes {needed / 2**20:.0f} MiB of memory, more than ",
+            Parameter("max_memory", run.memory_limit), "; write them to a .zarr store",
+        )  # fmt: skip
 
 
-def _check_report(store: Store, data: Path, running: Running) -> None:
-    """Refuse a report, for which a store is read into memory, where it takes more than half of what may be had."""
+def _check_report(store: Store, run: RunOptions) -> None:
+    """Check that a store, which a report reads into memory, takes at most half of it."""
     needed = len(store) * -(-store.n_features // 64) * 8
-    limit = "the memory of this machine" if running.max_memory is None else f"max_memory={running.limit}"
-    fits = running.max_memory is None or 2 * needed <= running.limit
-    try:
-        if running.max_memory is None:
-            Source(data, "zarr", str(data)).check_size(2 * len(store), store.n_features)
-    except FileError:
-        fits = False
+    limit: Any = "the memory of this machine"
+    if run.max_memory is not None:
+        limit, fits = Parameter("max_memory", run.memory_limit), 2 * needed <= run.memory_limit
+    else:
+        fits = True
+        try:
+            Source(store.path, "zarr", store.name).check_size(2 * len(store), store.n_features)
+        except FileError:
+            fits = False
     if not fits:
         raise FileError(
-            f"{data}: a report needs the whole table in memory, {needed / 2**20:.0f} MiB packed, and that is more than "
-            f"half of {limit}; leave --report out"
-        )
+            f"{store.name}: a report needs the whole table in memory, {needed / 2**20:.0f} MiB packed, which is more "
+            "than half of ", limit, "; leave --report out",
+        )  # fmt: skip
 
 
-def learn(store: Store, progress: Progress, how: dict[str, Any], running: Running) -> Factorization | CountsResult:
-    """Learn from a store."""
-    usual = {name: parameter.default for name, parameter in signature(factorize).parameters.items()}
-    asked = usual | how | {"callbacks": progress}
-    settings = resolve(**{name: asked[name] for name in SEARCH_PARAMS})
-    folder, workers = running.checkpoint, running.workers
-    with dispatch.open_rows(Watched(store.name, progress.rows), None, workers, running.limit, folder) as place:
-        learned = learn_from(place.rows, settings, workers, how["random_state"], 0, folder, running.resume)
-    return learned.result if isinstance(learned, PassResult) else learned
-
-
-def write_codes(store: Store, model: Model, path: Path, to: str | None, running: Running, quiet: bool) -> Table | Store:
-    """Write the codes of a store: piece by piece into another store, or as one table in another format."""
-    check_codes(store, path, model.atoms.n_rows, running, to)
-    with doing(f"Coding {store.path.name}", quiet) as status:
-        line = Line(quiet, status, f"Coding {store.path.name}", len(store))
-        watched = Watched(store.name, line.rows)
-        if _streams(path, to):
-            return code_store(watched, model, path, running.workers, running.limit)
-        bits = codes_in_memory(watched, model, running.workers, running.limit)
+def write_codes(
+    store: Store, model: Model, path: Path, format: str | None, run: RunOptions, quiet: bool
+) -> Table | Store:
+    """Write the codes of a store: in chunks to another store, or as one table in another format."""
+    check_codes(store, path, model.atoms.n_rows, run, format)
+    task = f"Coding {store.path.name}"
+    with show_status(task, quiet) as status:
+        observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
+        if _is_packed_output(path, format):
+            return code_store(observed, model, path, run.workers, run.memory_limit)
+        bits = codes_in_memory(observed, model, run.workers, run.memory_limit)
     names = store.row_names()
     codes = Table(bits, None if names is None else tuple(names), model.atom_names)
-    write_table(codes, path, to)
+    write_table(codes, path, format)
     return codes
 
 
-def check_columns(store: Store, data: Path, model: Model) -> None:
-    """Refuse a store whose columns are not those of the model, in their order."""
-    ours, theirs = model.columns, store.columns
-    if ours is not None and theirs is not None and ours != theirs and sorted(ours) == sorted(theirs):
+def check_columns(store: Store, model: Model) -> None:
+    """Check that the columns of a store are those of a model, in the same order."""
+    expected, columns = model.columns, store.columns
+    reordered = expected is not None and columns is not None and expected != columns
+    if reordered and sorted(expected or ()) == sorted(columns or ()):
         raise FileError(
-            f"{data}: its columns are in another order than those of the model, and a packed store is not put in "
-            f"order on its way; take what bitatoms convert {quoted(data)} table.npz writes, if it fits into memory"
+            f"{store.name}: its columns are in another order than those of the model, and the columns of a packed "
+            "store are not reordered; if it fits into memory, use "
+            f"bitatoms convert {quote_path(Path(store.name))} table.npz and take that"
         )
     try:
-        model.check(Table(BitMatrix.zeros(0, store.n_features), columns=theirs))
+        model.check(Table(BitMatrix.zeros(0, store.n_features), columns=columns))
     except ValueError as error:
-        raise FileError(f"{data.name}: {error}") from error
+        raise FileError(f"{store.path.name}: {error}") from error
 
 
-def _streams(path: Path, to: str | None) -> bool:
-    """Whether a table that is written there goes out a piece at a time."""
-    return path != STANDARD and infer_format(path, to, writing=True) == "zarr"
+def _is_packed_output(path: Path, format: str | None) -> bool:
+    """Return whether a table is written to a packed store, in chunks."""
+    return path != STANDARD and infer_format(path, format, writing=True) == "zarr"
 
 
-def pack_table(source: Path, output: Path, quiet: bool, json: bool, reading: dict[str, Any]) -> str | None:
-    """Write a table as a packed store; returns what there is to say when Ctrl-C ended it early, but not too early."""
-    check_named(output, "a store")
-    check_writable(output, read=(source,))
+def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None:
+    """Write a table as a packed store. Return the message to show if Ctrl-C ended it after that."""
+    check_not_stdout(output, "a store")
+    check_writable(output, read=(data.path,))
     if output.suffix.lower() != ".zarr":
-        raise FileError(f"{output}: a packed store is a folder; give it the ending .zarr")
-    if reading["tile"] is not None:
-        raise FileError(f"{output}: say tile= when it is learned from; leave it out")
-    store = _packed(source, output, reading, quiet or json)
+        raise FileError(f"{output}: a packed store is a folder; use the ending .zarr")
+    if data.reading.tile is not None:
+        raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
+    store = _pack(data, output, quiet or json)
     if quiet and not json:
         return None
     try:
         n_ones = _count_ones(store, json)
     except KeyboardInterrupt:
-        return f"interrupted; {output} was written, and not yet read back to count its ones"
+        return f"interrupted; {output} was written, but not read back to count its ones"
     if json:
-        say_json({**about(store), "ones": n_ones})
+        print_json({**store_json(store), "ones": n_ones})
     else:
-        share = n_ones / max(1, math.prod(store.shape))
-        say(f"{output}: {in_words(store)}, {share:.2%} ones, {_size(size_on_disk(store))} on disk")
-        say(f"Next: bitatoms fit {quoted(output)} -o model.npz")
+        density = n_ones / max(1, math.prod(store.shape))
+        print_line(f"{output}: {describe_store(store)}, {density:.2%} ones, {_size(bytes_on_disk(store))} on disk")
+        print_line(f"Next: bitatoms fit {quote_path(output)} -o model.npz")
     return None
 
 
-def _packed(source: Path, output: Path, reading: dict[str, Any], quiet: bool) -> Store:
-    """The packed store of a file, or of the standard input."""
-    format, what = reading["format"], f"Packing {title_of(source)}"
-    how = {name: value for name, value in reading.items() if name not in ("format", "tile")}
-    how["without"] = how["without"] or ()
-    with spooled(source, format) as file, said_of(source, file), doing(what, quiet) as status:
-        return pack(file, output, format=format, callback=Line(quiet, status, what).rows, **how)
+def _pack(data: Input, output: Path, quiet: bool) -> Store:
+    """Pack a file, or the standard input, with progress."""
+    task = f"Packing {data.title}"
+    with spooled(data) as file, named_in_errors(data, file), show_status(task, quiet) as status:
+        progress = ProgressLine(quiet, status, task).update_rows
+        return pack(file, output, format=data.reading.format, callback=progress, **data.reading.options)
 
 
 def _count_ones(store: Store, quiet: bool) -> int:
-    """How many ones a store has, by reading it back, which shows as well that this can be done."""
-    what = f"Reading {store.path.name} back"
-    with doing(what, quiet) as status:
-        watched = Watched(store.name, Line(quiet, status, what, store.n_rows).rows)
-        return sum(bits.count() for bits in watched.pieces())
+    """Count the ones of a store by reading it back, which also shows that it can be read."""
+    task = f"Reading {store.path.name} back"
+    with show_status(task, quiet) as status:
+        observed = ObservedStore(store, ProgressLine(quiet, status, task, store.n_rows).update_rows)
+        return sum(bits.count() for bits in observed.pieces())
 
 
-def show_store(store: Store, wanted: list[Path], json: bool) -> None:
-    """Say what a packed store holds, without reading its rows."""
-    if wanted:
+def show_store(store: Store, outputs: list[Path], json: bool) -> None:
+    """Describe a packed store without reading its rows."""
+    if outputs:
         raise FileError(
-            f"{store.name}: this is a packed store, no model; 'bitatoms fit {store.name} -o MODEL.npz' makes one of it"
+            f"{store.name}: this is a packed store, not a model; 'bitatoms fit {store.name} -o MODEL.npz' writes one"
         )
     if json:
-        say_json(about(store))
+        print_json(store_json(store))
         return
-    say(f"{store.name}: {in_words(store)}, {_size(size_on_disk(store))} on disk")
-    options = as_packed(store)
+    print_line(f"{store.name}: {describe_store(store)}, {_size(bytes_on_disk(store))} on disk")
+    options = packing_options(store)
     if store.about.get("source"):
-        say(f"packed from {store.about['source']}{f', read with{spelled(options)}' if options else ''}")
+        read_with = f", read with{as_arguments(options)}" if options else ""
+        print_line(f"packed from {store.about['source']}{read_with}")
 
 
 def _size(n_bytes: int) -> str:
-    """A number of bytes as people say it."""
+    """Return a number of bytes with a unit."""
     power = min(3, max(0, len(str(n_bytes)) - 1) // 3)
     return f"{n_bytes / 1000**power:.4g} {('bytes', 'kB', 'MB', 'GB')[power]}"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from .. import baselines
 from ..api import factorize
 from ..bits import BitMatrix
+from ..parameters import NComponents
 from .third_party import ThirdParty, installed
 
 ERRORS, BITS = "wrong cells", "bits"
@@ -140,7 +141,7 @@ def _factorizer(**how: Any) -> Callable[[Task], Factors]:
     """What runs `factorize`."""
 
     def run(task: Task) -> Factors:
-        n_components = "mdl" if task.rank is None else task.rank
+        n_components: NComponents = "mdl" if task.rank is None else task.rank
         found = factorize(task.data, n_components, random_state=task.seed, n_jobs=task.n_jobs, **how)
         return Factors(found.atoms, found.codes, found.bias)
 

@@ -1,4 +1,4 @@
-"""Block: rows in memory while they are learned from, and the few operations through which algorithms see them."""
+"""Block: the rows that a search works on, in memory, with the operations that algorithms use."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 
 Words = NDArray[np.uint64]
-_LANES = 16  # atoms are coded so many at a time
-ROW_COST = 50.0  # nanoseconds of a light pass, a row
-_WIDEST_SHORT = 32767  # gains of rows up to this wide fit in 16 bits
+_LANES = 16  # atoms coded at a time
+ROW_COST = 50.0  # nanoseconds per row of a light pass
+_MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
 
 
 @dataclass(frozen=True)
 class Change:
-    """How many bits a step changed."""
+    """The numbers of bits that a step changed."""
 
     codes: int = 0
     atoms: int = 0
@@ -37,7 +37,7 @@ class Change:
 
 
 class BlockState(NamedTuple):
-    """A state of a block."""
+    """The factors of a block, to restore it from."""
 
     atoms: Words
     codes: Words
@@ -46,16 +46,19 @@ class BlockState(NamedTuple):
 class Block:
     """Samples, their codes and errors, and the atoms they are coded with.
 
-    The one mutable thing in learning. Its operations keep ``errors = data + bias + codes * atoms`` (sums are XOR, the
-    product is in the algebra), and remember which rows and atoms are *stale*, so that nothing is computed twice that
+    A block is the mutable state of learning. Its operations keep ``errors = data + bias + codes * atoms`` (sums are
+    XOR, the product is in the algebra), and track which rows and atoms are *stale*, so that nothing is recomputed that
     cannot have changed.
+
+    The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
+    `core.coding`, `core.atoms`, `core.exact` and `core.removal`. Nothing else reads or writes them.
 
     Parameters
     ----------
     data : BitMatrix of shape (n, m)
     atoms : BitMatrix of shape (p, m)
     codes : BitMatrix of shape (n, p), optional
-        Where the rows start; without them no atom is used.
+        The codes to start from; without them no atom is used.
     covers : bool or None
         True for the OR algebra.
     workers : Workers
@@ -79,7 +82,7 @@ class Block:
         if codes is None:
             codes = BitMatrix.zeros(n, atoms.n_rows)
         masks = np.zeros((n if covers else 0, n_words), np.uint64)
-        self.rows = RowArrays(
+        self._rows = RowArrays(
             errors=data.words ^ self.bias.words,
             codes=(own_codes := codes.words.copy()),
             users=transposed(own_codes, atoms.n_rows),
@@ -87,16 +90,16 @@ class Block:
             twice=masks.copy(),
             stale=np.ones(n, np.uint8),
         )
-        self.atoms = self.tables(atoms.words.copy())
-        self._rooms: dict[int, VoteScratch] = {}
-        self.add_product(self.rows.errors)
-        self.cover()
+        self._atoms = self.atom_tables(atoms.words.copy())
+        self._scratches: dict[int, VoteScratch] = {}
+        self.add_product(self._rows.errors)
+        self.recompute_cover()
 
-    def tables(self, atoms: Words) -> AtomArrays:
-        """Tables for these atoms, not filled in yet."""
+    def atom_tables(self, atoms: Words) -> AtomArrays:
+        """Return tables for these atoms, not filled in yet."""
         p = len(atoms)
         lanes = lanes_of(p)
-        gains = np.int16 if not self.covers and self.n_features <= _WIDEST_SHORT else np.int32
+        gains = np.int16 if not self.covers and self.n_features <= _MAX_INT16_FEATURES else np.int32
         return AtomArrays(
             words=atoms,
             weights=np.zeros(lanes, np.int32),
@@ -107,231 +110,280 @@ class Block:
         )
 
     def add_product(self, out: Words) -> None:
-        """Add the product of codes and atoms, which turns data into errors and errors into data."""
+        """Add the product of codes and atoms in place, which turns data into errors and errors into data."""
 
         def add(start: int, stop: int) -> None:
             row = np.empty(out.shape[1], np.uint64)
-            words.add_product(self.rows.codes, self.atoms.words, self.covers, start, stop, row, out)
+            words.add_product(self._rows.codes, self._atoms.words, self.covers, start, stop, row, out)
 
-        self.each_block(add, ROW_COST)
+        self.map_rows(add, ROW_COST)
 
-    def cover(self) -> None:
-        """Which bits are covered once and twice, from codes and atoms."""
+    def recompute_cover(self) -> None:
+        """Recompute which bits are covered once and twice, from codes and atoms."""
         if self.covers:
-            self.each_block(lambda i, j: words.cover_rows(self.rows, self.atoms.words, i, j), ROW_COST)
+            self.map_rows(lambda i, j: words.cover_rows(self._rows, self._atoms.words, i, j), ROW_COST)
 
-    def each_block(self, task: Any, row_cost: float) -> list[Any]:
+    def map_rows(self, task: Any, row_cost: float) -> list[Any]:
+        """Run a task on chunks of rows by all threads, and return its results in order."""
         return self.workers.map_rows(task, self.n_rows, row_cost)
 
     @property
     def n_rows(self) -> int:
-        return len(self.rows.errors)
+        return len(self._rows.errors)
 
     @property
     def n_atoms(self) -> int:
-        return len(self.atoms.words)
+        return len(self._atoms.words)
 
-    # What the algorithms need to know of the rows: counts, which add up over blocks.
+    @property
+    def n_words(self) -> int:
+        """Words per row of data."""
+        return int(self._rows.errors.shape[1])
+
+    # Factors and errors, as copies.
+
+    def atoms(self) -> BitMatrix:
+        """Return the atoms."""
+        return BitMatrix.from_words(self._atoms.words.copy(), self.n_features, check=False)
+
+    def codes(self) -> BitMatrix:
+        """Return the codes."""
+        return BitMatrix.from_words(self._rows.codes.copy(), self.n_atoms, check=False)
+
+    def factors(self) -> tuple[BitMatrix, BitMatrix]:
+        """Return the atoms and the codes."""
+        return self.atoms(), self.codes()
+
+    def users(self) -> Words:
+        """Return the rows that use each atom, packed: the codes transposed."""
+        return self._rows.users.copy()
+
+    def errors(self) -> BitMatrix:
+        """Return the wrong bits of each row."""
+        return BitMatrix.from_words(self._rows.errors.copy(), self.n_features, check=False)
+
+    def data(self) -> BitMatrix:
+        """Return the samples themselves."""
+        words = self._rows.errors ^ self.bias.words
+        self.add_product(words)
+        return BitMatrix.from_words(words, self.n_features, check=False)
+
+    def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
+        """Return a block of the same data and bias with other atoms and codes."""
+        return Block(self.data(), atoms, codes, self.covers, self.workers, self.bias)
+
+    # Counts, which add up over chunks of rows.
 
     def uses(self) -> NDArray[np.int64]:
-        """How many rows use each atom."""
+        """Return how many rows use each atom."""
         counts = np.empty(self.n_atoms, np.int64)
-        packing.row_weights(self.rows.users, counts)
+        packing.row_weights(self._rows.users, counts)
         return counts
 
-    def serving(self) -> NDArray[np.bool_]:
-        """Which atoms some row uses and that are not all zeros."""
+    def in_use(self) -> NDArray[np.bool_]:
+        """Return which atoms some row uses and that are not all zeros."""
         return (self.uses() > 0) & (self.weights() > 0)
 
     def wrong(self) -> NDArray[np.int64]:
-        """In how many rows each bit is wrong."""
-        n_words = self.rows.errors.shape[1]
+        """Return in how many rows each bit is wrong."""
+        n_words = self.n_words
 
         def count(start: int, stop: int) -> NDArray[np.int64]:
             counts = np.empty(self.n_features, np.int64)
-            packing.column_weights(self.rows.errors[start:stop], np.empty((PLANES, n_words), np.uint64), counts)
+            packing.column_weights(self._rows.errors[start:stop], np.empty((PLANES, n_words), np.uint64), counts)
             return counts
 
-        return reduce(np.add, self.each_block(count, 2.0 * n_words))
+        return reduce(np.add, self.map_rows(count, 2.0 * n_words))
 
-    def mendable_bits(self, rows: NDArray[np.intp]) -> Words:
-        """The wrong bits of these rows that one more atom could mend: under OR those that no atom covers."""
-        errors = self.rows.errors[rows]
-        return errors & ~self.rows.covered[rows] if self.covers else errors
+    def missed(self, data: BitMatrix) -> NDArray[np.int64]:
+        """Return in how many rows each feature is one but predicted to be zero; ``data`` is that of the block."""
+        return BitMatrix.from_words(data.words & self._rows.errors, self.n_features, check=False).column_weights()
 
-    def mendable_columns(self, features: NDArray[np.intp]) -> Words:
-        """The rows in which each of these features is wrong and one more atom could mend it: bits, a feature a row."""
-        rows = np.zeros((len(features), self.rows.users.shape[1]), np.uint64)
+    # Errors that one more atom could fix: under OR those that no atom covers.
+
+    def fixable_errors(self, rows: NDArray[np.intp]) -> Words:
+        """Return the fixable errors of these rows."""
+        errors = self._rows.errors[rows]
+        return errors & ~self._rows.covered[rows] if self.covers else errors
+
+    def rows_fixable_at(self, features: NDArray[np.intp]) -> Words:
+        """Return the rows in which each of these features is a fixable error: bits of shape (features, rows)."""
+        rows = np.zeros((len(features), self._rows.users.shape[1]), np.uint64)
         for i, feature in enumerate(features.tolist()):
-            place, shift = feature >> 6, np.uint64(feature & 63)
-            column = self.rows.errors[:, place] >> shift
+            word, shift = feature >> 6, np.uint64(feature & 63)
+            column = self._rows.errors[:, word] >> shift
             if self.covers:
-                column &= ~(self.rows.covered[:, place] >> shift)
+                column &= ~(self._rows.covered[:, word] >> shift)
             column &= np.uint64(1)
             rows[i] = BitMatrix.from_dense(column.astype(np.uint8)[np.newaxis]).words[0]
         return rows
 
-    def mendable_rows(self, rule: Rule) -> NDArray[np.intp]:
-        """Rows that have such a bit and may use one more atom."""
-        able = np.empty(self.n_rows, np.bool_)
-        words.mendable(self.rows, rule.covers, rule.max_atoms, rule.residual_limit, able)
-        return np.flatnonzero(able)
+    def fixable_rows(self, rule: Rule) -> NDArray[np.intp]:
+        """Return the indices of rows that have a fixable error and may use one more atom."""
+        fixable = np.empty(self.n_rows, np.bool_)
+        words.improvable(self._rows, rule.covers, rule.max_atoms, rule.residual_limit, fixable)
+        return np.flatnonzero(fixable)
 
-    def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
-        """The same data and bias with other atoms and codes."""
-        return Block(self.data(), atoms, codes, self.covers, self.workers, self.bias)
-
-    def data(self) -> BitMatrix:
-        """The samples themselves."""
-        words = self.rows.errors ^ self.bias.words
-        self.add_product(words)
-        return BitMatrix.from_words(words, self.n_features, check=False)
-
-    def rate(self, atoms: Words) -> NDArray[np.int64]:
-        """How many wrong bits each of these would take away as one more atom, used where it helps."""
-        tables = self.tables(atoms)
+    def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
+        """Return how many errors each of these would fix as one more atom, used where it helps."""
+        tables = self.atom_tables(atoms)
 
         def rate(start: int, stop: int) -> NDArray[np.int64]:
             totals = np.empty(len(atoms), np.int64)
-            coding.rate_atoms(self.rows, tables, self.covers, start, stop, totals)
+            coding.rate_atoms(self._rows, tables, self.covers, start, stop, totals)
             return totals
 
-        return reduce(np.add, self.each_block(rate, 5.0 * atoms.size))
-
-    def factors(self) -> tuple[BitMatrix, BitMatrix]:
-        """The atoms and the codes as they are now."""
-        atoms = BitMatrix.from_words(self.atoms.words.copy(), self.n_features, check=False)
-        return atoms, BitMatrix.from_words(self.rows.codes.copy(), self.n_atoms, check=False)
+        return reduce(np.add, self.map_rows(rate, 5.0 * atoms.size))
 
     def codelength(self, wrong: NDArray[np.int64]) -> Codelength:
-        """Bits that describe the data by these atoms and codes, of which so many rows have each bit wrong."""
+        """Return the codelength of the data; ``wrong`` is what `wrong` returns."""
         shape = self.n_rows, self.n_features
         return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), self.bias.count())
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """For the atoms first..last and each bit, their users in whose row no other atom decides it, and those of
-        them in which it is wrong."""
-        return self._tally(self.rows, self.atoms, first, last)
+        """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is no
+        other atom decides it in their row, and in how many of these it is wrong."""
+        return self._tally(self._rows, self._atoms, first, last)
 
     def votes_of(self, users: Words) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The same for atoms that are not there yet, each with these rows as its users."""
-        nothing = self.tables(np.zeros((len(users), self.rows.errors.shape[1]), np.uint64))
-        return self._tally(self.rows._replace(users=users), nothing, 0, len(users))
+        """Return the votes on new atoms without ones, each with these rows as its users."""
+        zeros = self.atom_tables(np.zeros((len(users), self.n_words), np.uint64))
+        return self._tally(self._rows._replace(users=users), zeros, 0, len(users))
 
     def _tally(
         self, rows: RowArrays, atoms: AtomArrays, first: int, last: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Votes of the users that ``rows`` lists for the atoms first..last."""
+        """Return the votes of the users that ``rows`` lists for the atoms first..last."""
 
         def tally(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.empty((2, last - first, self.n_features), np.int32)
-            votes.tally_atoms(rows, atoms, first, self.covers, start, stop, counts[0], counts[1], self.room(start))
+            votes.tally_atoms(
+                rows, atoms, first, self.covers, start, stop, counts[0], counts[1], self.vote_scratch(start)
+            )
             return counts
 
-        free, wrong = reduce(np.add, self.each_block(tally, self.vote_cost(self.n_rows)))
+        free, wrong = reduce(np.add, self.map_rows(tally, self.vote_cost(self.n_rows)))
         return free, wrong
 
     def pairs(self) -> NDArray[np.int32]:
-        """How many rows use both of two atoms; below the diagonal and on it."""
+        """Return how many rows use both of two atoms, below and on the diagonal."""
 
         def count(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.zeros((self.n_atoms, self.n_atoms), np.int32)
-            together.count_pairs(self.rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
+            together.count_pairs(self._rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
             return counts
 
-        return reduce(np.add, self.each_block(count, ROW_COST))
+        return reduce(np.add, self.map_rows(count, ROW_COST))
 
     def weights(self) -> NDArray[np.int64]:
-        """How many ones each atom has."""
+        """Return how many ones each atom has."""
         counts = np.empty(self.n_atoms, np.int64)
-        packing.row_weights(self.atoms.words, counts)
+        packing.row_weights(self._atoms.words, counts)
         return counts
 
-    # What the algorithms do to the atoms.
+    # Changes of atoms and codes.
 
     def flip(self, flips: Words) -> Change:
         """Flip these bits of the atoms."""
         changed = np.asarray(flips.any(axis=1))
         if not changed.any():
             return Change()
-        self.atoms.words[:] ^= flips
-        self.atoms.changed[:] |= changed
-        self.atoms.stale[:] = 1
+        self._atoms.words[:] ^= flips
+        self._atoms.changed[:] |= changed
+        self._atoms.stale[:] = 1
         flipping = BitMatrix.from_dense(changed[np.newaxis]).words[0].copy()
 
         def follow(start: int, stop: int) -> int:
             before = np.empty(flips.shape[1], np.uint64)
-            return together.follow_flips(self.rows, self.atoms.words, flips, flipping, self.covers, start, stop, before)
+            return together.follow_flips(
+                self._rows, self._atoms.words, flips, flipping, self.covers, start, stop, before
+            )
 
-        return Change(errors=sum(self.each_block(follow, ROW_COST)))
+        return Change(errors=sum(self.map_rows(follow, ROW_COST)))
 
     def append(self, atoms: Words) -> None:
-        """More atoms, used by no row."""
-        old, codes = self.atoms, self.rows.codes
+        """Append atoms, used by no row."""
+        old, codes = self._atoms, self._rows.codes
         n_words = -(-(len(old.words) + len(atoms)) // 64)
         if n_words > codes.shape[1]:
             codes = np.hstack([codes, np.zeros((self.n_rows, n_words - codes.shape[1]), np.uint64)])
-        no_users = np.zeros((len(atoms), self.rows.users.shape[1]), np.uint64)
-        self.rows = self.rows._replace(codes=codes, users=np.vstack([self.rows.users, no_users]))
-        self._rooms.clear()
-        self.atoms = self.tables(np.vstack([old.words, atoms]))
-        self.atoms.overlaps[: len(old.words), : old.overlaps.shape[1]] = old.overlaps
-        self.atoms.stale[: len(old.words)] = old.stale
-        self.atoms.changed[: len(old.words)] = old.changed
+        no_users = np.zeros((len(atoms), self._rows.users.shape[1]), np.uint64)
+        self._rows = self._rows._replace(codes=codes, users=np.vstack([self._rows.users, no_users]))
+        self._scratches.clear()
+        self._atoms = self.atom_tables(np.vstack([old.words, atoms]))
+        self._atoms.overlaps[: len(old.words), : old.overlaps.shape[1]] = old.overlaps
+        self._atoms.stale[: len(old.words)] = old.stale
+        self._atoms.changed[: len(old.words)] = old.changed
 
-    def discard(self, gone: NDArray[np.bool_]) -> None:
-        """Take these atoms out, and out of the codes."""
-        self.flip(np.where(gone[:, np.newaxis], self.atoms.words, np.uint64(0)))
-        users = self.rows.users[~gone]
-        self.rows = self.rows._replace(users=users, codes=transposed(users, self.n_rows))
-        self._rooms.clear()
-        self.atoms = self.tables(self.atoms.words[~gone])
+    def append_row_as_atom(self, row: int) -> None:
+        """Append an atom equal to this row, less the bias, and let the row use it alone."""
+        rows = np.array([row])
+        self.append(self.data().words[rows] ^ self.bias.words)
+        code = np.zeros((1, self._rows.codes.shape[1]), np.uint64)
+        code[0, -1] = np.uint64(1) << np.uint64((self.n_atoms - 1) & 63)
+        coding.restore_rows(self._rows, self._atoms, rows, code, np.zeros((1, self.n_words), np.uint64), self.covers)
+        self.mark_stale()
 
-    def keep(self) -> BlockState:
-        """The state as it is, to go back to."""
-        return BlockState(self.atoms.words.copy(), self.rows.codes.copy())
+    def change_basis(self, atoms: Words, users: Words) -> None:
+        """Replace atoms and their users by others with the same product: the errors do not change. XOR only."""
+        self._atoms.words[:] = atoms
+        self._rows.users[:] = users
+        self._rows.codes[:] = transposed(users, self.n_rows)
+        self.mark_stale()
 
-    def go_back(self, kept: BlockState) -> None:
-        """Be as it was when that was kept, with as many atoms as now."""
-        self.add_product(self.rows.errors)
-        self.atoms.words[:] = kept.atoms
-        self.rows.codes[:] = kept.codes
-        self.add_product(self.rows.errors)
-        self.rows = self.rows._replace(users=transposed(self.rows.codes, self.n_atoms))
-        self.cover()
-        self.forget_clean()
+    def discard(self, dropped: NDArray[np.bool_]) -> None:
+        """Remove these atoms, also from the codes."""
+        self.flip(np.where(dropped[:, np.newaxis], self._atoms.words, np.uint64(0)))
+        users = self._rows.users[~dropped]
+        self._rows = self._rows._replace(users=users, codes=transposed(users, self.n_rows))
+        self._scratches.clear()
+        self._atoms = self.atom_tables(self._atoms.words[~dropped])
 
-    # What the operations on a block need.
+    def save(self) -> BlockState:
+        """Return the state, to restore it later."""
+        return BlockState(self._atoms.words.copy(), self._rows.codes.copy())
 
-    def forget_clean(self) -> None:
-        """Have every row and atom looked at again: the coder was one that does not tell which may be passed over."""
-        self.rows.stale[:] = 1
-        self.atoms.stale[:] = 1
-        self.atoms.changed[:] = 1
+    def restore(self, state: BlockState) -> None:
+        """Restore a state with as many atoms as there are now."""
+        self.add_product(self._rows.errors)
+        self._atoms.words[:] = state.atoms
+        self._rows.codes[:] = state.codes
+        self.add_product(self._rows.errors)
+        self._rows = self._rows._replace(users=transposed(self._rows.codes, self.n_atoms))
+        self.recompute_cover()
+        self.mark_stale()
 
-    def room(self, start: int) -> VoteScratch:
-        """Scratch for votes of the block of rows from ``start`` on, made once: a vote is short."""
-        if start not in self._rooms:
-            self._rooms[start] = vote_scratch(self.rows)
-        return self._rooms[start]
+    # For the operations on a block.
+
+    def mark_stale(self) -> None:
+        """Mark every row and atom as stale, after a change that does not track which ones are."""
+        self._rows.stale[:] = 1
+        self._atoms.stale[:] = 1
+        self._atoms.changed[:] = 1
+
+    def vote_scratch(self, start: int) -> VoteScratch:
+        """Return the scratch for votes of the chunk of rows from ``start`` on, allocated once: a vote is short."""
+        if start not in self._scratches:
+            self._scratches[start] = vote_scratch(self._rows)
+        return self._scratches[start]
 
     def vote_cost(self, n_users: int) -> float:
-        """About how many nanoseconds a vote of so many users takes, spread over all rows."""
-        return (10.0 + 4.0 * self.rows.errors.shape[1]) * n_users / max(1, self.n_rows)
+        """Return about how many nanoseconds per row of the block a vote of these users takes."""
+        return (10.0 + 4.0 * self.n_words) * n_users / max(1, self.n_rows)
 
 
 def lanes_of(n_atoms: int) -> int:
-    """So many atoms, padded to what is coded at a time."""
+    """Return the number of atoms, padded to a multiple of those coded at a time."""
     return -(-n_atoms // _LANES) * _LANES
 
 
-def coded(parts: list[tuple[int, int]]) -> Change:
-    """What coding changed, from the codes and errors changed in each block."""
-    return Change(codes=sum(codes for codes, _ in parts), errors=sum(errors for _, errors in parts))
+def coded(chunks: list[tuple[int, int]]) -> Change:
+    """Return what coding changed, from the numbers of codes and errors changed in each chunk."""
+    return Change(codes=sum(codes for codes, _ in chunks), errors=sum(errors for _, errors in chunks))
 
 
 def transposed(words: Words, n_cols: int) -> Words:
-    """Rows of so many bits, packed, as columns."""
+    """Return packed rows of ``n_cols`` bits as columns."""
     out = np.zeros((n_cols, -(-len(words) // 64)), np.uint64)
     packing.transpose(words, len(words), n_cols, np.empty(64, np.uint64), out)
     return out

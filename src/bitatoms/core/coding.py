@@ -1,13 +1,13 @@
-"""Atoms and rows to codes and errors: the coders by name.
+"""Coders: from rows and atoms to codes and errors, by name.
 
 ``"bmp"`` is Binary Matching Pursuit (Algorithm 3 of the paper) with the association-accuracy rule: toggle the atom
-with the largest gain a bit. ``"greedy"`` toggles the atom with the largest gain. ``"exact"`` takes the best of all
-codes. A gain is the number of wrong bits that a toggle takes away; under XOR ordering atoms by gain a bit is
-ordering them by association accuracy |d & r| / |d|, and both rules stop at the same rows: where no toggle gains.
+with the largest gain per bit. ``"greedy"`` toggles the atom with the largest gain. ``"exact"`` takes the best of all
+codes. A gain is the number of errors that a toggle fixes. Under XOR, the order by gain per bit is the order by
+association accuracy |d & r| / |d|, and both rules stop at the same rows: where no toggle gains.
 
-``"mdl"`` and ``"beam"`` gain bits of codelength instead, by the prices in the rule: ``"mdl"`` toggles by gain, and
-swaps one atom for another where no toggle gains; ``"beam"`` also follows several ways to a code at a time (XOR; under
-OR it is ``"mdl"`` from nothing and from all atoms that fit).
+``"mdl"`` and ``"beam"`` gain bits of codelength instead, by the prices in the rule. ``"mdl"`` toggles by gain, and
+swaps one atom for another where no toggle gains. ``"beam"`` is a beam search over toggles under XOR; under OR it is
+``"mdl"`` from scratch and from all atoms that fit into the row.
 """
 
 from __future__ import annotations
@@ -19,29 +19,28 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary
-from ..kernels.structs import AtomArrays, Prices, Rule, beam_room, coding_scratch, covering
+from ..kernels.structs import AtomArrays, Prices, Rule, beam_scratch, coding_scratch, covering
 from .block import ROW_COST, Block, Change, Words, coded
 from .exact import code_exactly
 
 NO_LIMIT = 1 << 60
 MOST_EXACT_ATOMS = 16
-FEW_FOR_BEAM = 128  # atoms for which a beam may be wide
-_NARROW = 4  # the width of a beam, where there are more
-_LEAST_WIDTH, _MOST_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # and where there are few
-_FAR_MORE, _WIDER = 3, 8  # rows that cost so many times the average then get a beam so many times as wide
-_SLAB = 8192  # rows
-_DEAR = 1.5  # rows that cost so many times the average may be stuck
+MAX_WIDE_BEAM_ATOMS = 128  # up to this many atoms, a beam may be wide
+_NARROW = 4  # the width of a beam with more atoms
+_MIN_WIDTH, _MAX_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # the width with few atoms
+_EXPENSIVE = 1.5  # rows that cost this many times the average may be stuck in a local optimum
+_VERY_EXPENSIVE, _WIDER = 3, 8  # rows that cost 3 times the average get a beam 8 times as wide
 
 
 def coding_rule(
     coder: str, algebra: str, max_atoms: int | None = None, residual_limit: int = 0, prices: Prices | None = None
 ) -> Rule:
-    """What the coder of this name toggles, and the limits of Algorithm 3."""
+    """Return the rule by which the coder of this name toggles atoms, with the limits of Algorithm 3."""
     return Rule(
         covers=covering(algebra),
         by_ratio=coder == "bmp",
         max_atoms=NO_LIMIT if max_atoms is None else max_atoms,
-        # At a price, a row without a wrong bit may still be coded for less.
+        # With prices, a row without errors may still be coded for less.
         residual_limit=-1 if prices is not None and residual_limit == 0 else residual_limit,
         prices=prices,
         swaps=prices is not None,
@@ -49,85 +48,85 @@ def coding_rule(
 
 
 def code(block: Block, rule: Rule) -> Change:
-    """Code the rows greedily from the codes they have; without prices, only rows that can change are looked at."""
+    """Code the rows greedily from their current codes; without prices, rows that cannot change are skipped."""
     if block.n_atoms == 0:
         return Change()
     if rule.prices is not None:
-        return _code_at_prices(block, rule, afresh=False)
+        return _code_at_prices(block, rule, from_scratch=False)
     _refresh_tables(block)
 
     def code(start: int, stop: int) -> tuple[int, int]:
-        scratch = coding_scratch(block.rows, block.atoms)
-        return coding.code_rows(block.rows, block.atoms, rule, start, stop, scratch)
+        scratch = coding_scratch(block._rows, block._atoms)
+        return coding.code_rows(block._rows, block._atoms, rule, start, stop, scratch)
 
-    return coded(block.each_block(code, _code_cost(block)))
-
-
-def code_afresh(block: Block, rule: Rule) -> Change:
-    """Code the rows greedily from nothing, and keep that where it costs less than the code they have."""
-    return _code_at_prices(block, rule, afresh=True)
+    return coded(block.map_rows(code, _code_cost(block)))
 
 
-def _code_at_prices(block: Block, rule: Rule, afresh: bool) -> Change:
-    """Code all rows greedily at prices."""
+def code_from_scratch(block: Block, rule: Rule) -> Change:
+    """Code the rows greedily from scratch, and keep a new code where it costs less."""
+    return _code_at_prices(block, rule, from_scratch=True)
+
+
+def _code_at_prices(block: Block, rule: Rule, from_scratch: bool) -> Change:
+    """Code all rows greedily at the prices of the rule."""
     if block.n_atoms == 0:
         return Change()
     assert rule.prices is not None
-    tables = priced(block, block.atoms, rule.prices)
+    tables = priced(block, block._atoms, rule.prices)
 
     def code(start: int, stop: int) -> tuple[int, int]:
-        scratch, rows = coding_scratch(block.rows, tables), np.arange(start, stop)
-        had = np.empty((1, block.rows.codes.shape[1]), np.uint64), np.empty((1, block.rows.errors.shape[1]), np.uint64)
+        scratch, rows = coding_scratch(block._rows, tables), np.arange(start, stop)
+        before = np.empty((1, block._rows.codes.shape[1]), np.uint64), np.empty((1, block.n_words), np.uint64)
         more = np.zeros(block.n_features, np.int64), np.zeros(block.n_atoms, np.int64)
-        return coding.code_at_prices(block.rows, tables, rule, rows, afresh, *had, *more, scratch)
+        return coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, *more, scratch)
 
-    change = coded(block.each_block(code, (4 if afresh else 1) * _code_cost(block)))
-    block.forget_clean()
+    change = coded(block.map_rows(code, (4 if from_scratch else 1) * _code_cost(block)))
+    block.mark_stale()
     return change
 
 
 def code_by_beam(block: Block, rule: Rule) -> Change:
-    """Code the rows by beam from nothing, and keep that where it costs less than the code they have.
+    """Code the rows by beam from scratch, and keep a new code where it costs less.
 
-    With few atoms, rows that then still cost far more than most are coded by a wider beam. Under OR, where one toggle
-    at a time seldom gets stuck, this is ``code_afresh``.
+    With few atoms, rows that still cost far more than the average are coded by a wider beam. Under OR, where greedy
+    coding seldom gets stuck, this is ``code_from_scratch``.
     """
     if rule.covers or block.n_atoms == 0:
-        return code_afresh(block, rule)
+        return code_from_scratch(block, rule)
     assert rule.prices is not None
-    tables = priced(block, block.atoms, rule.prices)
-    block.rows.stale[:] = 1
-    if block.n_atoms > FEW_FOR_BEAM:
+    tables = priced(block, block._atoms, rule.prices)
+    block._rows.stale[:] = 1
+    if block.n_atoms > MAX_WIDE_BEAM_ATOMS:
         change = _code_stale_by_beam(block, tables, rule, _NARROW, 2)
     else:
         width = _width(block.n_atoms)
-        had = block.rows.codes.copy(), block.rows.errors.copy()  # a bit changed twice is not changed
+        before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
         _code_stale_by_beam(block, tables, rule, width, 3)
         costs = np.empty(block.n_rows, np.int64)
-        beam.price_rows(block.rows, rule.prices, costs)
-        block.rows.stale[:] = costs * block.n_rows > _FAR_MORE * int(costs.sum())
+        beam.price_rows(block._rows, rule.prices, costs)
+        block._rows.stale[:] = costs * block.n_rows > _VERY_EXPENSIVE * int(costs.sum())
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
-        change = _changed(block, *had)
-    block.forget_clean()
+        change = _changed(block, *before)
+    block.mark_stale()
     return change
 
 
 def _code_stale_by_beam(block: Block, tables: AtomArrays, rule: Rule, width: int, patience: int) -> Change:
-    """Code the stale rows by a beam of this width, done after so many levels without a better way."""
-    prints = np.empty(block.n_atoms, np.uint64)
-    beam.fingerprint_atoms(block.atoms.words, prints)
+    """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
+    fingerprints = np.empty(block.n_atoms, np.uint64)
+    beam.fingerprint_atoms(block._atoms.words, fingerprints)
 
     def code(start: int, stop: int) -> tuple[int, int]:
-        scratch, kept = coding_scratch(block.rows, tables), coding_scratch(block.rows, tables)
-        ways = beam_room(block.rows, tables, width)
-        return beam.beam_rows(block.rows, tables, rule, prints, patience, start, stop, ways, scratch, kept)
+        scratch, saved = coding_scratch(block._rows, tables), coding_scratch(block._rows, tables)
+        beams = beam_scratch(block._rows, tables, width)
+        return beam.beam_rows(block._rows, tables, rule, fingerprints, patience, start, stop, beams, scratch, saved)
 
-    share = float(block.rows.stale.mean()) if block.n_rows else 0.0
-    return coded(block.each_block(code, 10 * width * share * _code_cost(block)))
+    share = float(block._rows.stale.mean()) if block.n_rows else 0.0
+    return coded(block.map_rows(code, 10 * width * share * _code_cost(block)))
 
 
 def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
-    """The tables of these atoms for coding at these prices."""
+    """Return the tables of these atoms for coding at these prices."""
     lanes = len(atoms.weights)
     tables = atoms._replace(
         weights=np.zeros(lanes, np.int32),
@@ -140,22 +139,22 @@ def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
     return tables
 
 
-def offer(block: Block, atoms: Words, rule: Rule) -> Words:
-    """The rows in which each of these, as one more atom, would gain: bits of shape (atoms, rows)."""
+def would_use(block: Block, atoms: Words, rule: Rule) -> Words:
+    """Return the rows that would gain by each of these as one more atom: bits of shape (atoms, rows)."""
     assert rule.prices is not None
-    tables = priced(block, block.tables(atoms), rule.prices)
-    users = np.zeros((len(atoms), block.rows.users.shape[1]), np.uint64)
+    tables = priced(block, block.atom_tables(atoms), rule.prices)
+    users = np.zeros((len(atoms), block._rows.users.shape[1]), np.uint64)
 
-    def ask(start: int, stop: int) -> None:
-        coding.offer_atoms(block.rows, tables, rule, start, stop, coding_scratch(block.rows, tables), users)
+    def offer(start: int, stop: int) -> None:
+        coding.offer_atoms(block._rows, tables, rule, start, stop, coding_scratch(block._rows, tables), users)
 
-    block.each_block(ask, ROW_COST + 0.1 * tables.slices.size)
+    block.map_rows(offer, ROW_COST + 0.1 * tables.slices.size)
     return users
 
 
 def _refresh_tables(block: Block) -> None:
-    """Bring the tables up to date with the atoms changed, and find the rows that could use those."""
-    atoms = block.atoms
+    """Update the tables of changed atoms, and mark the rows that could use them as stale."""
+    atoms = block._atoms
     changed = np.flatnonzero(atoms.changed)
     if len(changed) == 0:
         return
@@ -163,102 +162,106 @@ def _refresh_tables(block: Block) -> None:
     dictionary.overlap_atoms(atoms.words, atoms.changed, 1 if block.covers else 2, atoms.overlaps)
     atoms.changed[:] = 0
     if len(changed) == block.n_atoms:
-        block.rows.stale[:] = 1
+        block._rows.stale[:] = 1
         return
-    some = block.tables(atoms.words[changed])
-    dictionary.slice_atoms(some.words, some.weights, some.slices)
+    tables = block.atom_tables(atoms.words[changed])
+    dictionary.slice_atoms(tables.words, tables.weights, tables.slices)
 
     def recheck(start: int, stop: int) -> None:
-        coding.recheck_rows(block.rows, some, block.covers, start, stop, coding_scratch(block.rows, some))
+        coding.recheck_rows(block._rows, tables, block.covers, start, stop, coding_scratch(block._rows, tables))
 
-    block.each_block(recheck, _code_cost(block) * len(changed) / block.n_atoms)
+    block.map_rows(recheck, _code_cost(block) * len(changed) / block.n_atoms)
 
 
 def _code_cost(block: Block) -> float:
-    """About how many nanoseconds it takes to code a row."""
-    return ROW_COST + 0.1 * block.atoms.slices.size
+    """Return about how many nanoseconds it takes to code a row."""
+    return ROW_COST + 0.1 * block._atoms.slices.size
 
 
 def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> float:
-    """What a row costs at these prices on average, from counts of wrong bits and uses."""
+    """Return the mean cost of a row at these prices, from counts of errors and uses."""
     cost = int(prices.bits.astype(np.int64) @ wrong) + int(prices.uses[: len(uses)].astype(np.int64) @ uses)
     return cost / max(1, n_rows)
 
 
-def code_and_mend(block: Block, rule: Rule) -> Change:
-    """Code the rows greedily, and those that cost far more than is typical by beam: the rest are seldom stuck."""
+def code_and_repair(block: Block, rule: Rule) -> Change:
+    """Code the rows greedily, then those that cost far more than is typical by beam: the others are seldom stuck.
+
+    File formats call this coder "mend".
+    """
     return _code_and_beam(block, rule, every=False)
 
 
 def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
-    """Code the rows greedily, then by beam: a narrow one, and a wide one for the rows in which that found a better code
-    or that are dear. What a row gets does not depend on the others, where the rule says what is typical."""
+    """Code the rows greedily, then by a narrow beam, and by a wide one where that found a better code or rows are
+    expensive. If the rule holds the typical cost, the code of a row does not depend on the other rows."""
     if block.n_atoms == 0 or (rule.covers and not every):
         return code(block, rule)
     assert rule.prices is not None
     if rule.covers:
-        return code(block, rule) + code_afresh(block, rule) + _code_from_fitting(block, rule)
-    had = block.rows.codes.copy(), block.rows.errors.copy()  # a bit changed twice is not changed
+        return code(block, rule) + code_from_scratch(block, rule) + code_from_subsets(block, rule)
+    before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
     code(block, rule)
-    tables, before, now = priced(block, block.atoms, rule.prices), *np.empty((2, block.n_rows), np.int64)
-    beam.price_rows(block.rows, rule.prices, before)
-    typical = rule.typical or float(before.mean() if block.n_rows else 0)
-    few = block.n_atoms <= FEW_FOR_BEAM
-    block.rows.stale[:] = 1 if every else before > _DEAR * typical
-    _code_stale_by_beam(block, tables, rule, _LEAST_WIDTH if few else _NARROW, 2)
+    tables, greedy_costs, costs = priced(block, block._atoms, rule.prices), *np.empty((2, block.n_rows), np.int64)
+    beam.price_rows(block._rows, rule.prices, greedy_costs)
+    typical = rule.typical or float(greedy_costs.mean() if block.n_rows else 0)
+    few = block.n_atoms <= MAX_WIDE_BEAM_ATOMS
+    block._rows.stale[:] = 1 if every else greedy_costs > _EXPENSIVE * typical
+    _code_stale_by_beam(block, tables, rule, _MIN_WIDTH if few else _NARROW, 2)
     if few:
         width = _width(block.n_atoms)
-        beam.price_rows(block.rows, rule.prices, now)
-        block.rows.stale[:] = (now < before) | (now > _DEAR * typical)
+        beam.price_rows(block._rows, rule.prices, costs)
+        block._rows.stale[:] = (costs < greedy_costs) | (costs > _EXPENSIVE * typical)
         _code_stale_by_beam(block, tables, rule, width, 3)
-        beam.price_rows(block.rows, rule.prices, now)
-        block.rows.stale[:] = now > _FAR_MORE * typical
+        beam.price_rows(block._rows, rule.prices, costs)
+        block._rows.stale[:] = costs > _VERY_EXPENSIVE * typical
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
-    block.forget_clean()
-    return _changed(block, *had)
+    block.mark_stale()
+    return _changed(block, *before)
 
 
-def _code_from_fitting(block: Block, rule: Rule) -> Change:
-    """Under OR: code the rows from all atoms that lie wholly within them, and keep that where it costs less.
+def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = 8192) -> Change:
+    """Under OR, code the rows from all atoms that are subsets of them, and keep a new code where it costs less.
 
-    From nothing, the atoms taken first may leave no room for others that fit better together.
+    From scratch, the atoms chosen first may exclude others that fit better together. Rows are coded in chunks: a second
+    state of all rows would take much memory.
     """
-    if rule.residual_limit > 0:  # a row that is right enough takes no more atoms, and here it would begin with more
+    if rule.residual_limit > 0:  # a row within the limit takes no atoms, and here it would begin with some
         return Change()
     assert rule.prices is not None
-    had = block.rows.codes.copy(), block.rows.errors.copy()
-    data, atoms = block.data(), block.factors()[0]
-    before = np.empty(block.n_rows, np.int64)
-    beam.price_rows(block.rows, rule.prices, before)
-    for start in range(0, block.n_rows, _SLAB):  # some at a time: a second state of all rows would take much memory
-        some = slice(start, start + _SLAB)
-        codes = _fitting(data.words[some] ^ block.bias.words, atoms, rule.max_atoms)
-        other = Block(data[some], atoms, codes, block.covers, block.workers, block.bias)
+    before = block._rows.codes.copy(), block._rows.errors.copy()
+    data, atoms = block.data(), block.atoms()
+    old_costs = np.empty(block.n_rows, np.int64)
+    beam.price_rows(block._rows, rule.prices, old_costs)
+    for start in range(0, block.n_rows, chunk_rows):
+        chunk = slice(start, start + chunk_rows)
+        codes = _subset_codes(data.words[chunk] ^ block.bias.words, atoms, rule.max_atoms)
+        other = Block(data[chunk], atoms, codes, block.covers, block.workers, block.bias)
         code(other, rule)
         rows = np.arange(start, start + other.n_rows)
-        now = np.empty(other.n_rows, np.int64)
-        beam.price_rows(other.rows, rule.prices, now)
-        better = np.flatnonzero(now < before[some])
-        taken = other.rows.codes[better], other.rows.errors[better]
-        coding.put_back(block.rows, block.atoms, rows[better], *taken, block.covers)
-    block.forget_clean()
-    return _changed(block, *had)
+        costs = np.empty(other.n_rows, np.int64)
+        beam.price_rows(other._rows, rule.prices, costs)
+        better = np.flatnonzero(costs < old_costs[chunk])
+        taken = other._rows.codes[better], other._rows.errors[better]
+        coding.restore_rows(block._rows, block._atoms, rows[better], *taken, block.covers)
+    block.mark_stale()
+    return _changed(block, *before)
 
 
-def _fitting(target: Words, atoms: BitMatrix, most: int) -> BitMatrix:
-    """Codes of all atoms that lie wholly within each row, or of none where these are too many."""
+def _subset_codes(target: Words, atoms: BitMatrix, max_atoms: int) -> BitMatrix:
+    """Return codes of all atoms that are subsets of each row, or of none where these are too many."""
     within = np.array([~(atom & ~target).any(axis=1) for atom in atoms.words])
-    return BitMatrix.from_dense((within & (within.sum(axis=0) <= most)).T)
+    return BitMatrix.from_dense((within & (within.sum(axis=0) <= max_atoms)).T)
 
 
 def _width(n_atoms: int) -> int:
-    """The width of a beam where there are few atoms."""
-    return min(_MOST_WIDTH, max(_LEAST_WIDTH, _WIDTH_TIMES_ATOMS // n_atoms))
+    """Return the width of a beam where there are few atoms."""
+    return min(_MAX_WIDTH, max(_MIN_WIDTH, _WIDTH_TIMES_ATOMS // n_atoms))
 
 
 def _changed(block: Block, codes: Words, errors: Words) -> Change:
-    """The bits in which a block differs from the codes and errors it had."""
-    pairs = (codes, block.rows.codes), (errors, block.rows.errors)
+    """Return the number of bits in which a block differs from earlier codes and errors."""
+    pairs = (codes, block._rows.codes), (errors, block._rows.errors)
     n_codes, n_errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in pairs)
     return Change(codes=n_codes, errors=n_errors)
 

@@ -13,21 +13,21 @@ from ..mdl import Codelength, codelength_from_counts
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What learning needs to know of rows that are coded: counts, which add up."""
+    """Counts over coded rows. The counts of a table are the sum of those of its chunks."""
 
     n_rows: int
     uses: NDArray[np.int64]  # (p,): rows that use each atom
     wrong: NDArray[np.int64]  # (m,): rows in which each bit is wrong
-    free: NDArray[np.int64]  # (p, m): users of each atom in whose row no other atom decides the bit,
-    bad: NDArray[np.int64]  # (p, m): and those of them in which it is wrong
-    pairs: NDArray[np.int64]  # (p, p): rows that use both of two atoms, below the diagonal and on it
-    ones: NDArray[np.int64]  # (m,): rows in which each bit of the data is one,
-    missed: NDArray[np.int64]  # (m,): and those of them in which it is wrong
+    free: NDArray[np.int64]  # (p, m): users of each atom in whose row no other atom decides the bit
+    bad: NDArray[np.int64]  # (p, m): the free users in which the bit is wrong
+    pairs: NDArray[np.int64]  # (p, p): rows that use both of two atoms, below and on the diagonal
+    ones: NDArray[np.int64]  # (m,): rows in which each bit of the data is one
+    missed: NDArray[np.int64]  # (m,): rows in which the bit is one and wrong
     codes_changed: int  # bits of codes that the pass changed
 
     @classmethod
     def none(cls, n_atoms: int, n_features: int) -> Counts:
-        """Those of no rows."""
+        """Return the counts of no rows."""
         p, m = n_atoms, n_features
         uses, wrong, free, bad, pairs, ones, missed = (
             np.zeros(shape, np.int64) for shape in ((p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
@@ -38,22 +38,22 @@ class Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Counts)))
 
     def add(self, more: Counts) -> Counts:
-        """The sum, made in the arrays of this one: they are as large as atoms by features."""
+        """Return the sum, reusing the arrays of this object, which are as large as atoms by features."""
         for field in _ARRAYS:
             sums: NDArray[np.int64] = getattr(self, field)
             sums += getattr(more, field)
         return replace(self, n_rows=self.n_rows + more.n_rows, codes_changed=self.codes_changed + more.codes_changed)
 
     def copy(self) -> Counts:
-        """The same counts in arrays of their own."""
+        """Return a copy with its own arrays."""
         return self + Counts.none(*self.free.shape)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The votes on the atoms first..last."""
+        """Return the votes on the atoms first..last."""
         return self.free[first:last], self.bad[first:last]
 
     def codelength(self, atoms: BitMatrix, bias: BitMatrix) -> Codelength:
-        """Bits that describe the rows, of which these are the counts, by the atoms they are coded with."""
+        """Return the codelength of the rows with the atoms they are coded with."""
         weights = atoms.row_weights(), bias.count()
         return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights)
 

@@ -1,4 +1,4 @@
-"""Model: what was learned, as plain data, with all that coding new samples takes; and its patterns in words."""
+"""Model: the atoms of a factorization as plain data, with all that coding new samples needs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..errors import InputError
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from ..table import Names, Picture, Table, check_columns, feature_names
@@ -20,28 +21,28 @@ from .result import CountsResult, Factorization, ResultBase, reconstruct
 
 
 class Pattern(NamedTuple):
-    """An atom as people read it."""
+    """An atom in readable form."""
 
-    atom: int  # its place by bits saved, from 1 on
-    features: Names  # those that it sets; "not x" where it takes the one away that x has otherwise (the bias)
+    atom: int  # rank by bits saved, from 1
+    features: Names  # that it sets; "not x" where it clears a feature that the bias sets
     rows: int  # that use it
-    share: float  # of all rows
+    share: float  # of all rows that use it
     bits_saved: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model(CountsResult):
-    """Atoms, and how samples are coded with them: all of a Factorization but its codes, of which the counts are kept.
+    """Atoms, and how samples are coded with them: a Factorization without its codes, of which only counts are kept.
 
     Attributes
     ----------
     max_atoms_per_sample : int or None
     residual_limit : int
-        Limits of coding, as given to the search.
+        Limits of coding, as passed to the search.
     columns : tuple of str or None
         Names of the features.
     picture : Picture or None
-        Height and width of the picture that each sample is.
+        Height and width, if each sample is a picture.
     """
 
     max_atoms_per_sample: int | None = None
@@ -58,10 +59,10 @@ class Model(CountsResult):
         columns: Names | None = None,
         picture: Picture | None = None,
     ) -> Model:
-        """The model of a search's result."""
-        kept = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
+        """Return the model of a search's result."""
+        shared = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
         return cls(
-            **kept,
+            **shared,
             n_samples=result.n_samples,
             uses=result.uses,
             max_atoms_per_sample=max_atoms_per_sample,
@@ -72,22 +73,22 @@ class Model(CountsResult):
 
     @property
     def atom_names(self) -> Names:
-        """What the atoms are called in tables: atom1, the one that saves most bits, atom2 and so on."""
-        return tuple(f"atom{place + 1}" for place in range(self.atoms.n_rows))
+        """Names of the atoms in tables: atom1, which saves most bits, atom2 and so on."""
+        return tuple(f"atom{k + 1}" for k in range(self.atoms.n_rows))
 
     def check(self, table: Table) -> None:
-        """Refuse a table whose columns are not those that were learned from."""
+        """Raise if the columns of a table are not those that the model was learned from."""
         if table.shape[1] != self.atoms.n_cols:
-            raise ValueError(
+            raise InputError(
                 f"the table has {table.shape[1]} columns, but the model was learned from {self.atoms.n_cols}; "
-                "give the table that it was learned from, or one with the same columns"
+                "pass a table with the same columns"
             )
         if self.columns is not None and table.columns is not None:
             check_columns(self.columns, table.columns)
 
     @property
     def rule(self) -> Rule:
-        """How samples are coded: at the prices that hold at the end of the search, within its limits."""
+        """The rule of coding: the prices at the end of the search, and its limits."""
         prices, typical = None, 0.0
         if self.coder in ("mdl", "beam"):
             prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
@@ -98,48 +99,48 @@ class Model(CountsResult):
         return rule._replace(typical=typical)
 
     def code(self, data: BitMatrix, workers: Workers) -> Block:
-        """The samples coded afresh."""
+        """Return the samples as a block, coded from scratch."""
         return coded_block(data, None, self.pass_spec, workers)
 
     @property
     def pass_spec(self) -> PassSpec:
-        """A pass that codes samples afresh."""
+        """The pass that codes samples from scratch."""
         return PassSpec(self.atoms, BitMatrix.from_dense(self.bias[np.newaxis]), self.coder, self.rule)
 
     def row_bits(self, errors: BitMatrix, codes: BitMatrix) -> NDArray[np.float64]:
-        """The bits that each sample takes, by how rare its wrong bits and its atoms were among those learned from."""
+        """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from."""
         return _bits(errors, self._share(self.wrong)) + _bits(codes, self._share(self.uses))
 
     def _share(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Counts as a share of the samples, never quite 0 or 1."""
+        """Return counts as a share of the samples, strictly between 0 and 1."""
         return (counts + 0.5) / (self.n_samples + 1)
 
     def reconstruct(self, codes: BitMatrix) -> BitMatrix:
-        """The samples that these codes stand for."""
+        """Return the samples that these codes stand for."""
         return reconstruct(codes, self.atoms, self.bias, self.algebra)
 
     def patterns(self) -> list[Pattern]:
-        """The atoms as people read them, the one that saves most bits first."""
+        """Return the atoms in readable form, the one that saves most bits first."""
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
         return [
             Pattern(
-                atom=place + 1,
-                features=self._features(place),
-                rows=int(self.uses[place]),
-                share=float(self.uses[place] / max(1, self.n_samples)),
-                bits_saved=int(saved[place]),
+                atom=k + 1,
+                features=self._features(k),
+                rows=int(self.uses[k]),
+                share=float(self.uses[k] / max(1, self.n_samples)),
+                bits_saved=int(saved[k]),
             )
-            for place in range(self.atoms.n_rows)
+            for k in range(self.atoms.n_rows)
         ]
 
-    def _features(self, place: int) -> Names:
-        """The features that an atom sets, by name."""
-        held = np.flatnonzero(self.atoms[place])
-        names = feature_names(self.columns, held)
-        return tuple(f"not {name}" if self.bias[feature] else name for feature, name in zip(held, names, strict=True))
+    def _features(self, k: int) -> Names:
+        """Return the names of the features of an atom."""
+        features = np.flatnonzero(self.atoms[k])
+        names = zip(features, feature_names(self.columns, features), strict=True)
+        return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
 
 
 def _bits(table: BitMatrix, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each row, the bits that its ones and zeros cost where ones have these shares."""
+    """Return the bits that the ones and zeros of each row cost, where ones have these shares."""
     one, zero = -np.log2(share), -np.log2(1 - share)
     return np.asarray(table.to_sparse() @ (one - zero)) + zero.sum()

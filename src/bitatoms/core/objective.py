@@ -1,8 +1,8 @@
-"""What a search makes small, and the prices at which coding a row makes it smaller.
+"""The objective of a search, and the prices at which coding one row lowers it.
 
 The codelength depends on the rows only through e, in how many rows each bit is wrong, and r, how many rows use each
-atom. log2 (n choose e) is concave in e, so its tangent at the present counts lies above it: rows coded for less at the
-slope of the tangent, each on its own, make the codelength smaller too, as long as the counts stay below n / 2.
+atom. log2 (n choose e) is concave in e, so its tangent at the current counts lies above it. Rows that cost less at the
+slope of the tangent, each coded on its own, therefore shorten the codelength too, while the counts stay below n / 2.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import MOST_PRICE, Prices, Rule
+from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..mdl import string_bits
 from .block import Block, lanes_of
 from .coding import coding_rule, typical_cost
 
-_LEAST_SLOPE = 0.05  # bits: a wrong bit costs something even where every second one is wrong
-_FIRST_USE = 5.06  # bits: what the use of an atom costs that no row uses yet, as of one that 3 % of the rows use
-_DENSE = 0.3  # share of wrong bits above which they would cost next to nothing, and no row would be coded
+_MIN_ERROR_BITS = 0.05  # the price of an error where half of the rows have one
+_FIRST_USE_BITS = 5.06  # the price of using an atom that no row uses yet: that of an atom used by 3 % of the rows
+_MAX_FLAT_DENSITY = 0.3  # with more errors, each would cost next to nothing, and no row would be coded
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What a search makes small: the codelength, or the wrong bits; and the limits of Algorithm 3.
+    """What a search minimises, the codelength or the number of errors; and the limits of Algorithm 3.
 
-    ``share`` is that of all rows which are seen: an atom is paid for by all of them.
+    ``share`` is the share of all rows that the search sees: all rows together pay for an atom.
     """
 
     by_codelength: bool
@@ -37,7 +37,7 @@ class Objective:
     share: float = 1.0
 
     def cost(self, block: Block) -> int:
-        """What is made small, for a block as it is."""
+        """Return the cost of a block."""
         wrong = block.wrong()
         if not self.by_codelength:
             return int(wrong.sum())
@@ -49,38 +49,38 @@ class Objective:
         return int(length.errors + uses.sum() + ones.sum() + bias)
 
     def cost_of_nothing(self, data: BitMatrix) -> int:
-        """What is made small, without any atom."""
+        """Return the cost without any atom."""
         return int(self.of_errors(data.n_rows, data.column_weights()).sum())
 
     def of_errors(self, n_rows: int, wrong: NDArray) -> NDArray[np.int64]:
-        """What the errors of each feature cost, of which so many rows are wrong."""
+        """Return the cost of the errors of features that are wrong in this many rows."""
         return string_bits(n_rows, wrong) if self.by_codelength else wrong.astype(np.int64)
 
     def of_uses(self, n_rows: int, uses: NDArray) -> NDArray[np.int64]:
-        """What the uses of atoms cost, of which so many rows use each."""
+        """Return the cost of the uses of atoms that this many rows use."""
         if not self.by_codelength:
             return np.zeros(np.shape(uses), np.int64)
         return string_bits(n_rows, uses) - self._spared(string_bits(n_rows, 0))
 
     def of_atoms(self, n_features: int, ones: NDArray) -> NDArray[np.int64]:
-        """What atoms cost that have so many ones."""
+        """Return the cost of atoms with this many ones."""
         if not self.by_codelength:
             return np.zeros(np.shape(ones), np.int64)
         bits = string_bits(n_features, ones)
         return bits - self._spared(bits)
 
     def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:
-        """What other rows pay of costs that do not grow with the rows."""
+        """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""
         return np.rint((1 - self.share) * bits).astype(np.int64)
 
     def rule(self, block: Block, flat: bool = False) -> Rule:
-        """How rows are coded at the prices of now; ``flat``, with one price for all features."""
+        """Return the rule of coding at the current prices; ``flat``: one price for all features."""
         return self.rule_from_counts(block.n_rows, block.wrong(), block.uses(), flat)
 
     def rule_from_counts(
         self, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], flat: bool = False
     ) -> Rule:
-        """The same from counts: in how many rows each bit is wrong, and how many use each atom."""
+        """Return the same from counts: in how many rows each bit is wrong, and how many use each atom."""
         if self.by_codelength:
             prices = codelength_prices(n_rows, wrong, uses, flat)
         else:
@@ -90,25 +90,25 @@ class Objective:
 
 
 def unit_prices(n_features: int, n_atoms: int) -> Prices:
-    """A wrong bit costs 1, an atom nothing."""
+    """Return the prices for the fewest errors: an error costs 1, a use nothing."""
     return Prices(np.ones(n_features, np.int32), np.zeros(lanes_of(n_atoms), np.int32))
 
 
 def codelength_prices(n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], flat: bool = False) -> Prices:
-    """The slope of the codelength at these counts, in whole numbers of the same unit for bits and uses.
+    """Return the slope of the codelength at these counts, as integers of the same unit for errors and uses.
 
-    ``flat``: one price for all bits, from their mean count but of at most _DENSE of the rows; for a start.
+    ``flat``: one price for all errors, from their mean count, limited to a density of 0.3; for a start.
     """
     if flat:
-        wrong = np.full(len(wrong), min(wrong.sum() / max(1, len(wrong)), _DENSE * n_rows))
-    bits = np.maximum(_LEAST_SLOPE, _slope(n_rows, wrong))
-    each_use = np.where(uses == 0, _FIRST_USE, np.maximum(0.0, _slope(n_rows, uses)))
-    unit = MOST_PRICE / bits.max(initial=_LEAST_SLOPE)
+        wrong = np.full(len(wrong), min(wrong.sum() / max(1, len(wrong)), _MAX_FLAT_DENSITY * n_rows))
+    bits = np.maximum(_MIN_ERROR_BITS, _slope(n_rows, wrong))
+    bits_per_use = np.where(uses == 0, _FIRST_USE_BITS, np.maximum(0.0, _slope(n_rows, uses)))
+    unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
     padded = np.zeros(lanes_of(len(uses)), np.int32)
-    padded[: len(uses)] = np.rint(each_use * unit)
+    padded[: len(uses)] = np.rint(bits_per_use * unit)
     return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), padded)
 
 
 def _slope(n_rows: int, ones: NDArray) -> NDArray[np.float64]:
-    """What one more one costs in a string of n_rows bits with so many."""
+    """Return the cost of one more one in a string of n_rows bits."""
     return np.log2((n_rows - ones + 0.5) / (ones + 0.5))

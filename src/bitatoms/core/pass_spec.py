@@ -14,7 +14,7 @@ from ..bits import BitMatrix
 from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from .block import Block
-from .coding import CODERS, code_and_mend
+from .coding import CODERS, code_and_repair
 from .counts import Counts
 
 
@@ -22,8 +22,8 @@ from .counts import Counts
 class PassSpec:
     """What a pass does: code the rows with these atoms, and count.
 
-    ``kept`` are the places that the atoms had among those of the pass before, from whose codes the rows are coded on;
-    None where they are coded from nothing. ``coder`` is a name of CODERS, or "mend" (`code_and_mend`).
+    ``kept`` are the indices of the atoms among those of the pass before, whose codes the rows start from; None where
+    rows are coded from scratch. ``coder`` is a name of CODERS, or "mend" for `code_and_repair`.
     """
 
     atoms: BitMatrix
@@ -33,18 +33,16 @@ class PassSpec:
     kept: NDArray[np.intp] | None = None
 
 
-def run_pass(data: BitMatrix, codes: BitMatrix | None, order: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
-    """Do what is ordered with some rows and the codes they had; their codes now, and the counts."""
-    if order.kept is None or codes is None:
+def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
+    """Run a pass on rows with the codes of the pass before, and return their new codes and the counts."""
+    if spec.kept is None or codes is None:
         codes = None
-    elif len(order.kept) != codes.n_cols or (np.diff(order.kept) != 1).any():
-        codes = codes.T[order.kept].T
-    block = coded_block(data, codes, order, workers)
-    _, after = block.factors()
+    elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
+        codes = codes.T[spec.kept].T
+    block = coded_block(data, codes, spec, workers)
+    after = block.codes()
     p, m = block.n_atoms, block.n_features
     free, bad = block.votes(0, p) if p else (np.zeros((0, m), np.int64),) * 2
-    ones = data.column_weights()
-    missed = BitMatrix.from_words(data.words & block.rows.errors, m, check=False).column_weights()
     before = np.zeros_like(after.words) if codes is None else codes.words
     counts = Counts(
         n_rows=len(data),
@@ -53,19 +51,19 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, order: PassSpec, workers:
         free=free.astype(np.int64),
         bad=bad.astype(np.int64),
         pairs=block.pairs().astype(np.int64),
-        ones=ones,
-        missed=missed,
+        ones=data.column_weights(),
+        missed=block.missed(data),
         codes_changed=int(np.bitwise_count(before ^ after.words).sum()),
     )
     return after, counts
 
 
-def coded_block(data: BitMatrix, codes: BitMatrix | None, order: PassSpec, workers: Workers) -> Block:
-    """Rows coded as ordered, on from the codes they have or from nothing."""
-    block = Block(data, order.atoms, codes, order.rule.covers, workers, order.bias)
-    prices = order.rule.prices
-    if prices is not None:  # own copies: numba compiles a kernel anew for arrays that are read-only
+def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:
+    """Return rows coded by a pass, starting from their codes or from scratch."""
+    block = Block(data, spec.atoms, codes, spec.rule.covers, workers, spec.bias)
+    prices = spec.rule.prices
+    if prices is not None:  # numba would compile the kernels again for read-only arrays
         prices = Prices(prices.bits.copy(), prices.uses.copy())
-    coder = code_and_mend if order.coder == "mend" else CODERS[order.coder]
-    coder(block, order.rule._replace(prices=prices))
+    coder = code_and_repair if spec.coder == "mend" else CODERS[spec.coder]
+    coder(block, spec.rule._replace(prices=prices))
     return block

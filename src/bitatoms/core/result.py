@@ -1,4 +1,4 @@
-"""What is learned, as plain data: a factorisation, the rounds that led to it, and an interrupted one."""
+"""Results as plain data: a factorization, the rounds that led to it, and an interrupted search."""
 
 from __future__ import annotations
 
@@ -14,34 +14,36 @@ from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
 
-_HARDLY = 0.02  # a share of the bits saved below which it is said that it is little
+_LITTLE_SAVED = 0.02  # below this share of bits saved, the summary points out that it is little
 
 
 class Round(NamedTuple):
-    """One row of the history: a move of the search. With the paper's, a step of learning, or, in forward selection, all
-    steps with one number of atoms."""
+    """One row of the history: a move of the search.
+
+    In the paper's search it is a step of learning or, in forward selection, all steps with one number of atoms.
+    """
 
     round: int
-    move: str  # what was done
+    move: str  # the name of the move
     atoms: int
     bits: int  # the codelength, and its three parts
     bits_errors: int
     bits_codes: int
     bits_atoms: int
     wrong_bits: int
-    codes_changed: int  # bits that this round flipped
+    codes_changed: int  # bits flipped by this round
     atoms_changed: int
     errors_changed: int
     iterations: int  # steps of learning in this round
-    start: int  # the start it belongs to, from 1 on
+    start: int  # number of the start, from 1
     algebra: str
-    rows: int  # that the figures are of: a sample, or all
+    rows: int  # rows that the figures refer to: a sample, or all
     seconds: float  # since that start
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResultBase:
-    """What a search leaves, but for the codes: the part that a Factorization and a Model share."""
+    """What a Factorization and a Model share: everything but the codes."""
 
     atoms: BitMatrix
     bias: NDArray[np.uint8] = field(repr=False)
@@ -62,57 +64,57 @@ class ResultBase:
 
         @property
         def n_samples(self) -> int:
-            """Samples that were learned from."""
+            """Number of samples learned from."""
 
         @property
         def uses(self) -> NDArray[np.int64]:
-            """How many of them use each atom, of shape (n_atoms,)."""
+            """Number of samples that use each atom, of shape (n_atoms,)."""
 
     @property
     def converged(self) -> bool:
-        """Whether the search came to its own end."""
+        """Whether the search ended by itself, not at a limit."""
         return self.ended == "converged"
 
     @property
     def wrong_bits(self) -> int:
-        """Bits of the data that the product gets wrong."""
+        """Number of bits in which data and product differ."""
         return int(self.wrong.sum())
 
     @property
     def n_iter(self) -> int:
-        """Steps of learning that were taken, at least one."""
+        """Number of steps of learning, at least one."""
         return max(1, sum(row.iterations for row in self.history))
 
     @property
     def n_unused(self) -> int:
-        """Atoms that no sample uses."""
+        """Number of atoms that no sample uses."""
         return int((self.uses == 0).sum())
 
     @property
     def n_duplicate(self) -> int:
-        """Atoms, all zeros aside, that repeat an earlier one."""
+        """Number of atoms that repeat an earlier one, those without ones aside."""
         patterns = [row.tobytes() for row in self.atoms.words if row.any()]
         return len(patterns) - len(set(patterns))
 
     @property
     def n_zero(self) -> int:
-        """Atoms without a single one."""
+        """Number of atoms without ones."""
         return int((~self.atoms.words.any(axis=1)).sum())
 
     def summary(self) -> str:
-        """What was found, in words."""
+        """Return what was found as a few sentences."""
         n, m, bits = self.n_samples, self.atoms.n_cols, self.codelength.total
         n_atoms = self.atoms.n_rows
         used = "1 atom describes" if n_atoms == 1 else f"{n_atoms} atoms describe"
-        lines = [f"{used} {_many(n, 'sample')} of {_many(m, 'feature')} in {_many(bits, 'bit')}"]
+        lines = [f"{used} {_counted(n, 'sample')} of {_counted(m, 'feature')} in {_counted(bits, 'bit')}"]
         if n_atoms:
             lines[0] = lines[0].replace(" describe", f" ({self.algebra.upper()}) describe", 1)
         if self.bits_without:
             share = 1 - bits / self.bits_without
             lines[0] += f", {share:.1%} fewer than without atoms" if share > 0 else ", no fewer than without atoms"
-            if n_atoms and share < _HARDLY:
+            if n_atoms and share < _LITTLE_SAVED:
                 lines.append("That is hardly shorter: there is little of such structure in this table")
-        lines += self._how_well()
+        lines += self._fit_lines()
         if self.bias.any():
             ones = int(self.bias.sum())
             features = "1 feature is a one" if ones == 1 else f"{ones} features are ones"
@@ -125,14 +127,14 @@ class ResultBase:
                 lines.append(f"{algebra.upper()} needs {more}")
         return ".\n".join(lines) + "."
 
-    def _how_well(self) -> list[str]:
-        """How much of the data the product gets right, and how many atoms a sample uses."""
+    def _fit_lines(self) -> list[str]:
+        """Return sentences on how much of the data the product explains, and how many atoms a sample uses."""
         if not self.atoms.n_rows and not self.bias.any():
             return ["No atom makes the description shorter: there is none in the table, or none was found or allowed"]
         n, m = self.n_samples, self.atoms.n_cols
         lines = [f"{self.wrong_bits / max(1, n * m):.2%} of the cells are wrong"]
-        a_sample = self.uses.sum() / max(1, n)
-        lines[0] += f"; a sample uses {a_sample:.{1 if a_sample >= 1 else 2}f} atoms"
+        per_sample = self.uses.sum() / max(1, n)
+        lines[0] += f"; a sample uses {per_sample:.{1 if per_sample >= 1 else 2}f} atoms"
         if self.ones is not None and self.missed is not None:
             ones, missed = int(self.ones.sum()), int(self.missed.sum())
             right = 1 - missed / max(1, ones)
@@ -143,28 +145,28 @@ class ResultBase:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CountsResult(ResultBase):
-    """What a search leaves of rows whose codes are not kept, but counted.
+    """The result of a search over rows whose codes are not kept, only counted.
 
     Attributes
     ----------
     n_samples : int
-        Samples that were learned from.
+        Number of samples learned from.
     uses : ndarray of shape (n_atoms,), int64
-        How many of them use each atom.
+        Number of samples that use each atom.
     """
 
     n_samples: int
     uses: NDArray[np.int64] = field(repr=False)
 
 
-def _many(number: int, what: str) -> str:
-    """So many of something."""
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
+def _counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the singular for 1."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Factorization(ResultBase):
-    """Atoms, codes and what they cost: data = bias + codes * atoms + errors, in the algebra.
+    """Atoms, codes and their codelength: data = bias + codes * atoms + errors, in the algebra.
 
     Attributes
     ----------
@@ -173,62 +175,62 @@ class Factorization(ResultBase):
     codes : BitMatrix of shape (n_samples, n_atoms)
         The atoms that each sample uses.
     bias : ndarray of shape (n_features,), uint8
-        Added to every sample. All zeros, unless ``search`` is "fast" or "thorough", the codelength is what is made
-        small, and a bias makes it smaller.
+        Added to every sample. All zeros, unless ``search`` is "fast" or "thorough", the objective is the codelength,
+        and a bias shortens it.
     algebra : {"xor", "or"}
-        How the atoms of a sample are put together.
+        How the atoms of a sample are combined.
     codelength : Codelength
         Bits that describe the data, in three parts.
     history : tuple of Round
-        One row a move.
+        One row per move.
     wrong : ndarray of shape (n_features,), int64
-        In how many samples each feature is wrong.
+        Number of samples in which each feature is wrong.
     ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
-        What ended the search.
+        Why the search ended.
     coder : str
-        How samples are coded with these atoms, by name.
+        Name of the coder for samples.
     objective : {"codelength", "errors"}
-        What the search made small, and coding makes small.
+        What the search minimised, and coding minimises.
     codelengths : dict
-        The shortest codelength found, in bits, in each algebra that was tried.
+        The shortest codelength found in each algebra that was tried, in bits.
     bits_without : int
         Bits that describe the data without any atom.
     saved : ndarray of shape (n_atoms,), int64, or None
-        How many bits longer the description would be without each atom, the codes of the others left as they are.
+        By how many bits the codelength would be longer without each atom, the other codes left as they are.
     ones, missed : ndarray of shape (n_features,), int64, or None
-        In how many samples each feature is one, and in how many of these the product says zero.
+        Number of samples in which each feature is one, and in how many of these the product is zero.
     """
 
     codes: BitMatrix
 
     @property
     def n_samples(self) -> int:
-        """Samples that were learned from."""
+        """Number of samples learned from."""
         return self.codes.n_rows
 
     @property
     def uses(self) -> NDArray[np.int64]:
-        """How many samples use each atom, of shape (n_atoms,)."""
+        """Number of samples that use each atom, of shape (n_atoms,)."""
         return self.codes.column_weights()
 
     def reconstruct(self) -> BitMatrix:
-        """The product of codes and atoms, with the bias."""
+        """Return the product of codes and atoms, with the bias."""
         return reconstruct(self.codes, self.atoms, self.bias, self.algebra)
 
 
 def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], algebra: str) -> BitMatrix:
-    """Bias plus the product of codes and atoms, in the algebra."""
+    """Return the bias plus the product of codes and atoms, in the algebra."""
     product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
-    # Copies, for numba compiles a kernel anew for arrays that are read-only.
+    # Copies: numba would compile the kernel again for read-only arrays.
     row = np.empty(product.shape[1], np.uint64)
     words.add_product(codes.words.copy(), atoms.words.copy(), covering(algebra), 0, codes.n_rows, row, product)
     return BitMatrix.from_words(product, atoms.n_cols, check=False)
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in a search; ``result`` is the best factorisation so far, or None when there is none yet."""
+    """Ctrl-C during a search; ``result`` is the best factorization so far, or None if there is none yet."""
 
     def __init__(self, result: Factorization | CountsResult | None) -> None:
-        found = "nothing was learned yet" if result is None else "the best factorisation so far is in .result"
+        found = "nothing was learned yet" if result is None else "the best factorization so far is in .result"
         super().__init__(f"the search was interrupted; {found}")
         self.result = result

@@ -1,5 +1,7 @@
 """scikit-learn estimators: thin classes over the functions of `bitatoms.api`."""
 
-from .dictionary_learning import BinaryDictionaryLearning, annotate, load
+from .anndata import annotate
+from .dictionary_learning import BinaryDictionaryLearning
+from .persistence import load
 
 __all__ = ["BinaryDictionaryLearning", "annotate", "load"]

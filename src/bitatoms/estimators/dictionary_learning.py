@@ -1,96 +1,96 @@
-"""The scikit-learn face: a thin class over ``factorize``."""
+"""`BinaryDictionaryLearning`: the scikit-learn estimator over `bitatoms.factorize`."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import factorize, learn_from, telling
+from ..api import learn_from
 from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..core.block import Block
 from ..core.model import Model, Pattern
 from ..core.result import CountsResult, Factorization, Interrupted
+from ..errors import InputError, InputWarning, Parameter
 from ..io import model_file
 from ..online.stream import StreamLearner
 from ..parallel import Workers, count_threads
+from ..parameters import (
+    EstimatorKwargs,
+    NComponents,
+    SearchKwargs,
+    documented,
+    present_names,
+    renamed_warning,
+    select,
+    with_defaults,
+)
 from ..rows import dispatch
 from ..rows.budget import checked
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, row_bits
-from ..search.params import SEARCH_PARAMS, SearchParams, resolve
+from ..search.params import SearchParams, resolve
 from ..table import Names, Picture, Table
 from ..validation import as_generator
+from ..verbosity import log_to_stderr
 
 
-def _with_parameters_of(function: Any) -> Any:
-    """Put the description of the function's parameters where the class refers to it."""
-
-    def decorate(cls: type) -> type:
-        if cls.__doc__ and function.__doc__:
-            described = function.__doc__.split("    n_components :")[1].split("    Returns\n")[0].rstrip()
-            cls.__doc__ = cls.__doc__.replace(
-                "    (those of :func:`bitatoms.factorize`)", f"    n_components :{described}"
-            )
-        return cls
-
-    return decorate
+class SearchLimitWarning(InputWarning, ConvergenceWarning):
+    """A limit on rounds or seconds ended a search before it converged."""
 
 
-def _takes_batches(estimator: BinaryDictionaryLearning) -> bool:
-    """Whether there is partial_fit; where there is not, why."""
+def _has_partial_fit(estimator: BinaryDictionaryLearning) -> bool:
+    """Return whether the search can learn from batches; the error gives the reason."""
     if estimator.search == "paper":
         raise AttributeError('search="paper" needs all rows at once; learn from batches with search="fast"')
     return True
 
 
-@_with_parameters_of(factorize)
+@documented(EstimatorKwargs)
 class BinaryDictionaryLearning(TableTransformer):
-    """Binary matrix factorization by dictionary learning: the few binary patterns (atoms) that explain a table.
+    """Binary matrix factorization by dictionary learning: find the few binary patterns (atoms) that explain a table.
 
     Parameters
     ----------
-    (those of :func:`bitatoms.factorize`)
-    max_memory : int, str or None, default=None
-        Bytes that rows, codes and counts of a packed store may take together (also "500 MB", "2 GiB"); None is 512 MiB.
-        It does not change what is found.
-    forget : float, default=0.0
-        The share of their weight that the rows so far lose with every row that ``partial_fit`` takes in: 1e-4 remembers
-        about the last 10 000; 0 forgets nothing.
+    {parameters}
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features), uint8
-        The atoms, the one that saves most bits first.
+        The atoms. The one that saves most bits comes first.
     bias_ : ndarray of shape (n_features,), uint8
-        Added to every sample; all zeros with ``search="paper"`` and for the fewest errors.
+        Added to every sample. All zeros with ``search="paper"`` and when the wrong cells are minimised.
     codelength_ : Codelength
         The bits that describe the training data: ``errors``, ``codes``, ``atoms`` and their ``total``.
     history_ : list of Round
-        One row a move: what was done, atoms, bits, wrong bits, what changed, iterations, seconds.
+        One row per move: what was done, atoms, bits, wrong cells, changes, iterations, seconds.
     algebra_ : {"xor", "or"}
         The algebra of the result.
     codelengths_ : dict
         The shortest codelength found in each algebra that was tried, in bits.
     summary_ : str
-        What was found, in words.
+        A description of the result.
     n_components_ : int
         Number of atoms.
     n_iter_ : int
-        Steps of learning that were taken.
+        Number of learning iterations.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where X had names that are all strings.
+        Names of the features, if X has names that are all strings.
+
+    Notes
+    -----
+    Wherever a method takes samples X, it also takes the path of a file. A file is read as by `bitatoms.read`; a packed
+    store (see `bitatoms.pack`) is processed in chunks and may be larger than memory.
 
     Examples
     --------
@@ -102,87 +102,81 @@ class BinaryDictionaryLearning(TableTransformer):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | str = "mdl",
-        *,
-        algebra: str = "xor",
-        search: str = "fast",
-        objective: str = "auto",
-        update: str = "mob",
-        coder: str = "auto",
-        init: Any = "auto",
-        init_density: float = 0.5,
-        n_init: int | str = "auto",
-        start_components: int | str = "auto",
-        max_components: int | None = None,
-        patience: int | str | None = "auto",
-        max_atoms_per_sample: int | None = None,
-        residual_limit: int = 0,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        sample_rows: int | str | None = "auto",
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        max_memory: int | str | None = None,
-        forget: float = 0.0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        callbacks: Any = None,
-        binarize: float | None = None,
-        device: str = "cpu",
-        random_state: Any = None,
-    ) -> None:
+    def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
         self.n_components = n_components
-        self.algebra = algebra
-        self.search = search
-        self.objective = objective
-        self.update = update
-        self.coder = coder
-        self.init = init
-        self.init_density = init_density
-        self.n_init = n_init
-        self.start_components = start_components
-        self.max_components = max_components
-        self.patience = patience
-        self.max_atoms_per_sample = max_atoms_per_sample
-        self.residual_limit = residual_limit
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.sample_rows = sample_rows
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.max_memory = max_memory
-        self.forget = forget
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.binarize = binarize
-        self.device = device
-        self.random_state = random_state
+        for name, value in with_defaults(EstimatorKwargs, parameters).items():
+            setattr(self, name, value)
+
+    def set_params(self, **params: Any) -> BinaryDictionaryLearning:
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        BinaryDictionaryLearning
+            This estimator.
+        """
+        super().set_params(**present_names(params))
+        return self
+
+    @property
+    def sample_rows(self) -> Any:
+        """Deprecated name of ``search_rows``."""
+        warnings.warn(renamed_warning("sample_rows"), stacklevel=2)
+        return self.search_rows
 
     def fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
-        """Learn atoms from the samples X, of shape (n_samples, n_features); y is not looked at.
+        """Learn the atoms of a table.
 
-        X may also be a packed store on disk (a `Store`, or the path of one), or a Dask array; the same rows give the
-        same model to the bit, wherever they are. Ctrl-C raises KeyboardInterrupt and leaves the best model so far on
-        the estimator.
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features). The same rows give the same model, to the bit, wherever
+            they are stored.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        BinaryDictionaryLearning
+            This estimator, fitted.
+
+        Raises
+        ------
+        Interrupted
+            On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best model so far.
         """
         if dispatch.is_elsewhere(X):
-            return self._fit_elsewhere(X)
+            return self._fit_out_of_core(X)
         self._reset()
-        params, data = self._settings(), self._table(X, reset=True)
-        return self._learn(MemoryRows(data, self._workers()), params, _tile_of(X))
+        params, table = self._search_params(), self._validate_table(X, reset=True)
+        return self._learn(MemoryRows(table.bits, self._workers()), params, _tile_of(table))
 
-    @available_if(_takes_batches)
+    @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
-        """Learn from one more batch of samples, of shape (n_samples, n_features); y is not looked at.
+        """Learn from one more batch of samples.
 
-        The samples themselves are not kept: of what is past there are counts, which fade by ``forget``, and a sample of
-        at most 4096 rows. The first batch is learned as ``fit`` would, or from atoms given as ``init`` by one step:
-        code, count, update. The result depends on the batches and their order (see docs/scale.md). The first call, and
-        one after ``fit`` or ``load``, begins a new stream, with the parameters of then. Interrupted, nothing of the
-        batch is learned.
+        The samples are not stored: the estimator keeps counts of earlier rows, which fade by ``forget``, and a
+        subsample of at most 4096 rows. The first batch is learned as by ``fit``, or, from atoms passed as ``init``, by
+        one iteration of coding, counting and updating. The result depends on the batches and their order (see
+        docs/scale.md). The first call, and the first after ``fit`` or ``load``, begins a new stream with the current
+        parameters. If it is interrupted, nothing of the batch is learned.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The batch, of shape (n_samples, n_features).
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        BinaryDictionaryLearning
+            This estimator.
 
         Examples
         --------
@@ -194,68 +188,68 @@ class BinaryDictionaryLearning(TableTransformer):
         >>> model.components_.shape, model.as_model().n_samples
         ((4, 40), 2000)
         """
-        online: StreamLearner | None = getattr(self, "_online", None)
-        if online is None:
+        stream: StreamLearner | None = getattr(self, "_stream", None)
+        if stream is None:
             self._reset()
-        data = self._table(X, reset=online is None)
-        if online is None:
-            online = StreamLearner(self._settings(), self.forget, as_generator(self.random_state))
-        with telling(self.verbose):
-            online.take_in(data, self._workers())
-        self._online = online
-        self._keep(self._learned(online.as_result(), _tile_of(X)))
+        batch = self._validate_table(X, reset=stream is None)
+        if stream is None:
+            stream = StreamLearner(self._search_params(), self.forget, as_generator(self.random_state))
+        with log_to_stderr(self.verbose):
+            stream.partial_fit(batch.bits, self._workers())
+        self._stream = stream
+        self._set_model(self._model_of(stream.as_result(), _tile_of(batch)))
         return self
 
     def _reset(self) -> None:
-        """A fit that fails leaves no half of a model."""
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_online"]:
+        """Remove everything learned, so that a fit that fails leaves no partial model."""
+        for name in [name for name in vars(self) if name.endswith("_") or name == "_stream"]:
             delattr(self, name)
 
-    def _fit_elsewhere(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
-        """Learn from a store, or from a Dask array on the cluster of a client."""
-        self._settings()  # what is wrong with them is said before rows are read
+    def _fit_out_of_core(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
+        """Learn from a store, or from a Dask collection on the cluster of a client."""
+        self._search_params()  # check them before rows are read
         how = self.binarize, self._workers(), checked(self.max_memory), self.checkpoint, client
-        with dispatch.open_rows(X, *how) as place:
-            return self._fit_rows(*place)
+        with dispatch.open_rows(X, *how) as opened:
+            return self._fit_rows(*opened)
 
     def _fit_rows(
         self, rows: RowSource, columns: Names | None = None, picture: Picture | None = None
     ) -> BinaryDictionaryLearning:
-        """Learn from rows that are not in memory."""
+        """Learn from the rows of a source."""
         self._reset()
         check_not_empty((rows.n_rows, rows.n_features))
         self._check_columns(Table(BitMatrix.zeros(0, rows.n_features), columns=columns), reset=True)
-        return self._learn(rows, self._settings(), picture)
+        return self._learn(rows, self._search_params(), picture)
 
     def _learn(self, rows: RowSource, params: SearchParams, picture: Picture | None) -> BinaryDictionaryLearning:
-        """Search, and keep what is found."""
+        """Search, and store the model that is found."""
         own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
         try:
             learned = learn_from(rows, params, *own)
         except Interrupted as interrupted:
             if interrupted.result is not None:
-                self._keep(self._learned(interrupted.result, picture))
+                self._set_model(self._model_of(interrupted.result, picture))
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
-        self._keep(self._learned(result, picture))
+        self._set_model(self._model_of(result, picture))
         if result.ended in ("max_iter", "max_time"):
             warnings.warn(
-                f"{result.ended} ended the search before it converged; raise it for a better model",
-                ConvergenceWarning,
+                SearchLimitWarning(
+                    Parameter(result.ended), " ended the search before it converged; raise it for a better model"
+                ),
                 stacklevel=3,
             )
         return self
 
-    def _settings(self) -> SearchParams:
-        """The parameters of the search."""
-        parameters = self.get_params(deep=False)
-        return resolve(**{name: parameters[name] for name in SEARCH_PARAMS})
+    def _search_params(self) -> SearchParams:
+        """Return the parameters of the search, checked."""
+        return resolve(self.n_components, **select(SearchKwargs, vars(self)))
 
     def _workers(self) -> Workers:
         return Workers(count_threads(self.n_jobs))
 
-    def _keep(self, model: Model) -> None:
-        """Take over what was learned."""
+    def _set_model(self, model: Model) -> None:
+        """Store a model and its fitted attributes."""
         self._model = model
         self.components_ = model.atoms.to_dense()
         self.bias_ = model.bias
@@ -267,54 +261,78 @@ class BinaryDictionaryLearning(TableTransformer):
         self.n_components_ = model.atoms.n_rows
         self.n_iter_ = model.n_iter
 
-    def _learned(self, result: Factorization | CountsResult, picture: Picture | None) -> Model:
-        """The model of a result, with the names of its features."""
+    def _model_of(self, result: Factorization | CountsResult, picture: Picture | None) -> Model:
+        """Return the model of a result, with the names of its features."""
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else tuple(map(str, names))
         return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, columns, picture)
 
     def as_model(self) -> Model:
-        """What was learned as plain data: what `save` writes, and a report is made of.
+        """Return what was learned as plain data, for `bitatoms.write_report` and other tools.
 
         Returns
         -------
         Model
-            With the atoms and the bias that ``components_`` and ``bias_`` hold now.
+            With the current ``components_`` and ``bias_``.
         """
         check_is_fitted(self, "components_")
         return replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
-        """The atoms that each sample uses: codes of shape (n_samples, n_components_), uint8.
+        """Return the codes of samples: the atoms that each sample uses.
 
-        Each sample is coded afresh, whatever its code was in ``fit``. The codes of a Dask array are a Dask array, not
-        computed yet. Those of a packed store are an array where that fits into ``max_memory``; with ``output``, a path,
-        they are written there as a packed store, which comes back, however many there are.
+        Each sample is coded afresh; codes found by ``fit`` are not used.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+        output : str or path-like, optional
+            For a packed store: write the codes to this path as a packed store.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), uint8
+            For a Dask collection, a lazy Dask array; with ``output``, a Store.
         """
         if not dispatch.is_elsewhere(X):
             if output is not None:
-                raise ValueError("output= is for the codes of a packed store; bitatoms.write writes those of a table")
+                raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
             return self._code(X).factors()[1].to_dense()
         model, store = self.as_model(), dispatch.store_of(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
 
             if output is not None:
-                raise ValueError("output= is for the codes of a packed store; those of a Dask array have to_zarr")
+                raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
             return dask_transform.transform(model, X, self.binarize)
         check_not_empty(store.shape)
         limit = checked(self.max_memory)
         if output is not None:
             return code_store(store, model, output, self._workers(), limit)
         if (needed := dense_bytes(store, model)) > limit:
-            raise ValueError(
-                f"the codes of {len(store)} samples take {needed} bytes as an array, more than max_memory={limit}; "
-                'pass output="codes.zarr" to have them written to a store'
+            raise InputError(
+                f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
+                Parameter("max_memory", limit),
+                "; pass ",
+                Parameter("output", "codes.zarr"),
+                " to write them to a store",
             )
         return codes_in_memory(store, model, self._workers(), limit).to_dense()
 
     def inverse_transform(self, X: Any) -> Any:
-        """The samples that these codes, of shape (n_samples, n_components_), stand for."""
+        """Return the samples that codes stand for.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, BitMatrix or Dask array of shape (n_samples, n_components_)
+            The codes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), uint8
+            For a Dask array, a lazy Dask array.
+        """
         check_is_fitted(self, "components_")
         if dispatch.is_dask(X):
             from ..rows import dask_transform
@@ -326,10 +344,20 @@ class BinaryDictionaryLearning(TableTransformer):
         return self.as_model().reconstruct(codes).to_dense()
 
     def score_samples(self, X: Any) -> Any:
-        """Minus the bits that each sample takes, of shape (n_samples,): samples that fit badly stand out.
+        """Return minus the number of bits that each sample takes; outliers have low scores.
 
-        A wrong bit and the use of an atom cost by how rare they were in ``fit``. The atoms themselves, which all
-        samples share, are not counted in.
+        The cost of a wrong cell and of the use of an atom follow from their frequencies in ``fit``. The cost of the
+        atoms themselves, which all samples share, is left out.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            For a Dask collection, a lazy Dask array.
         """
         if dispatch.is_elsewhere(X):
             store = dispatch.store_of(X, self.binarize)
@@ -341,108 +369,54 @@ class BinaryDictionaryLearning(TableTransformer):
             return dask_transform.score_samples(self.as_model(), X, self.binarize)
         block = self._code(X)
         codes = block.factors()[1]
-        errors = BitMatrix.from_words(block.rows.errors, block.n_features, check=False)
+        errors = block.errors()
         return -self._model.row_bits(errors, codes)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the bits a sample takes, on average over X; higher is better. y is not looked at."""
+        """Return minus the mean number of bits per sample; higher is better.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            The mean of ``score_samples(X)``.
+        """
         return float(self.score_samples(X).mean())
 
     def _code(self, X: Any) -> Block:
-        """The samples coded afresh."""
-        return self.as_model().code(self._table(X, reset=False), self._workers())
+        """Return the samples, coded afresh."""
+        return self.as_model().code(self._validate_table(X, reset=False).bits, self._workers())
 
     def patterns(self) -> list[Pattern]:
-        """The atoms as people read them: features by name, how many samples use each, how many bits it saves.
+        """Return the atoms in readable form: features by name, how many samples use them, bits saved.
 
         Returns
         -------
         list of Pattern
-            Named tuples ``(atom, features, rows, share, bits_saved)``, the one that saves most bits first;
-            ``pandas.DataFrame(model.patterns())`` makes a table of them.
+            Named tuples ``(atom, features, rows, share, bits_saved)``. The one that saves most bits comes first.
+            ``pandas.DataFrame(model.patterns())`` converts them to a data frame.
         """
         return self.as_model().patterns()
 
-    def save(self, path: Any) -> None:
-        """Write the fitted model to one file; `bitatoms.load` reads it.
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, which `bitatoms.load` reads.
 
         Parameters
         ----------
         path : str or path-like
-            Mostly with the ending .npz. The file holds arrays and JSON, no pickles, and is there whole or not at all.
+            The file, by convention with the ending .npz. It holds arrays and JSON, no pickles. The write is atomic.
         """
-        passing = ("checkpoint", "resume")  # of one fit, not of the model
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in passing}
+        of_one_fit = ("checkpoint", "resume")
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in of_one_fit}
         model_file.save(self.as_model(), path, parameters)
 
 
-def _tile_of(X: Any) -> Picture | None:
-    """The picture that each row of a table is, if it is one."""
-    return None if not isinstance(X, Table) or X.picture is None else Picture(X.picture.tile)
-
-
-def load(path: Any) -> BinaryDictionaryLearning:
-    """Read a model that `BinaryDictionaryLearning.save` or ``bitatoms fit`` wrote.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file. Nothing in it is executed: it holds arrays and JSON.
-
-    Returns
-    -------
-    BinaryDictionaryLearning
-        Fitted, with the parameters it was fitted with (but for those that are no plain values: a callback, an array of
-        atoms to start from, a random generator).
-
-    Examples
-    --------
-    >>> import bitatoms as ba
-    >>> X = ba.datasets.planted(300, 40, 4, noise=0.02, random_state=0).X
-    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
-    >>> model.save("model.npz")
-    >>> again = ba.load("model.npz")
-    >>> bool((again.transform(X) == model.transform(X)).all())
-    True
-    """
-    model, parameters, _ = model_file.load(path)
-    estimator = BinaryDictionaryLearning()
-    known = estimator.get_params(deep=False)
-    estimator.set_params(**{name: value for name, value in parameters.items() if name in known})
-    estimator.n_features_in_ = model.atoms.n_cols
-    if model.columns is not None:
-        estimator.feature_names_in_ = np.array(model.columns, object)
-    estimator._keep(model)
-    return estimator
-
-
-def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = None) -> None:
-    """Put codes and atoms into an AnnData, where scanpy and its neighbours look for them.
-
-    Parameters
-    ----------
-    adata : AnnData of shape (n_obs, n_vars)
-        It is changed: ``obsm["X_bitatoms"]`` gets the codes of its observations, ``varm["bitatoms_atoms"]`` the atoms,
-        and ``uns["bitatoms"]`` what else was learned.
-    model : BinaryDictionaryLearning
-        Fitted; its ``binarize`` makes ones and zeros of counts.
-    layer : str, optional
-        The layer to code instead of ``X``.
-
-    Examples
-    --------
-    >>> import anndata, numpy as np
-    >>> import bitatoms as ba
-    >>> counts = np.random.default_rng(0).poisson(0.5, (50, 20)).astype(np.float32)
-    >>> adata = anndata.AnnData(counts)
-    >>> model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(adata)
-    >>> ba.annotate(adata, model)
-    >>> adata.obsm["X_bitatoms"].shape, adata.varm["bitatoms_atoms"].shape
-    ((50, 3), (20, 3))
-    """
-    from ..io.readers import h5ad
-
-    learned = model.as_model()
-    table = Table.from_any(adata, binarize=model.binarize, layer=layer)
-    learned.check(table)
-    h5ad.annotate(adata, learned.code(table.bits, Workers(count_threads(model.n_jobs))).factors()[1], learned)
+def _tile_of(table: Table) -> Picture | None:
+    """Return the picture that each row of a table is, if it is one."""
+    return None if table.picture is None else Picture(table.picture.tile)

@@ -1,1 +1,1 @@
-"""Loops over packed rows of bits, and nothing else: the rooms above decide what to compute, these compute it."""
+"""Compiled loops over packed rows of bits. Callers allocate and decide what to compute; kernels only compute."""

@@ -1,4 +1,4 @@
-"""How a kernel is compiled: serial, without the GIL, kept in numba's cache where there is a place to keep it."""
+"""Compilation of kernels: serial, without the GIL, cached by numba where a cache folder is writable."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-# Neither kernels nor pieces count references to arrays (``_nrt=False``): counting costs more than most of them do, and
-# the caller holds the arrays. So they cannot allocate.
+# Kernels do not count references to arrays (``_nrt=False``): counting costs more than most kernels, and the caller
+# holds the arrays. They therefore cannot allocate.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "_nrt": False}
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a loop over packed words; the caller allocates, and the kernel neither checks nor has options."""
+    """Compile a function that Python code calls. The caller allocates; the kernel checks nothing and has no options."""
     try:
         compiled = numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # numba found no folder it may write its cache to: compile anew in each process
+    except RuntimeError:  # no writable cache folder: compile in each process
         return numba.njit(**_OPTIONS)(function)
-    # Numba's cache checks only the kernel's own file, but kernels inline functions of other files. The version is also
-    # compared before numba unpickles an index, which may name modules that no longer exist.
+    # numba checks only the file of the kernel, but kernels inline functions of other files. The version is also
+    # compared before numba unpickles the index, which may name modules that no longer exist.
     index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if index is not None:
         index._version = f"{index._version} {_sources()}"
@@ -33,19 +33,19 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 @cache
 def _sources() -> tuple[tuple[str, int, int], ...]:
-    """Names, times and sizes of the files that kernels are made of."""
+    """Return names, times and sizes of all kernel files."""
     files = sorted(Path(__file__).parent.rglob("*.py"))
     return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 
-def piece(function: Callable[..., Any]) -> Any:
-    """A part of kernels, put into them where it is called."""
+def inline(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call; it is inlined into them."""
     return numba.njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
 
 
 @intrinsic
 def popcount(typingctx: Any, word: Any) -> Any:
-    """Number of ones in an unsigned integer, in the same type (one instruction where the machine has it)."""
+    """Return the number of ones in an unsigned integer, as the same type."""
     if not isinstance(word, types.Integer):
         return None
 
@@ -57,20 +57,20 @@ def popcount(typingctx: Any, word: Any) -> Any:
 
 @intrinsic
 def lowest_bit(typingctx: Any, word: Any) -> Any:
-    """Position of the lowest one in an unsigned integer that is not zero."""
+    """Return the index of the lowest one in a non-zero unsigned integer."""
     if not isinstance(word, types.Integer):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-        return context.cast(builder, place, word, types.intp)
+        index = builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return context.cast(builder, index, word, types.intp)
 
     return types.intp(word), codegen
 
 
 @intrinsic
-def fetch_ahead(typingctx: Any, words: Any, i: Any) -> Any:
-    """Have row i of a table brought into the cache, for it is wanted soon."""
+def prefetch(typingctx: Any, words: Any, i: Any) -> Any:
+    """Prefetch row i of a table into the cache."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         table = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -78,8 +78,8 @@ def fetch_ahead(typingctx: Any, words: Any, i: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         start = builder.gep(builder.bitcast(table.data, byte), [builder.mul(stride, arguments[1])])
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-        builder.call(prefetch, [start, number(0), number(3), number(1)])  # to read, to keep, data
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        builder.call(function, [start, number(0), number(3), number(1)])  # read access, high locality, data cache
         return context.get_dummy_value()
 
     return types.void(words, types.intp), codegen

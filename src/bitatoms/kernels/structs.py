@@ -1,6 +1,6 @@
-"""What the kernels read and write: plain named tuples of arrays, the same on every device.
+"""Arguments of kernels: named tuples of arrays.
 
-The caller allocates; a scratch is room that a kernel needs for itself, one for each call.
+The caller allocates them. A scratch tuple holds the work arrays of a kernel; concurrent calls need separate ones.
 """
 
 from __future__ import annotations
@@ -9,48 +9,48 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Covers = Literal[True] | None  # whether the algebra is OR; not False, for numba leaves out what is meant for None
-PLANES = 48  # bits of a bit-sliced counter: enough to count any number of rows
-MOST_PRICE = 255  # of a wrong bit
-CHUNK = 64  # words of rows whose users are listed together
-_GROUP = 8  # rows that are counted together
+Covers = Literal[True] | None  # True for OR, None for XOR: numba removes the branches for None at compile time
+PLANES = 48  # bits of a bit-sliced counter: enough for any number of rows
+MAX_PRICE = 255  # of an error
+USER_WORDS = 64  # words of ``users`` whose rows are listed at a time
+_GROUP = 8  # rows that are counted at a time
 
 
 def covering(algebra: str) -> Covers:
-    """The algebra as kernels take it."""
+    """Return the algebra as kernels expect it."""
     return True if algebra == "or" else None
 
 
 class RowArrays(NamedTuple):
-    """The samples while they are learned from; rows of bits are packed, 64 to a word.
+    """The state of the samples during learning, as packed bits.
 
-    Always true: ``errors`` is the data minus the product of codes and atoms in the algebra, and a row that is not
-    ``stale`` is one that its coder would leave as it is.
+    Invariants: ``errors`` is data ⊕ product of codes and atoms in the algebra; coding would not change a row that is
+    not ``stale``.
     """
 
-    errors: Any  # (n, words): the wrong bits of each row
-    codes: Any  # (n, code words): the atoms each row uses
+    errors: Any  # (n, words): the errors of each row
+    codes: Any  # (n, code words): the atoms that each row uses
     users: Any  # (p, row words): the rows that use each atom, ``codes`` transposed
-    covered: Any  # (n, words) under OR: bits that some used atom has; no rows under XOR
-    twice: Any  # (n, words) under OR: bits that two or more used atoms have; no rows under XOR
+    covered: Any  # (n, words) under OR: bits that at least one used atom covers; no rows under XOR
+    twice: Any  # (n, words) under OR: bits that at least two used atoms cover; no rows under XOR
     stale: Any  # (n,) uint8: 1 for a row that must be coded again
 
 
 class AtomArrays(NamedTuple):
-    """The dictionary and what coding derives from it; lanes are atoms, padded to a multiple of 16."""
+    """The atoms and tables derived from them; lanes are atoms, padded to a multiple of 16."""
 
     words: Any  # (p, words): the atoms
-    weights: Any  # (lanes,) int32: number of ones of each atom
-    slices: Any  # (bytes, lanes) uint8: byte b of every atom side by side
-    overlaps: Any  # (p, lanes): ones shared by two atoms, doubled under XOR; gains are of the same type
-    stale: Any  # (p,) uint8: 1 for an atom whose users must be asked again
+    weights: Any  # (lanes,) int32: number of ones in each atom
+    slices: Any  # (bytes, lanes) uint8: byte b of all atoms, contiguous
+    overlaps: Any  # (p, lanes): ones shared by two atoms, doubled under XOR; gains have the same dtype
+    stale: Any  # (p,) uint8: 1 for an atom that must be updated again
     changed: Any  # (p,) uint8: 1 for an atom that changed since the rows were last coded
 
 
 class Prices(NamedTuple):
-    """What a wrong bit and the use of an atom cost, in small whole numbers."""
+    """Cost of an error and of the use of an atom, as small integers."""
 
-    bits: Any  # (m,) int32, 1 to MOST_PRICE: a wrong bit in each column
+    bits: Any  # (m,) int32, 1 to MAX_PRICE: an error in each column
     uses: Any  # (lanes,) int32: one use of each atom
 
 
@@ -59,56 +59,58 @@ class Rule(NamedTuple):
 
     covers: Covers  # the algebra is OR
     by_ratio: bool  # BMP's association accuracy instead of the plain gain
-    max_atoms: int  # a row that uses so many atoms may only drop atoms
-    residual_limit: int  # a row with so few wrong bits is left alone
-    prices: Prices | None = None  # a wrong bit costs 1 and an atom nothing, unless they are given
-    swaps: bool = False  # try one atom in place of another where no toggle gains
-    typical: float = 0.0  # what a row costs on average; 0: not known
+    max_atoms: int  # a row that uses this many atoms can only drop atoms
+    residual_limit: int  # a row with at most this many errors is not coded
+    prices: Prices | None = None  # None: an error costs 1, the use of an atom 0
+    swaps: bool = False  # swap one atom for another where no toggle gains
+    typical: float = 0.0  # average cost of a row; 0 if unknown
 
 
 class CodingScratch(NamedTuple):
-    """Room for the coding of one row."""
+    """Work arrays for coding a row."""
 
-    gains: Any  # (lanes,): what toggling each atom would gain
-    trial: Any  # (lanes,): the same with another atom toggled
-    bits: Any  # (2, words): the bits that a toggle changed, and some of them
-    listed: Any  # (bits,): the bytes of a row that are not zero, or its ones
-    code: Any  # (code words,): the code a row had
-    errors: Any  # (words,): the errors it had
-    touched: Any  # (code words,): the atoms of the rows that changed
+    gains: Any  # (lanes,): gain of toggling each atom
+    trial: Any  # (lanes,): the same after toggling another atom
+    bits: Any  # (2, words): the bits that a toggle changed, and a subset of them
+    listed: Any  # (bits,): the non-zero bytes of a row, or its ones
+    code: Any  # (code words,): the previous code of the row
+    errors: Any  # (words,): the previous errors of the row
+    touched: Any  # (code words,): the atoms used by rows that changed
 
 
-class Ways(NamedTuple):
-    """Room for the beam of one row: the ways of one level on one side, those of the next on the other; and the chosen,
-    of which each leads from a way by one more toggle."""
+class BeamScratch(NamedTuple):
+    """Work arrays for beam coding a row: the partial codes of two successive levels, and the candidates for the next.
 
-    gains: Any  # (2, width, lanes): what toggling each atom would gain
-    errors: Any  # (2, width, words): the wrong bits
+    A candidate adds one atom to a partial code. The levels alternate between index 0 and 1 of the first axis.
+    """
+
+    gains: Any  # (2, width, lanes): gain of toggling each atom
+    errors: Any  # (2, width, words): the errors
     codes: Any  # (2, width, code words): the atoms used so far
-    value: Any  # (2, width): what the toggles gained
+    value: Any  # (2, width): the total gain
     prints: Any  # (2, width): fingerprints of the errors
-    score: Any  # (width + 1,): of the chosen, the value
-    parent: Any  # (width + 1,): the way it comes from
-    atom: Any  # (width + 1,): the atom toggled
-    mark: Any  # (width + 1,): the fingerprint
+    score: Any  # (width + 1,): total gain of the candidate
+    parent: Any  # (width + 1,): the partial code it extends
+    atom: Any  # (width + 1,): the atom it adds
+    mark: Any  # (width + 1,): the fingerprint of its errors
 
 
 class VoteScratch(NamedTuple):
-    """Room for the vote on one atom."""
+    """Work arrays for the vote on an atom."""
 
-    wrong: Any  # (planes, words): counters of the users that have each bit wrong
-    free: Any  # (planes, words): counters of those that have it free; used under OR
+    wrong: Any  # (planes, words): counters of the users in which each bit is wrong
+    free: Any  # (planes, words): counters of the users in which each bit is free; used under OR
     flips: Any  # (words,): the bits that the vote flips
-    who: Any  # (a chunk of rows,): some of the users
+    users: Any  # (64 * USER_WORDS,): indices of some users
     group: Any  # (8, words): the errors of eight users
-    open_group: Any  # (8, words): and the bits that they have free
-    eight: Any  # (8,): the rows of a group, 0 to 7
-    before: Any  # (words,): what a row had
-    touched: Any  # (code words,): the atoms of the rows that changed
+    free_group: Any  # (8, words): the free bits of eight users
+    group_rows: Any  # (8,): the row indices of a group, 0 to 7
+    before: Any  # (words,): the previous bits of a row
+    touched: Any  # (code words,): the atoms used by rows that changed
 
 
 def coding_scratch(rows: RowArrays, atoms: AtomArrays) -> CodingScratch:
-    """Room for coding these rows with these atoms."""
+    """Allocate the work arrays for coding these rows with these atoms."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return CodingScratch(
         gains=np.empty(len(atoms.weights), atoms.overlaps.dtype),
@@ -121,10 +123,10 @@ def coding_scratch(rows: RowArrays, atoms: AtomArrays) -> CodingScratch:
     )
 
 
-def beam_room(rows: RowArrays, atoms: AtomArrays, width: int) -> Ways:
-    """Room for beam coding of these rows with these atoms."""
+def beam_scratch(rows: RowArrays, atoms: AtomArrays, width: int) -> BeamScratch:
+    """Allocate the work arrays for beam coding these rows with these atoms."""
     words, code_words, lanes = rows.errors.shape[1], rows.codes.shape[1], len(atoms.weights)
-    return Ways(
+    return BeamScratch(
         gains=np.empty((2, width, lanes), np.int32),
         errors=np.empty((2, width, words), np.uint64),
         codes=np.empty((2, width, code_words), np.uint64),
@@ -138,16 +140,16 @@ def beam_room(rows: RowArrays, atoms: AtomArrays, width: int) -> Ways:
 
 
 def vote_scratch(rows: RowArrays) -> VoteScratch:
-    """Room for votes of these rows."""
+    """Allocate the work arrays for votes of these rows."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]
     return VoteScratch(
         wrong=np.zeros((PLANES, words), np.uint64),
         free=np.zeros((PLANES, words), np.uint64),
         flips=np.empty(words, np.uint64),
-        who=np.empty(64 * CHUNK, np.int64),
+        users=np.empty(64 * USER_WORDS, np.int64),
         group=np.empty((_GROUP, words), np.uint64),
-        open_group=np.empty((_GROUP, words), np.uint64),
-        eight=np.arange(_GROUP),
+        free_group=np.empty((_GROUP, words), np.uint64),
+        group_rows=np.arange(_GROUP),
         before=np.empty(words, np.uint64),
         touched=np.empty(code_words, np.uint64),
     )

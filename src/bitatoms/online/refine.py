@@ -1,4 +1,4 @@
-"""The search of a sample of rows that goes on from atoms and codes: what `Online` does every now and then."""
+"""Refine the atoms of a stream: search its sample again, starting from the current atoms and codes."""
 
 from __future__ import annotations
 
@@ -10,94 +10,90 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.block import Block
 from ..core.coding import MOST_EXACT_ATOMS
-from ..core.objective import Objective
-from ..kernels.structs import covering
 from ..parallel import Workers
+from ..search.context import SearchContext
 from ..search.fixed_rank import search_fixed_rank
-from ..search.holdout import HoldOut
-from ..search.learning import SearchMonitor, Snapshot
+from ..search.holdout import HoldOut, split_rows
 from ..search.mdl_search import search_mdl
+from ..search.monitor import SearchMonitor, Snapshot
 from ..search.params import SearchParams
+from ..search.stopping import CONVERGED, MAX_ITER, SearchResult
 
-_TRIALS = 16  # with other atoms in the place of some, of a search for the fewest errors
-_HELD_OUT = 9  # one row of so many says when a search for more atoms must stop
+_MAX_TRIALS = 16  # of a search for the fewest errors
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows that stand for more, with the atoms and codes there are."""
+    """A sample of the rows of a stream, with the current atoms and codes."""
 
     rows: BitMatrix
-    n_all: float  # rows that these stand for
+    n_all: float  # rows that it stands for
     algebra: str
     atoms: BitMatrix
     codes: BitMatrix
     bias: BitMatrix
 
     @property
-    def is_whole(self) -> bool:
-        """Whether these are all."""
+    def is_complete(self) -> bool:
+        """Whether the sample holds all rows."""
         return len(self.rows) >= int(self.n_all)
 
 
 def split_holdout(
     rows: BitMatrix, n_all: float, params: SearchParams, random: np.random.Generator, workers: Workers
 ) -> tuple[NDArray[np.intp], HoldOut | None]:
-    """The rows of a sample to search; and those that are held out, where the number of atoms is open and atoms could
-    fit a sample row by row."""
+    """Return the indices of the rows to search, and the rows to hold out.
+
+    Rows are held out where the number of atoms is free and the sample is incomplete: atoms could fit single rows.
+    """
     if len(rows) >= int(n_all) or params.n_components != "mdl":
         return np.arange(len(rows)), None
-    drawn, apart = random.permutation(len(rows)), max(1, len(rows) // _HELD_OUT)
-    return np.sort(drawn[apart:]), HoldOut(rows[np.sort(drawn[:apart])], int(n_all), workers)
+    searched, held_out = split_rows(random.permutation(len(rows)))
+    return searched, HoldOut(rows[held_out], int(n_all), workers)
 
 
 def refine(
     sample: Sample, params: SearchParams, from_scratch: bool, workers: Workers, random: np.random.Generator
 ) -> Snapshot | None:
-    """The best that a search of a sample finds, from the atoms and codes there are; from scratch as well, if so asked.
+    """Return the best state that a search finds from the current atoms and codes, and from scratch if asked for.
 
-    That for the codelength has other starts of its own, whatever was asked.
+    The search for the shortest codelength makes other starts in any case.
     """
-    seen, holdout = split_holdout(sample.rows, sample.n_all, params, random, workers)
-    rows, algebra = sample.rows[seen], sample.algebra
-    part = len(seen) / sample.n_all if params.by_codelength else 1.0
-    objective = params.objective(algebra, part)
-    errors = replace(objective, by_codelength=False, share=1.0)
-    plan = params.plan
+    searched, holdout = split_holdout(sample.rows, sample.n_all, params, random, workers)
+    share = len(searched) / sample.n_all if params.by_codelength else 1.0
+    plan, objective = params.plan, params.objective(sample.algebra, share)
     monitor = SearchMonitor(
-        params.by_codelength,
-        params.deadline(),
-        algebra=algebra,
-        fewest=plan.fewest,
-        most=plan.most,
-        judged=holdout is not None,
+        by_codelength=params.by_codelength,
+        deadline=params.deadline(),
+        algebra=sample.algebra,
+        min_atoms=plan.fewest,
+        max_atoms=plan.most,
+        by_holdout=holdout is not None,
     )
-    block = Block(rows, sample.atoms, sample.codes[seen], covering(algebra), workers, sample.bias)
+    context = SearchContext(sample.rows[searched], objective, plan, monitor, workers, random, holdout)
+    errors_only = replace(
+        context,
+        objective=replace(objective, by_codelength=False, share=1.0),
+        plan=replace(plan, fixed_rank=replace(plan.fixed_rank, effort=1)),
+    )
+    block = context.block(sample.atoms, sample.codes[searched], sample.bias)
     if not params.by_codelength:
-        _mend(rows, block, params, errors, monitor, workers, random)
+        _lower_errors(errors_only, block)
         if from_scratch:
-            search_fixed_rank(rows, None, plan.fewest, errors, 1, params.max_iter, monitor, workers, random)
+            search_fixed_rank(errors_only)
         return monitor.best
-    if params.n_components != "mdl" and sample.is_whole and not sample.bias.count():
-        block = min(block, _mend(rows, block, params, errors, monitor, workers, random), key=objective.cost)
-    search_mdl(rows, None, block, objective, plan, monitor, workers, random, holdout)
+    if params.n_components != "mdl" and sample.is_complete and not sample.bias.count():
+        block = min(block, _lower_errors(errors_only, block), key=objective.cost)
+    search_mdl(context, first=SearchResult(block, CONVERGED))
     return monitor.best
 
 
-def _mend(
-    rows: BitMatrix,
-    block: Block,
-    params: SearchParams,
-    objective: Objective,
-    monitor: SearchMonitor,
-    workers: Workers,
-    random: np.random.Generator,
-) -> Block:
-    """Fewer errors by a few trials, then by the coders that take longer."""
-    wanted, most = params.plan.fewest, min(_TRIALS, params.max_iter)
-    few = search_fixed_rank(rows, block.factors(), wanted, objective, 1, most, monitor, workers, random)
-    if wanted > MOST_EXACT_ATOMS and monitor.cut_by == "max_iter":  # which has ended more than the trials
-        monitor.cut_by = None
-        few = search_fixed_rank(rows, few.factors(), wanted, objective, 0, 1, monitor, workers, random)
-    monitor.cut_by = None  # if the time is up, that is seen again
-    return few
+def _lower_errors(context: SearchContext, block: Block) -> Block:
+    """Lower the number of errors by a few trials, then by the slower coders."""
+    plan = context.plan
+    few_trials = replace(plan, max_rounds=min(_MAX_TRIALS, plan.max_rounds))
+    found = search_fixed_rank(replace(context, plan=few_trials), block.factors())
+    if plan.fewest > MOST_EXACT_ATOMS and found.ended == MAX_ITER:  # the slower coders were left out
+        no_trials = replace(plan, fixed_rank=replace(plan.fixed_rank, effort=0))
+        found = search_fixed_rank(replace(context, plan=no_trials), found.block.factors())
+    return found.block

@@ -1,9 +1,9 @@
-"""Learning from a stream of rows, a batch at a time (online MOB): of what is past, counts are kept and a sample.
+"""Learn from a stream of batches (online MOB). Of past rows only counts and a sample are kept.
 
 A batch is coded at the prices of the counts so far, its counts are added, and all atoms are updated together from the
-sum. Now and then a look is taken at the latest rows: atoms that serve no more make room for such as mend what is wrong
-there. And the sample is searched again, from the atoms there are and from scratch: while it holds all rows, whenever an
-eighth more have come; later, half as many more as were remembered the last time (from scratch: as many).
+sum. From time to time, atoms that save nothing any more are replaced by atoms grown from the errors of the latest rows.
+The sample is searched again, from the current atoms and from scratch, while it holds all rows whenever there are an
+eighth more, and later whenever there are half as many more as at the last search (from scratch: as many more).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..core.counts import Counts
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, run_pass
 from ..core.result import CountsResult, Round
+from ..errors import InputError, Parameter
 from ..kernels.structs import covering
 from ..mdl import Codelength
 from ..parallel import Workers
@@ -37,105 +38,106 @@ from ..search.proximus import append_rank_one
 from ..validation import check_fraction
 from .decayed_counts import DecayedCounts
 from .refine import Sample, refine, split_holdout
-from .reservoir import Reservoir, sample_size
+from .reservoir import Reservoir
+from .tuning import StreamTuning
 
 logger = logging.getLogger(__name__)
 
-_YOUNG = 512  # rows before which atoms are sought from scratch each time, in all algebras allowed
-_RECENT = 1024  # rows that a look is taken at,
-_LOOK_EVERY = 512  # whenever so many have come
-_SEEDS = 32  # a new atom grows from the best of so many rows
-_FEWEST_NEW, _SHARE_NEW = 8, 0.1  # atoms that a look may add: so many, or this share of those there are
-_SEARCH_EVERY = 0.5  # the sample is searched again when so many rows have come for each that there was the last time;
-_WHOLE_EVERY = 0.12  # the same as long as the sample holds all rows;
-_SOONEST = 256  # and no sooner than after so many, or as many as there were
-_MOST_ROUNDS = 1000  # of the history
-
 
 @dataclass(frozen=True, eq=False)
-class _State:
-    """All that is known after a batch."""
+class StreamState:
+    """All that is kept after a batch."""
 
     random: np.random.Generator
-    draw: np.random.Generator  # of the rows that stay in the sample
+    draw: np.random.Generator  # draws the rows that stay in the sample
     algebra: str
     atoms: BitMatrix
     bias: BitMatrix
     counts: DecayedCounts
     sample: Reservoir
-    recent: BitMatrix  # the last rows,
-    unseen: int = 0  # and how many have come since a look was taken at them
-    since: int = 0  # rows that have come since the last search,
-    searched: float = 0.0  # when so many were remembered;
-    since_scratch: int = 0  # and the same for the last search from scratch
-    scratched: float = 0.0
-    codelengths: tuple[tuple[str, int], ...] = ()  # in each algebra tried, of the same rows
+    recent: BitMatrix  # the last rows
+    n_since_replacement: int = 0  # rows since unused atoms were replaced
+    n_since_search: int = 0  # rows since the last search
+    n_at_search: float = 0.0  # weight of all rows at the last search
+    n_since_scratch: int = 0  # rows since the last search from scratch
+    n_at_scratch: float = 0.0  # weight of all rows at the last search from scratch
+    codelengths: tuple[tuple[str, int], ...] = ()  # of the same rows in each algebra tried
     history: tuple[Round, ...] = ()
     n_batches: int = 0
 
 
 class StreamLearner:
-    """What is learned from batches of rows, one after the other; of a size that does not depend on how many came.
+    """Learns from batches of rows, in memory that does not grow with the number of batches.
 
     Parameters
     ----------
     params : SearchParams
-        As for a search. Atoms given as ``init`` are where the first batch starts; without them it is searched.
+        As for a search. Atoms passed as ``init`` are the start for the first batch; without them it is searched.
     forget : float
-        The share of their weight that the rows so far lose with every row that comes.
+        The share of their weight that past rows lose with every new row.
     random : Generator
+    tuning : StreamTuning, optional
     """
 
-    def __init__(self, params: SearchParams, forget: float, random: np.random.Generator) -> None:
+    def __init__(
+        self, params: SearchParams, forget: float, random: np.random.Generator, tuning: StreamTuning | None = None
+    ) -> None:
         if params.search == "paper":
-            raise ValueError('search="paper" needs all rows at once; learn from batches with search="fast"')
+            paper, fast = Parameter("search", "paper"), Parameter("search", "fast")
+            raise InputError(paper, " needs all rows at once; learn from batches with ", fast)
+        self.tuning = tuning or StreamTuning()
         self.params = replace(params, callbacks=())
         self.forget = check_fraction("forget", forget)
         self._callbacks = params.callbacks
-        self._state: _State | None = None
+        self.state: StreamState | None = None
         self._random = random
 
-    def take_in(self, batch: BitMatrix, workers: Workers) -> None:
-        """Learn from a batch; stopped in the middle, nothing of it is learned."""
+    def partial_fit(self, batch: BitMatrix, workers: Workers) -> None:
+        """Learn from a batch. If that is interrupted, the state does not change."""
         if batch.n_rows == 0:
-            raise ValueError("a batch without rows was given; leave it out")
-        began, before = time.perf_counter(), self._state
+            raise InputError("the batch has no rows; leave it out")
+        started, before = time.perf_counter(), self.state
         if before is None:
-            state = self._begin(batch, deepcopy(self._random), workers)
+            state = self._first_batch(batch, deepcopy(self._random), workers)
         else:
             if batch.n_cols != before.atoms.n_cols:
-                raise ValueError(f"the batch has {batch.n_cols} features, and those before had {before.atoms.n_cols}")
+                raise InputError(f"the batch has {batch.n_cols} features, but earlier ones had {before.atoms.n_cols}")
             generators = deepcopy((before.random, before.draw))
-            state = self._go_on(replace(before, random=generators[0], draw=generators[1]), batch, workers)
-        row = self._round(state, time.perf_counter() - began)
-        self._state = replace(state, history=(*state.history, row)[-_MOST_ROUNDS:], n_batches=row.round)
+            state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
+        row = self._as_round(state, time.perf_counter() - started)
+        history = (*state.history, row)[-self.tuning.max_history :]
+        self.state = replace(state, history=history, n_batches=row.round)
         logger.info("batch %d: %d atoms, %d bits, %d bits wrong", row.round, row.atoms, row.bits, row.wrong_bits)
         for callback in self._callbacks:
             callback(row)
 
     # The first batch.
 
-    def _begin(self, batch: BitMatrix, random: np.random.Generator, workers: Workers) -> _State:
-        """Learn from the first batch: from the atoms given by one step, or as a search does."""
+    def _first_batch(self, batch: BitMatrix, random: np.random.Generator, workers: Workers) -> StreamState:
+        """Learn from the first batch: by one step from the atoms passed by the user, or by a search."""
         n, m = batch.shape
-        draw = np.random.default_rng([*deepcopy(random).integers(2**63, size=4), 1])  # leaves the other as it is
+        draw = np.random.default_rng([*deepcopy(random).integers(2**63, size=4), 1])  # without advancing ``random``
         if not isinstance(self.params.init, str):
-            state, codes = self._given(batch, random, draw, workers)
-            sample = state.sample.take_in(batch, codes, self.forget, sample_size(m), draw)
-            return replace(state, sample=sample, recent=_last(batch, _RECENT))
-        sample = Reservoir.empty(m, 0).take_in(batch, BitMatrix.zeros(n, 0), self.forget, sample_size(m), draw)
-        state = replace(self._found(sample, n, random, draw, workers), recent=_last(batch, _RECENT))
+            state, codes = self._step_from_given(batch, random, draw, workers)
+            sample = state.sample.with_batch(batch, codes, self.forget, self.tuning.sample_rows(m), draw)
+            return replace(state, sample=sample, recent=_last_rows(batch, self.tuning.recent_rows))
+        sample = Reservoir.empty(m, 0).with_batch(
+            batch, BitMatrix.zeros(n, 0), self.forget, self.tuning.sample_rows(m), draw
+        )
+        state = replace(
+            self._search_sample(sample, n, random, draw, workers), recent=_last_rows(batch, self.tuning.recent_rows)
+        )
         if len(sample.rows) == n:
             return state
-        counts = _swept(batch, None, self._order(state), workers)[1]
+        counts = _run_pass(batch, None, self._pass_spec(state), workers)[1]
         return self._updated(replace(state, counts=DecayedCounts.of(counts)))
 
-    def _given(
+    def _step_from_given(
         self, batch: BitMatrix, random: np.random.Generator, draw: np.random.Generator, workers: Workers
-    ) -> tuple[_State, BitMatrix]:
-        """One step from the atoms that the user gave, in the algebra in which rows are shorter then; and codes."""
+    ) -> tuple[StreamState, BitMatrix]:
+        """Take one step from the atoms passed by the user, in the better algebra; return the state and the codes."""
         n, m = batch.shape
-        ends = []
+        candidates = []
         for algebra in self.params.algebras:
             atoms, codes = start_factors(batch, self.params, covering(algebra), workers, random)
             objective, no_uses = self.params.objective(algebra), np.zeros(atoms.n_rows, np.int64)
@@ -143,91 +145,95 @@ class StreamLearner:
             coder = "exact" if codes_exactly(self.params, atoms) else "mdl"
             bias = BitMatrix.zeros(1, m)
             kept = None if codes is None else np.arange(atoms.n_rows)
-            codes, counts = _swept(batch, codes, PassSpec(atoms, bias, coder, rule, kept), workers)
+            codes, counts = _run_pass(batch, codes, PassSpec(atoms, bias, coder, rule, kept), workers)
             sample = Reservoir.empty(m, atoms.n_rows)
-            state = _State(random, draw, algebra, atoms, bias, DecayedCounts.of(counts), sample, batch[:0])
-            ends.append((self._updated(replace(state, searched=n, scratched=n)), codes))
-        lengths = tuple((state.algebra, self._length(state).total) for state, _ in ends)
-        state, codes = ends[int(np.argmin([bits for _, bits in lengths]))]
+            state = StreamState(random, draw, algebra, atoms, bias, DecayedCounts.of(counts), sample, batch[:0])
+            candidates.append((self._updated(replace(state, n_at_search=n, n_at_scratch=n)), codes))
+        lengths = tuple((state.algebra, self._length(state).total) for state, _ in candidates)
+        state, codes = candidates[int(np.argmin([bits for _, bits in lengths]))]
         return replace(state, codelengths=lengths), codes
 
-    def _found(
+    def _search_sample(
         self,
         sample: Reservoir,
         n_rows: float,
         random: np.random.Generator,
         draw: np.random.Generator,
         workers: Workers,
-    ) -> _State:
-        """What a search from scratch finds in a sample of so many rows."""
+    ) -> StreamState:
+        """Search a sample of ``n_rows`` rows from scratch."""
         rows, m = sample.rows, sample.rows.n_cols
-        seen, holdout = split_holdout(rows, n_rows, self.params, random, workers)
-        until = self.params.deadline()
-        found = search(rows[seen], self.params, workers, random, until, holdout, len(seen) / n_rows)
+        searched, holdout = split_holdout(rows, n_rows, self.params, random, workers)
+        share, deadline = len(searched) / n_rows, self.params.deadline()
+        found = search(rows[searched], self.params, workers, random, deadline, holdout, share)
         if len(self.params.algebras) > 1:
-            each = ", ".join(f"{algebra} {bits} bits" for algebra, bits in found.codelengths.items())
-            logger.info('algebra="auto": %s after %d rows (%s)', found.algebra, n_rows, each)
-        nothing = DecayedCounts.of(Counts.none(found.atoms.n_rows, m))
+            lengths_text = ", ".join(f"{algebra} {bits} bits" for algebra, bits in found.codelengths.items())
+            logger.info('algebra="auto": %s after %d rows (%s)', found.algebra, n_rows, lengths_text)
+        no_counts = DecayedCounts.of(Counts.none(found.atoms.n_rows, m))
         bias, lengths = BitMatrix.from_dense(found.bias[np.newaxis]), tuple(found.codelengths.items())
-        state = _State(random, draw, found.algebra, found.atoms, bias, nothing, sample, rows[:0])
-        state = replace(state, searched=n_rows, scratched=n_rows, codelengths=lengths)
+        state = StreamState(random, draw, found.algebra, found.atoms, bias, no_counts, sample, rows[:0])
+        state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths)
         counts = found.n_samples, found.wrong, found.uses
         return self._with_factors(state, found.atoms, found.codes, counts, n_rows, workers)
 
     def _with_factors(
         self,
-        state: _State,
+        state: StreamState,
         atoms: BitMatrix,
         codes: BitMatrix,
         counts: tuple[int, NDArray[np.int64], NDArray[np.int64]],
         n_rows: float,
         workers: Workers,
-    ) -> _State:
-        """With atoms, and codes of the sample, that were found at these counts of rows, wrong bits and uses."""
-        there = len(codes) == len(state.sample.rows)
-        coder = "exact" if codes_exactly(self.params, atoms) else "mdl" if there else self._coder
+    ) -> StreamState:
+        """Return the state with these atoms and codes, found at these counts of rows, errors and uses."""
+        are_codes_of_sample = len(codes) == len(state.sample.rows)
+        coder = "exact" if codes_exactly(self.params, atoms) else "mdl" if are_codes_of_sample else self._coder
         rule = self.params.objective(state.algebra).rule_from_counts(*counts)
-        order = PassSpec(atoms, state.bias, coder, rule, np.arange(atoms.n_rows))
-        codes, now = _swept(state.sample.rows, codes if there else None, order, workers)
+        spec = PassSpec(atoms, state.bias, coder, rule, np.arange(atoms.n_rows))
+        codes, new_counts = _run_pass(state.sample.rows, codes if are_codes_of_sample else None, spec, workers)
         sample = replace(state.sample, codes=codes)
-        return replace(state, atoms=atoms, sample=sample, counts=DecayedCounts.of(now, n_rows))
+        return replace(state, atoms=atoms, sample=sample, counts=DecayedCounts.of(new_counts, n_rows))
 
-    # Those after it.
+    # Later batches.
 
-    def _go_on(self, state: _State, batch: BitMatrix, workers: Workers) -> _State:
-        """Learn from one more batch."""
+    def _next_batch(self, state: StreamState, batch: BitMatrix, workers: Workers) -> StreamState:
+        """Learn from a later batch."""
         n = batch.n_rows
-        state = replace(state, counts=state.counts.faded((1 - self.forget) ** n))
-        codes, counts = _swept(batch, None, self._order(state), workers)
+        state = replace(state, counts=state.counts.decayed((1 - self.forget) ** n))
+        codes, counts = _run_pass(batch, None, self._pass_spec(state), workers)
         state = self._updated(replace(state, counts=state.counts.plus(counts)))
-        most = min(sample_size(batch.n_cols), int(np.ceil(state.counts.n_rows)))
-        recent = np.concatenate([state.recent.words, _last(batch, _RECENT).words])
+        max_rows = min(self.tuning.sample_rows(batch.n_cols), int(np.ceil(state.counts.n_rows)))
+        recent = np.concatenate([state.recent.words, _last_rows(batch, self.tuning.recent_rows).words])
         state = replace(
             state,
-            sample=state.sample.take_in(batch, codes, self.forget, most, state.draw),
-            recent=_last(BitMatrix.from_words(recent, batch.n_cols, check=False), _RECENT),
-            unseen=state.unseen + n,
-            since=state.since + n,
-            since_scratch=state.since_scratch + n,
+            sample=state.sample.with_batch(batch, codes, self.forget, max_rows, state.draw),
+            recent=_last_rows(BitMatrix.from_words(recent, batch.n_cols, check=False), self.tuning.recent_rows),
+            n_since_replacement=state.n_since_replacement + n,
+            n_since_search=state.n_since_search + n,
+            n_since_scratch=state.n_since_scratch + n,
             codelengths=(),
         )
-        often = _WHOLE_EVERY if len(state.sample.rows) >= int(state.counts.n_rows) else _SEARCH_EVERY
-        if state.since >= max(often * state.searched, min(_SOONEST, state.searched)):
-            return self._searched_again(state, workers)
-        if state.unseen >= _LOOK_EVERY:
-            return self._looked(state, workers)
+        tuning, is_complete = self.tuning, len(state.sample.rows) >= int(state.counts.n_rows)
+        growth = tuning.growth_per_search_of_all if is_complete else tuning.growth_per_search
+        before = state.n_at_search
+        if state.n_since_search >= max(growth * before, min(tuning.min_rows_per_search, before)):
+            return self._refined(state, workers)
+        if state.n_since_replacement >= tuning.rows_per_replacement:
+            return self._replace_unused(state, workers)
         return state
 
-    def _order(self, state: _State, kept: NDArray[np.intp] | None = None, coder: str | None = None) -> PassSpec:
-        """How rows are coded with the atoms of now: from nothing, or on from the codes they have."""
-        counts = state.counts.whole()
+    def _pass_spec(
+        self, state: StreamState, kept: NDArray[np.intp] | None = None, coder: str | None = None
+    ) -> PassSpec:
+        """Return the pass with the current atoms: from scratch, or from the codes of the kept atoms."""
+        counts = state.counts.rounded()
         rule = self.params.objective(state.algebra).rule_from_counts(counts.n_rows, counts.wrong, counts.uses)
         coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
         return PassSpec(state.atoms, state.bias, coder, rule, kept)
 
-    def _updated(self, state: _State) -> _State:
-        """All atoms updated together from the counts, and these corrected for it."""
-        counts, covers = state.counts.whole(), covering(state.algebra)
+    def _updated(self, state: StreamState) -> StreamState:
+        """Update all atoms together from the counts, and correct the counts."""
+        counts, covers = state.counts.rounded(), covering(state.algebra)
         if not state.atoms.n_rows:
             return state
         flips, flipped = flips_together(counts.free, counts.bad, counts.pairs, state.atoms.words.copy(), covers)
@@ -236,27 +242,28 @@ class StreamLearner:
         atoms = BitMatrix.from_words(state.atoms.words ^ flips, state.atoms.n_cols, check=False)
         return replace(state, atoms=atoms, counts=state.counts.flipped(state.atoms, flips, covers, state.bias))
 
-    # New atoms for old.
+    # Replacement of atoms.
 
-    def _looked(self, state: _State, workers: Workers) -> _State:
-        """Atoms that serve no more dropped, and others grown from what is wrong in the latest rows."""
+    def _replace_unused(self, state: StreamState, workers: Workers) -> StreamState:
+        """Drop atoms that save nothing, and grow others from the errors of the latest rows."""
         objective, wanted = self.params.objective(state.algebra), self.params.n_components
-        state = replace(self._without_idle(state, objective), unseen=0)
+        state = replace(self._without_useless(state, objective), n_since_replacement=0)
         p = state.atoms.n_rows
         if wanted != "mdl" and p >= wanted:
             return state
-        codes, before = _swept(state.recent, None, self._order(state), workers)
+        codes, before = _run_pass(state.recent, None, self._pass_spec(state), workers)
         block = Block(state.recent, state.atoms, codes, covering(state.algebra), workers, state.bias)
         if wanted == "mdl":
-            most = max(_FEWEST_NEW, int(_SHARE_NEW * p))
+            max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * p))
             if self.params.max_components is not None:
-                most = min(most, self.params.max_components - p)
-            if most > 0:
-                grow(block, objective, state.random, most, self.params.plan.n_fits)
+                max_new = min(max_new, self.params.max_components - p)
+            if max_new > 0:
+                grow(block, objective, state.random, max_new, self.params.plan.n_fits)
         else:
+            n_seeds = self.tuning.seeds_per_atom
             rule = coding_rule("greedy", state.algebra, objective.max_atoms, objective.residual_limit)
-            while block.n_atoms < wanted and append_rank_one(block, rule, state.random, _SEEDS):
-                if not block.rows.users[-1].any():
+            while block.n_atoms < wanted and append_rank_one(block, rule, state.random, n_seeds):
+                if not block.uses()[-1]:
                     break
         n_new = block.n_atoms - p
         if n_new == 0:
@@ -264,72 +271,72 @@ class StreamLearner:
         atoms, codes = block.factors()
         counts, sample = state.counts.with_more_atoms(n_new), state.sample.with_more_atoms(n_new)
         grown = replace(state, atoms=atoms, counts=counts, sample=sample)
-        _, after = _swept(state.recent, codes, self._order(grown, np.arange(atoms.n_rows), "mdl"), workers)
-        grown = replace(grown, counts=counts.coded_again(DecayedCounts.of(before).with_more_atoms(n_new), after))
+        _, after = _run_pass(state.recent, codes, self._pass_spec(grown, np.arange(atoms.n_rows), "mdl"), workers)
+        grown = replace(grown, counts=counts.recoded(DecayedCounts.of(before).with_more_atoms(n_new), after))
         if wanted != "mdl":
             return grown
-        grown = self._without_idle(grown, objective, first=p)
+        grown = self._without_useless(grown, objective, first=p)
         return grown if self._length(grown).total < self._length(state).total else state
 
-    def _without_idle(self, state: _State, objective: Objective, first: int = 0) -> _State:
-        """Without the atoms, from one on, that save nothing; where there must be so many, that mend nothing."""
+    def _without_useless(self, state: StreamState, objective: Objective, first: int = 0) -> StreamState:
+        """Drop atoms, from index ``first``, that save nothing; with a fixed number, those that fix no errors."""
         if self.params.n_components != "mdl":
             objective = replace(objective, by_codelength=False)
-        counts, words = state.counts.whole(), state.atoms.words
+        counts, words = state.counts.rounded(), state.atoms.words
         saved = savings(state.atoms, counts, objective)
-        gone = (saved <= 0) & (np.arange(len(saved)) >= first)
-        if not gone.any():
+        dropped = (saved <= 0) & (np.arange(len(saved)) >= first)
+        if not dropped.any():
             return state
-        flips = np.where(gone[:, np.newaxis], words, np.uint64(0))
-        kept = np.flatnonzero(~gone)
-        remembered = state.counts.flipped(state.atoms, flips, covering(state.algebra), state.bias)
+        flips = np.where(dropped[:, np.newaxis], words, np.uint64(0))
+        kept = np.flatnonzero(~dropped)
+        counts_without = state.counts.flipped(state.atoms, flips, covering(state.algebra), state.bias)
         return replace(
             state,
             atoms=state.atoms[kept],
-            counts=remembered.with_atoms(kept),
+            counts=counts_without.with_atoms(kept),
             sample=state.sample.with_atoms(kept),
         )
 
-    # The search again.
+    # Searches.
 
-    def _searched_again(self, state: _State, workers: Workers) -> _State:
-        """Search the sample from the atoms there are, or while there are few rows from scratch; keep what is better."""
+    def _refined(self, state: StreamState, workers: Workers) -> StreamState:
+        """Search the sample from the current atoms, or from scratch while there are few rows; keep the better state."""
         rows, n_rows = state.sample.rows, state.counts.n_rows
-        if n_rows <= _YOUNG and isinstance(self.params.init, str):
-            anew = self._found(state.sample, n_rows, state.random, state.draw, workers)
-            return replace(anew, recent=state.recent, history=state.history, n_batches=state.n_batches)
-        state = replace(state, since=0, unseen=0, searched=n_rows)
-        from_scratch = len(rows) >= int(n_rows) or state.since_scratch >= state.scratched
+        if n_rows <= self.tuning.scratch_rows and isinstance(self.params.init, str):
+            found_state = self._search_sample(state.sample, n_rows, state.random, state.draw, workers)
+            return replace(found_state, recent=state.recent, history=state.history, n_batches=state.n_batches)
+        state = replace(state, n_since_search=0, n_since_replacement=0, n_at_search=n_rows)
+        from_scratch = len(rows) >= int(n_rows) or state.n_since_scratch >= state.n_at_scratch
         if from_scratch:
-            state = replace(state, since_scratch=0, scratched=n_rows)
-        order = self._order(state, np.arange(state.atoms.n_rows), "mdl")
-        codes, counts = _swept(rows, state.sample.codes, order, workers)
-        here = replace(state, counts=DecayedCounts.of(counts, n_rows), sample=replace(state.sample, codes=codes))
+            state = replace(state, n_since_scratch=0, n_at_scratch=n_rows)
+        spec = self._pass_spec(state, np.arange(state.atoms.n_rows), "mdl")
+        codes, counts = _run_pass(rows, state.sample.codes, spec, workers)
+        current = replace(state, counts=DecayedCounts.of(counts, n_rows), sample=replace(state.sample, codes=codes))
         sample = Sample(rows, n_rows, state.algebra, state.atoms, codes, state.bias)
         found = refine(sample, self.params, from_scratch, workers, state.random)
         if found is None:
             return state
-        n_seen, there = len(found.codes), replace(state, bias=found.bias)
-        counts_then = n_seen, found.wrong, found.codes.column_weights()
-        there = self._with_factors(there, found.atoms, found.codes, counts_then, n_rows, workers)
-        now, then = self._cost(here), self._cost(there)
-        if sample.is_whole:
-            return there if then < now else here
-        return there if then < now * (1 - self.params.plan.least_gain) else state
+        counts_of_found = len(found.codes), found.wrong, found.codes.column_weights()
+        refined = replace(state, bias=found.bias)
+        refined = self._with_factors(refined, found.atoms, found.codes, counts_of_found, n_rows, workers)
+        cost, refined_cost = self._cost(current), self._cost(refined)
+        if sample.is_complete:
+            return refined if refined_cost < cost else current
+        return refined if refined_cost < cost * (1 - self.params.plan.least_gain) else state
 
-    # What was learned.
+    # Results.
 
     def as_result(self) -> CountsResult:
-        """What was learned, of the rows remembered; the atom that saves most bits comes first."""
-        state = self._state
+        """Return the result for the rows so far, weighted; the atom that saves most bits comes first."""
+        state = self.state
         if state is None:
-            raise ValueError("nothing was learned yet: no batch was taken in")
-        result, _ = counted(state.atoms, state.bias, state.counts.whole(), state.algebra, self.params)
+            raise InputError("nothing was learned yet: there was no batch")
+        result, _ = counted(state.atoms, state.bias, state.counts.rounded(), state.algebra, self.params)
         return replace(result, history=state.history, codelengths={**dict(state.codelengths), **result.codelengths})
 
-    def _round(self, state: _State, seconds: float) -> Round:
-        """A batch as a row of the history."""
-        length, counts = self._length(state), state.counts.whole()
+    def _as_round(self, state: StreamState, seconds: float) -> Round:
+        """Return the row of the history for a batch."""
+        length, counts = self._length(state), state.counts.rounded()
         return Round(
             round=state.n_batches + 1,
             move="batch",
@@ -349,30 +356,28 @@ class StreamLearner:
             rows=counts.n_rows,
         )
 
-    # What all of these need.
-
     @property
     def _coder(self) -> str:
-        """How rows are coded from nothing."""
+        """The name of the coder from scratch."""
         return "beam" if self.params.search == "thorough" else "mend"
 
-    def _cost(self, state: _State) -> int:
-        """What is made small, for the rows remembered."""
-        return self._length(state).total if self.params.by_codelength else int(state.counts.whole().wrong.sum())
+    def _cost(self, state: StreamState) -> int:
+        """Return the cost of the rows so far."""
+        return self._length(state).total if self.params.by_codelength else int(state.counts.rounded().wrong.sum())
 
-    def _length(self, state: _State) -> Codelength:
-        """Bits that describe the rows remembered."""
-        return state.counts.whole().codelength(state.atoms, state.bias)
-
-
-def _last(rows: BitMatrix, most: int) -> BitMatrix:
-    """The last rows, of their own."""
-    return BitMatrix.from_words(rows.words[-most:].copy(), rows.n_cols, check=False)
+    def _length(self, state: StreamState) -> Codelength:
+        """Return the codelength of the rows so far."""
+        return state.counts.rounded().codelength(state.atoms, state.bias)
 
 
-def _swept(rows: BitMatrix, codes: BitMatrix | None, order: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
-    """Do what is ordered with rows and the codes they have, or from nothing with a piece of them at a time."""
+def _last_rows(rows: BitMatrix, n: int) -> BitMatrix:
+    """Return a copy of the last rows."""
+    return BitMatrix.from_words(rows.words[-n:].copy(), rows.n_cols, check=False)
+
+
+def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
+    """Run a pass on rows from their codes, or from scratch in chunks."""
     if codes is not None:
-        return run_pass(rows, codes, order, workers)
-    pieces, counts = MemoryRows(rows, workers).run_pass(order, None, 1, None, lambda part: None)
-    return joined(pieces, order.atoms.n_rows), counts
+        return run_pass(rows, codes, spec, workers)
+    chunks, counts = MemoryRows(rows, workers).run_pass(spec, None, 1, None, lambda partial: None)
+    return joined(chunks, spec.atoms.n_rows), counts

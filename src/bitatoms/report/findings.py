@@ -166,7 +166,7 @@ def find(model: Model, table: Table, rows: tuple[int | str, ...], workers: Worke
     asked = tuple(_row_number(table, row) for row in rows)
     block = model.code(table.bits, workers)
     codes = block.factors()[1]
-    errors = BitMatrix.from_words(block.rows.errors, m, check=False)
+    errors = block.errors()
     ones, wrong, uses = table.bits.column_weights(), block.wrong(), block.uses()
     missed = BitMatrix.from_words(table.bits.words & errors.words, m, check=False).column_weights()
     codelength = codelength_from_counts(n, m, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()))

@@ -14,9 +14,10 @@ from ..core.block import Block
 from ..core.coding import coding_rule
 from ..core.result import Round
 from ..parallel import Workers
-from ..search.forward_selection import Growth, forward_selection
+from ..search.forward_selection import SelectionLimits, forward_selection
 from ..search.initial import bernoulli, samples
-from ..search.learning import Method, SearchMonitor, learn
+from ..search.learning import LearningMethod, learn
+from ..search.monitor import SearchMonitor
 
 UPDATES = {"mob": "MOB", "k-prox": "K-PROX"}
 STARTS = {"bernoulli": "Bernoulli(½)", "samples": "random samples"}
@@ -58,8 +59,8 @@ def learned(data: BitMatrix, start: BitMatrix, update: str) -> Run:
     """Code by matching pursuit and update the atoms, in turn, until nothing changes."""
     monitor = SearchMonitor(by_codelength=False)
     block = Block(data, start, None, None, Workers())
-    converged = learn(block, _method(update), monitor)
-    return _run(update, start, block, monitor, converged)
+    ended = learn(block, _method(update), monitor)
+    return _run(update, start, block, monitor, ended)
 
 
 def selected(
@@ -73,10 +74,10 @@ def selected(
     start = samples(data, first if until is None else min(until, first), random)
     monitor = SearchMonitor(by_codelength=True)
     block = Block(data, start, None, None, Workers())
-    converged = forward_selection(block, _method(update), Growth(patience, until), monitor, random)
+    ended = forward_selection(block, _method(update), SelectionLimits(patience, until), monitor, random)
     if patience is not None and monitor.best is not None:
         block = Block(data, monitor.best.atoms, monitor.best.codes, None, Workers())
-    return _run(update, start, block, monitor, converged)
+    return _run(update, start, block, monitor, ended)
 
 
 def shortest(history: Sequence[Round]) -> Round:
@@ -94,11 +95,10 @@ def stops_at(history: Sequence[Round], failures: int, cost: Callable[[Round], fl
     return best
 
 
-def _method(update: str) -> Method:
+def _method(update: str) -> LearningMethod:
     """As published: the paper's rule of coding, mistakes mended."""
-    return Method("bmp", update, coding_rule("bmp", "xor"), _MOST_STEPS)
+    return LearningMethod("bmp", update, coding_rule("bmp", "xor"), _MOST_STEPS)
 
 
-def _run(update: str, start: BitMatrix, block: Block, monitor: SearchMonitor, converged: bool) -> Run:
-    errors = BitMatrix.from_words(block.rows.errors.copy(), block.n_features, check=False)
-    return Run(update, start, *block.factors(), errors, tuple(monitor.history), converged)
+def _run(update: str, start: BitMatrix, block: Block, monitor: SearchMonitor, ended: str) -> Run:
+    return Run(update, start, *block.factors(), block.errors(), tuple(monitor.history), ended == "converged")

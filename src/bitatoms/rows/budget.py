@@ -60,7 +60,7 @@ class Memory:
         """ValueError where so many rows cannot be searched within the limit."""
         needed = _SEARCHED * n_rows * -(-self.n_features // 64) * 8 + _READ * self.read_bytes
         if needed > self.limit:
-            raise too_small(self.limit, needed, f"a search of {n_rows} rows", "; or pass a smaller sample_rows")
+            raise too_small(self.limit, needed, f"a search of {n_rows} rows", "; or pass a smaller search_rows")
 
 
 def checked(max_memory: Any) -> int:

@@ -15,7 +15,7 @@ from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..core.result import Round
 from ..io.npz import NpzReader, check_metadata_int
-from ..kernels.structs import MOST_PRICE, Prices, Rule, covering
+from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from .passes import PassState
 from .source import PartialPass
 
@@ -94,7 +94,7 @@ def _order(file: NpzReader, about: dict[str, Any], name: str, n_features: int, b
     bias = BitMatrix(file.read_array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
     prices = kept = None
     if about["priced"]:
-        bits = _within(file, f"{name} bit prices", (n_features,), (1, MOST_PRICE)).astype(np.int32)
+        bits = _within(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
         uses = _within(file, f"{name} use prices", (lanes_of(len(atoms)),), (0, 2**31 - 1)).astype(np.int32)
         prices = Prices(bits, uses)
     if about["goes_on"]:

@@ -135,9 +135,7 @@ def _scores(part: Any, model: Model, binarize: float | None, block_info: Any = N
     scores = [np.empty(0)]
     for some in pieces(_packed(part, binarize, block_info)):
         block = model.code(some, Workers(1))
-        scores.append(
-            -model.row_bits(BitMatrix.from_words(block.rows.errors, block.n_features, check=False), block.factors()[1])
-        )
+        scores.append(-model.row_bits(block.errors(), block.factors()[1]))
     return np.concatenate(scores)
 
 

@@ -22,7 +22,7 @@ from ..core.objective import Objective
 from ..core.pass_spec import PassSpec
 from ..core.result import CountsResult, Factorization, Round
 from ..mdl import string_bits
-from ..search.learning import SearchMonitor
+from ..search.monitor import SearchMonitor
 from ..search.moves.drop import savings_from_counts
 from ..search.params import SearchParams
 from .source import PartialPass, RowSource
@@ -101,13 +101,14 @@ class Passes:
         self.rows, self.params, self.journal, self.state = rows, params, journal, state
         self.objective = params.objective(state.algebra)
         self.codes: dict[int, Any] = {}  # of the last passes, by their numbers
-        self.monitor = SearchMonitor(params.by_codelength, deadline, params.callbacks, algebra=state.algebra)
-        self.monitor.history = list(state.history)
+        self.monitor = SearchMonitor(
+            params.by_codelength, deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
+        )
 
     def run(self) -> None:
         """Pass after pass, while that gains and is allowed."""
         self._replay()
-        while not self.state.finished and not (self.state.best and self.monitor.is_cut()):
+        while not self.state.finished and not (self.state.best and self.monitor.should_stop()):
             number = len(self.state.orders)
             order = self.state.orders[-1]
             self.codes[number], counts = self.rows.run_pass(
@@ -142,7 +143,7 @@ class Passes:
         length, cost = counts.codelength(order.atoms, order.bias), self._cost(order, counts)
         flips, flipped = self._flips(order, counts)
         change = Change(codes=counts.codes_changed, atoms=flipped)
-        self.monitor.note(
+        self.monitor.record_counts(
             counts.n_rows, order.atoms.n_rows, counts.wrong, length, change, 1, f"pass {number} over all rows"
         )
         best, best_counts = number, counts
@@ -198,7 +199,7 @@ class Passes:
         order, counts = self.state.orders[self.state.best - 1], self.state.counts
         assert counts is not None
         result, places = counted(order.atoms, order.bias, counts, self.state.algebra, self.params)
-        ended = ended or self.monitor.cut_by or self.state.ended
+        ended = ended or self.monitor.stop_reason or self.state.ended
         result = replace(result, history=self.state.history, ended=ended)
         return PassResult(result, order, places, self.codes.get(self.state.best))
 

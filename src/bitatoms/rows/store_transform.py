@@ -64,7 +64,7 @@ def row_bits(store: Store, model: Model, workers: Workers, max_memory: int | Non
     """Minus the bits that each row takes."""
 
     def taken(block: Block) -> NDArray[np.float64]:
-        return -model.row_bits(BitMatrix.from_words(block.rows.errors, block.n_features, check=False), _codes(block))
+        return -model.row_bits(block.errors(), _codes(block))
 
     bits = np.empty(store.n_rows)
     start = 0

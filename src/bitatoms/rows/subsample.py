@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.result import Factorization, Interrupted
 from ..parallel import Workers
-from ..search.driver import search, tell
-from ..search.holdout import HoldOut
+from ..search.driver import report_result, search
+from ..search.holdout import HoldOut, split_rows
 from ..search.params import SearchParams
 from .passes import NO_JOURNAL, Journal, Passes, PassResult, PassState, first_pass
 from .source import RowSource
@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 _MOST_ROWS, _FEWEST_ROWS = 1 << 16, 1 << 12  # of a sample: the first, unless they have more bits than
 _MOST_BITS = 1 << 31  # this; then fewer, but not fewer than the second
-_HELD_OUT = 9  # one row of so many of the sample is held out
 
 
 def auto_sample(n_features: int) -> int:
@@ -43,7 +42,7 @@ def learn(
 ) -> Factorization | PassResult:
     """Search all rows, or where there are more than are searched a sample of them, from which all are gone through."""
     deadline = params.deadline()
-    most = auto_sample(rows.n_features) if params.sample_rows == "auto" else params.sample_rows
+    most = auto_sample(rows.n_features) if params.search_rows == "auto" else params.search_rows
     needs_all = "update" if params.update == "k-prox" else "search" if params.search == "paper" else None
     if needs_all and rows.whole is None:
         raise ValueError(
@@ -53,10 +52,10 @@ def learn(
     if needs_all or most is None or rows.n_rows <= most:
         data = rows.take(np.arange(rows.n_rows)) if rows.whole is None else rows.whole
         result = search(data, params, workers, random, deadline)
-        tell(result, params)
+        report_result(result, params)
         return result
     taken = _search_a_sample(rows, most, params, workers, random, deadline, journal)
-    tell(taken.result, params)
+    report_result(taken.result, params)
     return taken
 
 
@@ -77,8 +76,7 @@ def _search_a_sample(
     found: Factorization | None = None
     if state is None:
         drawn = random.choice(rows.n_rows, n_drawn, replace=False)
-        n_held_out = max(1, n_drawn // _HELD_OUT)
-        seen, unseen = np.sort(drawn[n_held_out:]), np.sort(drawn[:n_held_out])
+        seen, unseen = split_rows(drawn)
         holdout = HoldOut(rows.take(unseen), rows.n_rows, workers)
         own = replace(params, init=_init_of(params.init, rows.n_rows, seen))
         found = search(rows.take(seen), own, workers, random, deadline, holdout, len(seen) / rows.n_rows)

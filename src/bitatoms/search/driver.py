@@ -1,4 +1,4 @@
-"""A search from its params to a factorisation: starts, restarts, both algebras, the best of all."""
+"""A search from its parameters to a factorization: all restarts in all algebras, and the best of them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from ..core.result import Factorization, Interrupted, ResultBase
 from ..kernels.structs import covering
 from ..mdl import string_bits
 from ..parallel import Workers
+from .context import SearchContext
 from .fixed_rank import search_fixed_rank
-from .forward_selection import Growth, forward_selection
+from .forward_selection import SelectionLimits, forward_selection
 from .holdout import HoldOut
 from .initial import start_factors, warn
-from .learning import Method, SearchMonitor, learn
+from .learning import LearningMethod, learn
 from .mdl_search import search_mdl
+from .monitor import SearchMonitor
 from .moves.drop import savings
 from .params import SearchParams
+from .stopping import CONVERGED, MAX_ITER, SearchResult
 
 logger = logging.getLogger(__name__)
 
-_THOROUGH_EFFORT = 2  # times as many trials for a fixed number of atoms
-
 
 class _Candidate(NamedTuple):
-    """What a start came to, and what it is compared by."""
+    """The result of a start, and the cost by which it is compared."""
 
     cost: int
     result: Factorization
@@ -46,28 +47,35 @@ def search(
     holdout: HoldOut | None = None,
     share: float = 1.0,
 ) -> Factorization:
-    """The best factorisation over the algebras asked for and the restarts.
+    """Return the best factorization over the algebras and the restarts.
 
-    Where the data is but a share of the rows, atoms cost so much less, and rows held out say when to stop.
+    Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     """
     best: _Candidate | None = None
     codelengths: dict[str, int] = {}
     without = int(string_bits(data.n_rows, data.column_weights()).sum())
+    ended: str | None = None  # what ended the search before all starts were made
     for algebra in params.algebras:
         winner: _Candidate | None = None
-        objective = params.objective(algebra, share)
         for start in range(params.n_init):
             monitor = SearchMonitor(
-                params.by_codelength, deadline, params.callbacks, start + 1, algebra, params.plan.fewest,
-                params.plan.most, holdout is not None and params.by_codelength,
-            )  # fmt: skip
+                by_codelength=params.by_codelength,
+                deadline=deadline,
+                callbacks=params.callbacks,
+                start=start + 1,
+                algebra=algebra,
+                min_atoms=params.plan.fewest,
+                max_atoms=params.plan.most,
+                by_holdout=holdout is not None and params.by_codelength,
+            )
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
+            objective = params.objective(algebra, share)
+            context = SearchContext(data, objective, params.plan, monitor, workers, own_random, holdout)
             try:
-                block, converged = _one_start(data, params, objective, monitor, workers, own_random, holdout)
-                ended = monitor.cut_by or ("converged" if converged else "max_iter")
-                result = _finish(monitor, block, params.coder_after, ended)
+                found = _search_once(context, params)
+                result = _best_result(monitor, found.block, params.coder_after, found.ended)
             except KeyboardInterrupt:
-                winner = _better(winner, _candidate(_salvage(data, monitor, params.coder_after, workers), monitor))
+                winner = _better(winner, _candidate(_interrupted_result(context, params.coder_after), monitor))
                 if winner is not None:
                     codelengths[algebra] = winner.result.codelength.total
                 best = _better(best, winner if params.by_codelength else _by_codelength(winner))
@@ -75,103 +83,80 @@ def search(
                     best and replace(best.result, codelengths=codelengths, bits_without=without)
                 ) from None
             winner = _better(winner, _candidate(result, monitor))
-            if monitor.cut_by:
+            if _ends_all_starts(found.ended, params):
+                ended = found.ended
                 break
         if winner is not None:
             codelengths[algebra] = winner.result.codelength.total
         best = _better(best, winner if params.by_codelength else _by_codelength(winner))
-        if monitor.cut_by:
+        if ended:
             break
     assert best is not None  # every start records a round
-    return replace(
-        best.result, ended=monitor.cut_by or best.result.ended, codelengths=codelengths, bits_without=without
-    )
+    return replace(best.result, ended=ended or best.result.ended, codelengths=codelengths, bits_without=without)
 
 
-def tell(result: ResultBase, params: SearchParams) -> None:
-    """Say what was found, and warn where fewer atoms are of use than were asked for."""
+def _ends_all_starts(ended: str, params: SearchParams) -> bool:
+    """Whether no further start is made. With the paper's search, ``max_iter`` limits the steps of each round only."""
+    return ended != CONVERGED and not (params.search == "paper" and ended == MAX_ITER)
+
+
+def report_result(result: ResultBase, params: SearchParams) -> None:
+    """Log the summary, and warn if fewer atoms are of use than were asked for."""
     logger.info("%s", result.summary())
     wanted, n_atoms = params.n_components, result.atoms.n_rows
-    if params.search != "paper" and wanted != "mdl" and result.ended == "converged" and n_atoms < wanted:
-        why = f"only {n_atoms} are of use" if result.wrong_bits else f"with {n_atoms} nothing is wrong any more"
-        warn(f"{wanted} atoms were asked for, but {why}: no more are learned")
+    if params.search != "paper" and wanted != "mdl" and result.ended == CONVERGED and n_atoms < wanted:
+        why = f"only {n_atoms} are of use" if result.wrong_bits else f"{n_atoms} leave no errors"
+        warn(f"{wanted} atoms were asked for, but {why}: {n_atoms} are learned")
 
 
 def _candidate(result: Factorization | None, monitor: SearchMonitor) -> _Candidate | None:
-    """A result, compared with others of its algebra."""
+    """Return a result with its cost, to compare within one algebra."""
     return None if result is None else _Candidate(monitor.best_cost, result)
 
 
 def _by_codelength(candidate: _Candidate | None) -> _Candidate | None:
-    """The same, compared with those of another algebra."""
+    """Return a result with its codelength as cost, to compare algebras."""
     return candidate and candidate._replace(cost=candidate.result.codelength.total)
 
 
 def _better(first: _Candidate | None, second: _Candidate | None) -> _Candidate | None:
-    """The one that costs less; the first on a tie."""
+    """Return the one that costs less; the first on a tie."""
     if first is None or second is None:
         return first if second is None else second
     return second if second.cost < first.cost else first
 
 
-def _one_start(
-    data: BitMatrix,
-    params: SearchParams,
-    objective: Objective,
-    monitor: SearchMonitor,
-    workers: Workers,
-    random: np.random.Generator,
-    holdout: HoldOut | None,
-) -> tuple[Block, bool]:
-    """Start, and learn with a fixed number of atoms or select that number; returns the end and if it converged."""
+def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Make one start, and learn a fixed number of atoms or choose the number."""
     if params.search != "paper":
-        return _search_widely(data, params, objective, monitor, workers, random, holdout), True
-    rule = coding_rule(params.coder, monitor.algebra, params.max_atoms_per_sample, params.residual_limit)
-    method = Method(params.coder, params.update, rule, params.max_iter)
-    atoms, codes = start_factors(data, params, rule.covers, workers, random)
-    block = Block(data, atoms, codes, rule.covers, workers)
+        return _search_widely(context, params)
+    algebra, monitor = context.objective.algebra, context.monitor
+    rule = coding_rule(params.coder, algebra, params.max_atoms_per_sample, params.residual_limit)
+    method = LearningMethod(params.coder, params.update, rule, params.max_iter)
+    block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
     if params.n_components == "mdl":
-        growth = Growth(params.patience, params.max_components)
-        return block, forward_selection(block, method, growth, monitor, random)
-    return block, learn(block, method, monitor)
+        limits = SelectionLimits(params.patience, params.max_components)
+        return SearchResult(block, forward_selection(block, method, limits, monitor, context.random))
+    return SearchResult(block, learn(block, method, monitor))
 
 
-def _search_widely(
-    data: BitMatrix,
-    params: SearchParams,
-    objective: Objective,
-    monitor: SearchMonitor,
-    workers: Workers,
-    random: np.random.Generator,
-    holdout: HoldOut | None,
-) -> Block:
-    """The fast and the thorough search, for the shortest codelength or, with a fixed number of atoms, few errors."""
+def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Run the fast or the thorough search: for the codelength or, with a fixed number of atoms, for few errors."""
     given = None
     if not (isinstance(params.init, str) and params.init == "auto"):
-        given = start_factors(data, params, covering(monitor.algebra), workers, random)
+        covers = covering(context.objective.algebra)
+        given = start_factors(context.data, params, covers, context.workers, context.random)
     if params.n_components == "mdl" or (params.by_codelength and given is not None):
-        return search_mdl(data, given, None, objective, params.plan, monitor, workers, random, holdout)
-    effort = _THOROUGH_EFFORT if params.search == "thorough" else 1
-    few = search_fixed_rank(
-        data,
-        given,
-        params.n_components,
-        replace(objective, by_codelength=False),
-        effort,
-        params.max_iter,
-        monitor,
-        workers,
-        random,
-    )
-    if not params.by_codelength:
-        return few
-    return search_mdl(data, given, few, objective, params.plan, monitor, workers, random, holdout)
+        return search_mdl(context, given)
+    errors_only = replace(context, objective=replace(context.objective, by_codelength=False))
+    few_errors = search_fixed_rank(errors_only, given)
+    return search_mdl(context, given, few_errors) if params.by_codelength else few_errors
 
 
-def _finish(monitor: SearchMonitor, block: Block | None, coder: str, ended: str) -> Factorization | None:
-    """The best state of a search, its atoms in order of the bits they save.
+def _best_result(monitor: SearchMonitor, block: Block | None, coder: str, ended: str) -> Factorization | None:
+    """Return the best state of a search, its atoms in order of the bits they save.
 
-    ``block`` is the last state, which often is the best one too; without it the atoms stay in the order they have.
+    ``block`` is the last state, which often is the best one too. Without it the atoms keep their order.
     """
     best = monitor.best
     if best is None:
@@ -181,15 +166,14 @@ def _finish(monitor: SearchMonitor, block: Block | None, coder: str, ended: str)
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
-        if monitor.fewest and not block.serving().all():  # fewer are of use than were asked for
-            block.discard(~block.serving())
+        if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
+            block.discard(~block.in_use())
             (atoms, codes), length = block.factors(), block.codelength(best.wrong)
         saved = savings(block, Objective(True, monitor.algebra))
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
         data = block.data()
-        ones = data.column_weights()
-        missed = BitMatrix.from_words(data.words & block.rows.errors, data.n_cols, check=False).column_weights()
+        ones, missed = data.column_weights(), block.missed(data)
     return Factorization(
         atoms=atoms,
         codes=codes,
@@ -207,12 +191,11 @@ def _finish(monitor: SearchMonitor, block: Block | None, coder: str, ended: str)
     )
 
 
-def _salvage(data: BitMatrix, monitor: SearchMonitor, coder: str, workers: Workers) -> Factorization | None:
-    """What an interrupted search has found; at a second Ctrl-C, without putting its atoms in order."""
-    best = monitor.best
+def _interrupted_result(context: SearchContext, coder: str) -> Factorization | None:
+    """Return what an interrupted search has found; after a second Ctrl-C, without ordering its atoms."""
+    best = context.monitor.best
     try:
-        covers = covering(monitor.algebra)
-        block = None if best is None else Block(data, best.atoms, best.codes, covers, workers, best.bias)
-        return _finish(monitor, block, coder, "interrupted")
+        block = None if best is None else context.block(best.atoms, best.codes, best.bias)
+        return _best_result(context.monitor, block, coder, "interrupted")
     except KeyboardInterrupt:
-        return _finish(monitor, None, coder, "interrupted")
+        return _best_result(context.monitor, None, coder, "interrupted")

@@ -1,12 +1,15 @@
-"""A given number of atoms with the fewest wrong bits: drop a few atoms, grow others in their place, again and again.
+"""The search for a fixed number of atoms with the fewest errors: a local search that drops atoms and grows others.
 
-It starts from the best of atoms grown one after the other and atoms found all together, as numbers. Each trial settles
-by a few steps of coding and update, exact ones where there are very few atoms. One that ends a little worse is accepted
-too, less and less so, which leads out of dead ends. At the end come the coders that take longer: the best of all codes
-and columns for up to 16 atoms, swaps and fresh starts above. Trials see at most a sample of the rows.
+It starts from the best of atoms grown one after the other and atoms of a non-negative factorization. A trial drops a
+few atoms, grows others, and takes a few steps of coding and update, exact ones where there are very few atoms. A trial
+that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local optima. At the end come
+the slower coders: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. Trials see at most a sample
+of the rows.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,213 +17,86 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.atoms import update_together
 from ..core.block import Block, Change
-from ..core.coding import MOST_EXACT_ATOMS, code, code_afresh, code_by_beam, coding_rule
+from ..core.coding import MOST_EXACT_ATOMS, code, code_by_beam, code_from_scratch
 from ..core.exact import code_exactly, update_exactly
-from ..core.objective import Objective
-from ..kernels.cpu import coding, words
+from ..kernels.cpu import words
 from ..kernels.structs import Rule
 from ..parallel import Workers
+from .context import SearchContext
 from .initial import greedy, samples
-from .learning import SearchMonitor
 from .moves.sweep import sweep
 from .nmf_start import nmf_starts
+from .plan import FixedRankBudget
 from .proximus import append_rank_one
+from .stopping import SearchResult, StoppingRule
 
-_EXACT_TRIALS = 8  # up to so many atoms every trial takes exact steps
-_EXACT_STEPS, _GREEDY_STEPS = 2, 5  # at most so many steps settle a trial
-_SEEDS = 32  # a new atom grows from the best of so many rows
-_SLACK = 0.01  # by this share of the wrong bits a trial may be worse, at first
-_TRIALS = 500
-_NANOSECONDS = 1.5e9  # about what the trials may take, all together, at the rates measured on one core
-_SAMPLE = 4000  # rows that trials see
-_UNTIL_SETTLED = 1000
-_MOST_LOOKED_AT = 4 * 10**9  # words, to find rows that are like others: some seconds
+_UNTIL_CONVERGED = 1000  # steps
 
 
-def search_fixed_rank(
-    data: BitMatrix,
-    given: tuple[BitMatrix, BitMatrix | None] | None,
-    n_atoms: int,
-    objective: Objective,
-    effort: int,
-    max_trials: int,
-    monitor: SearchMonitor,
-    workers: Workers,
-    random: np.random.Generator,
-) -> Block:
-    """The state with the fewest wrong bits that is found, from the atoms given or the best of several starts."""
-    rule = coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
-    some, seen = data, None  # what trials see
-    if data.n_rows > _SAMPLE:
-        seen = np.sort(random.choice(data.n_rows, _SAMPLE, replace=False))
-        some, like = data[seen], _most_like(data, seen, workers)
+def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
+    """Search for ``plan.fewest`` atoms with few errors, from the factors given or the best of several starts."""
+    data, plan, random = context.data, context.plan, context.random
+    n_atoms, budget = plan.fewest, plan.fixed_rank
+    sampled, on_sample = None, context
+    if data.n_rows > budget.sample_rows:
+        sampled = np.sort(random.choice(data.n_rows, budget.sample_rows, replace=False))
+        on_sample = replace(context, data=data[sampled])
+        nearest = nearest_sampled(data, sampled, context.workers, budget.neighbor_words)
     if given is None:
-        block, change = _best_start(some, n_atoms, rule, effort, monitor, workers, random)
-        if seen is not None:
+        block, change = _best_start(on_sample)
+        if sampled is not None:
             atoms, codes = block.factors()
-            block, change = _settled(data, atoms, codes[like], rule, workers)
+            block, change = _converged(context, atoms, codes[nearest])
     else:
-        block, change = _settled(data, *given, rule, workers)
-    refill(block, rule, n_atoms, random)
-    monitor.record(block, change, 1, "start")
+        block, change = _converged(context, *given)
+    refill(context, block, context.greedy_rule)
+    context.monitor.record(block, change, 1, "start")
+    n_trials = budget.effort * _n_trials(budget, on_sample.data.n_rows, data.n_cols, n_atoms)
+    stopping = StoppingRule(context.monitor, plan.max_rounds if plan.max_rounds < n_trials else None)
     if block.n_atoms == n_atoms > 0 and block.wrong().any():
-        if seen is None:
-            block = _try(block, rule, effort, max_trials, monitor, random, telling=True)
+        if sampled is None:
+            block = _run_trials(context, block, n_trials, stopping, record=True)
         else:
             atoms, codes = block.factors()
-            tried, _ = _settled(some, atoms, codes[seen], rule, workers)
-            tried = _try(tried, rule, effort, max_trials, monitor, random, telling=False)
+            tried, _ = _converged(on_sample, atoms, codes[sampled])
+            tried = _run_trials(on_sample, tried, n_trials, stopping, record=False)
             atoms, codes = tried.factors()
-            block, change = _settled(data, atoms, codes[like], rule, workers)
-            monitor.record(block, change, 1, "trial")
-    _finish(block, objective, rule, effort > 1, monitor)
-    if refill(block, rule, n_atoms, random):
-        monitor.record(block, Change(), 0, "grow")
-    return block
+            block, change = _converged(context, atoms, codes[nearest])
+            context.monitor.record(block, change, 1, "trial")
+    _polish(context, block, stopping)
+    if refill(context, block, context.greedy_rule):
+        context.monitor.record(block, Change(), 0, "grow")
+    return SearchResult(block, stopping.ended)
 
 
-def _best_start(
-    data: BitMatrix,
-    n_atoms: int,
-    rule: Rule,
-    effort: int,
-    monitor: SearchMonitor,
-    workers: Workers,
-    random: np.random.Generator,
-) -> tuple[Block, Change]:
-    """The state with the fewest wrong bits from atoms grown one after the other, or from numbers all together."""
-    best = _settled(data, greedy(data, n_atoms, rule.covers, random, workers), None, rule, workers)
-    if rule.max_atoms < n_atoms:  # rows soon have no room for what grows
-        best = _better(best, _settled(data, samples(data, n_atoms, random), None, rule, workers))
+def _best_start(context: SearchContext) -> tuple[Block, Change]:
+    """Return the start with the fewest errors, and what changed on the way."""
+    data, n_atoms, rule = context.data, context.plan.fewest, context.greedy_rule
+    best = _converged(context, greedy(data, n_atoms, rule.covers, context.random, context.workers))
+    if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
+        best = _better(best, _converged(context, samples(data, n_atoms, context.random)))
     if best[0].wrong().any():
-        for atoms in nmf_starts(data, n_atoms, rule, effort, monitor.is_cut, random, workers):
-            best = _better(best, _settled(data, atoms, None, rule, workers))
+        for atoms in nmf_starts(context):
+            best = _better(best, _converged(context, atoms))
     return best
-
-
-def _settled(
-    data: BitMatrix, atoms: BitMatrix, codes: BitMatrix | None, rule: Rule, workers: Workers
-) -> tuple[Block, Change]:
-    """The state that these atoms, and maybe codes, settle in, and what changed on the way."""
-    block = Block(data, atoms, codes, rule.covers, workers)
-    return block, _settle(block, rule, _UNTIL_SETTLED)
-
-
-def _most_like(data: BitMatrix, seen: NDArray[np.intp], workers: Workers) -> NDArray[np.intp]:
-    """For each row of the data the place, among the rows seen, of itself or of the one that differs in fewest bits.
-
-    A search leads rows to codes that, under XOR, are often not found from nothing: rows not seen start from those.
-    """
-    like = np.zeros(data.n_rows, np.intp)
-    like[seen] = np.arange(len(seen))
-    unseen = np.setdiff1d(np.arange(data.n_rows), seen)
-    work = len(unseen) * len(seen) * data.words.shape[1]
-    every = max(1, -(-work // _MOST_LOOKED_AT))  # where rows are many and wide, fewer are tried
-    some = data.words[seen[::every]]
-
-    def look(start: int, stop: int) -> None:
-        table, distances = np.vstack([some, some[:1]]), np.empty(len(some) + 1, np.int64)
-        for row in unseen[start:stop]:
-            table[-1] = data.words[row]
-            words.hamming(table, len(some), distances)
-            like[row] = every * distances[:-1].argmin()
-
-    workers.map_rows(look, len(unseen), 2.0 * some.size)
-    return like
 
 
 def _better(first: tuple[Block, Change], second: tuple[Block, Change]) -> tuple[Block, Change]:
-    """The state with fewer wrong bits; the first on a tie."""
+    """Return the state with fewer errors; the first on a tie."""
     return second if second[0].wrong().sum() < first[0].wrong().sum() else first
 
 
-def refill(block: Block, rule: Rule, n_atoms: int, random: np.random.Generator) -> int:
-    """Put atoms grown from what is wrong in the place of those that serve no row, until there are n_atoms; returns how
-    many, fewer than are missing where nothing is wrong any more."""
-    _discard_idle(block)
-    before = block.n_atoms
-    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, _SEEDS):
-        if not block.rows.users[-1].any():
-            _discard_idle(block)
-            break
-    while block.n_atoms < n_atoms and block.wrong().any():
-        _append_worst_row(block)
-        _discard_idle(block)
-    return block.n_atoms - before
+def _converged(context: SearchContext, atoms: BitMatrix, codes: BitMatrix | None = None) -> tuple[Block, Change]:
+    """Return the state to which steps from these factors converge, and what changed on the way."""
+    block = context.block(atoms, codes)
+    exactly = block.n_atoms <= context.plan.fixed_rank.max_exact_atoms
+    return block, _take_steps(block, context.greedy_rule, _UNTIL_CONVERGED, exactly)
 
 
-def _discard_idle(block: Block) -> None:
-    """Take out the atoms that serve no row."""
-    idle = ~block.serving()
-    if idle.any():
-        block.discard(idle)
-
-
-def _append_worst_row(block: Block) -> None:
-    """Make an atom of the row that has most wrong bits, which alone it uses then: for where no row may take one more
-    atom, or under OR has too many bits already."""
-    row = np.bitwise_count(block.rows.errors).sum(axis=1).argmax(keepdims=True)
-    block.append(block.data().words[row] ^ block.bias.words)
-    code = np.zeros((1, block.rows.codes.shape[1]), np.uint64)
-    code[0, -1] = np.uint64(1) << np.uint64((block.n_atoms - 1) & 63)
-    coding.put_back(block.rows, block.atoms, row, code, np.zeros_like(block.rows.errors[row]), block.covers)
-    block.forget_clean()
-
-
-def _n_trials(n_rows: int, n_features: int, n_atoms: int) -> int:
-    """As many trials as take about _NANOSECONDS, by what a step was measured to cost."""
-    words = -(-n_features // 64)
-    cost = 1e6 + n_rows * (700 + 350 * words) * max(1.0, n_atoms / 16)
-    if n_atoms <= _EXACT_TRIALS:
-        codes = 1 << n_atoms
-        cost += _EXACT_STEPS * (n_rows * words * codes + n_features * (n_rows + n_atoms * codes))
-    return max(1, min(_TRIALS, int(_NANOSECONDS / cost)))
-
-
-def _try(
-    block: Block,
-    rule: Rule,
-    effort: int,
-    max_trials: int,
-    monitor: SearchMonitor,
-    random: np.random.Generator,
-    telling: bool,
-) -> Block:
-    """Drop atoms and grow others, again and again; the best state met."""
-    n_atoms = block.n_atoms
-    most_dropped = min(n_atoms, max(2, n_atoms // 16))
-    n_trials = effort * _n_trials(block.n_rows, block.n_features, n_atoms)
-    now = least = int(block.wrong().sum())
-    best = block
-    for trial in range(n_trials):
-        if trial == max_trials:
-            monitor.cut_by = "max_iter"
-        if least == 0 or monitor.is_cut():
-            break
-        dropped = np.zeros(n_atoms, bool)
-        dropped[random.choice(n_atoms, int(random.integers(1, most_dropped + 1)), replace=False)] = True
-        other = block.with_factors(*block.factors())
-        other.discard(dropped)
-        code(other, rule)
-        while other.n_atoms < n_atoms and append_rank_one(other, rule, random, _SEEDS):
-            pass
-        change = _settle(other, rule, _EXACT_STEPS if n_atoms <= _EXACT_TRIALS else _GREEDY_STEPS)
-        wrong = int(other.wrong().sum())
-        if other.n_atoms == n_atoms and wrong <= now * (1 + _SLACK * (1 - trial / n_trials)):
-            block, now = other, wrong
-        if wrong < least:
-            best, least = other, wrong
-            if telling:
-                monitor.record(other, change, 1, "trial")
-    return best
-
-
-def _settle(block: Block, rule: Rule, most: int, exactly: bool | None = None) -> Change:
-    """Take steps until one changes nothing, or so many; exact ones with very few atoms, or as said."""
-    if exactly is None:
-        exactly = block.n_atoms <= _EXACT_TRIALS
+def _take_steps(block: Block, rule: Rule, max_steps: int, exactly: bool) -> Change:
+    """Take steps of coding and update, exhaustive ones or not, until one changes nothing."""
     total = Change()
-    for _ in range(most):
+    for _ in range(max_steps):
         if exactly:
             change = code_exactly(block, rule) + update_exactly(block)
         else:
@@ -231,12 +107,107 @@ def _settle(block: Block, rule: Rule, most: int, exactly: bool | None = None) ->
     return total
 
 
-def _finish(block: Block, objective: Objective, rule: Rule, by_beam: bool, monitor: SearchMonitor) -> None:
-    """The coders that take longer, until they change nothing."""
+def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers, max_words: int) -> NDArray[np.intp]:
+    """Return for each row the index, within the sample, of itself or of the sampled row at the least distance.
+
+    Under XOR a search leads rows to codes that are often not found from scratch: rows outside the sample start from
+    the codes of their neighbors. At most ``max_words`` words are compared, by skipping candidates.
+    """
+    nearest = np.zeros(data.n_rows, np.intp)
+    nearest[sampled] = np.arange(len(sampled))
+    others = np.setdiff1d(np.arange(data.n_rows), sampled)
+    n_words = len(others) * len(sampled) * data.words.shape[1]
+    every = max(1, -(-n_words // max_words))
+    candidates = data.words[sampled[::every]]
+
+    def compare(start: int, stop: int) -> None:
+        table, distances = np.vstack([candidates, candidates[:1]]), np.empty(len(candidates) + 1, np.int64)
+        for row in others[start:stop]:
+            table[-1] = data.words[row]
+            words.hamming(table, len(candidates), distances)
+            nearest[row] = every * distances[:-1].argmin()
+
+    workers.map_rows(compare, len(others), 2.0 * candidates.size)
+    return nearest
+
+
+def refill(context: SearchContext, block: Block, rule: Rule) -> int:
+    """Replace unused atoms by atoms grown from the errors, up to ``plan.fewest``, and return how many were grown.
+
+    They are fewer than are missing where no error is left.
+    """
+    n_atoms = context.plan.fewest
+    _discard_unused(block)
+    before = block.n_atoms
+    while block.n_atoms < n_atoms and append_rank_one(
+        block, rule, context.random, context.plan.fixed_rank.seeds_per_atom
+    ):
+        if not block.uses()[-1]:
+            _discard_unused(block)
+            break
+    while block.n_atoms < n_atoms and block.wrong().any():
+        # No row can take one more atom, or under OR it has too many bits already: the worst row gets its own atom.
+        block.append_row_as_atom(int(block.errors().row_weights().argmax()))
+        _discard_unused(block)
+    return block.n_atoms - before
+
+
+def _discard_unused(block: Block) -> None:
+    """Discard the atoms that no row uses, and those without ones."""
+    unused = ~block.in_use()
+    if unused.any():
+        block.discard(unused)
+
+
+def _n_trials(budget: FixedRankBudget, n_rows: int, n_features: int, n_atoms: int) -> int:
+    """Return how many trials fit into the budget, by the measured cost of a step."""
+    n_words = -(-n_features // 64)
+    cost = 1e6 + n_rows * (700 + 350 * n_words) * max(1.0, n_atoms / 16)
+    if n_atoms <= budget.max_exact_atoms:
+        n_codes = 1 << n_atoms
+        cost += budget.exact_steps * (n_rows * n_words * n_codes + n_features * (n_rows + n_atoms * n_codes))
+    return max(1, min(budget.max_trials, int(budget.nanoseconds / cost)))
+
+
+def _run_trials(context: SearchContext, block: Block, n_trials: int, stopping: StoppingRule, record: bool) -> Block:
+    """Drop atoms and grow others, trial after trial, and return the best state."""
+    budget, random, rule = context.plan.fixed_rank, context.random, context.greedy_rule
+    n_atoms = block.n_atoms
+    max_steps = budget.exact_steps if n_atoms <= budget.max_exact_atoms else budget.greedy_steps
+    max_dropped = min(n_atoms, max(2, n_atoms // 16))
+    current = fewest = int(block.wrong().sum())
+    best = block
+    for trial in range(n_trials):
+        if stopping.should_stop() or fewest == 0:
+            break
+        stopping.count_round()
+        dropped = np.zeros(n_atoms, bool)
+        dropped[random.choice(n_atoms, int(random.integers(1, max_dropped + 1)), replace=False)] = True
+        other = block.with_factors(*block.factors())
+        other.discard(dropped)
+        code(other, rule)
+        while other.n_atoms < n_atoms and append_rank_one(other, rule, random, budget.seeds_per_atom):
+            pass
+        change = _take_steps(other, rule, max_steps, exactly=other.n_atoms <= budget.max_exact_atoms)
+        wrong = int(other.wrong().sum())
+        if other.n_atoms == n_atoms and wrong <= current * (1 + budget.slack * (1 - trial / n_trials)):
+            block, current = other, wrong
+        if wrong < fewest:
+            best, fewest = other, wrong
+            if record:
+                context.monitor.record(other, change, 1, "trial")
+    return best
+
+
+def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> None:
+    """Apply the slower coders until they change nothing."""
+    monitor, objective = context.monitor, context.objective
     if block.n_atoms <= MOST_EXACT_ATOMS:
-        monitor.record(block, _settle(block, rule, _UNTIL_SETTLED, exactly=True), 1, "exact")
+        change = _take_steps(block, context.greedy_rule, _UNTIL_CONVERGED, exactly=True)
+        monitor.record(block, change, 1, "exact")
         return
+    coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch
     before = None
-    while before != (before := objective.cost(block)) and not monitor.is_cut():
-        monitor.record(block, sweep(block, objective, code_by_beam if by_beam else code_afresh), 1, "recode")
+    while before != (before := objective.cost(block)) and not stopping.should_stop():
+        monitor.record(block, sweep(block, objective, coder), 1, "recode")
         monitor.record(block, sweep(block, objective), 1, "code")

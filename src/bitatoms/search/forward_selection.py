@@ -1,4 +1,4 @@
-"""How many atoms: forward selection with warm restarts (Algorithm 5)."""
+"""Forward selection of the number of atoms, with warm restarts (Algorithm 5 of the paper)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.block import Block
-from .learning import Method, SearchMonitor, learn
+from .learning import LearningMethod, learn
+from .monitor import SearchMonitor
 from .proximus import append_rank_one
+from .stopping import CONVERGED, MAX_ITER
 
 
 @dataclass(frozen=True)
-class Growth:
+class SelectionLimits:
     """When forward selection stops."""
 
     patience: int | None  # rounds in a row without a shorter codelength; None: only at max_components
@@ -20,20 +22,21 @@ class Growth:
 
 
 def forward_selection(
-    block: Block, method: Method, growth: Growth, monitor: SearchMonitor, random: np.random.Generator
-) -> bool:
-    """Learn, add the atom that a rank-one fit finds in the errors, learn on from there, while that pays.
+    block: Block, method: LearningMethod, limits: SelectionLimits, monitor: SearchMonitor, random: np.random.Generator
+) -> str:
+    """Learn, add the atom that a rank-one fit finds in the errors, learn again, until that no longer pays.
 
-    The best state is in ``monitor``; returns whether every round converged.
+    The best state is ``monitor.best``. Returns the reason that the selection ended; "max_iter" if any round did not
+    converge.
     """
-    converged = learn(block, method, monitor, each_step=False)
+    ends = [learn(block, method, monitor, each_step=False)]
     failures = 0
-    while growth.max_components is None or block.n_atoms < growth.max_components:
-        if growth.patience is not None and failures >= growth.patience:
+    while limits.max_components is None or block.n_atoms < limits.max_components:
+        if limits.patience is not None and failures >= limits.patience:
             break
-        if monitor.is_cut() or not append_rank_one(block, method.rule, random):
+        if monitor.should_stop() or not append_rank_one(block, method.rule, random):
             break
         shortest = min(row.bits for row in monitor.history)
-        converged &= learn(block, method, monitor, each_step=False)
+        ends.append(learn(block, method, monitor, each_step=False))
         failures = 0 if monitor.history[-1].bits < shortest else failures + 1
-    return converged
+    return monitor.stop_reason or (MAX_ITER if MAX_ITER in ends else CONVERGED)

@@ -1,4 +1,4 @@
-"""Where a search starts: atoms of several kinds, one function each, or as the user gave them."""
+"""Where a search starts: atoms of several kinds, one function each, or as the user passed them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from ..core.atoms import update_together
 from ..core.block import Block
 from ..core.coding import code, coding_rule
 from ..core.objective import unit_prices
+from ..errors import InputError, InputWarning, Parameter
 from ..kernels.cpu import words
 from ..parallel import Workers
 from .params import SearchParams, check_exact
 from .proximus import append_rank_one
 
-_CANDIDATES = 3
+_SPREAD_CANDIDATES = 3
 _LLOYD_ROUNDS = 3
-_SEEDS = 64
+_GREEDY_SEEDS = 64
 
 
 def start_factors(
     data: BitMatrix, params: SearchParams, covers: bool | None, workers: Workers, random: np.random.Generator
 ) -> tuple[BitMatrix, BitMatrix | None]:
-    """The atoms, and maybe codes, that a search in this algebra starts from."""
+    """Return the atoms, and codes if there are any, from which a search in this algebra starts."""
     by_mdl = params.n_components == "mdl"
     wanted = params.start_components if params.n_components == "mdl" else params.n_components
     if not isinstance(params.init, str):
-        atoms, codes = _given(data, params, None if by_mdl else wanted)
+        atoms, codes = _given_factors(data, params, None if by_mdl else wanted)
         check_exact(params.coder, atoms.n_rows)
         return atoms, codes
     check_exact(params.coder, wanted)
@@ -45,59 +46,66 @@ def start_factors(
         atoms = greedy(data, wanted, covers, random, workers)
     if atoms.n_rows < wanted and not by_mdl and params.search == "paper":
         warn(
-            f'init="{params.init}" finds only {atoms.n_rows} different atoms in X, and {wanted} were asked for: '
-            f'{atoms.n_rows} are learned. init="bernoulli" starts from any number'
+            Parameter("init", params.init),
+            f" finds only {atoms.n_rows} different atoms in X, and {wanted} were asked for: {atoms.n_rows} are "
+            "learned; ",
+            Parameter("init", "bernoulli"),
+            " starts from any number",
         )
     return atoms, None
 
 
-def warn(message: str) -> None:
-    """Warn at the line of the user's that called the package."""
+def warn(*message: str | Parameter) -> None:
+    """Warn at the line outside the package that called it."""
     package = str(Path(__file__).parents[1])
     depth = 1
     while sys._getframe(depth).f_code.co_filename.startswith(package):
         depth += 1
-    warnings.warn(message, UserWarning, stacklevel=depth + 1)
+    warnings.warn(InputWarning(*message), stacklevel=depth + 1)
 
 
-def _given(data: BitMatrix, params: SearchParams, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
-    """Atoms, or atoms and codes, that the user gave."""
+def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:
+    """Check and return the atoms, or atoms and codes, that the user passed."""
     given = params.init
     if isinstance(given, tuple):
         if len(given) != 2:
-            raise ValueError(f"init must be a pair (atoms, codes), not {len(given)} things")
+            raise InputError(f"init must be a pair (atoms, codes), not a tuple of {len(given)}")
         atoms = BitMatrix.from_any(given[0], name="init (atoms)")
         codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init (codes)")
     else:
         atoms, codes = BitMatrix.from_any(given, name="init (atoms)"), None
     if atoms.n_cols != data.n_cols:
-        raise ValueError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
+        raise InputError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
     if wanted is not None and atoms.n_rows != wanted:
-        raise ValueError(f"init holds {atoms.n_rows} atoms, but n_components={wanted}; make them agree")
+        raise InputError(
+            f"init holds {atoms.n_rows} atoms, but ", Parameter("n_components", wanted), "; make them agree"
+        )
     if params.max_components is not None and atoms.n_rows > params.max_components:
-        raise ValueError(f"init holds {atoms.n_rows} atoms, more than max_components={params.max_components}")
+        limit = Parameter("max_components", params.max_components)
+        raise InputError(f"init holds {atoms.n_rows} atoms, more than ", limit)
     if codes is None:
         return atoms, None
     if codes.shape != (data.n_rows, atoms.n_rows):
-        raise ValueError(
+        raise InputError(
             f"the codes in init have shape {codes.shape}; {data.n_rows} samples and {atoms.n_rows} atoms need "
             f"{(data.n_rows, atoms.n_rows)}"
         )
-    limit = params.max_atoms_per_sample
+    max_atoms = params.max_atoms_per_sample
     uses = codes.row_weights()
-    if limit is not None and (uses > limit).any():
-        row = int(np.argmax(uses > limit))
-        raise ValueError(f"the codes in init use {uses[row]} atoms in row {row}, above max_atoms_per_sample={limit}")
+    if max_atoms is not None and (uses > max_atoms).any():
+        row = int(np.argmax(uses > max_atoms))
+        limit = Parameter("max_atoms_per_sample", max_atoms)
+        raise InputError(f"the codes in init use {uses[row]} atoms in row {row}, above ", limit)
     return atoms, codes
 
 
 def bernoulli(n_atoms: int, n_features: int, density: float, random: np.random.Generator) -> BitMatrix:
-    """Each bit is 1 with probability ``density`` (Section III-D)."""
+    """Return atoms whose bits are 1 with probability ``density`` (Section III-D)."""
     return BitMatrix.from_dense(random.random((n_atoms, n_features)) < density)
 
 
 def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMatrix:
-    """Rows of the data drawn at random, distinct and not all zeros; fewer where the data has fewer (Section III-D)."""
+    """Return random rows of the data, distinct and not all zeros, fewer where there are fewer (Section III-D)."""
     chosen: dict[bytes, int] = {bytes(data.words.shape[1] * 8): -1}
     n_tries = min(data.n_rows, 2 * n_atoms)
     while len(chosen) <= n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
@@ -109,11 +117,11 @@ def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMa
 
 
 def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: Workers) -> BitMatrix:
-    """Rows far from each other by Hamming distance, moved to the middle of the rows nearest to them.
+    """Return rows far from each other by Hamming distance, moved to the centre of the rows nearest to them.
 
-    In the manner of k-means++: a row is drawn with its distance to the nearest atom so far as weight, at first its
-    distance to the zero vector; the best of three such rows is taken. Then three rounds of Lloyd's algorithm with at
-    most one atom a row. Fewer atoms come back where the data has fewer distinct rows.
+    As in k-means++, a row is drawn with its distance to the nearest atom so far as weight, at first its distance to the
+    zero vector; the best of three such rows is taken. Three rounds of Lloyd's algorithm follow, with at most one atom
+    per row. There are fewer atoms where the data has fewer distinct rows.
     """
     distances = data.row_weights()
     chosen: list[int] = []
@@ -122,7 +130,7 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
         if total == 0:
             break
         ends = np.cumsum(distances)
-        candidates = np.searchsorted(ends, random.integers(total, size=_CANDIDATES), side="right")
+        candidates = np.searchsorted(ends, random.integers(total, size=_SPREAD_CANDIDATES), side="right")
         trials = [np.minimum(distances, _hamming(data, int(j))) for j in candidates]
         best = int(np.argmin([trial.sum() for trial in trials]))
         chosen.append(int(candidates[best]))
@@ -130,30 +138,30 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
     atoms = data[np.array(chosen, np.intp)]
     for _ in range(_LLOYD_ROUNDS):
         block = Block(data, atoms, None, None, workers)
-        # At a price of one a bit, as the kernels of the search code: no others need be compiled for a start.
+        # Prices of 1 per error use the kernels that the search compiles anyway.
         prices = unit_prices(data.n_cols, atoms.n_rows)
         code(block, coding_rule("mdl", "xor", max_atoms=1, prices=prices)._replace(swaps=False))
         update_together(block)
-        atoms = block.factors()[0]
+        atoms = block.atoms()
     return atoms
 
 
 def greedy(
     data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
 ) -> BitMatrix:
-    """One atom after the other, each a rank-one fit to what those before it leave, from the best of many rows.
+    """Return atoms grown one after the other, each a rank-one fit to the errors so far, from the best of many rows.
 
-    Fewer atoms come back where fewer leave nothing wrong.
+    There are fewer atoms where fewer leave no errors.
     """
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
     rule = coding_rule("greedy", "or" if covers else "xor")
-    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_SEEDS):
+    while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_GREEDY_SEEDS):
         pass
-    return block.factors()[0]
+    return block.atoms()
 
 
 def _hamming(data: BitMatrix, j: int) -> NDArray[np.int64]:
-    """The number of bits in which each row differs from row j."""
+    """Return the number of bits in which each row differs from row j."""
     distances = np.empty(data.n_rows, np.int64)
     words.hamming(data.words, j, distances)
     return distances

@@ -1,1 +1,1 @@
-"""The kernels for the processor at hand, in numba."""
+"""CPU kernels, in numba."""

@@ -1,41 +1,40 @@
-"""Greedy coding of rows: toggle the atom that serves best while one does (Algorithm 3, mended).
+"""Greedy coding of rows: toggle the best atom while one gains (Algorithm 3, corrected).
 
-The gain of an atom is the number of wrong bits that toggling it takes away. Only *free* bits count: under XOR all
-of them, under OR the bits that no used atom covers (to add an atom) or that it alone covers (to drop it). Toggling
-changes some bits z of the row; with e the errors after it, every other gain changes by
+The gain of an atom is the number of errors that toggling it removes. Only *free* bits count: under XOR all bits, under
+OR those that no used atom covers (to add an atom) or that only this atom covers (to drop it). A toggle changes some
+bits z of the row. With e the errors after it, every other gain changes by
 
     c * (|d & z & e| - |d & z & ~e|)        c = 2 under XOR, 1 under OR
 
-and where z is the whole atom the second term is a table look-up less the first.
+If z is the complete atom, the second term is a table look-up minus the first.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel, lowest_bit, piece
+from ..jit import inline, kernel, lowest_bit
 from .simd import add_overlaps, add_prices
-from .words import ALL, NONE, ONE, copy_row, cover, differing, drop_gain, mark, price, toggle_gain, use_price, weight
+from .words import ALL, NONE, ONE, copy_row, cover, distance, drop_gain, mark, row_price, toggle_gain, use_price, weight
 
-_FEW_ATOMS = 8  # so many atoms are looked at one by one, not side by side
-_USED = 1 << 30  # under OR, taken off the gain of a used atom: adding it again is not on offer
+_FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one replacement of in vectors
+_USED = 1 << 30  # subtracted from the gain of a used atom under OR, so that it is not added again
 
 
-@piece
+@inline
 def _add(factor, atoms, prices, scratch, gains):
-    """gains[l] += factor * (ones that bits[1] and atom l share, or their prices)."""
+    """gains[l] += factor * (number, or total price, of the ones that bits[1] and atom l share)."""
     if prices is None:
         add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
     else:
         add_prices(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
 
 
-@piece
+@inline
 def _first_gains(rows, j, atoms, covers, prices, scratch):
-    """gains[l] = what adding (XOR: toggling) atom l gains in row j.
+    """gains[l] = gain of adding (XOR: toggling) atom l in row j.
 
-    All ones of an atom are lost in a row of zeros; each that is wrong and free counts for two, and under OR each that
-    is covered for one: it is not lost.
+    Every one of the atom counts -1; those that are wrong and free count +2, and under OR those that are covered +1.
     """
     gains, bits = scratch.gains, scratch.bits
     for k in range(gains.shape[0]):
@@ -47,25 +46,28 @@ def _first_gains(rows, j, atoms, covers, prices, scratch):
         _add(2 - step, atoms, prices, scratch, gains)
 
 
-@piece
-def _next_gains(rows, j, atoms, k, whole, covers, prices, scratch):
-    """Bring the gains up to date after toggling atom k changed bits[0] of row j: first for the bits now wrong, then,
-    where the atom's overlaps do not tell, for those now right."""
+@inline
+def _next_gains(rows, j, atoms, k, complete, covers, prices, scratch):
+    """Update the gains after toggling atom k changed bits[0] of row j.
+
+    First for the bits that are now wrong; then for those now right, unless ``complete`` (all bits of the atom changed),
+    where the table of overlaps gives them.
+    """
     gains, bits = scratch.gains, scratch.bits
     factor = 1 if covers else 2
-    if whole:
+    if complete:
         for i in range(gains.shape[0]):
             gains[i] -= atoms.overlaps[k, i]
-    for step in range(1 if whole else 2):
-        turn = NONE if step == 0 else ALL
+    for step in range(1 if complete else 2):
+        flip = NONE if step == 0 else ALL
         for w in range(bits.shape[1]):
-            bits[1, w] = bits[0, w] & (rows.errors[j, w] ^ turn)
-        _add(2 * factor if whole else factor * (1 - 2 * step), atoms, prices, scratch, gains)
+            bits[1, w] = bits[0, w] & (rows.errors[j, w] ^ flip)
+        _add(2 * factor if complete else factor * (1 - 2 * step), atoms, prices, scratch, gains)
 
 
-@piece
+@inline
 def _largest(gains):
-    """The largest positive gain, or zero."""
+    """Return the largest positive gain, or zero."""
     best = gains.dtype.type(0)
     for k in range(gains.shape[0]):
         if gains[k] > best:
@@ -73,18 +75,18 @@ def _largest(gains):
     return np.intp(best)
 
 
-@piece
+@inline
 def _first_with(gains, gain):
-    """The lowest atom with this gain."""
+    """Return the lowest atom with this gain."""
     k = 0
     while gains[k] != gain:
         k += 1
     return k
 
 
-@piece
+@inline
 def _best_ratio(gains, weights):
-    """The lowest atom with the largest gain a bit; there is one with a positive gain."""
+    """Return the lowest atom with the largest gain per bit; at least one gain must be positive."""
     best = -1
     for k in range(gains.shape[0]):
         if gains[k] > 0:
@@ -94,9 +96,9 @@ def _best_ratio(gains, weights):
     return best
 
 
-@piece
+@inline
 def _best_addition(gains, weights, by_ratio):
-    """The atom to add (XOR: to toggle) and its gain; -1 and 0 when none gains."""
+    """Return the atom to add (XOR: to toggle) and its gain, or -1 and 0 if none gains."""
     gain = _largest(gains)
     if gain == 0:
         return -1, gain
@@ -104,41 +106,41 @@ def _best_addition(gains, weights, by_ratio):
     return best, np.intp(gains[best])
 
 
-@piece
-def _or_better_drop(rows, j, atoms, rule, gains, best, gain):
-    """The given toggle, or, where that is better, one of an atom in use."""
+@inline
+def _best_drop(rows, j, atoms, rule, gains, best, gain):
+    """Return the given toggle, or a better one of an atom in use."""
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
             k = 64 * c + lowest_bit(word)
             word &= word - ONE
-            mine = drop_gain(rows, j, atoms, k, rule.prices) if rule.covers else np.intp(gains[k])
-            if mine <= 0:
+            candidate = drop_gain(rows, j, atoms, k, rule.prices) if rule.covers else np.intp(gains[k])
+            if candidate <= 0:
                 continue
             if best < 0:
                 ahead = 1
             elif rule.by_ratio:
-                ahead = mine * np.intp(atoms.weights[best]) - gain * np.intp(atoms.weights[k])
+                ahead = candidate * np.intp(atoms.weights[best]) - gain * np.intp(atoms.weights[k])
             else:
-                ahead = mine - gain
+                ahead = candidate - gain
             if ahead > 0 or (ahead == 0 and k < best):
                 best = k
-                gain = mine
+                gain = candidate
     return best, gain
 
 
-@piece
+@inline
 def _toggle(rows, j, atoms, k, covers, bits):
-    """Toggle atom k in row j; bits[0] receives the bits of the row that this changed.
+    """Toggle atom k in row j and write the changed bits to bits[0].
 
-    Returns whether those are the whole atom, and whether the row now uses it.
+    Return whether they are the complete atom, and whether the row now uses it.
     """
-    place = k >> 6
+    c = k >> 6
     bit = ONE << np.uint64(k & 63)
-    rows.codes[j, place] ^= bit
+    rows.codes[j, c] ^= bit
     rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
-    adds = rows.codes[j, place] & bit != NONE
-    whole = True
+    adds = rows.codes[j, c] & bit != NONE
+    complete = True
     for w in range(bits.shape[1]):
         atom = atoms.words[k, w]
         change = atom
@@ -150,17 +152,17 @@ def _toggle(rows, j, atoms, k, covers, bits):
                 rows.covered[j, w] = covered | atom
             else:
                 change &= covered & ~rows.twice[j, w]
-            whole &= change == atom
+            complete &= change == atom
         bits[0, w] = change
         rows.errors[j, w] ^= change
     if covers and not adds:
         cover(rows, j, atoms.words)
-    return whole, adds
+    return complete, adds
 
 
-@piece
+@inline
 def _mark_used(gains, codes, j, covers, prices):
-    """For the atoms that row j uses: under OR take them out of the offer, under XOR their price is what to gain."""
+    """Adjust the gains of the atoms that row j uses: excluded under OR; under XOR dropping one gains its price."""
     for c in range(codes.shape[1]):
         word = codes[j, c]
         while word != NONE:
@@ -172,19 +174,19 @@ def _mark_used(gains, codes, j, covers, prices):
                 gains[k] += 2 * use_price(prices, k)
 
 
-@piece
+@inline
 def start_gains(rows, j, atoms, rule, scratch):
-    """gains[l] = what toggling atom l gains in row j as it is."""
+    """gains[l] = gain of toggling atom l in row j."""
     _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
     _mark_used(scratch.gains, rows.codes, j, rule.covers, rule.prices)
 
 
-@piece
-def _turn(rows, j, atoms, k, rule, scratch):
-    """Toggle atom k in row j and bring the gains up to date; returns whether the row now uses it."""
+@inline
+def _toggle_and_update(rows, j, atoms, k, rule, scratch):
+    """Toggle atom k in row j and update the gains; return whether the row now uses it."""
     gains = scratch.gains
-    whole, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
-    _next_gains(rows, j, atoms, k, whole, rule.covers, rule.prices, scratch)
+    complete, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
+    _next_gains(rows, j, atoms, k, complete, rule.covers, rule.prices, scratch)
     if rule.covers:
         gains[k] += -_USED if adds else _USED
     else:
@@ -192,12 +194,12 @@ def _turn(rows, j, atoms, k, rule, scratch):
     return adds
 
 
-@piece
+@inline
 def _gains_without(rows, j, atoms, k, rule, scratch):
-    """trial[l] = what toggling atom l would gain after dropping atom k, which row j uses; returns the gain of that.
+    """trial[l] = gain of toggling atom l after dropping atom k, which row j uses; return the gain of the drop.
 
-    Under XOR the gain of l rises by twice what d_k and d_l share less four times what they share of the errors. Under
-    OR the bits that k alone covers become free, each wrong one right and each right one wrong.
+    Under XOR the gain of l rises by 2 |d_k & d_l| - 4 |d_k & d_l & errors|. Under OR the bits that only k covers become
+    free; those that were wrong become right and vice versa.
     """
     trial, bits = scratch.trial, scratch.bits
     if rule.covers:
@@ -205,10 +207,10 @@ def _gains_without(rows, j, atoms, k, rule, scratch):
         for i in range(trial.shape[0]):
             trial[i] = scratch.gains[i]
         for step in range(2):
-            turn = NONE if step == 0 else ALL
+            flip = NONE if step == 0 else ALL
             for w in range(bits.shape[1]):
                 alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
-                bits[1, w] = alone & (rows.errors[j, w] ^ turn)
+                bits[1, w] = alone & (rows.errors[j, w] ^ flip)
             _add(2 * step - 1, atoms, rule.prices, scratch, trial)
         return gain
     for i in range(trial.shape[0]):
@@ -219,9 +221,9 @@ def _gains_without(rows, j, atoms, k, rule, scratch):
     return np.intp(scratch.gains[k])
 
 
-@piece
+@inline
 def _best_swap(rows, j, atoms, rule, prices, scratch):
-    """The first used atom that can be dropped for another one, and the best such; -1 and -1 when there is none."""
+    """Return the first used atom whose replacement gains, and the best replacement; -1 and -1 if there is none."""
     if prices is None:
         return -1, -1
     for c in range(rows.codes.shape[1]):
@@ -237,43 +239,43 @@ def _best_swap(rows, j, atoms, rule, prices, scratch):
     return -1, -1
 
 
-@piece
+@inline
 def _code_row(rows, j, atoms, rule, wrong, scratch):
-    """Toggle atoms in row j, with so many wrong bits, while one gains; returns whether any was.
+    """Toggle atoms in row j, which has ``wrong`` errors, while one gains; return whether the row changed.
 
-    ``scratch`` then holds the code and the errors that the row had.
+    In this case ``scratch`` contains its previous code and errors.
     """
     gains = scratch.gains
     used = weight(rows.codes, j)
     start_gains(rows, j, atoms, rule, scratch)
     toggled = False
     while wrong > rule.residual_limit:
-        k, gain, instead = -1, 0, -1
+        k, gain, replacement = -1, 0, -1
         if used < rule.max_atoms:
             k, gain = _best_addition(gains, atoms.weights, rule.by_ratio)
         if rule.covers or used >= rule.max_atoms:
-            k, gain = _or_better_drop(rows, j, atoms, rule, gains, k, gain)
+            k, gain = _best_drop(rows, j, atoms, rule, gains, k, gain)
         if k < 0 and rule.swaps:
-            k, instead = _best_swap(rows, j, atoms, rule, rule.prices, scratch)
+            k, replacement = _best_swap(rows, j, atoms, rule, rule.prices, scratch)
         if k < 0:
             break
         if not toggled:
             toggled = True
             copy_row(rows.codes, j, scratch.code)
             copy_row(rows.errors, j, scratch.errors)
-        used += 1 if _turn(rows, j, atoms, k, rule, scratch) else -1
-        if instead >= 0:
-            used += 1 if _turn(rows, j, atoms, instead, rule, scratch) else -1
+        used += 1 if _toggle_and_update(rows, j, atoms, k, rule, scratch) else -1
+        if replacement >= 0:
+            used += 1 if _toggle_and_update(rows, j, atoms, replacement, rule, scratch) else -1
         wrong = weight(rows.errors, j)
     return toggled
 
 
 @kernel
 def code_rows(rows, atoms, rule, start, stop, scratch):
-    """Code the stale rows among start..stop, from the codes they have; returns the bits of codes and errors changed.
+    """Code the stale rows of start..stop from their current codes; return the numbers of changed code and error bits.
 
-    The atoms of the rows whose code changed become stale. ``start`` is a multiple of 64, so that no two blocks of
-    rows share a word of ``users``.
+    Atoms of rows that changed become stale. ``start`` is a multiple of 64, so that no two chunks share a word of
+    ``users``.
     """
     codes_changed = 0
     errors_changed = 0
@@ -283,17 +285,17 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
         rows.stale[j] = 0
         wrong = weight(rows.errors, j)
         if wrong > rule.residual_limit and _code_row(rows, j, atoms, rule, wrong, scratch):
-            codes_changed += differing(rows.codes, j, scratch.code)
-            errors_changed += differing(rows.errors, j, scratch.errors)
+            codes_changed += distance(rows.codes, j, scratch.code)
+            errors_changed += distance(rows.errors, j, scratch.errors)
             for c in range(scratch.touched.shape[0]):
                 scratch.touched[c] |= scratch.code[c] | rows.codes[j, c]
     mark(scratch.touched, atoms.stale)
     return codes_changed, errors_changed
 
 
-@piece
+@inline
 def drop_all(rows, j, atoms, covers):
-    """Row j as it is without any atom."""
+    """Remove all atoms from row j."""
     if covers:
         for w in range(rows.errors.shape[1]):
             rows.errors[j, w] ^= rows.covered[j, w]
@@ -311,9 +313,9 @@ def drop_all(rows, j, atoms, covers):
                     rows.errors[j, w] ^= atoms.words[k, w]
 
 
-@piece
+@inline
 def set_row(rows, j, atoms, code, errors, covers):
-    """Give row j this code, with which it has these errors."""
+    """Set the code of row j and the errors that it has with this code."""
     for c in range(code.shape[0]):
         word = rows.codes[j, c] ^ code[c]
         rows.codes[j, c] = code[c]
@@ -328,7 +330,7 @@ def set_row(rows, j, atoms, code, errors, covers):
 
 @kernel
 def rate_atoms(rows, atoms, covers, start, stop, out):
-    """out[k] = wrong bits that atom k, used where that helps, would take away from the rows among start..stop."""
+    """out[k] = number of errors that atom k, used where it gains, would remove from rows start..stop."""
     for k in range(out.shape[0]):
         size = weight(atoms.words, k)
         total = 0
@@ -339,10 +341,10 @@ def rate_atoms(rows, atoms, covers, start, stop, out):
 
 @kernel
 def recheck_rows(rows, changed, covers, start, stop, scratch):
-    """Make stale each row among start..stop that could use one of these changed atoms.
+    """Mark each row of start..stop as stale in which one of these changed atoms gains.
 
-    A row that is not stale uses none of them (its errors would have changed with them), and no other atom serves
-    it: if none of the changed atoms does now, coding it again would change nothing.
+    A row that is not stale uses none of them (its errors would have changed), and no other atom gains in it. If none of
+    the changed atoms gains, coding the row again would change nothing.
     """
     n_changed = changed.words.shape[0]
     if n_changed <= _FEW_ATOMS:
@@ -357,9 +359,9 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
             rows.stale[j] = _largest(scratch.gains) > 0
 
 
-@piece
+@inline
 def _count_changes(words, j, before, changes):
-    """changes[i] += 1 where bit i of row j became one, -= 1 where it was one before; returns how many did."""
+    """Add 1 to changes[i] where bit i of row j became one, -1 where it became zero; return the number of changes."""
     count = 0
     for w in range(words.shape[1]):
         word = words[j, w] ^ before[w]
@@ -372,45 +374,45 @@ def _count_changes(words, j, before, changes):
 
 
 @kernel
-def code_at_prices(rows, atoms, rule, listed, afresh, codes, errors, more_wrong, more_uses, scratch):
-    """Code these rows, and add up in how many more rows each bit is wrong and each atom used.
+def code_at_prices(rows, atoms, rule, indices, from_scratch, codes, errors, more_wrong, more_uses, scratch):
+    """Code the rows with these indices; add the changes in errors per column and uses per atom.
 
-    They are coded from the codes they have, or ``afresh``, from nothing, where that ends cheaper. ``codes`` and
-    ``errors`` receive what they had, or, with room for one row only, what the last had. Returns the bits of codes and
-    errors changed.
+    Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
+    ``codes`` and ``errors`` receive the previous codes and errors; with a single row, only those of the last. Return
+    the numbers of changed code and error bits.
     """
     codes_changed = 0
     errors_changed = 0
-    for i in range(listed.shape[0]):
-        j = listed[i]
-        at = min(i, codes.shape[0] - 1)
-        copy_row(rows.codes, j, codes[at])
-        copy_row(rows.errors, j, errors[at])
+    for i in range(indices.shape[0]):
+        j = indices[i]
+        slot = min(i, codes.shape[0] - 1)
+        copy_row(rows.codes, j, codes[slot])
+        copy_row(rows.errors, j, errors[slot])
         if weight(rows.errors, j) <= rule.residual_limit:
             continue
         before = 0
-        if afresh:
-            before = price(rows.codes, rows.errors, j, rule.prices)
+        if from_scratch:
+            before = row_price(rows.codes, rows.errors, j, rule.prices)
             drop_all(rows, j, atoms, rule.covers)
         _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
-        if afresh and price(rows.codes, rows.errors, j, rule.prices) >= before:
-            set_row(rows, j, atoms, codes[at], errors[at], rule.covers)
+        if from_scratch and row_price(rows.codes, rows.errors, j, rule.prices) >= before:
+            set_row(rows, j, atoms, codes[slot], errors[slot], rule.covers)
         else:
-            codes_changed += _count_changes(rows.codes, j, codes[at], more_uses)
-            errors_changed += _count_changes(rows.errors, j, errors[at], more_wrong)
+            codes_changed += _count_changes(rows.codes, j, codes[slot], more_uses)
+            errors_changed += _count_changes(rows.errors, j, errors[slot], more_wrong)
     return codes_changed, errors_changed
 
 
 @kernel
-def put_back(rows, atoms, listed, codes, errors, covers):
-    """Give the listed rows back the codes and errors they had."""
-    for i in range(listed.shape[0]):
-        set_row(rows, listed[i], atoms, codes[i], errors[i], covers)
+def restore_rows(rows, atoms, indices, codes, errors, covers):
+    """Restore the codes and errors of the rows with these indices."""
+    for i in range(indices.shape[0]):
+        set_row(rows, indices[i], atoms, codes[i], errors[i], covers)
 
 
 @kernel
 def offer_atoms(rows, atoms, rule, start, stop, scratch, users):
-    """users[k] = the rows among start..stop in which adding atom k, alone, gains."""
+    """users[k] = the rows of start..stop in which adding atom k alone gains."""
     gains = scratch.gains
     for j in range(start, stop):
         _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)

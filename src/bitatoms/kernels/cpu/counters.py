@@ -1,26 +1,26 @@
-"""Bit-sliced counters: counter i of a word is spread over bit i of several *planes*, plane b worth 2**b.
+"""Bit-sliced counters: counter i of a word is stored in bit i of several *planes*; plane b has the value 2**b.
 
-Rows of bits are added for 64 columns at a time, eight rows at once by carry-save adders.
+Rows of bits are added for 64 columns and eight rows at a time, by carry-save adders.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import piece
+from ..jit import inline
 from .words import NONE, ONE
 
 
-@piece
+@inline
 def add3(a, b, c):
-    """Sum and carry of three bits, 64 times."""
+    """Return sum and carry of three bits, for 64 columns."""
     half = a ^ b
     return half ^ c, (a & b) | (half & c)
 
 
-@piece
+@inline
 def add_bits(planes, plane, w, carry):
-    """Add one to the counters of word w where the carry has a one, from a plane upwards."""
+    """Add a carry to the counters of word w, starting with this plane."""
     while carry != NONE:
         held = planes[plane, w]
         planes[plane, w] = held ^ carry
@@ -28,9 +28,9 @@ def add_bits(planes, plane, w, carry):
         plane += 1
 
 
-@piece
+@inline
 def add_eight(words, a, b, c, d, e, f, g, h, planes):
-    """Add these eight rows to the counters."""
+    """Add eight rows to the counters."""
     for w in range(words.shape[1]):
         ones, two_a = add3(planes[0, w], words[a, w], words[b, w])
         ones, two_b = add3(ones, words[c, w], words[d, w])
@@ -45,16 +45,16 @@ def add_eight(words, a, b, c, d, e, f, g, h, planes):
         add_bits(planes, 3, w, carry)
 
 
-@piece
+@inline
 def add_one(words, i, planes):
     """Add row i to the counters."""
     for w in range(words.shape[1]):
         add_bits(planes, 0, w, words[i, w])
 
 
-@piece
+@inline
 def clear(planes, count):
-    """Empty as many planes as counts up to ``count`` fill, and one more; returns how many those are."""
+    """Clear the planes needed for counts up to ``count``, and one more; return their number."""
     n_planes = 3
     while count >> (n_planes - 1):
         n_planes += 1
@@ -64,9 +64,9 @@ def clear(planes, count):
     return n_planes
 
 
-@piece
+@inline
 def read(planes, n_planes, out):
-    """out[i] = what counter i holds, as many as there is room for."""
+    """out[i] = value of counter i, for all i in out."""
     for w in range(planes.shape[1]):
         first = 64 * w
         last = min(first + 64, out.shape[0])

@@ -1,4 +1,4 @@
-"""What coding derives from the atoms: weights, byte slices, overlaps."""
+"""Tables for coding that are derived from the atoms: weights, byte slices, overlaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .simd import add_prices
 
 @kernel
 def slice_atoms(atoms, weights, slices):
-    """weights[l] = ones of atom l; slices[b, l] = byte b of atom l."""
+    """weights[l] = number of ones in atom l; slices[b, l] = byte b of atom l."""
     for k in range(atoms.shape[0]):
         ones = 0
         for w in range(atoms.shape[1]):
@@ -22,7 +22,7 @@ def slice_atoms(atoms, weights, slices):
 
 @kernel
 def overlap_atoms(atoms, changed, factor, overlaps):
-    """overlaps[k, l] = factor * (ones that atoms k and l share), where k or l is marked as changed."""
+    """overlaps[k, l] = factor * (number of ones that atoms k and l share), where k or l has changed."""
     for k in range(atoms.shape[0]):
         for i in range(k + 1):
             if changed[k] or changed[i]:
@@ -35,10 +35,10 @@ def overlap_atoms(atoms, changed, factor, overlaps):
 
 @kernel
 def price_atoms(atoms, bits, factor, listed, priced):
-    """Fill in the tables of atoms for coding at these prices of bits.
+    """Compute the tables of the atoms for coding with these prices of errors.
 
-    slices[i, l] = the price of bit i where atom l has it, else 0; weights[l] = those of atom l added up;
-    overlaps[k, l] = factor * those of the ones that atoms k and l share, added up.
+    slices[i, l] = price of bit i if atom l has it, else 0; weights[l] = sum of these for atom l;
+    overlaps[k, l] = factor * (sum of the prices of the ones that atoms k and l share).
     """
     for i in range(priced.slices.shape[0]):
         price, shift = np.uint8(bits[i]), np.uint8(i & 7)

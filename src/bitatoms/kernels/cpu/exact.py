@@ -1,38 +1,38 @@
-"""Exhaustive half-steps for few atoms: the best of all codes of a row, the best of all columns of the atoms.
+"""Exhaustive steps for few atoms: the best of all codes of a row, the best of all columns of the atoms.
 
-A code of p atoms is a number below 2**p, atom 0 its lowest bit; so is a column of the atoms. The product of a code
-is put together from two short tables, of its low and of its high bits.
+A code of p atoms is an integer below 2**p with atom 0 as its lowest bit; so is a column of the atoms. The product of a
+code is combined from two short tables, one for its low and one for its high bits.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel, lowest_bit, piece, popcount
+from ..jit import inline, kernel, lowest_bit, popcount
 from .words import NONE, ONE, cover, weight
 
 
-@piece
-def _together(one, other, covers):
-    """What two products make together."""
+@inline
+def _combine(one, other, covers):
+    """Combine two products in the algebra."""
     return one | other if covers else one ^ other
 
 
 @kernel
 def list_products(atoms, covers, products):
-    """products[c] = what code c of these atoms makes."""
+    """products[c] = the product of code c and the atoms."""
     for w in range(products.shape[1]):
         products[0, w] = NONE
     for code in range(1, products.shape[0]):
         atom = atoms[lowest_bit(np.uint64(code))]
         rest = products[code & (code - 1)]
         for w in range(products.shape[1]):
-            products[code, w] = _together(rest[w], atom[w], covers)
+            products[code, w] = _combine(rest[w], atom[w], covers)
 
 
-@piece
+@inline
 def _distances(row, high, low, covers, out):
-    """out[c] = wrong bits in a row coded by ``high`` together with code c of the low atoms (low: words x codes)."""
+    """out[c] = errors of a row coded by ``high`` combined with code c of the low atoms (low: words x codes)."""
     out[:] = 0
     for w in range(row.shape[0]):
         base = row[w]
@@ -46,8 +46,9 @@ def _distances(row, high, low, covers, out):
                 out[c] += np.int32(popcount(base ^ low[w, c]))
 
 
-@piece
+@inline
 def _smallest(values):
+    """Return the smallest value."""
     best = values[0]
     for i in range(1, values.shape[0]):
         if values[i] < best:
@@ -55,9 +56,9 @@ def _smallest(values):
     return best
 
 
-@piece
+@inline
 def _least(row, high, within, covers):
-    """Wrong bits that no code of the low atoms, all of whose bits lie ``within``, can mend."""
+    """Return the number of errors that no code of the low atoms can remove; ``within`` is their union."""
     wrong = 0
     for w in range(row.shape[0]):
         if covers:
@@ -67,9 +68,9 @@ def _least(row, high, within, covers):
     return wrong
 
 
-@piece
+@inline
 def _best_code(row, code, wrong, low, high, within, rule, distances):
-    """The code with the fewest wrong bits: the given one unless another is strictly better, then the lowest."""
+    """Return the code with the fewest errors: the given one unless another is strictly better, then the lowest."""
     low_bits = lowest_bit(np.uint64(distances.shape[0]))
     for h in range(high.shape[0]):
         if _least(row, high[h], within, rule.covers) >= wrong:
@@ -88,10 +89,10 @@ def _best_code(row, code, wrong, low, high, within, rule, distances):
 
 @kernel
 def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scratch):
-    """Give each stale row among start..stop the best of all codes; returns the bits of codes and errors changed.
+    """Set each stale row of start..stop to the best of all codes; return the numbers of changed code and error bits.
 
-    ``low`` (words, codes) and ``high`` (codes, words) hold the products of the low and the high atoms, ``distances``
-    is room for as many codes as there are low ones. Atoms of rows that changed become stale.
+    ``low`` (words, codes) and ``high`` (codes, words) are the products of the low and the high atoms; ``distances`` is
+    a work array with one entry per low code. Atoms of rows that changed become stale.
     """
     words = rows.errors.shape[1]
     row, before = scratch.bits[0], scratch.errors
@@ -115,13 +116,13 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
         o_low, o_high = np.intp(old) & (low.shape[1] - 1), np.intp(old) >> low_bits
         for w in range(words):
             before[w] = rows.errors[j, w]
-            row[w] = before[w] ^ _together(low[w, o_low], high[o_high, w], rule.covers)
+            row[w] = before[w] ^ _combine(low[w, o_low], high[o_high, w], rule.covers)
         new = _best_code(row, old, wrong, low, high, within, rule, distances)
         if new == old:
             continue
         n_low, n_high = np.intp(new) & (low.shape[1] - 1), np.intp(new) >> low_bits
         for w in range(words):
-            rows.errors[j, w] = row[w] ^ _together(low[w, n_low], high[n_high, w], rule.covers)
+            rows.errors[j, w] = row[w] ^ _combine(low[w, n_low], high[n_high, w], rule.covers)
             errors_changed += np.intp(popcount(before[w] ^ rows.errors[j, w]))
         rows.codes[j, 0] = new
         if rule.covers:
@@ -138,9 +139,9 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
     return codes_changed, errors_changed
 
 
-@piece
+@inline
 def _transform(scores, covers):
-    """In place: XOR, the Walsh-Hadamard transform; OR, the sum over all subsets of a code."""
+    """In place: the Walsh-Hadamard transform for XOR, the sum over all subsets of a code for OR."""
     half = 1
     while half < scores.shape[0]:
         for first in range(0, scores.shape[0], 2 * half):
@@ -156,11 +157,11 @@ def _transform(scores, covers):
 
 @kernel
 def best_columns(columns, codes, atoms, covers, start, stop, scores):
-    """Give each feature among start..stop the best of all columns of the atoms; returns the bits changed.
+    """Set each feature of start..stop to the best of all columns of the atoms; return the number of changed bits.
 
-    ``columns`` holds the data transposed. Over the rows with code c, scores[c] sums +1 where the bit is 0 and -1
-    where it is 1; the transform turns that into (XOR) agreements less disagreements of every column, or (OR) the
-    same over the codes that a column leaves uncovered, its complement being the index.
+    ``columns`` is the transposed data. Over the rows with code c, scores[c] sums +1 where the bit is 0 and -1 where it
+    is 1. The transform gives, for each column, agreements minus disagreements (XOR), or the same over the codes that
+    the column does not cover, indexed by its complement (OR).
     """
     n_atoms = atoms.shape[0]
     full = (1 << n_atoms) - 1
@@ -171,19 +172,19 @@ def best_columns(columns, codes, atoms, covers, start, stop, scores):
             one = (columns[i, j >> 6] >> np.uint64(j & 63)) & ONE
             scores[np.intp(codes[j, 0])] += 1 - 2 * np.int32(one)
         _transform(scores, covers)
-        place, shift = i >> 6, np.uint64(i & 63)
+        w, shift = i >> 6, np.uint64(i & 63)
         old = 0
         for k in range(n_atoms):
-            old |= np.intp((atoms[k, place] >> shift) & ONE) << k
-        turn = full if covers else 0
+            old |= np.intp((atoms[k, w] >> shift) & ONE) << k
+        complement = full if covers else 0
         new = old
-        best = scores[old ^ turn]
+        best = scores[old ^ complement]
         for column in range(scores.shape[0]):
-            if scores[column ^ turn] > best:
-                best = scores[column ^ turn]
+            if scores[column ^ complement] > best:
+                best = scores[column ^ complement]
                 new = column
         for k in range(n_atoms):
             if ((old ^ new) >> k) & 1:
-                atoms[k, place] ^= ONE << shift
+                atoms[k, w] ^= ONE << shift
                 changed += 1
     return changed

@@ -1,7 +1,7 @@
-"""One round of messages between codes and atoms (max-sum, Boolean), all of them from those of the round before.
+"""One round of max-sum message passing between codes and atoms, computed from the messages of the previous round.
 
-Each cell of the table has a message to the code and one to the atom for each atom. Loops run along the cells of a row
-and touch few arrays each, for LLVM makes vectors of a loop only while there are few pairs of arrays to keep apart.
+For each atom, each cell of the table has a message to the code and one to the atom. Loops run along the cells of a row
+and use few arrays each, because LLVM vectorizes a loop only if it has few pairs of arrays to check for aliasing.
 """
 
 from __future__ import annotations
@@ -11,84 +11,84 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import kernel, piece
+from ..jit import inline, kernel
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _INFINITE = np.float32(np.inf)
 
 
 class Graph(NamedTuple):
-    """The table and the messages: log odds, above 0 where a one is likelier, in units of what a cell says of itself."""
+    """The table and the messages: log odds of a one, in units of the log odds of a cell."""
 
     cells: NDArray[np.uint8]  # (n_samples, n_features)
     to_codes: NDArray[np.float32]  # (n_samples, n_atoms, n_features)
-    to_atoms: NDArray[np.float32]  # as many
+    to_atoms: NDArray[np.float32]  # the same shape
 
 
 class Scratch(NamedTuple):
-    """What a row takes meanwhile."""
+    """Work arrays for a row."""
 
-    each: NDArray[np.float32]  # (n_atoms, n_features): what an atom says of a cell, then what the others leave to it
-    total: NDArray[np.float32]  # (n_features,): the evidence and all that speak for a one
+    each: NDArray[np.float32]  # (n_atoms, n_features): messages to the cells, then from the cells
+    total: NDArray[np.float32]  # (n_features,): the evidence plus all positive messages
     largest: NDArray[np.float32]  # (n_features,)
     second: NDArray[np.float32]  # (n_features,)
 
 
-@piece
-def _say(to_code, to_atom, code, atoms, out):
-    """What one atom says of the cells: there is a one of it where its code and its bit are ones, both."""
+@inline
+def _messages_to_cells(to_code, to_atom, code, atoms, out):
+    """Compute the messages of one atom to the cells: a product is one if the code and the bit are ones."""
     for j in range(out.shape[0]):
         by_code, by_atom = code - to_code[j], atoms[j] - to_atom[j]
         out[j] = min(by_code + by_atom, min(by_code, by_atom))
 
 
-@piece
-def _gather(said, largest, second):
-    """The largest and the second largest of what is said of each cell."""
-    for j in range(said.shape[0]):
-        now, top = said[j], largest[j]
+@inline
+def _update_two_largest(messages, largest, second):
+    """Update the largest and the second largest message to each cell."""
+    for j in range(messages.shape[0]):
+        now, top = messages[j], largest[j]
         second[j] = max(second[j], min(top, now))
         largest[j] = max(top, now)
 
 
-@piece
-def _add_positive(said, total):
-    """Add what speaks for a one."""
-    for j in range(said.shape[0]):
-        total[j] += max(said[j], _ZERO)
+@inline
+def _add_positive(messages, total):
+    """Add the positive messages."""
+    for j in range(messages.shape[0]):
+        total[j] += max(messages[j], _ZERO)
 
 
-@piece
-def _leave(said, total, largest, second):
-    """In place: what a cell says to an atom, given what the other atoms say of the cell."""
-    for j in range(said.shape[0]):
-        now, top, next_to_it = said[j], largest[j], second[j]
+@inline
+def _messages_from_cells(messages, total, largest, second):
+    """In place: compute the messages of the cells to an atom from the messages of the other atoms."""
+    for j in range(messages.shape[0]):
+        now, top, next_to_it = messages[j], largest[j], second[j]
         other = next_to_it if now == top else top
-        said[j] = min(max(-other, _ZERO), total[j] - max(now, _ZERO))
+        messages[j] = min(max(-other, _ZERO), total[j] - max(now, _ZERO))
 
 
-@piece
-def _answer(to_code, to_atom, code, atoms, left, step):
-    """Move the messages to the code and to the atom by a share of the way to what they should be."""
-    for j in range(left.shape[0]):
-        cell, was_code, was_atom = left[j], to_code[j], to_atom[j]
+@inline
+def _update_messages(to_code, to_atom, code, atoms, from_cells, step):
+    """Move the messages to the code and to the atom by a fraction ``step`` towards their new values."""
+    for j in range(from_cells.shape[0]):
+        cell, was_code, was_atom = from_cells[j], to_code[j], to_atom[j]
         by_code, by_atom = code - was_code, atoms[j] - was_atom
         to_code[j] = was_code + step * (max(cell + by_atom, _ZERO) - max(by_atom, _ZERO) - was_code)
         to_atom[j] = was_atom + step * (max(cell + by_code, _ZERO) - max(by_code, _ZERO) - was_atom)
 
 
-@piece
+@inline
 def _add(numbers, out):
-    """Add numbers to others."""
+    """Add numbers to ``out``."""
     for j in range(out.shape[0]):
         out[j] += numbers[j]
 
 
 @kernel
 def exchange(graph, start, stop, codes, atoms, step, atoms_after, scratch):
-    """Renew the messages of rows start..stop, given the beliefs in all codes (n, p) and atoms (p, m).
+    """Update the messages of rows start..stop, given the beliefs of all codes (n, p) and atoms (p, m).
 
-    Adds the new messages to the atoms to ``atoms_after``, of shape (p, m).
+    The new messages to the atoms are added to ``atoms_after``, of shape (p, m).
     """
     each, total, largest, second = scratch.each, scratch.total, scratch.largest, scratch.second
     n_atoms, n_features = each.shape
@@ -98,10 +98,10 @@ def exchange(graph, start, stop, codes, atoms, step, atoms_after, scratch):
             largest[j] = -_INFINITE
             second[j] = -_INFINITE
         for k in range(n_atoms):
-            _say(graph.to_codes[i, k], graph.to_atoms[i, k], codes[i, k], atoms[k], each[k])
-            _gather(each[k], largest, second)
+            _messages_to_cells(graph.to_codes[i, k], graph.to_atoms[i, k], codes[i, k], atoms[k], each[k])
+            _update_two_largest(each[k], largest, second)
             _add_positive(each[k], total)
         for k in range(n_atoms):
-            _leave(each[k], total, largest, second)
-            _answer(graph.to_codes[i, k], graph.to_atoms[i, k], codes[i, k], atoms[k], each[k], step)
+            _messages_from_cells(each[k], total, largest, second)
+            _update_messages(graph.to_codes[i, k], graph.to_atoms[i, k], codes[i, k], atoms[k], each[k], step)
             _add(graph.to_atoms[i, k], atoms_after[k])

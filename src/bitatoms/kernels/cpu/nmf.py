@@ -1,8 +1,8 @@
-"""Half a step of a factorisation over the numbers from 0 up: one factor fitted to rows of bits, given the other.
+"""Non-negative factorization of rows of bits: fit one factor, given the other.
 
-Rows of bits stand on one side; a row has a number for each atom, and so has a column. Swapped and transposed, the same
-kernels fit the columns. All sums run in a fixed order, each row's apart from the others', and nothing but + - * / is
-used: the numbers are the same on every machine, for any blocks of rows. What is zero is skipped, as most of it is.
+Each row and each column has one number per atom. With the table transposed, the same kernels fit the columns. Sums have
+a fixed order, rows are independent, and only + - * / are used: results are identical on every machine and for any
+chunks of rows. Zeros are skipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..jit import kernel, lowest_bit
 from .words import NONE, ONE
 
 _ZERO = np.float32(0)
-_SWEEPS = 2  # over the numbers of a row: the second costs little, for what the bits ask for is added up already
+_SWEEPS = 2  # over the numbers of a row: a second sweep is cheap once the sums over the bits are known
 
 
 @kernel
@@ -31,35 +31,35 @@ def products(factor, out):
 
 
 @kernel
-def fit_rows(words, columns, pairs, start, stop, left, rows):
-    """Of rows start..stop, set each number in turn to the best that is not negative, given all others; twice.
+def fit_rows(words, columns, pairs, start, stop, residual, rows):
+    """Set each number of rows start..stop in turn to its non-negative least-squares optimum, given all others; twice.
 
-    The best by squares: the bits of row i should be the products of rows[i] and columns[j]. ``pairs`` is what
-    `products` makes of the columns; ``left`` is room for a number for each atom.
+    Bit j of row i is approximated by the dot product of rows[i] and columns[j]. ``pairs`` is the result of `products`
+    for the columns; ``residual`` is a work array with one number per atom.
     """
     n_atoms = pairs.shape[0]
     for i in range(start, stop):
         for k in range(n_atoms):
-            left[k] = _ZERO
+            residual[k] = _ZERO
         for w in range(words.shape[1]):
             word = words[i, w]
             while word != NONE:
                 j = 64 * w + lowest_bit(word)
                 word &= word - ONE
                 for k in range(n_atoms):
-                    left[k] += columns[j, k]
+                    residual[k] += columns[j, k]
         for k in range(n_atoms):
             number = rows[i, k]
             if number != _ZERO:
                 for q in range(n_atoms):
-                    left[q] -= number * pairs[k, q]
+                    residual[q] -= number * pairs[k, q]
         for _ in range(_SWEEPS):
             for k in range(n_atoms):
                 if pairs[k, k] > _ZERO:
                     before = rows[i, k]
-                    number = max(_ZERO, before + left[k] / pairs[k, k])
+                    number = max(_ZERO, before + residual[k] / pairs[k, k])
                     change = number - before
                     if change != _ZERO:
                         rows[i, k] = number
                         for q in range(n_atoms):
-                            left[q] -= change * pairs[k, q]
+                            residual[q] -= change * pairs[k, q]

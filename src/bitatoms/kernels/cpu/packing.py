@@ -1,11 +1,11 @@
-"""Packed rows of bits: counting their ones, turning them over, to and from lists of the columns of ones."""
+"""Packed rows of bits: counts of ones, transposition, conversion from and to column indices."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import kernel, lowest_bit, piece, popcount
+from ..jit import inline, kernel, lowest_bit, popcount
 from .counters import add_eight, add_one, clear, read
 
 
@@ -21,18 +21,18 @@ def row_weights(words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
 
 @kernel
 def column_weights(words: NDArray[np.uint64], planes: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
-    """out[i] = number of rows in which bit i is one; ``planes`` is room for counters."""
+    """out[i] = number of rows in which bit i is one; ``planes`` is a work array for counters."""
     n_rows = words.shape[0]
     n_planes = clear(planes, n_rows)
-    whole = n_rows - n_rows % 8
-    for i in range(0, whole, 8):
+    in_groups = n_rows - n_rows % 8
+    for i in range(0, in_groups, 8):
         add_eight(words, i, i + 1, i + 2, i + 3, i + 4, i + 5, i + 6, i + 7, planes)
-    for i in range(whole, n_rows):
+    for i in range(in_groups, n_rows):
         add_one(words, i, planes)
     read(planes, n_planes, out)
 
 
-@piece
+@inline
 def _swap(block: NDArray[np.uint64], distance: int, low: np.uint64) -> None:
     """Exchange the off-diagonal squares of side ``distance`` in a 64 x 64 block of bits."""
     shift = np.uint64(distance)
@@ -47,7 +47,7 @@ def _swap(block: NDArray[np.uint64], distance: int, low: np.uint64) -> None:
 def transpose(
     words: NDArray[np.uint64], n_rows: int, n_cols: int, block: NDArray[np.uint64], out: NDArray[np.uint64]
 ) -> None:
-    """Bit j of row i of out = bit i of row j of words, by 64 x 64 blocks; ``block`` is room for one."""
+    """Bit j of row i of out = bit i of row j of words, by 64 x 64 blocks; ``block`` is a work array for one."""
     n_row_blocks = (n_rows + 63) >> 6
     for first in range(0, n_row_blocks, 8):  # eight blocks fill one cache line of every row of out
         for w in range(words.shape[1]):
@@ -70,21 +70,21 @@ def transpose(
 
 @kernel
 def flip_sparse(indptr: NDArray[np.integer], indices: NDArray[np.integer], out: NDArray[np.uint64]) -> None:
-    """Flip bits indices[indptr[i]:indptr[i + 1]] of row i of out, each named once."""
+    """Flip bits indices[indptr[i]:indptr[i + 1]] of row i of out; indices of a row are unique."""
     for i in range(out.shape[0]):
-        for place in range(indptr[i], indptr[i + 1]):
-            column = np.int64(indices[place])
+        for entry in range(indptr[i], indptr[i + 1]):
+            column = np.int64(indices[entry])
             out[i, column >> 6] ^= np.uint64(1) << np.uint64(column & 63)
 
 
 @kernel
 def list_columns(words: NDArray[np.uint64], indices: NDArray[np.integer]) -> None:
-    """indices = the columns of the ones, row after row, in rising order."""
-    place = 0
+    """indices = the columns of the ones, row by row, in increasing order."""
+    count = 0
     for i in range(words.shape[0]):
         for w in range(words.shape[1]):
             word = words[i, w]
             while word != np.uint64(0):
-                indices[place] = 64 * w + lowest_bit(word)
-                place += 1
+                indices[count] = 64 * w + lowest_bit(word)
+                count += 1
                 word &= word - np.uint64(1)

@@ -1,7 +1,7 @@
-"""The one loop that decides the speed of coding, written in LLVM vectors.
+"""The inner loop of coding, written with LLVM vectors.
 
-A loop of plain numba keeps its byte counters in memory; with vectors of fixed width they stay in registers, which
-makes coding about twice as fast. LLVM lowers the vectors to what the host has (NEON, AVX2, AVX-512).
+Plain numba keeps the byte counters of this loop in memory. With vectors of fixed width they stay in registers, which
+makes coding about twice as fast. LLVM lowers the vectors to the instruction set of the host (NEON, AVX2, AVX-512).
 """
 
 from __future__ import annotations
@@ -14,53 +14,53 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from ..jit import lowest_bit, piece
-from ..structs import MOST_PRICE
+from ..jit import inline, lowest_bit
+from ..structs import MAX_PRICE
 
 _BYTE, _INDEX = ir.IntType(8), ir.IntType(64)
 _LOW_BYTE = 0 if sys.byteorder == "little" else 7
-_MOST_BYTES = 31  # 31 bytes hold 248 ones, which a byte can still count
-_MOST_TERMS = 65535 // MOST_PRICE  # so many prices add up in 16 bits
+_MAX_BYTES = 31  # 31 bytes have at most 248 ones, which fit into a byte counter
+_MAX_TERMS = 65535 // MAX_PRICE  # number of prices whose sum fits into 16 bits
 
 
 def _splat(builder: Any, value: Any, width: int) -> Any:
-    """A vector that holds the value in every lane."""
+    """Return a vector with the value in every lane."""
     vector = ir.Constant(ir.VectorType(value.type, width), ir.Undefined)
     vector = builder.insert_element(vector, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width))
 
 
 def _bit_counter(module: Any, vector: Any) -> Any:
-    """LLVM's population count on a vector of bytes, declared by name (llvmlite's own way takes no vectors)."""
+    """Return LLVM's population count for vectors of bytes, declared by name (llvmlite has none for vectors)."""
     name = f"llvm.ctpop.v{vector.count}i8"
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(vector, [vector]), name)
 
 
 @intrinsic
 def _byte_of(typing: Any, words: Any, j: Any, b: Any) -> Any:
-    """Byte b of row j, loaded as such: shifting it out of its word takes longer."""
+    """Return byte b of row j, loaded directly: shifting it out of its word is slower."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         table = context.make_array(signature.args[0])(context, builder, arguments[0])
         stride = builder.extract_value(table.strides, 0)
-        place = builder.xor(arguments[2], ir.Constant(_INDEX, _LOW_BYTE))
-        at = builder.add(builder.mul(arguments[1], stride), place)
-        byte = builder.load(builder.gep(builder.bitcast(table.data, _BYTE.as_pointer()), [at]))
+        column = builder.xor(arguments[2], ir.Constant(_INDEX, _LOW_BYTE))
+        offset = builder.add(builder.mul(arguments[1], stride), column)
+        byte = builder.load(builder.gep(builder.bitcast(table.data, _BYTE.as_pointer()), [offset]))
         return builder.zext(byte, _INDEX)
 
     return types.int64(words, types.intp, types.intp), codegen
 
 
-def _tile_adder(width: int, counts: bool) -> Any:
-    """The intrinsic that adds factor * (a sum over what is listed) to ``width`` gains from ``lane`` on.
+def _lane_adder(width: int, counts: bool) -> Any:
+    """Return the intrinsic that adds factor * (a sum over listed entries) to ``width`` gains, starting at ``lane``.
 
-    What is added up is the number of ones that each listed byte shares with each atom, or, unless it ``counts``, the
-    listed row of numbers as it is.
+    With ``counts``, each entry is a byte, and its term is the number of ones that it shares with each atom. Otherwise
+    an entry refers to a row of numbers, which is the term.
     """
     number_of = 8 if counts else 16  # bits of a counter
 
     @intrinsic
-    def add_tile(
+    def add_lanes(
         typing: Any, slices: Any, lane: Any, listed: Any, start: Any, stop: Any, factor: Any, gains: Any
     ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -82,7 +82,7 @@ def _tile_adder(width: int, counts: bool) -> Any:
             offset = builder.lshr(builder.load(listed_at), ir.Constant(_INDEX, 8))
             row = builder.load(builder.bitcast(builder.gep(first, [offset]), numbers.as_pointer()), align=1)
             if counts:
-                # Loaded on its own, a byte is spread over a vector in one instruction.
+                # A byte loaded separately is broadcast to a vector in one instruction.
                 low_byte = builder.gep(builder.bitcast(listed_at, _BYTE.as_pointer()), [ir.Constant(_INDEX, _LOW_BYTE)])
                 shared = builder.and_(row, _splat(builder, builder.load(low_byte), width))
                 term = builder.call(_bit_counter(builder.module, numbers), [shared])
@@ -111,28 +111,28 @@ def _tile_adder(width: int, counts: bool) -> Any:
         index = types.intp
         return types.void(slices, index, listed, index, index, types.int32, gains), codegen
 
-    return add_tile
+    return add_lanes
 
 
-_count_128, _count_64, _count_32, _count_16 = (_tile_adder(width, True) for width in (128, 64, 32, 16))
-_sum_64, _sum_32, _sum_16 = (_tile_adder(width, False) for width in (64, 32, 16))
+_count_128, _count_64, _count_32, _count_16 = (_lane_adder(width, True) for width in (128, 64, 32, 16))
+_sum_64, _sum_32, _sum_16 = (_lane_adder(width, False) for width in (64, 32, 16))
 
 
-@piece
+@inline
 def add_overlaps(words, j, factor, slices, listed, gains):
     """gains[l] += factor * (number of ones that row j of the words and atom l share).
 
-    ``listed`` is room for the bytes of the row that are not zero: where the slices of each begin, and in the low 8
-    bits its value.
+    ``listed`` is a work array for the non-zero bytes of the row: the offset of the slices of each byte, and its value
+    in the low 8 bits.
     """
     count = 0
     lanes = slices.shape[1]
     for b in range(slices.shape[0]):
         value = _byte_of(words, j, b)
-        listed[count] = (b * lanes << 8) | value  # kept only where it is not zero
+        listed[count] = (b * lanes << 8) | value  # overwritten if the byte is zero
         count += np.intp(value != 0)
-    for start in range(0, count, _MOST_BYTES):
-        stop = min(count, start + _MOST_BYTES)
+    for start in range(0, count, _MAX_BYTES):
+        stop = min(count, start + _MAX_BYTES)
         lane = 0
         while lane + 128 <= gains.shape[0]:
             _count_128(slices, lane, listed, start, stop, factor, gains)
@@ -148,11 +148,11 @@ def add_overlaps(words, j, factor, slices, listed, gains):
             _count_16(slices, lane, listed, start, stop, factor, gains)
 
 
-@piece
+@inline
 def add_prices(words, j, factor, prices, listed, gains):
     """gains[l] += factor * (sum of prices[i, l] over the ones i in row j of the words).
 
-    ``listed`` is room for where the rows of those ones begin, in the form of ``add_overlaps``.
+    ``listed`` is a work array for the offsets of the rows of these ones, in the format of ``add_overlaps``.
     """
     count = 0
     lanes = prices.shape[1]
@@ -162,8 +162,8 @@ def add_prices(words, j, factor, prices, listed, gains):
             listed[count] = ((64 * w + lowest_bit(word)) * lanes) << 8
             count += 1
             word &= word - np.uint64(1)
-    for start in range(0, count, _MOST_TERMS):
-        stop = min(count, start + _MOST_TERMS)
+    for start in range(0, count, _MAX_TERMS):
+        stop = min(count, start + _MAX_TERMS)
         lane = 0
         while lane + 64 <= gains.shape[0]:
             _sum_64(prices, lane, listed, start, stop, factor, gains)

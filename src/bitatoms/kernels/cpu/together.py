@@ -1,8 +1,8 @@
-"""All atoms from one pass of counts: which bits to flip so that the wrong bits cannot rise, and the rows after that.
+"""Joint update of all atoms from the counts of one pass: which bits to flip so that the errors cannot increase.
 
-Flipping bit i of atom k alone takes away exactly ``2 * wrong[k, i] - free[k, i]`` wrong bits. Flipping several in one
-column takes away at least the sum of those less ``factor`` times the rows that two of them share, for every pair
-(factor 2 under XOR, 1 under OR).
+Flipping bit i of atom k alone removes exactly ``2 * wrong[k, i] - free[k, i]`` errors. Flipping several bits of a
+column removes at least the sum of these minus ``factor`` times the number of rows that two of the atoms share, for
+every pair (factor 2 under XOR, 1 under OR).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel, lowest_bit
-from .words import NONE, ONE, copy_row, cover, differing, list_ones
+from .words import NONE, ONE, copy_row, cover, distance, list_ones
 
 
 @kernel
 def count_pairs(codes, start, stop, listed, pairs):
-    """pairs[k, l] += rows among start..stop that use both atoms, for k >= l."""
+    """pairs[k, l] += number of rows of start..stop that use both atoms, for k >= l."""
     for j in range(start, stop):
         used = list_ones(codes, j, 0, codes.shape[1], listed)
         for a in range(used):
@@ -24,10 +24,10 @@ def count_pairs(codes, start, stop, listed, pairs):
 
 
 @kernel
-def list_candidates(free, wrong, atoms, columns, who, helps):
-    """List the flips that help, or do no harm and clear a bit: column, atom and wrong bits taken away.
+def list_candidates(free, wrong, atoms, columns, flipped_atoms, gains):
+    """List the flips that gain, or that gain nothing and clear a bit: column, atom and number of errors removed.
 
-    Returns how many there are, also when there is no room for so many.
+    Return their number, even if it exceeds the size of the arrays.
     """
     count = 0
     for k in range(free.shape[0]):
@@ -39,42 +39,42 @@ def list_candidates(free, wrong, atoms, columns, who, helps):
                 continue
             if count < columns.shape[0]:
                 columns[count] = i
-                who[count] = k
-                helps[count] = gain
+                flipped_atoms[count] = k
+                gains[count] = gain
             count += 1
     return count
 
 
 @kernel
-def admit_flips(columns, who, helps, pairs, factor, atoms, admitted, flips):
-    """Of the listed flips, in order and column by column, set those in ``flips`` that surely help; returns how many.
+def admit_flips(columns, flipped_atoms, gains, pairs, factor, atoms, admitted, flips):
+    """Set in ``flips`` those of the listed flips that certainly gain, in order within each column; return their number.
 
-    ``admitted`` is room for as many numbers as there are atoms.
+    ``admitted`` is a work array with one entry per atom.
     """
     flipped = 0
     in_column = 0
     for c in range(columns.shape[0]):
-        i, k = columns[c], who[c]
+        i, k = columns[c], flipped_atoms[c]
         if c == 0 or i != columns[c - 1]:
             in_column = 0
-        place, bit = i >> 6, ONE << np.uint64(i & 63)
-        surely = np.int64(helps[c])
+        w, bit = i >> 6, ONE << np.uint64(i & 63)
+        bound = np.int64(gains[c])
         for a in range(in_column):
-            surely -= factor * np.int64(pairs[max(k, admitted[a]), min(k, admitted[a])])
-        if surely > 0 or (surely == 0 and atoms[k, place] & bit != NONE):
+            bound -= factor * np.int64(pairs[max(k, admitted[a]), min(k, admitted[a])])
+        if bound > 0 or (bound == 0 and atoms[k, w] & bit != NONE):
             admitted[in_column] = k
             in_column += 1
-            flips[k, place] |= bit
+            flips[k, w] |= bit
             flipped += 1
     return flipped
 
 
 @kernel
 def follow_flips(rows, atoms, flips, flipping, covers, start, stop, before):
-    """Bring the rows among start..stop up to date after these bits of the atoms were flipped.
+    """Update rows start..stop after these bits of the atoms were flipped; return the number of changed error bits.
 
-    ``flipping`` has a one for each atom with a flip; ``before`` is room for a row. Rows that use one become stale.
-    Returns the errors changed.
+    ``flipping`` has a one for each atom with a flip; ``before`` is a work array for a row. Rows that use such an atom
+    become stale.
     """
     changed = 0
     for j in range(start, stop):
@@ -99,5 +99,5 @@ def follow_flips(rows, atoms, flips, flipping, covers, start, stop, before):
                     word &= word - ONE
                     for w in range(flips.shape[1]):
                         rows.errors[j, w] ^= flips[k, w]
-        changed += differing(rows.errors, j, before)
+        changed += distance(rows.errors, j, before)
     return changed

@@ -1,77 +1,79 @@
-"""Atoms by vote of the rows that use them, and the rows of one atom anew: MOB, Proximus and K-PROX."""
+"""Update atoms by the vote of their users, and the users of an atom: MOB, Proximus and K-PROX."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import fetch_ahead, kernel, piece, popcount
-from ..structs import CHUNK
+from ..jit import inline, kernel, popcount, prefetch
+from ..structs import USER_WORDS
 from .counters import add3, add_eight, add_one, clear, read
-from .words import ALL, NONE, ONE, copy_row, cover, differing, list_ones, mark, toggle_gain, weight
+from .words import ALL, NONE, ONE, copy_row, cover, distance, list_ones, mark, toggle_gain, weight
 
-# What a sweep over atoms does to each.
-VOTE = 0  # MOB: its bits by vote
-FIT = 1  # K-PROX: its bits by vote, then its rows, in turn
-GROW = 2  # Proximus: its rows, then its bits, in turn
+# What `sweep_atoms` does to each atom.
+VOTE = 0  # MOB: update its bits by vote
+FIT = 1  # K-PROX: update its bits by vote and its users, alternately
+GROW = 2  # Proximus: update its users and its bits by vote, alternately
 
-_AHEAD = 32  # users whose rows are on their way into the cache while one is counted
-
-
-@piece
-def _add_users(words, who, i, planes):
-    """Add the eight rows listed from place i on to the counters."""
-    add_eight(words, who[i], who[i + 1], who[i + 2], who[i + 3], who[i + 4], who[i + 5], who[i + 6], who[i + 7], planes)
+_AHEAD = 32  # number of users whose rows are prefetched
 
 
-@piece
+@inline
+def _add_users(words, users, i, planes):
+    """Add eight users, from index i of the list on, to the counters."""
+    a, b, c, d = users[i], users[i + 1], users[i + 2], users[i + 3]
+    e, f, g, h = users[i + 4], users[i + 5], users[i + 6], users[i + 7]
+    add_eight(words, a, b, c, d, e, f, g, h, planes)
+
+
+@inline
 def _vote_listed(rows, atoms, k, n_users, covers, scratch):
     """Add the votes of the listed users to the counters."""
-    who, group, open_group = scratch.who, scratch.group, scratch.open_group
-    whole = n_users - n_users % 8
+    users, group, free_group = scratch.users, scratch.group, scratch.free_group
+    in_groups = n_users - n_users % 8
     if not covers:
-        for first in range(0, whole, 8):
+        for first in range(0, in_groups, 8):
             for i in range(first + _AHEAD, min(first + _AHEAD + 8, n_users)):
-                fetch_ahead(rows.errors, who[i])
-            _add_users(rows.errors, who, first, scratch.wrong)
-        for i in range(whole, n_users):
-            add_one(rows.errors, who[i], scratch.wrong)
+                prefetch(rows.errors, users[i])
+            _add_users(rows.errors, users, first, scratch.wrong)
+        for i in range(in_groups, n_users):
+            add_one(rows.errors, users[i], scratch.wrong)
         return
     for first in range(0, n_users, 8):
         for i in range(8):
-            j = who[min(first + i, n_users - 1)]
+            j = users[min(first + i, n_users - 1)]
             mask = ALL if first + i < n_users else NONE
             for w in range(group.shape[1]):
                 atom = atoms.words[k, w]
                 alone = rows.covered[j, w] & ~rows.twice[j, w]
-                open_group[i, w] = mask & ((atom & alone) | ~(atom | rows.covered[j, w]))
-                group[i, w] = rows.errors[j, w] & open_group[i, w]
-        _add_users(group, scratch.eight, 0, scratch.wrong)
-        _add_users(open_group, scratch.eight, 0, scratch.free)
+                free_group[i, w] = mask & ((atom & alone) | ~(atom | rows.covered[j, w]))
+                group[i, w] = rows.errors[j, w] & free_group[i, w]
+        _add_users(group, scratch.group_rows, 0, scratch.wrong)
+        _add_users(free_group, scratch.group_rows, 0, scratch.free)
 
 
-@piece
+@inline
 def _vote(rows, atoms, k, covers, start, stop, scratch):
-    """Count, for each bit, the users among start..stop that have it free and those of them that have it wrong.
+    """Count, for each bit, the users of start..stop in which it is free, and those of them in which it is wrong.
 
-    A bit is free in a row when no other used atom decides it: always under XOR, so that ``free`` stays untouched.
-    Returns how many users there are.
+    A bit is free in a row if no other used atom decides it. Under XOR this is always so, and ``free`` is not used.
+    Return the number of users.
     """
     n_users = 0
     last = (stop + 63) >> 6
-    for chunk in range(start >> 6, last, CHUNK):
-        listed = list_ones(rows.users, k, chunk, min(chunk + CHUNK, last), scratch.who)
+    for first in range(start >> 6, last, USER_WORDS):
+        listed = list_ones(rows.users, k, first, min(first + USER_WORDS, last), scratch.users)
         _vote_listed(rows, atoms, k, listed, covers, scratch)
         n_users += listed
     return n_users
 
 
-@piece
+@inline
 def _majority(wrong, free, planes, n_users, covers, atoms, k, flips):
-    """Bits to flip: wrong in more than half of the users that have them free, or in just half and now one."""
+    """Set the bits to flip: wrong in more than half of the users in which they are free, or in exactly half and one."""
     flipped = 0
     for w in range(flips.shape[0]):
         more, equal, some = NONE, ALL, NONE
-        for b in range(planes - 1, -1, -1):  # compare twice the wrong with the free, highest bit first
+        for b in range(planes - 1, -1, -1):  # compare 2 * wrong with free, highest bit first
             if covers:
                 half = free[b, w]
             else:
@@ -85,23 +87,23 @@ def _majority(wrong, free, planes, n_users, covers, atoms, k, flips):
     return flipped
 
 
-@piece
-def _follow_atoms(rows, j, atoms, scratch):
-    """Under OR, bring row j up to date with its code and the atoms; returns the errors changed."""
+@inline
+def _refresh_row(rows, j, atoms, scratch):
+    """Recompute row j under OR from its code and the atoms; return the number of changed error bits."""
     copy_row(rows.covered, j, scratch.before)
     cover(rows, j, atoms.words)
     for w in range(scratch.before.shape[0]):
         rows.errors[j, w] ^= scratch.before[w] ^ rows.covered[j, w]
-    return differing(rows.covered, j, scratch.before)
+    return distance(rows.covered, j, scratch.before)
 
 
-@piece
+@inline
 def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
-    """Bring the users of atom k among start..stop up to date after its bits were flipped; returns the errors changed.
+    """Update the users of atom k in start..stop after its bits were flipped; return the number of changed error bits.
 
     The rows become stale, and so do the other atoms that they use.
     """
-    touched, who = scratch.touched, scratch.who
+    touched, users = scratch.touched, scratch.users
     size = 0
     for w in range(flips.shape[0]):
         size += np.intp(popcount(flips[w]))
@@ -109,18 +111,18 @@ def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
         touched[c] = NONE
     changed = 0
     last = (stop + 63) >> 6
-    for chunk in range(start >> 6, last, CHUNK):
-        n_users = list_ones(rows.users, k, chunk, min(chunk + CHUNK, last), who)
+    for first in range(start >> 6, last, USER_WORDS):
+        n_users = list_ones(rows.users, k, first, min(first + USER_WORDS, last), users)
         for i in range(n_users):
             if i + _AHEAD < n_users:
-                fetch_ahead(rows.errors, who[i + _AHEAD])
-                fetch_ahead(rows.codes, who[i + _AHEAD])
-            j = who[i]
+                prefetch(rows.errors, users[i + _AHEAD])
+                prefetch(rows.codes, users[i + _AHEAD])
+            j = users[i]
             rows.stale[j] = 1
             for c in range(touched.shape[0]):
                 touched[c] |= rows.codes[j, c]
             if covers:
-                changed += _follow_atoms(rows, j, atoms, scratch)
+                changed += _refresh_row(rows, j, atoms, scratch)
             else:
                 for w in range(flips.shape[0]):
                     rows.errors[j, w] ^= flips[w]
@@ -132,8 +134,8 @@ def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
 
 @kernel
 def tally_users(rows, atoms, k, covers, start, stop, scratch):
-    """Count the votes of the users of atom k among start..stop in the counters of the scratch."""
-    n_rows = rows.errors.shape[0]  # so many may be counted there in the end
+    """Count the votes of the users of atom k in start..stop with the counters of the scratch; return their number."""
+    n_rows = rows.errors.shape[0]  # upper bound of the sum over all chunks
     clear(scratch.free, n_rows)
     clear(scratch.wrong, n_rows)
     return _vote(rows, atoms, k, covers, start, stop, scratch)
@@ -151,7 +153,7 @@ def add_tallies(scratch, more):
 
 @kernel
 def flip_atom(atoms, k, n_users, covers, scratch):
-    """Flip the bits of atom k that its users, so many, outvote; returns how many, and leaves them in the scratch."""
+    """Flip bits of atom k by majority of its ``n_users`` users; return their number, leave them in the scratch."""
     flips = scratch.flips
     flipped = _majority(scratch.wrong, scratch.free, scratch.wrong.shape[0], n_users, covers, atoms.words, k, flips)
     for w in range(flips.shape[0]):
@@ -161,13 +163,13 @@ def flip_atom(atoms, k, n_users, covers, scratch):
 
 @kernel
 def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
-    """After these bits of atom k were flipped, bring its users among start..stop up to date."""
+    """Update the users of atom k in start..stop after these bits of it were flipped."""
     return _flip(rows, atoms, k, covers, start, stop, flips, scratch)
 
 
 @kernel
 def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
-    """free[i, b], wrong[i, b] = the votes on bit b of atom first + i by its users among start..stop; see _vote."""
+    """free[i, b], wrong[i, b] = votes on bit b of atom first + i by its users in start..stop; see `_vote`."""
     for i in range(free.shape[0]):
         clear(scratch.free, stop - start)
         n_planes = clear(scratch.wrong, stop - start)
@@ -179,9 +181,9 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
             free[i, :] = n_users
 
 
-@piece
+@inline
 def _update_atom(rows, atoms, k, covers, scratch):
-    """Atom k by vote of its users; returns its bits flipped, the errors changed and its users."""
+    """Update atom k by vote; return the numbers of its flipped bits, of changed error bits and of its users."""
     n_rows = rows.errors.shape[0]
     clear(scratch.free, n_rows)
     n_planes = clear(scratch.wrong, n_rows)
@@ -197,10 +199,10 @@ def _update_atom(rows, atoms, k, covers, scratch):
     return flipped, _flip(rows, atoms, k, covers, 0, n_rows, flips, scratch), n_users
 
 
-@piece
+@inline
 def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
-    """See refit_users; ``settled`` says that a row which is not stale and does not use the atom need not be asked."""
-    place, bit = k >> 6, ONE << np.uint64(k & 63)
+    """See `refit_users`; with ``settled``, rows that are not stale and do not use the atom are skipped."""
+    k_word, bit = k >> 6, ONE << np.uint64(k & 63)
     touched = scratch.touched
     for c in range(touched.shape[0]):
         touched[c] = NONE
@@ -208,73 +210,74 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
-        if settled and rows.stale[j] == 0 and rows.codes[j, place] & bit == NONE:
+        if settled and rows.stale[j] == 0 and rows.codes[j, k_word] & bit == NONE:
             continue
-        uses = False  # under XOR the gain is the same either way
+        uses = False  # under XOR the gain does not depend on it
         if rule.covers:
-            uses = rows.codes[j, place] & bit != NONE
+            uses = rows.codes[j, k_word] & bit != NONE
         gain = toggle_gain(rows, j, atoms, k, uses, rule.covers, size)
         if gain < 0:
             continue
-        uses = rows.codes[j, place] & bit != NONE
+        uses = rows.codes[j, k_word] & bit != NONE
         if not uses and (
             gain == 0 or weight(rows.codes, j) >= rule.max_atoms or weight(rows.errors, j) <= rule.residual_limit
         ):
             continue
-        rows.codes[j, place] ^= bit
+        rows.codes[j, k_word] ^= bit
         rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
         rows.stale[j] = 1
         codes_changed += 1
         for c in range(touched.shape[0]):
             touched[c] |= rows.codes[j, c]
         if rule.covers:
-            errors_changed += _follow_atoms(rows, j, atoms, scratch)
+            errors_changed += _refresh_row(rows, j, atoms, scratch)
         else:
             for w in range(atoms.words.shape[1]):
                 rows.errors[j, w] ^= atoms.words[k, w]
             errors_changed += size
     if codes_changed > 0:
-        touched[place] |= bit
+        touched[k_word] |= bit
         mark(touched, atoms.stale)
     return codes_changed, errors_changed
 
 
 @kernel
 def refit_users(rows, atoms, k, rule, settled, start, stop, scratch):
-    """The rows of atom k anew among start..stop: those in which more than half of its free bits are wrong without it.
+    """Choose the users of atom k in start..stop: rows in which more than half of its free bits are wrong without it.
 
-    Returns the codes and the errors changed. The rows changed become stale, and so do all atoms they use. Where
-    ``settled``, the atom is as it was when the rows were coded: a row that has not changed since does not want it.
+    Return the numbers of changed codes and error bits. Rows that change become stale, and so do all atoms that they
+    use. ``settled``: the atom has not changed since the rows were coded, so a row that is not stale does not gain by
+    it.
     """
     return _refit(rows, atoms, k, rule, settled, start, stop, scratch)
 
 
 @kernel
-def sweep_atoms(rows, atoms, rule, work, first, last, scratch):
-    """Better atoms first..last, one at a time in index order, errors refreshed; see VOTE, FIT and GROW.
+def sweep_atoms(rows, atoms, rule, action, first, last, scratch):
+    """Update atoms first..last one at a time, in index order, with current errors; see VOTE, FIT and GROW.
 
-    Returns the bits changed of codes, atoms and errors. MOB passes over atoms that are not stale. With K-PROX an
-    atom's bits and its rows are chosen in turn until neither changes; an atom without rows stays as it is.
+    Return the numbers of changed bits of codes, atoms and errors. MOB skips atoms that are not stale. K-PROX updates
+    the bits and the users of an atom alternately until neither changes; an atom without users is not changed.
     """
     codes_changed = 0
     atoms_changed = 0
     errors_changed = 0
     for k in range(first, last):
-        if work == VOTE and atoms.stale[k] == 0:
+        if action == VOTE and atoms.stale[k] == 0:
             continue
         atoms.stale[k] = 0
-        rows_first = work == GROW
+        users_first = action == GROW
         codes = 0
         while True:
-            if not rows_first:
+            if not users_first:
                 flipped, errors, n_users = _update_atom(rows, atoms, k, rule.covers, scratch)
                 atoms_changed += flipped
                 errors_changed += errors
                 if flipped > 0:
                     atoms.changed[k] = 1
-                if work == VOTE or n_users == 0 or (codes > 0 and flipped == 0):
+                if action == VOTE or n_users == 0 or (codes > 0 and flipped == 0):
                     break
-            rows_first = False
+            users_first = False
             settled = rule.residual_limit == 0 and atoms.changed[k] == 0
             codes, errors = _refit(rows, atoms, k, rule, settled, 0, rows.errors.shape[0], scratch)
             codes_changed += codes

@@ -1,57 +1,57 @@
-"""Small pieces on rows of words that the other kernels are made of."""
+"""Small functions on rows of words that the other kernels share."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import kernel, lowest_bit, piece, popcount
+from ..jit import inline, kernel, lowest_bit, popcount
 
 ONE = np.uint64(1)
 NONE = np.uint64(0)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@piece
+@inline
 def weight(words, j):
-    """Number of ones in row j."""
+    """Return the number of ones in row j."""
     total = 0
     for w in range(words.shape[1]):
         total += np.intp(popcount(words[j, w]))
     return total
 
 
-@piece
-def list_ones(words, j, first, last, places):
-    """Write the positions of the ones in words first..last of row j; returns how many there are."""
+@inline
+def list_ones(words, j, first, last, indices):
+    """Write the indices of the ones in words first..last of row j; return their number."""
     count = 0
     for w in range(first, last):
         word = words[j, w]
         while word != NONE:
-            places[count] = 64 * w + lowest_bit(word)
+            indices[count] = 64 * w + lowest_bit(word)
             count += 1
             word &= word - ONE
     return count
 
 
-@piece
+@inline
 def copy_row(words, j, out):
     """out = row j."""
     for w in range(words.shape[1]):
         out[w] = words[j, w]
 
 
-@piece
-def differing(words, j, other):
-    """Number of bits in which row j differs from another row."""
+@inline
+def distance(words, j, other):
+    """Return the Hamming distance between row j and another row."""
     total = 0
     for w in range(words.shape[1]):
         total += np.intp(popcount(words[j, w] ^ other[w]))
     return total
 
 
-@piece
+@inline
 def cover(rows, j, atoms):
-    """Set the bits of row j that some used atom has, and those that two or more have."""
+    """Set ``covered`` and ``twice`` of row j from its code."""
     covered, twice = rows.covered, rows.twice
     for w in range(covered.shape[1]):
         covered[j, w] = NONE
@@ -68,16 +68,16 @@ def cover(rows, j, atoms):
 
 @kernel
 def cover_rows(rows, atoms, start, stop):
-    """Set ``covered`` and ``twice`` of the rows among start..stop from their codes."""
+    """Set ``covered`` and ``twice`` of rows start..stop from their codes."""
     for j in range(start, stop):
         cover(rows, j, atoms)
 
 
 @kernel
 def add_product(codes, atoms, covers, start, stop, product, out):
-    """out[i] ^= the product of row i of the codes and the atoms, in the algebra, for i among start..stop.
+    """out[i] ^= the product of row i of the codes and the atoms in the algebra, for i in start..stop.
 
-    ``product`` is room for one row.
+    ``product`` is a work array for one row.
     """
     for i in range(start, stop):
         for w in range(out.shape[1]):
@@ -97,17 +97,17 @@ def add_product(codes, atoms, covers, start, stop, product, out):
             out[i, w] ^= product[w]
 
 
-@piece
+@inline
 def use_price(prices, k):
-    """What one use of atom k costs."""
+    """Return the price of a use of atom k."""
     if prices is None:
         return 0
     return np.intp(prices.uses[k])
 
 
-@piece
-def priced(word, w, prices):
-    """The prices of the ones in word w of a row added up."""
+@inline
+def word_price(word, w, prices):
+    """Return the sum of the prices of the ones in word w of a row."""
     total = 0
     while word != NONE:
         total += np.intp(prices.bits[64 * w + lowest_bit(word)])
@@ -115,12 +115,12 @@ def priced(word, w, prices):
     return total
 
 
-@piece
-def price(codes, errors, j, prices):
-    """What the wrong bits of row j and the atoms it uses cost together."""
+@inline
+def row_price(codes, errors, j, prices):
+    """Return the cost of the errors of row j and of the atoms it uses."""
     total = 0
     for w in range(errors.shape[1]):
-        total += priced(errors[j, w], w, prices)
+        total += word_price(errors[j, w], w, prices)
     for c in range(codes.shape[1]):
         word = codes[j, c]
         while word != NONE:
@@ -129,9 +129,9 @@ def price(codes, errors, j, prices):
     return total
 
 
-@piece
+@inline
 def drop_gain(rows, j, atoms, k, prices):
-    """Under OR, what dropping atom k gains in row j, which uses it: of the bits it alone covers, wrong less right."""
+    """Return the gain of dropping atom k from row j under OR: wrong minus right among the bits that only k covers."""
     total = 0
     for w in range(atoms.words.shape[1]):
         alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
@@ -139,13 +139,13 @@ def drop_gain(rows, j, atoms, k, prices):
         if prices is None:
             total += 2 * np.intp(popcount(wrong)) - np.intp(popcount(alone))
         else:
-            total += 2 * priced(wrong, w, prices) - priced(alone, w, prices)
+            total += 2 * word_price(wrong, w, prices) - word_price(alone, w, prices)
     return total + use_price(prices, k)
 
 
-@piece
+@inline
 def toggle_gain(rows, j, atoms, k, uses, covers, size):
-    """How many wrong bits toggling atom k takes away in row j, which uses it or not; ``size`` is the atom's weight."""
+    """Return how many errors toggling atom k removes from row j; ``uses``: the row uses it; ``size``: its weight."""
     shared = 0
     if not covers:
         for w in range(atoms.words.shape[1]):
@@ -160,7 +160,7 @@ def toggle_gain(rows, j, atoms, k, uses, covers, size):
     return 2 * shared - size
 
 
-@piece
+@inline
 def mark(words, flags):
     """flags[i] = 1 where bit i is one."""
     for c in range(words.shape[0]):
@@ -171,8 +171,8 @@ def mark(words, flags):
 
 
 @kernel
-def mendable(rows, covers, max_atoms, residual_limit, out):
-    """out[j] = row j has a wrong bit that one more atom could mend, and may use one more atom."""
+def improvable(rows, covers, max_atoms, residual_limit, out):
+    """out[j] = row j has an error that one more atom could remove, and may use one more atom."""
     for j in range(rows.errors.shape[0]):
         wrong = NONE
         for w in range(rows.errors.shape[1]):
@@ -182,7 +182,7 @@ def mendable(rows, covers, max_atoms, residual_limit, out):
 
 @kernel
 def hamming(rows, j, out):
-    """out[i] = number of bits in which row i differs from row j."""
+    """out[i] = Hamming distance between rows i and j."""
     for i in range(rows.shape[0]):
         total = 0
         for w in range(rows.shape[1]):

@@ -1,1 +1,1 @@
-"""The moves of a search: each lowers the cost of a block by the objective, or leaves the block as it is."""
+"""The moves of a search: each lowers the cost of a block, or leaves the block unchanged."""

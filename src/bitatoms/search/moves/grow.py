@@ -1,4 +1,4 @@
-"""New atoms from what is wrong: many candidates fitted side by side, the best taken."""
+"""Grow atoms from the errors: many candidates fitted side by side, of which the best are taken."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...core.block import Block, Words
-from ...core.coding import coding_rule, offer
+from ...core.coding import coding_rule, would_use
 from ...core.objective import Objective
 
-_ROWS, _PAIRS, _COLUMNS = 64, 16, 16  # candidates of each kind
+_ROW_SEEDS, _PAIR_SEEDS, _COLUMN_SEEDS = 64, 16, 16
 
 
-def grow(block: Block, objective: Objective, random: np.random.Generator, most: int, n_fits: int = 2) -> int:
-    """Append up to so many atoms, each of which alone would lower the cost; returns how many.
+def grow(block: Block, objective: Objective, random: np.random.Generator, max_new: int, n_fits: int = 2) -> int:
+    """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
-    A candidate's users and its bits are chosen in turn, ``n_fits`` times. Of those that claim mostly the same rows only
-    the best is taken. They are used by no row yet.
+    A candidate's users and its bits are chosen in turn, ``n_fits`` times. Of candidates that claim mostly the same
+    rows only the best is taken. No row uses the new atoms yet.
     """
     seeds = _seeds(block, objective, random)
     if len(seeds) == 0:
@@ -26,7 +26,7 @@ def grow(block: Block, objective: Objective, random: np.random.Generator, most: 
     chosen: list[int] = []
     claimed = np.zeros_like(users[0])
     for k in np.argsort(costs, kind="stable"):
-        if costs[k] >= 0 or len(chosen) == most:
+        if costs[k] >= 0 or len(chosen) == max_new:
             break
         if 2 * np.bitwise_count(users[k] & claimed).sum() <= np.bitwise_count(users[k]).sum():
             chosen.append(int(k))
@@ -37,27 +37,28 @@ def grow(block: Block, objective: Objective, random: np.random.Generator, most: 
 
 
 def _seeds(block: Block, objective: Objective, random: np.random.Generator) -> Words:
-    """Where candidates start: what is wrong in a row, what is wrong in two rows, and what is wrong wherever one
-    feature is; each with two or more ones."""
-    able = block.mendable_rows(coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit))
-    if len(able) == 0:
-        return np.empty((0, block.rows.errors.shape[1]), np.uint64)
-    drawn = block.mendable_bits(able[random.integers(len(able), size=_ROWS + 2 * _PAIRS)])
-    rows, one, other = drawn[:_ROWS], drawn[_ROWS : _ROWS + _PAIRS], drawn[_ROWS + _PAIRS :]
+    """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
+    which one feature is wrong; each with two or more ones."""
+    rule = coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
+    fixable = block.fixable_rows(rule)
+    if len(fixable) == 0:
+        return np.empty((0, block.n_words), np.uint64)
+    drawn = block.fixable_errors(fixable[random.integers(len(fixable), size=_ROW_SEEDS + 2 * _PAIR_SEEDS)])
+    rows, one, other = np.split(drawn, (_ROW_SEEDS, _ROW_SEEDS + _PAIR_SEEDS))
     wrong = block.wrong()
-    columns = np.searchsorted(np.cumsum(wrong), random.integers(wrong.sum(), size=_COLUMNS), side="right")
-    free, bad = block.votes_of(block.mendable_columns(columns))
+    columns = np.searchsorted(np.cumsum(wrong), random.integers(wrong.sum(), size=_COLUMN_SEEDS), side="right")
+    free, bad = block.votes_of(block.rows_fixable_at(columns))
     seeds = np.vstack([rows, one & other, _pack(2 * bad > free)])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
 
 def _fitted(block: Block, objective: Objective, seeds: Words, n_fits: int) -> tuple[Words, Words, NDArray[np.int64]]:
-    """The candidates that grow from these seeds, the rows that want them, and what each would add to the cost."""
+    """Return the candidates fitted from these seeds, the rows that would use them, and what each adds to the cost."""
     n, m = block.n_rows, block.n_features
     wrong = block.wrong()
     atoms, uses = seeds, np.zeros(len(seeds), np.int64)
     for fit in range(n_fits + 1):
-        users = offer(block, atoms, objective.rule_from_counts(n, wrong, uses))
+        users = would_use(block, atoms, objective.rule_from_counts(n, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
         free, bad = block.votes_of(users)
         if fit < n_fits:

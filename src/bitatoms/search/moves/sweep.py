@@ -1,4 +1,4 @@
-"""Code all rows at the prices of now, then update all atoms from one pass of counts."""
+"""Sweeps: code all rows at the current prices, then update all atoms from one pass of counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...core.atoms import update_together
 from ...core.block import Block, Change
-from ...core.coding import code, code_afresh, code_by_beam
+from ...core.coding import code, code_by_beam, code_from_scratch
 from ...core.objective import Objective
 from ...kernels.structs import Rule
 
@@ -14,30 +14,30 @@ from ...kernels.structs import Rule
 def sweep(
     block: Block, objective: Objective, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True
 ) -> Change:
-    """One sweep; undone where it makes things dearer, which prices that are a sweep old can do."""
-    before, kept = objective.cost(block), block.keep()
+    """Make one sweep; undo it if it raises the cost, which prices that are a sweep old can do."""
+    before, saved = objective.cost(block), block.save()
     change = coder(block, objective.rule(block)._replace(swaps=swaps)) + update_together(block)
     if objective.cost(block) > before:
-        block.go_back(kept)
+        block.restore(saved)
         return Change()
     return change
 
 
 def plain_sweep(block: Block, objective: Objective) -> Change:
-    """Toggles only: the cheapest."""
+    """Sweep with toggles only, which is the fastest."""
     return sweep(block, objective, swaps=False)
 
 
 def fresh_sweep(block: Block, objective: Objective) -> Change:
-    """Every row from nothing, where that is better: out of dead ends."""
-    return sweep(block, objective, code_afresh)
+    """Sweep with rows coded from scratch where that is better, to leave local optima."""
+    return sweep(block, objective, code_from_scratch)
 
 
 def beam_sweep(block: Block, objective: Objective) -> Change:
-    """Every row by beam, where that is better."""
+    """Sweep with rows coded by beam where that is better."""
     return sweep(block, objective, code_by_beam)
 
 
 def flat_sweep(block: Block, objective: Objective) -> Change:
-    """The first sweeps of a start: one price for all features, and no way back."""
+    """Sweep at one price for all features, without undoing it: for the first sweeps of a start."""
     return code(block, objective.rule(block, flat=True)._replace(swaps=False)) + update_together(block)

@@ -1,4 +1,4 @@
-"""The data sets: those of a folder by name, or what scikit-learn bundles and what is made here."""
+"""Data sets: from a folder by name, bundled with scikit-learn, or generated."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PLANTED = {"planted_bool": "or", "planted_gf2": "xor", "planted_gf2dense": "xor"
 
 
 def load(folder: Path, name: str) -> np.ndarray:
-    """A data set of the folder, as 0/1 bytes."""
+    """Return a data set of the folder as an array of 0 and 1."""
     with np.load(folder / f"{name}.npz") as stored:
         return np.unpackbits(stored["X"], axis=1, count=int(stored["shape"][1]))
 
 
 def bundled_sets() -> dict[str, np.ndarray]:
-    """What scikit-learn bundles."""
+    """Return the data sets that scikit-learn bundles."""
     sets = {"digits": ba.datasets.digits()[0]}
     try:
         return {"halftone": ba.datasets.cut_blocks(ba.datasets.halftone()), **sets}
@@ -31,12 +31,12 @@ def bundled_sets() -> dict[str, np.ndarray]:
 
 
 def main_sets(folder: Path | None) -> dict[str, np.ndarray]:
-    """The sets on which all methods run."""
+    """Return the data sets on which all methods run."""
     return bundled_sets() if folder is None else {name: load(folder, name) for name in (EINSTEIN, MNIST)}
 
 
 def planted_set(folder: Path | None, name: str) -> np.ndarray:
-    """500 x 200 from eight planted atoms, with 5 % noise."""
+    """Return a table of 500 x 200 with eight planted atoms and 5 % noise."""
     if folder is not None:
         return load(folder, f"{name}_500x200_k8")
     density = 0.5 if name.endswith("dense") else 0.15
@@ -45,5 +45,5 @@ def planted_set(folder: Path | None, name: str) -> np.ndarray:
 
 
 def chosen(options: argparse.Namespace, name: str) -> bool:
-    """Whether the user wants this set."""
+    """Return whether the user selected this data set."""
     return options.sets is None or name in options.sets.split(",")

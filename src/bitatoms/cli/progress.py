@@ -1,0 +1,99 @@
+"""Progress of long commands, on the standard error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.status import Status
+from rich.text import Text
+
+from ..bits import BitMatrix
+from ..core.result import Round
+from ..rows.store import Store
+from .console import err
+
+_INTERVAL = 10.0  # seconds between lines of progress without a terminal
+
+
+@contextmanager
+def show_status(text: str, quiet: bool) -> Iterator[Status | None]:
+    """Show what is being done while it is being done, if there is a terminal."""
+    if quiet or not err.is_terminal:
+        yield None
+        return
+    with err.status(Text(text)) as status:
+        yield status
+
+
+class ProgressLine:
+    """The progress of a task: a line that changes, or, without a terminal, a new line now and then."""
+
+    def __init__(self, quiet: bool, status: Status | None, task: str = "", n_rows: int = 0) -> None:
+        self.quiet = quiet
+        self.n_rows = n_rows  # 0: unknown
+        self._started = self._printed = time.monotonic()
+        self._status = status
+        self._task = task
+
+    def update_rows(self, n_done: int) -> None:
+        """Show how many rows have been processed."""
+        rows = f"{n_done} of {self.n_rows}" if self.n_rows else f"{n_done}"
+        self.update(f"{self._task}: {rows} rows, {self.seconds}")
+
+    @property
+    def seconds(self) -> str:
+        """The time since the task began."""
+        return f"{time.monotonic() - self._started:.0f} s"
+
+    def update(self, text: str, hint: str = "") -> None:
+        """Show a text; without a terminal, only if the last one was shown some time ago."""
+        if self._status is not None:
+            self._status.update(Text.assemble(text, (hint, "dim")))
+        elif not self.quiet and time.monotonic() - self._printed > _INTERVAL:
+            self._printed = time.monotonic()
+            err.print(Text(text))
+
+
+class SearchProgress(ProgressLine):
+    """The progress of a search; a callback of the estimator."""
+
+    def __init__(self, n_rows: int, quiet: bool, status: Status | None, keeps_model: bool) -> None:
+        super().__init__(quiet, status, n_rows=n_rows)
+        self._hint = "  (Ctrl-C keeps the best model so far)" if keeps_model else ""
+        self._last_pass = ""  # the result of the last pass over all rows
+
+    def __call__(self, row: Round) -> None:
+        """Show a round of the search, or a pass over all rows."""
+        atoms = "1 atom" if row.atoms == 1 else f"{row.atoms} atoms"
+        result = f"{atoms} ({row.algebra.upper()}), {row.bits / max(1, row.rows):.2f} bits per row"
+        task = "Learning"
+        if row.rows < self.n_rows:
+            task = f"Searching {row.rows} of {self.n_rows} rows"
+        elif row.move.startswith("pass "):
+            task = row.move.capitalize()
+            self._last_pass = f"; after {row.move.partition(' over')[0]}: {result}"
+        self.update(f"{task}: {result}, {self.seconds}", self._hint)
+
+    def update_rows(self, n_done: int) -> None:
+        """Show how far a pass over all rows has come."""
+        share = f"{n_done / self.n_rows:.0%} of {self.n_rows} rows"
+        # Bits per row of the subsample and of all rows are not comparable, so only those of passes are shown here.
+        self.update(f"Processing all rows: {share}{self._last_pass}, {self.seconds}", self._hint)
+
+
+class ObservedStore(Store):
+    """A store that reports how many of its rows have been read."""
+
+    def __init__(self, store: Store, callback: Callable[[int], None]) -> None:
+        super().__init__(store.name)
+        self.picture = store.picture
+        self._callback = callback
+
+    def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
+        """Iterate over the rows in chunks."""
+        for data in super().pieces(n_rows, start):
+            yield data
+            start += len(data)
+            self._callback(start)

@@ -1,0 +1,54 @@
+"""Parameters as they are written on the command line: ``missing="zero"`` is ``--missing zero``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from ..errors import Message, Parameter, in_python
+from ..parameters import RENAMED, EstimatorKwargs, NComponents, Param, ReadKwargs, declarations
+
+_DECLARED: dict[str, Param] = {
+    name: param
+    for name, (_, param) in {
+        "n_components": get_args(NComponents), **declarations(ReadKwargs), **declarations(EstimatorKwargs)
+    }.items()
+}  # fmt: skip
+_OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
+    name: name for name in ("format", "output", "tile")
+}
+STANDARD = Path("-")  # the standard input or output
+
+
+def as_option(parameter: Parameter) -> str:
+    """Spell a parameter as an option; as in Python where the command line has no such option."""
+    name, value = RENAMED.get(parameter.name, parameter.name), parameter.value
+    if name not in _OPTIONS:
+        return in_python(parameter)
+    option = _OPTIONS[name]
+    if value is None or isinstance(value, bool):
+        return f"--no-{option}" if value is False else f"--{option}"
+    text = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"--{option} {shlex.quote(text)}"
+
+
+def describe(error: BaseException | str) -> str:
+    """Return the message of an error or a warning, with its parameters spelled as options."""
+    return error.describe(as_option) if isinstance(error, Message) else str(error)
+
+
+def as_arguments(options: Mapping[str, Any]) -> str:
+    """Return options as they are written on the command line, each with a blank before it."""
+    words = []
+    for name, value in options.items():
+        values = value if name == "without" else (value,)
+        words += [f" {as_option(Parameter(name, each))}" for each in values]
+    return "".join(words)
+
+
+def quote_path(path: Path) -> str:
+    """Return a path as it is written on the command line."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)

@@ -1,0 +1,108 @@
+"""Tables and models in words, and models as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ..core.model import Model
+from ..table import Table
+from .console import out, print_line
+
+_MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
+_MAX_FEATURES = 12  # listed for an atom
+
+
+def describe_table(table: Table) -> str:
+    """Describe a table as it was read, so that users notice a wrong guess."""
+    return f"{describe_shape(table)}, {describe_names(table.row_names, table.columns)}"
+
+
+def describe_shape(table: Table) -> str:
+    """Describe the size and the density of a table."""
+    return f"{describe_size(table.shape)}, {table.bits.density:.2%} ones"
+
+
+def describe_size(shape: tuple[int, int]) -> str:
+    """Describe the number of rows and columns."""
+    rows = "1 row" if shape[0] == 1 else f"{shape[0]} rows"
+    return f"{rows} of {'1 column' if shape[1] == 1 else f'{shape[1]} columns'}"
+
+
+def describe_names(row_names: object, columns: object) -> str:
+    """Describe whether rows and columns have names."""
+    named = [axis for axis, names in (("rows", row_names), ("columns", columns)) if names]
+    return f"{' and '.join(named)} have names" if named else "without names"
+
+
+def print_patterns(model: Model, n_shown: int, heading: str) -> None:
+    """Print the atoms that save most bits, with the names of their features."""
+    patterns = model.patterns()[: max(0, n_shown)]
+    if not patterns:
+        return
+    print_line(heading)
+    if model.picture is not None and model.picture.tile[1] <= _MAX_PICTURE_WIDTH:
+        _print_pictures(model, len(patterns))
+        return
+    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    grid.add_column("atom", justify="right")
+    grid.add_column("features", ratio=1)
+    grid.add_column("rows", justify="right", no_wrap=True)
+    grid.add_column("bits saved", justify="right", no_wrap=True)
+    for pattern in patterns:
+        shown = len(pattern.features) if len(pattern.features) <= _MAX_FEATURES + 2 else _MAX_FEATURES
+        names = ", ".join(pattern.features[:shown])
+        if len(pattern.features) > shown:
+            names += f" and {len(pattern.features) - shown} more"
+        grid.add_row(str(pattern.atom), Text(names), f"{pattern.rows} ({pattern.share:.1%})", str(pattern.bits_saved))
+    out.print(grid, soft_wrap=False)
+    hidden = model.atoms.n_rows - len(patterns)
+    if hidden:
+        print_line(f"and {hidden} more (--top {model.atoms.n_rows} shows all)")
+
+
+def _print_pictures(model: Model, n_atoms: int) -> None:
+    """Print the atoms, added to the bias, as pictures side by side."""
+    assert model.picture is not None
+    height, width = model.picture.tile
+    captions = [f"{atom + 1}: {model.uses[atom]} rows" for atom in range(n_atoms)]
+    column_width = max(width, *map(len, captions))
+    per_line = max(1, out.width // (column_width + 3))
+    for first in range(0, n_atoms, per_line):
+        atoms = range(first, min(first + per_line, n_atoms))
+        pictures = [_half_blocks((model.atoms[atom] ^ model.bias).reshape(height, width)) for atom in atoms]
+        for lines in (*zip(*pictures, strict=True), [captions[atom] for atom in atoms]):
+            print_line("   ".join(line.ljust(column_width) for line in lines).rstrip())
+        print_line("")
+
+
+def _half_blocks(picture: np.ndarray) -> list[str]:
+    """Return a picture in half-block characters, two lines of pixels per line of text."""
+    if len(picture) % 2:
+        picture = np.vstack([picture, np.zeros_like(picture[:1])])
+    pairs = picture.reshape(-1, 2, picture.shape[1])
+    return ["".join(" ▀▄█"[top + 2 * bottom] for top, bottom in pair.T) for pair in pairs]
+
+
+def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
+    """Return the figures of a model and its patterns, for ``--json``."""
+    length = model.codelength
+    return {
+        "atoms": model.atoms.n_rows,
+        "algebra": model.algebra,
+        "samples": model.n_samples,
+        "features": model.atoms.n_cols,
+        "bits": length.total,
+        "bits_errors": length.errors,
+        "bits_codes": length.codes,
+        "bits_atoms": length.atoms,
+        "bits_without": model.bits_without,
+        "wrong_bits": model.wrong_bits,
+        "ones": None if model.ones is None else int(model.ones.sum()),
+        "ones_missed": None if model.missed is None else int(model.missed.sum()),
+        "ended": model.ended,
+        "patterns": [pattern._asdict() for pattern in model.patterns()[:n_patterns]],
+    }

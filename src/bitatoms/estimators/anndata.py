@@ -1,0 +1,41 @@
+"""`annotate`: add codes and atoms to an AnnData."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..parallel import Workers, count_threads
+from ..table import Table
+from .dictionary_learning import BinaryDictionaryLearning
+
+
+def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = None) -> None:
+    """Add codes and atoms to an AnnData, in the fields that scanpy and similar tools use.
+
+    Parameters
+    ----------
+    adata : AnnData of shape (n_obs, n_vars)
+        It is changed: ``obsm["X_bitatoms"]`` is set to the codes of its observations, ``varm["bitatoms_atoms"]`` to the
+        atoms, and ``uns["bitatoms"]`` to the rest of the model.
+    model : BinaryDictionaryLearning
+        A fitted model. Its ``binarize`` is applied to the values.
+    layer : str, optional
+        The layer to code instead of ``X``.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> import bitatoms as ba
+    >>> counts = np.random.default_rng(0).poisson(0.5, (50, 20)).astype(np.float32)
+    >>> adata = anndata.AnnData(counts)
+    >>> model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(adata)
+    >>> ba.annotate(adata, model)
+    >>> adata.obsm["X_bitatoms"].shape, adata.varm["bitatoms_atoms"].shape
+    ((50, 3), (20, 3))
+    """
+    from ..io.readers import h5ad
+
+    learned = model.as_model()
+    table = Table.from_any(adata, binarize=model.binarize, layer=layer)
+    learned.check(table)
+    h5ad.annotate(adata, learned.code(table.bits, Workers(count_threads(model.n_jobs))).factors()[1], learned)

@@ -1,0 +1,47 @@
+"""`load`: read a fitted estimator from a model file."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from ..io import model_file
+from ..parameters import RENAMED
+from .dictionary_learning import BinaryDictionaryLearning
+
+
+def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
+    """Read a model that `BinaryDictionaryLearning.save` or ``bitatoms fit`` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It holds arrays and JSON; nothing in it is executed.
+
+    Returns
+    -------
+    BinaryDictionaryLearning
+        Fitted, with the parameters it was fitted with. Parameters that are not plain values (callbacks, arrays of
+        atoms, random generators) have their defaults.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(300, 40, 4, noise=0.02, random_state=0).X
+    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+    >>> model.save("model.npz")
+    >>> loaded = ba.load("model.npz")
+    >>> bool((loaded.transform(X) == model.transform(X)).all())
+    True
+    """
+    model, parameters, _ = model_file.load(path)
+    estimator = BinaryDictionaryLearning()
+    known = estimator.get_params(deep=False)
+    present = {RENAMED.get(name, name): value for name, value in parameters.items()}
+    estimator.set_params(**{name: value for name, value in present.items() if name in known})
+    estimator.n_features_in_ = model.atoms.n_cols
+    if model.columns is not None:
+        estimator.feature_names_in_ = np.array(model.columns, object)
+    estimator._set_model(model)
+    return estimator

@@ -1,0 +1,550 @@
+"""Parameters, each declared once: type, default, limits, help and documentation.
+
+`factorize`, the estimator and the command line take their signatures, checks, options and documentation from the
+declarations here. Each is a field of a `TypedDict`, annotated with a `Param`, so that type checkers know it too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .errors import InputError, Message, Parameter
+from .validation import check_choice, check_fraction, check_int
+
+Algebra = Literal["xor", "or", "auto"]
+Search = Literal["fast", "thorough", "paper"]
+ObjectiveName = Literal["auto", "codelength", "errors"]
+Update = Literal["mob", "k-prox"]
+Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
+Missing = Literal["refuse", "zero"]
+Duplicates = Literal["refuse", "number"]
+INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
+
+_WIDTH = 112  # characters of a line of documentation, without its indentation
+_Documented = TypeVar("_Documented", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Param:
+    """The declaration of a parameter, apart from its name and its type.
+
+    Parameters
+    ----------
+    default : object
+        Its default value.
+    help : str
+        One line for the command line, and the beginning of the documentation.
+    details : str
+        The rest of the documentation.
+    minimum : int
+        The least integer allowed.
+    check : callable, optional
+        Called with the name and the value instead of the check that follows from the type. It returns the value to use.
+    type : str, optional
+        The type in the documentation, where it cannot be derived from the annotation.
+    option : str, optional
+        The name of the command-line option, if there is one.
+    """
+
+    default: Any
+    help: str
+    details: str = ""
+    minimum: int = 0
+    check: Callable[[str, Any], Any] | None = None
+    type: str | None = None
+    option: str | None = None
+
+
+class DeprecatedParameter(Message, FutureWarning):
+    """A parameter was passed under a name that a later version removes."""
+
+
+def _check_init(name: str, value: Any) -> Any:
+    """Check the name of an initialisation; atoms are checked when they are used."""
+    if value is None or isinstance(value, (str, Real)):
+        check_choice(name, value, INITS, "atoms, or a pair (atoms, codes)")
+    return value
+
+
+def _check_seconds(name: str, value: Any) -> float | None:
+    """Return a positive number of seconds, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, Real) or not float(value) > 0:
+        raise InputError(Parameter(name), f" must be a positive number of seconds or None, not {value!r}")
+    return float(value)
+
+
+def _check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ...]:
+    """Return no callback, one, or several as a tuple."""
+    if value is None:
+        return ()
+    callbacks = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    for callback in callbacks:
+        if not callable(callback):
+            raise TypeError(f"{name} must be callable, or a list of callables, not {callback!r}")
+    return callbacks
+
+
+NComponents = Annotated[
+    int | Literal["mdl"],
+    Param(
+        "mdl",
+        'Number of atoms; "mdl" chooses the number with the shortest codelength.',
+        'With a number, "fast" and "thorough" return exactly this many atoms, all of them used by some sample. They '
+        "return fewer, with a warning, only if the data cannot use more.",
+        option="atoms",
+    ),
+]
+
+Binarize = Annotated[
+    float | None,
+    Param(
+        None,
+        "Threshold: values above it become 1, all others 0.",
+        "Without it, all values must be 0 or 1.",
+        option="binarize",
+    ),
+]
+
+
+class SearchKwargs(TypedDict, total=False):
+    """Parameters that decide what a search finds."""
+
+    algebra: Annotated[
+        Algebra,
+        Param(
+            "xor",
+            "How the atoms of a row are combined; auto tries both and keeps the shorter codelength.",
+            option="algebra",
+        ),
+    ]
+    search: Annotated[
+        Search,
+        Param(
+            "fast",
+            "How to search; thorough takes about six times as long as fast.",
+            '"fast" grows atoms, fits them together and drops them, judged by the codelength (see docs/search.md). '
+            '"thorough" does the same with more starts, beam coding and random restarts of atoms. "paper" runs the '
+            "published methods, with their mistakes corrected.",
+            option="search",
+        ),
+    ]
+    objective: Annotated[
+        ObjectiveName,
+        Param(
+            "auto",
+            "What the search minimises: the codelength, or the number of wrong cells.",
+            '"auto" is the codelength with ``n_components="mdl"`` and the wrong cells with a number.',
+        ),
+    ]
+    update: Annotated[
+        Update,
+        Param(
+            "mob",
+            "How atoms are updated: Method of Binary Directions, or K-PROX.",
+            '"mob" sets each atom to the majority of its samples (Section III-B of the paper): one atom after the '
+            'other with ``search="paper"``, all together otherwise. "k-prox", only with ``search="paper"``, fits each '
+            'atom and its samples together by Proximus (Section III-C). With ``coder="exact"``, "mob" becomes the '
+            "exact step: each feature takes the best of all columns of the atoms.",
+        ),
+    ]
+    coder: Annotated[
+        Coder,
+        Param(
+            "auto",
+            "How codes are found, in the search and in ``transform``; auto depends on the search.",
+            'With ``search="paper"``: "bmp" (the default) is Binary Matching Pursuit with the association accuracy of '
+            'the paper; "greedy" selects by plain gain, which is better in almost all cases; "exact" tries all codes, '
+            "for at most 16 atoms. With the other searches and the codelength as objective: "
+            '"mdl" (the default of "fast") selects by bits of codelength gained and swaps atoms where that helps; '
+            '"beam" (the default of "thorough") follows several partial codes at a time. For the fewest wrong cells, '
+            'these searches code exactly up to 16 atoms and greedily above. With "auto", ``transform`` uses "beam" '
+            'where the search uses "mdl" or "greedy", because it has no codes to start from.',
+        ),
+    ]
+    init: Annotated[
+        Any,
+        Param(
+            "auto",
+            "The atoms to start from.",
+            '"samples": distinct nonzero rows drawn at random. "bernoulli": random bits. "spread": rows far from each '
+            'other. "greedy": one atom after the other, each fitted to the errors of those before it; this takes '
+            "longer and ends with the fewest wrong cells. Or an array of atoms, or a pair (atoms, codes). "
+            '"auto" lets "fast" and "thorough" try several starts; with "paper" it is "samples", or "greedy" with '
+            '``coder="exact"``.',
+            check=_check_init,
+            type=f"{{{', '.join(map(repr, INITS))}}}, array of atoms, or pair (atoms, codes), default='auto'",
+        ),
+    ]
+    init_density: Annotated[
+        float, Param(0.5, 'Fraction of ones in atoms drawn with ``init="bernoulli"``.', check=check_fraction)
+    ]
+    n_init: Annotated[
+        int | Literal["auto"],
+        Param("auto", "Number of starts; the best result is kept.", '"auto" is 1.', minimum=1),
+    ]
+    start_components: Annotated[
+        int | Literal["auto"],
+        Param(
+            "auto",
+            'Number of atoms that "mdl" starts with.',
+            '"auto" tries several numbers. With ``search="paper"`` it is 16 as in the paper, or 1 with '
+            '``coder="exact"``, and the search never returns fewer atoms.',
+        ),
+    ]
+    max_components: Annotated[
+        int | None, Param(None, 'Maximum number of atoms that "mdl" may return.', option="max-atoms")
+    ]
+    patience: Annotated[
+        int | Literal["auto"] | None,
+        Param(
+            "auto",
+            'Number of rounds in a row without improvement after which "mdl" stops.',
+            'With "fast" and "thorough", a round that gains very little counts as one without improvement. "auto" is '
+            '3, or 1 with ``search="paper"`` as in the paper. None continues to ``max_components`` with "paper" and '
+            "to ``max_iter`` otherwise.",
+            minimum=1,
+        ),
+    ]
+    max_atoms_per_sample: Annotated[
+        int | None,
+        Param(
+            None,
+            "Once a sample uses this many atoms, coding can only remove atoms from it.",
+            "The limit h_max of Algorithm 3.",
+            minimum=1,
+        ),
+    ]
+    residual_limit: Annotated[
+        int,
+        Param(
+            0,
+            "A sample with at most this many wrong cells is not coded further.",
+            "The limit w_max of Algorithm 3. It is ignored where a requested number of atoms could not be used "
+            "otherwise.",
+        ),
+    ]
+    max_iter: Annotated[
+        int,
+        Param(
+            1000,
+            "Maximum number of rounds of the search.",
+            'With ``search="paper"``: maximum number of iterations with one number of atoms, which converges '
+            "exactly, mostly in 5 to 40.",
+            minimum=1,
+        ),
+    ]
+    max_time: Annotated[
+        float | None,
+        Param(
+            None,
+            "Number of seconds after which the search returns the best result so far.",
+            "It is checked after each round or iteration. The result then depends on the speed of the machine.",
+            check=_check_seconds,
+            option="max-time",
+        ),
+    ]
+    search_rows: Annotated[
+        int | Literal["auto"] | None,
+        Param(
+            "auto",
+            "Number of rows to search; the result is then refined on all rows.",
+            'If X has more rows than this, "fast" and "thorough" search a subsample of this size, drawn with '
+            "``random_state``. Then, in passes over all rows, they code the rows, fit the atoms to all of them and "
+            'drop the atoms that do not pay (see docs/scale.md). "auto" is 65536, or fewer where these would have '
+            "more than 2**31 bits, but at least 4096. None searches all rows.",
+            minimum=2,
+            option="search-rows",
+        ),
+    ]
+    callbacks: Annotated[
+        Any,
+        Param(
+            None,
+            "Called with each new row of the history, a Round; a callback that returns True ends the search.",
+            check=_check_callbacks,
+            type="callable or list of callables, optional",
+        ),
+    ]
+
+
+class FactorizeKwargs(SearchKwargs, total=False):
+    """Parameters of `bitatoms.factorize`: those of the search, and how it is run."""
+
+    checkpoint: Annotated[
+        str | os.PathLike[str] | None,
+        Param(
+            None,
+            "Folder that stores the progress of a search of a subsample, to resume it.",
+            "It is written after the search of the subsample, after each pass over all rows, and every half minute "
+            "during a pass.",
+            option="checkpoint",
+        ),
+    ]
+    resume: Annotated[
+        bool,
+        Param(
+            False,
+            "Resume from the checkpoint, if there is one; the result is the same.",
+            "Only the same call with the same rows can be resumed.",
+            option="resume",
+        ),
+    ]
+    n_jobs: Annotated[
+        int | None,
+        Param(
+            None,
+            "Number of threads; -1 uses all processors.",
+            "None is 1. The result does not depend on it.",
+            option="jobs",
+        ),
+    ]
+    verbose: Annotated[
+        int,
+        Param(
+            0,
+            'Log progress and results to the standard error, by the logger "bitatoms".',
+            "1 logs notable improvements, 2 every move.",
+        ),
+    ]
+    binarize: Binarize
+    random_state: Annotated[
+        Any,
+        Param(
+            None,
+            "Seed of the random draws; the same seed gives the same result, to the bit.",
+            type="int, Generator, RandomState or None, default=None",
+            option="seed",
+        ),
+    ]
+
+
+class EstimatorKwargs(FactorizeKwargs, total=False):
+    """Parameters of `bitatoms.BinaryDictionaryLearning`: those of `factorize`, and those of stores and streams."""
+
+    max_memory: Annotated[
+        int | str | None,
+        Param(
+            None,
+            "Memory for processing a packed store, such as 500MB or 2GiB.",
+            "In bytes, or text with a unit; None is 512 MiB. It bounds rows, codes and counts together. It does not "
+            "change the result.",
+            option="max-memory",
+        ),
+    ]
+    forget: Annotated[
+        float,
+        Param(
+            0.0,
+            "Fraction of their weight that earlier rows lose with every row that ``partial_fit`` learns from.",
+            "1e-4 remembers about the last 10 000 rows; 0 forgets nothing.",
+            check=check_fraction,
+        ),
+    ]
+
+
+class ReadKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.read` and `bitatoms.pack`: how a table is read from a file."""
+
+    binarize: Binarize
+    missing: Annotated[
+        Missing, Param("refuse", "Missing values: report them as an error, or read them as 0.", option="missing")
+    ]
+    duplicates: Annotated[
+        Duplicates,
+        Param("refuse", "Columns of the same name: report an error, or append numbers.", option="duplicates"),
+    ]
+    header: Annotated[
+        bool | None,
+        Param(None, "Whether the first line of a text file holds column names; detected by default.", option="header"),
+    ]
+    row_names: Annotated[
+        bool | None,
+        Param(
+            None, "Whether the first column of a text file holds row names; detected by default.", option="row-names"
+        ),
+    ]
+    separator: Annotated[
+        str | None,
+        Param(None, "Separator of the cells of a text file; detected by default.", option="separator"),
+    ]
+    layer: Annotated[
+        str | None,
+        Param(
+            None,
+            "Layer of an .h5ad file; array of an .npz file or a Zarr store.",
+            "By default the main one.",
+            option="layer",
+        ),
+    ]
+    blocks: Annotated[
+        tuple[int, int] | None,
+        Param(
+            None,
+            "Cut a .pbm picture into blocks of this height and width, such as 16x16; each block is a row.",
+            "By default each line of pixels is a row.",
+            type="pair of int, optional",
+            option="blocks",
+        ),
+    ]
+    without: Annotated[
+        Sequence[str],
+        Param(
+            (),
+            "Column to leave out, by name.",
+            "In a text file without names, by its number, from 1 on.",
+            type="str or sequence of str, default=()",
+            option="without",
+        ),
+    ]
+
+
+RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
+_REMOVED_IN = "it will be removed in version 0.3"
+
+
+@functools.cache
+def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
+    """Return the type and the declaration of each parameter of a TypedDict, by name."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: get_args(hint) for name, hint in hints.items()}
+
+
+def declaration(name: str) -> tuple[Any, Param]:
+    """Return the type and the declaration of a parameter."""
+    known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
+    return known[name]
+
+
+def choices(annotation: Any) -> tuple[str, ...]:
+    """Return the words that a type allows."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    return tuple(word for part in _alternatives(annotation) if get_origin(part) is Literal for word in get_args(part))
+
+
+def with_defaults(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a TypedDict: those given, under their present names, and the defaults of the others.
+
+    Called by a public function, so that warnings about deprecated names point at its caller.
+    """
+    given = present_names(given, stacklevel=4)
+    declared = declarations(kind)
+    for name in given:
+        if name not in declared:
+            raise TypeError(f"got an unexpected keyword argument {name!r}")
+    return {name: given.get(name, param.default) for name, (_, param) in declared.items()}
+
+
+def select(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the parameters that a TypedDict declares."""
+    return {name: values[name] for name in declarations(kind)}
+
+
+def present_names(given: Mapping[str, Any], stacklevel: int = 3) -> dict[str, Any]:
+    """Return parameters under their present names, with a warning for each deprecated one."""
+    present: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "device":
+            check_choice("device", value, ("cpu",))
+            warning = DeprecatedParameter(Parameter("device"), f" is ignored, and {_REMOVED_IN}")
+            warnings.warn(warning, stacklevel=stacklevel)
+        elif name in RENAMED:
+            if RENAMED[name] in given:
+                raise TypeError(f"{name} is the deprecated name of {RENAMED[name]}; pass only {RENAMED[name]}")
+            present[RENAMED[name]] = value
+            warnings.warn(renamed_warning(name), stacklevel=stacklevel)
+        else:
+            present[name] = value
+    return present
+
+
+def renamed_warning(name: str) -> DeprecatedParameter:
+    """Return the warning about the deprecated name of a parameter."""
+    return DeprecatedParameter("use ", Parameter(RENAMED[name]), f" in place of {name}; {_REMOVED_IN}")
+
+
+def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:
+    """Return the value of a parameter, checked against its declaration."""
+    annotation, param = declared
+    if param.check is not None:
+        return param.check(name, value)
+    types, words = _alternatives(annotation), choices(annotation)
+    if value is None and NoneType in types:
+        return None
+    if words and (int not in types or isinstance(value, str)):
+        check_choice(name, value, words, "an integer" if int in types else None)
+        return value
+    return check_int(name, value, param.minimum) if int in types else value
+
+
+def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a TypedDict, each checked against its declaration."""
+    return {name: check(name, values[name], declared) for name, declared in declarations(kind).items()}
+
+
+def documented(kind: type) -> Callable[[_Documented], _Documented]:
+    """Show the parameters of a TypedDict in the signature of a function, or of a class and its constructor.
+
+    In the docstring, their documentation takes the place of ``{parameters}``.
+    """
+
+    def decorate(function: _Documented) -> _Documented:
+        target: Any = vars(function)["__init__"] if isinstance(function, type) else function
+        own = inspect.signature(target)
+        declared = {"n_components": get_args(NComponents)} if "n_components" in own.parameters else {}
+        declared |= declarations(kind)
+        explicit = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        listed = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=param.default, annotation=annotation)
+            for name, (annotation, param) in declared.items()
+            if name not in own.parameters
+        ]
+        target.__signature__ = own.replace(parameters=[*explicit, *listed])
+        if function.__doc__:
+            described = "\n".join(_described(name, *each) for name, each in declared.items())
+            function.__doc__ = inspect.cleandoc(function.__doc__).replace("{parameters}", described)
+        return function
+
+    return decorate
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the type alone."""
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def _described(name: str, annotation: Any, param: Param) -> str:
+    """Return the entry of a parameter in a numpydoc section."""
+    lines = textwrap.wrap(f"{param.help} {param.details}", _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n    ".join([f"{name} : {param.type or _type_text(annotation, param.default)}", *lines])
+
+
+def _type_text(annotation: Any, default: Any) -> str:
+    """Return a type and a default as numpydoc writes them."""
+    if get_origin(annotation) is Literal:
+        return f"{{{', '.join(map(_quoted, get_args(annotation)))}}}, default={_quoted(default)}"
+    names = []
+    for part in _alternatives(annotation):
+        if get_origin(part) is Literal:
+            names += [_quoted(word) for word in get_args(part)]
+        elif part is not NoneType:
+            names.append("path-like" if get_origin(part) is os.PathLike else part.__name__)
+    if NoneType in _alternatives(annotation) and default is not None:
+        names.append("None")
+    listed = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{listed}, optional" if default is None else f"{listed}, default={_quoted(default)}"
+
+
+def _quoted(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,40 @@
+"""SearchContext: what every function of a search needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..core.block import Block
+from ..core.coding import coding_rule
+from ..core.objective import Objective
+from ..kernels.structs import Rule, covering
+from ..parallel import Workers
+from .holdout import HoldOut
+from .monitor import SearchMonitor
+from .plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class SearchContext:
+    """The data that a search runs on, what it minimises, how widely it looks, and what observes it."""
+
+    data: BitMatrix
+    objective: Objective
+    plan: Plan
+    monitor: SearchMonitor
+    workers: Workers
+    random: np.random.Generator
+    holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
+
+    def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
+        """Return the data as a block with these factors, in the algebra of the objective."""
+        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias)
+
+    @property
+    def greedy_rule(self) -> Rule:
+        """The rule of greedy coding for the fewest errors, within the limits of the objective."""
+        objective = self.objective
+        return coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)

@@ -1,0 +1,148 @@
+"""SearchMonitor: observes a running search. It keeps the history and the best state, and calls the callbacks."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..core.block import Block, Change
+from ..core.result import Round
+from ..mdl import Codelength
+
+logger = logging.getLogger(__name__)
+
+_LOGGED_GAIN = 0.995  # a move is logged at INFO if it lowers the cost to this share of the one logged last
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A copy of a state: its factors and what they cost."""
+
+    atoms: BitMatrix
+    codes: BitMatrix
+    bias: BitMatrix
+    codelength: Codelength
+    wrong: NDArray[np.int64]
+
+    @property
+    def wrong_bits(self) -> int:
+        return int(self.wrong.sum())
+
+
+@dataclass
+class SearchMonitor:
+    """The history of a search, its best state, and whether a callback or the deadline asks it to stop.
+
+    Only its own methods write its fields.
+    """
+
+    by_codelength: bool
+    deadline: float = float("inf")
+    callbacks: Sequence[Callable[[Round], object]] = ()
+    start: int = 1
+    algebra: str = "xor"
+    min_atoms: int = 0  # that the best state has, all of them used
+    max_atoms: int | None = None  # that the best state has
+    by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
+    history: list[Round] = field(default_factory=list)
+    best: Snapshot | None = field(default=None, init=False)
+    stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
+    started: float = field(default_factory=time.perf_counter, init=False)
+    _best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)
+    _logged_cost: int | None = field(default=None, init=False)
+    _has_holdout_cost: bool = field(default=False, init=False)
+
+    def should_stop(self) -> bool:
+        """Whether a callback or the deadline ends the search."""
+        if self.stop_reason is None and time.perf_counter() > self.deadline:
+            self.stop_reason = "max_time"
+        return self.stop_reason is not None
+
+    def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
+        """Add a round to the history, and keep its state if it is the best so far."""
+        wrong = block.wrong()
+        length = block.codelength(wrong)
+        if self.best is None or not self.by_holdout:
+            cost = length.total if self.by_codelength else int(wrong.sum())
+            self._keep_if_best(block, wrong, length, cost)
+        self.record_counts(block.n_rows, block.n_atoms, wrong, length, change, iterations, move)
+
+    def record_holdout_cost(self, block: Block, cost: int) -> None:
+        """Keep a state if held-out rows cost less with it than with any before."""
+        if not self._has_holdout_cost:
+            self.best, self._has_holdout_cost = None, True
+        wrong = block.wrong()
+        self._keep_if_best(block, wrong, block.codelength(wrong), cost)
+
+    def _keep_if_best(self, block: Block, wrong: NDArray[np.int64], length: Codelength, cost: int) -> None:
+        """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
+        rank = self._n_atoms_off(block), cost, block.n_atoms if self.by_codelength else 0
+        if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
+            self.best, self._best_rank = Snapshot(*block.factors(), block.bias, length, wrong), rank
+
+    def record_counts(
+        self,
+        n_rows: int,
+        n_atoms: int,
+        wrong: NDArray[np.int64],
+        length: Codelength,
+        change: Change,
+        iterations: int,
+        move: str,
+    ) -> None:
+        """Add a round to the history, log it, and call the callbacks."""
+        wrong_bits = int(wrong.sum())
+        row = Round(
+            round=len(self.history) + 1,
+            move=move,
+            atoms=n_atoms,
+            bits=length.total,
+            bits_errors=length.errors,
+            bits_codes=length.codes,
+            bits_atoms=length.atoms,
+            wrong_bits=wrong_bits,
+            codes_changed=change.codes,
+            atoms_changed=change.atoms,
+            errors_changed=change.errors,
+            iterations=iterations,
+            start=self.start,
+            algebra=self.algebra,
+            rows=n_rows,
+            seconds=time.perf_counter() - self.started,
+        )
+        self.history.append(row)
+        self._log(row, length.total if self.by_codelength else wrong_bits)
+        for callback in self.callbacks if self.stop_reason is None else ():
+            answer = callback(row)
+            if isinstance(answer, (bool, np.bool_)) and answer:
+                self.stop_reason = "callback"
+
+    def _log(self, row: Round, cost: int) -> None:
+        """Log a round, at INFO if it gains enough."""
+        worth_it = row.move == "learn" or self._logged_cost is None or cost < _LOGGED_GAIN * self._logged_cost
+        if worth_it:
+            self._logged_cost = cost
+        logger.log(
+            logging.INFO if worth_it else logging.DEBUG,
+            "%s, start %d, round %d, %s: %d atoms, %d bits, %d bits wrong",
+            self.algebra,
+            self.start,
+            *row[:4],
+            row.wrong_bits,
+        )
+
+    def _n_atoms_off(self, block: Block) -> int:
+        """By how many atoms a state has too many or, counting those in use, too few."""
+        excess = 0 if self.max_atoms is None else max(0, block.n_atoms - self.max_atoms)
+        return excess + (max(0, self.min_atoms - int(block.in_use().sum())) if self.min_atoms else 0)
+
+    @property
+    def best_cost(self) -> int:
+        """The cost of the best state."""
+        return self._best_rank[1]

@@ -1,0 +1,105 @@
+"""Plans: how widely a search looks, and the constants that tune its algorithms.
+
+`PLANS` holds one plan per search. Tests and benchmarks pass another plan, or replace an entry, to spend less time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class NmfBudget:
+    """The work that goes into starting atoms from a non-negative factorization (`search/nmf_start.py`)."""
+
+    max_starts: int = 8
+    nanoseconds: float = 0.7e9  # for all starts together, estimated from rates measured on one core
+    nanoseconds_per_start: float = 1e9  # for the first start, if it is the only one
+    max_rows: int = 1000
+    min_rows: int = 500  # where ``max_rows`` would take too long
+    max_iterations: int = 100
+    min_iterations: int = 20
+    thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)  # as a share of an atom's largest value
+
+
+@dataclass(frozen=True)
+class FixedRankBudget:
+    """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
+
+    effort: int = 1  # multiplies the numbers of trials and starts; the last coder is a beam above 1
+    max_trials: int = 500
+    nanoseconds: float = 1.5e9  # for all trials together, estimated from rates measured on one core
+    sample_rows: int = 4000  # trials see at most this many rows
+    neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
+    seeds_per_atom: int = 32  # a new atom grows from the best of this many rows
+    max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
+    exact_steps: int = 2
+    greedy_steps: int = 5
+    slack: float = 0.01  # a trial may be worse by this share of the errors, at first
+    nmf: NmfBudget = NmfBudget()
+
+
+@dataclass(frozen=True)
+class MdlTuning:
+    """The constants of the search for the shortest codelength (`search/mdl_search.py`)."""
+
+    first_look_atoms: int = 128
+    rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
+    flat_sweeps: int = 3
+    min_new_atoms: int = 8  # a round may add this many atoms,
+    new_atoms_share: float = 0.1  # or this share of the atoms there are
+    cycle_rounds: int = 4  # the last round of a cycle codes rows from scratch and tries to drop every atom
+    thinned_share: float = 0.7  # of the atoms, kept at each step of thinning out
+    thinned_max_cost: float = 1.03  # thinning out ends at this multiple of the lowest cost
+    always_beam_atoms: int = 16  # up to this many atoms, a beam takes no time
+    bias_share: float = 0.6  # a bias is tried if this share of the rows has some feature
+    perturb_rounds: int = 12
+    perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
+    min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How widely to search. Checkpoints hold its ``repr``: fields added later stay out of it."""
+
+    starts: tuple[int, ...]  # numbers of atoms to start from
+    from_look: bool  # whether the first look is a start as well
+    finalists: int  # starts that are continued to the end
+    patience: int | None  # rounds in a row without a gain after which it ends
+    max_rounds: int
+    least_gain: float  # smaller gains do not count; a share of what is saved or of what is left, whichever is less
+    n_fits: int  # times that the users and the bits of a new atom are chosen in turn
+    by_beam: bool  # polish by beam
+    shakes: int  # perturbations: atoms are dropped at random and others grown
+    fewest: int = 0  # atoms, in the end
+    most: int | None = None
+    left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
+    mdl: MdlTuning = field(default=MdlTuning(), repr=False)
+    fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
+
+
+_FAST = Plan(
+    starts=(256, 0),
+    from_look=True,
+    finalists=1,
+    patience=3,
+    max_rounds=0,
+    least_gain=2e-3,
+    n_fits=1,
+    by_beam=False,
+    shakes=0,
+)
+PLANS = {
+    "fast": _FAST,
+    "thorough": replace(
+        _FAST,
+        starts=(32, 512, 0),
+        from_look=False,
+        finalists=2,
+        least_gain=5e-4,
+        n_fits=2,
+        by_beam=True,
+        shakes=3,
+        fixed_rank=FixedRankBudget(effort=2),
+    ),
+}

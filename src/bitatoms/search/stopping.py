@@ -1,0 +1,60 @@
+"""When a search ends, and why.
+
+A search that ends by itself has *converged*. Otherwise it ends at the number of rounds allowed ("max_iter"), at its
+deadline ("max_time"), or because a callback returned True ("callback"); the monitor watches the last two. Functions
+that search return a `SearchResult`, which holds the reason.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.block import Block
+from .monitor import SearchMonitor
+
+CONVERGED, MAX_ITER = "converged", "max_iter"
+
+
+class SearchResult(NamedTuple):
+    """The last state of a search, and the reason that it ended: "converged", "max_iter", "max_time" or "callback"."""
+
+    block: Block
+    ended: str
+
+
+class StoppingRule:
+    """Decides when a search ends: at its last round, or when its monitor says so.
+
+    Parameters
+    ----------
+    monitor : SearchMonitor
+    max_rounds : int or None
+        Rounds (or trials) allowed; None for any number.
+    """
+
+    def __init__(self, monitor: SearchMonitor, max_rounds: int | None) -> None:
+        self.monitor, self.rounds_left = monitor, max_rounds
+        self._ended: str | None = None
+
+    def should_stop(self) -> bool:
+        """Whether the search must end now, although it may not have converged."""
+        if self._ended is None:
+            if self.rounds_left is not None and self.rounds_left <= 0 and self.monitor.stop_reason is None:
+                self._ended = MAX_ITER
+            elif self.monitor.should_stop():
+                self._ended = self.monitor.stop_reason
+        return self._ended is not None
+
+    def stop(self, reason: str) -> None:
+        """End the search for this reason."""
+        self._ended = reason
+
+    def count_round(self) -> None:
+        """Count a round that begins."""
+        if self.rounds_left is not None:
+            self.rounds_left -= 1
+
+    @property
+    def ended(self) -> str:
+        """Why the search has ended."""
+        return self._ended or self.monitor.stop_reason or CONVERGED

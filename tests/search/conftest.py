@@ -1,0 +1,34 @@
+"""Tables that the tests of searches share."""
+
+import pytest
+
+from bitatoms.datasets import planted
+from support.plans import use_budget
+from support.results import planted_in
+
+
+@pytest.fixture(scope="module")
+def few_trials():
+    """Limit trials and starts: a few are enough to test what they do."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_budget(patch, max_trials=8, nmf_starts=3)
+        yield
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Eight atoms in noise: every move has something to do."""
+    return planted(300, 60, 8, noise=0.05, code_density=0.4, random_state=1).X
+
+
+@pytest.fixture(scope="module")
+def small():
+    return planted(150, 40, 6, noise=0.05, code_density=0.4, random_state=1).X
+
+
+@pytest.fixture(scope="module")
+def dense_table():
+    """Planted atoms, and features that most samples have, except those that use an atom with them."""
+    X = planted_in("or", 500, 65, 5, seed=3).X
+    X[:, :40] ^= 1
+    return X

@@ -1,0 +1,113 @@
+"""Starts, both algebras and the bias."""
+
+import math
+
+import numpy as np
+import pytest
+
+import naive
+from bitatoms import BinaryDictionaryLearning, codelength, factorize
+from support.results import (
+    assert_matches_oracle,
+    dense,
+    every_algebra,
+    every_search,
+    planted_in,
+)
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+@every_search
+@pytest.mark.parametrize("init", ["samples", "bernoulli", "spread", "greedy"])
+@pytest.mark.parametrize(("n_components", "objective"), [("mdl", "auto"), (5, "errors"), (5, "codelength")])
+def test_a_start_may_be_named(small, search, init, n_components, objective):
+    how = {"init": init, "search": search, "objective": objective, "random_state": 0, "start_components": 7}
+    result = factorize(small, n_components, **how)
+    first = next(row for row in result.history if row.move == "start")
+    assert first.atoms == (7 if n_components == "mdl" else 5)
+    assert sum(row.move == "start" for row in result.history) == 1
+    assert n_components in ("mdl", result.atoms.n_rows)
+    assert_matches_oracle(result, small)
+
+
+@every_algebra
+@every_search
+@pytest.mark.parametrize("with_codes", [False, True])
+@pytest.mark.parametrize(("n_components", "objective"), [("mdl", "auto"), (6, "errors"), (6, "codelength")])
+def test_a_start_may_be_given(algebra, search, with_codes, n_components, objective):
+    data = planted_in(algebra)
+    init = (data.atoms, data.codes) if with_codes else data.atoms
+    how = {"init": init, "algebra": algebra, "search": search, "objective": objective, "random_state": 0}
+    result = factorize(data.X, n_components, **how)
+    truth = codelength(data.X, data.atoms, data.codes, algebra=algebra).total
+    assert objective == "errors" or result.codelength.total <= truth
+    assert result.wrong_bits <= 1.05 * (data.X != data.clean).sum()
+    assert sorted(result.atoms.to_dense().tolist()) == sorted(data.atoms.tolist())
+
+
+def test_given_factors_are_the_best_so_far_when_the_search_ends_soon():
+    data = planted_in("xor")
+    result = factorize(data.X, init=(data.atoms, data.codes), random_state=0, callbacks=lambda row: row.round == 2)
+    assert result.codelength.total <= codelength(data.X, data.atoms, data.codes).total
+
+
+@every_search
+@every_algebra
+@pytest.mark.parametrize("n_components", ["mdl", 5])
+def test_of_both_algebras_the_shorter_is_kept(algebra, search, n_components):
+    X = planted_in(algebra, 300, 60, 6).X
+    auto, xor, either = (
+        factorize(X, n_components, algebra=asked, search=search, random_state=0) for asked in ("auto", "xor", "or")
+    )
+    assert list(auto.codelengths) == ["xor", "or"]
+    assert auto.codelengths["xor"] == xor.codelength.total
+    assert auto.codelength.total == auto.codelengths[auto.algebra] == min(auto.codelengths.values())
+    assert auto.algebra == algebra
+    assert either.codelengths == {"or": either.codelength.total}
+    other = "or" if algebra == "xor" else "xor"
+    bits = auto.codelengths[other]
+    assert f"{other.upper()} needs {bits} bits, {bits - auto.codelength.total} more" in auto.summary()
+    assert f"({algebra.upper()}) describe 300 samples of 60 features in {auto.codelength.total} bits" in auto.summary()
+    assert "needs" not in either.summary()
+
+
+def test_an_estimator_has_the_codelengths_of_both_algebras(table):
+    model = BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
+    result = factorize(table, algebra="auto", random_state=0)
+    assert (model.codelengths_, model.summary_) == (result.codelengths, result.summary())
+    assert model.algebra_ == result.algebra
+
+
+def bits_of(rows, shares):
+    """Return the bits of each row when its ones have these shares."""
+    return [
+        sum(-math.log2(share if bit else 1 - share) for bit, share in zip(row, shares, strict=True)) for row in rows
+    ]
+
+
+@every_algebra
+@every_search
+def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, algebra, search):
+    X, new = dense_table[:300], dense_table[470:]
+    how = {"algebra": algebra, "search": search, "random_state": 0}
+    result = factorize(X, **how)
+    assert result.bias.any()
+    assert not result.bias[X.mean(axis=0) < 0.5].any()
+    assert_matches_oracle(result, X)
+    assert "are ones unless an atom says otherwise (the bias)" in result.summary()
+    model = BinaryDictionaryLearning(**how).fit(X)
+    np.testing.assert_array_equal(model.bias_, result.bias)
+    codes = model.transform(new)
+    samples = model.inverse_transform(codes)
+    np.testing.assert_array_equal(samples, naive.product(codes, model.components_, algebra) ^ model.bias_)
+    wrong_shares = (naive.errors(X, *dense(result), algebra, result.bias).sum(axis=0) + 0.5) / 301
+    use_shares = (dense(result)[1].sum(axis=0) + 0.5) / 301
+    expected = -np.add(bits_of(new ^ samples, wrong_shares), bits_of(codes, use_shares))
+    np.testing.assert_allclose(model.score_samples(new), expected, rtol=1e-12)
+    assert model.score(new) == pytest.approx(expected.mean())
+    np.testing.assert_array_equal(BinaryDictionaryLearning(**how).fit_transform(X), model.transform(X))
+
+
+def test_there_is_no_bias_without_dense_features(dense_table):
+    assert not factorize(dense_table[:, 40:], algebra="or", random_state=0).bias.any()

@@ -1,0 +1,204 @@
+"""A fixed number of atoms: as many as asked for, few errors, trials on a sample of the rows."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
+from bitatoms.errors import InputWarning
+from bitatoms.parallel import Workers
+from bitatoms.search.fixed_rank import nearest_sampled
+from support.plans import use_budget
+from support.results import (
+    ALGEBRAS,
+    AWKWARD,
+    SEARCHES,
+    assert_matches_oracle,
+    dense,
+    every_algebra,
+    every_search,
+    planted_in,
+)
+from support.strategies import SEEDS, matrices, random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+@every_algebra
+@every_search
+@pytest.mark.parametrize("objective", ["auto", "codelength"])
+@pytest.mark.parametrize("n_components", [0, 1, 3, 10, 20, 40])
+def test_there_are_as_many_atoms_as_asked_for_and_all_are_used(table, algebra, search, objective, n_components):
+    result = factorize(table, n_components, algebra=algebra, search=search, objective=objective, random_state=0)
+    assert result.atoms.shape == (n_components, 60)
+    assert result.n_unused == 0
+    assert_matches_oracle(result, table)
+    assert result.converged
+    assert not (result.bias.any() and objective == "auto")
+
+
+@every_algebra
+@every_search
+@pytest.mark.parametrize("n_components", [1, 3, 10, 20, 40])
+def test_there_are_no_more_errors_than_with_the_paper_search(table, algebra, search, n_components):
+    result, paper = (
+        factorize(table, n_components, algebra=algebra, random_state=0, **how)
+        for how in ({"search": search}, {"search": "paper", "coder": "greedy"})
+    )
+    assert result.wrong_bits <= paper.wrong_bits
+
+
+@every_algebra
+def test_planted_atoms_leave_no_more_errors_than_the_noise(algebra):
+    data = planted_in(algebra)
+    result = factorize(data.X, 6, algebra=algebra, random_state=0)
+    assert result.wrong_bits <= (data.X != data.clean).sum()
+
+
+@settings(max_examples=25)
+@given(matrices(), st.integers(0, 20), st.sampled_from(ALGEBRAS), st.sampled_from(SEARCHES), SEEDS)
+def test_fewer_atoms_are_warned_about_and_leave_no_errors(X, n_components, algebra, search, seed):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = factorize(X, n_components, algebra=algebra, search=search, random_state=seed)
+    assert_matches_oracle(result, X)
+    n_atoms = result.atoms.n_rows
+    assert result.n_unused == 0
+    messages = [str(warning.message) for warning in caught]
+    if n_atoms == n_components:
+        assert messages == []
+        return
+    assert n_atoms < n_components
+    wanted = f"{n_components} atoms were asked for, but {n_atoms} leave no errors: {n_atoms} are learned"
+    assert messages == [wanted]
+    wrong = naive.errors(X, *dense(result), algebra)
+    assert not (wrong if algebra == "xor" else wrong & X).any()  # under OR, none that one more atom could fix
+
+
+def test_fewer_atoms_leave_no_errors_under_or():
+    rows = ["00110000", "00010101", "00001100", "00000000", "10000000", "00000000", "10000101"]
+    X = np.array([[int(bit) for bit in rows[j % 7]] for j in range(17)], np.uint8)
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        result = factorize(X, 5, algebra="or", random_state=0)
+    assert result.atoms.n_rows == 5 or result.wrong_bits == 0
+
+
+@settings(max_examples=25)
+@given(
+    matrices(n_cols=st.sampled_from((1, 9, 64, 65))),
+    st.integers(0, 20),
+    st.sampled_from(ALGEBRAS),
+    st.sampled_from(SEARCHES),
+    SEEDS,
+)
+def test_fewer_atoms_are_warned_about_for_the_codelength(X, n_components, algebra, search, seed):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = factorize(X, n_components, algebra=algebra, search=search, objective="codelength", random_state=seed)
+    assert_matches_oracle(result, X)
+    assert result.n_unused == 0
+    assert result.atoms.n_rows <= n_components
+    assert [warning.category for warning in caught] == [InputWarning] * (result.atoms.n_rows < n_components)
+
+
+@every_search
+def test_the_warning_of_fewer_atoms_points_to_the_caller(search):
+    with pytest.warns(UserWarning, match="9 atoms were asked for, but ") as caught:
+        result = factorize(AWKWARD["equal rows"], 9, search=search, random_state=0)
+    assert result.wrong_bits == 0
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_the_warning_of_fewer_atoms_points_to_the_caller_of_fit():
+    with pytest.warns(UserWarning, match="9 atoms were asked for") as caught:
+        BinaryDictionaryLearning(9, random_state=0).fit(AWKWARD["equal rows"])
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_search_that_ends_early_does_not_warn_about_fewer_atoms():
+    X = AWKWARD["equal rows"]
+    result = factorize(X, 9, random_state=0, callbacks=lambda row: True)
+    assert result.ended == "callback"
+
+
+def test_no_atom_of_a_given_number_is_empty():
+    result = factorize(AWKWARD["equal columns"], 10, objective="codelength", random_state=0)
+    assert result.atoms.n_rows == 10
+    assert result.n_zero == 0
+
+
+def test_no_atom_is_empty_for_the_fewest_errors(table):
+    results = [factorize(table, n_components, random_state=2) for n_components in (9, 10, 12)]
+    assert [result.n_zero for result in results] == [0, 0, 0]
+
+
+@pytest.mark.filterwarnings("ignore:3 atoms were asked for:UserWarning")
+def test_there_are_fewer_atoms_for_the_codelength_only_without_errors():
+    result = factorize(random_bits(0, 1, 70, 0.4), 3, objective="codelength", random_state=0)
+    assert result.wrong_bits == 0
+
+
+@every_algebra
+@every_search
+def test_the_moves_for_the_fewest_errors(table, algebra, search):
+    for n_components, last in ((5, {"exact"}), (20, {"recode", "code"})):
+        # Rows of the table as a start leave more to the trials than other starts.
+        how = {
+            "algebra": algebra,
+            "search": search,
+            "init": np.unique(table, axis=0)[-n_components:],
+            "random_state": 0,
+        }
+        history = factorize(table, n_components, **how).history
+        moves = [row.move for row in history]
+        assert moves[0] == "start"
+        assert last <= set(moves) <= {"start", "trial", "grow"} | last
+        assert "trial" in moves
+        wrong = [row.wrong_bits for row in history if row.move == "trial"]
+        assert all(after < before for before, after in pairwise(wrong))
+
+
+def test_trials_on_a_sample_of_the_rows_end_with_all_rows(monkeypatch, table):
+    use_budget(monkeypatch, sample_rows=100)
+    for n_components in (5, 20):
+        result = factorize(table, n_components, random_state=0)
+        assert_matches_oracle(result, table)
+        assert result.atoms.n_rows == n_components
+        assert result.n_unused == 0
+        assert "trial" in {row.move for row in result.history}
+
+
+@pytest.mark.parametrize("workers", [Workers(), Workers(2, 64), Workers(3)])
+def test_the_nearest_sampled_row_is_found_for_each_row(workers):
+    X = random_bits(0, 300, 70, 0.3)
+    sampled = np.sort(np.random.default_rng(1).choice(300, 40, replace=False))
+    nearest = nearest_sampled(BitMatrix.from_dense(X), sampled, workers, max_words=10**9)
+    distances = (X[:, np.newaxis] != X[sampled]).sum(axis=2)
+    np.testing.assert_array_equal(nearest, distances.argmin(axis=1))
+    np.testing.assert_array_equal(sampled[nearest[sampled]], sampled)
+
+
+def test_candidates_for_the_nearest_row_are_skipped_on_large_tables():
+    X = random_bits(0, 40, 65, 0.4)
+    sampled = np.arange(0, 40, 2)
+    nearest = nearest_sampled(BitMatrix.from_dense(X), sampled, Workers(), max_words=20 * 20 * 2 // 4)
+    candidates = sampled[::4]
+    for row in range(1, 40, 2):
+        distances = (X[candidates] != X[row]).sum(axis=1)
+        assert nearest[row] == 4 * int(distances.argmin())
+    assert (nearest[sampled] == np.arange(20)).all()
+
+
+@pytest.mark.parametrize("algebra", ["or", "xor"])
+def test_rows_outside_the_sample_get_the_codes_of_equal_rows_in_it(algebra, monkeypatch):
+    """Each of 60 rows occurs five times; all are among 200 of 300 sampled rows."""
+    use_budget(monkeypatch, sample_rows=200)
+    X = np.repeat(random_bits(0, 60, 40, 0.4), 5, axis=0)
+    codes = factorize(X, 20, algebra=algebra, random_state=0).codes.to_dense().reshape(60, 5, 20)
+    assert (codes == codes[:, :1]).all()

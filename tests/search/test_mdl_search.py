@@ -1,0 +1,144 @@
+"""The search for the shortest codelength: the right number of atoms, its moves and its parameters."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitatoms import codelength, factorize
+from support.results import (
+    ALGEBRAS,
+    AWKWARD,
+    SEARCHES,
+    assert_matches_oracle,
+    assert_same_search,
+    bits_without_atoms,
+    every_algebra,
+    every_search,
+    planted_in,
+)
+from support.strategies import SEEDS, matrices, random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+@every_algebra
+@every_search
+@pytest.mark.parametrize("seed", [0, 1])
+def test_planted_atoms_are_found_exactly(algebra, search, seed):
+    data = planted_in(algebra)
+    result = factorize(data.X, algebra=algebra, search=search, random_state=seed)
+    assert sorted(result.atoms.to_dense().tolist()) == sorted(data.atoms.tolist())
+    assert result.codelength.total <= codelength(data.X, data.atoms, data.codes, algebra=algebra).total
+    assert_matches_oracle(result, data.X)
+    assert result.converged
+    assert result.bits_without == bits_without_atoms(data.X)
+
+
+def test_the_default_is_the_fast_search_for_the_shortest_codelength(table):
+    assert_same_search(
+        factorize(table, random_state=0),
+        factorize(
+            table, "mdl", search="fast", objective="codelength", coder="mdl", n_init=1, algebra="xor", random_state=0
+        ),
+    )
+
+
+@every_algebra
+@every_search
+@pytest.mark.parametrize("density", [0.5, 0.1])
+def test_noise_has_no_atoms(algebra, search, density):
+    X = random_bits(0, 400, 50, density)
+    result = factorize(X, algebra=algebra, search=search, random_state=0)
+    assert result.atoms.shape == (0, 50)
+    assert result.codelength.total == bits_without_atoms(X) == codelength(X).total
+    assert not result.bias.any()
+
+
+@pytest.mark.parametrize("X", AWKWARD.values(), ids=AWKWARD.keys())
+@every_algebra
+@every_search
+def test_awkward_tables_take_no_more_bits_than_without_atoms(X, algebra, search):
+    result = factorize(X, algebra=algebra, search=search, random_state=0)
+    assert_matches_oracle(result, X)
+    assert result.codelength.total <= bits_without_atoms(X)
+    assert (result.n_unused, result.n_zero, result.converged) == (0, 0, True)
+
+
+@settings(max_examples=25)
+@given(matrices(), st.sampled_from((*ALGEBRAS, "auto")), st.sampled_from(SEARCHES), SEEDS)
+def test_no_table_takes_more_bits_than_without_atoms(X, algebra, search, seed):
+    result = factorize(X, algebra=algebra, search=search, random_state=seed)
+    assert_matches_oracle(result, X)
+    assert result.codelength.total <= bits_without_atoms(X)
+    assert result.converged
+
+
+@pytest.mark.parametrize("shape", [(5, 0), (0, 0)])
+def test_tables_without_columns_have_no_atoms(shape):
+    result = factorize(np.zeros(shape, np.uint8), random_state=0)
+    assert (result.atoms.shape, result.codelength.total) == ((0, 0), 0)
+
+
+def test_equal_rows_are_explained_without_errors():
+    X = AWKWARD["equal rows"]
+    for algebra in ALGEBRAS:
+        result = factorize(X, algebra=algebra, random_state=0)
+        assert result.wrong_bits == 0
+        assert 1 <= result.atoms.n_rows <= 4
+
+
+@every_algebra
+@every_search
+def test_the_moves_for_the_shortest_codelength(table, algebra, search):
+    moves = [row.move for row in factorize(table, algebra=algebra, search=search, random_state=0).history]
+    assert moves.index("no model") < moves.index("start")
+    assert {"first code", "grow", "code", "recode", "drop", "boil down"} <= set(moves)
+    assert ("basis" in moves) == (algebra == "xor")
+    assert ("shake" in moves) == (search == "thorough")
+    assert ("beam" in moves) >= (search == "thorough")
+    assert not {"trial", "exact"} & set(moves)
+
+
+@every_search
+def test_one_round_is_the_codelength_without_atoms(table, search):
+    history = factorize(table, search=search, random_state=0).history
+    (nothing,) = (row for row in history if row.move == "no model")
+    assert (nothing.atoms, nothing.bits, nothing.wrong_bits) == (0, bits_without_atoms(table), table.sum())
+
+
+@every_search
+def test_the_coder_may_be_mdl_or_beam(table, search):
+    for coder in ("mdl", "beam"):
+        result = factorize(table, search=search, coder=coder, patience=1, random_state=0)
+        assert result.coder == coder
+        assert_matches_oracle(result, table)
+
+
+@every_algebra
+@every_search
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_there_are_no_more_atoms_than_allowed(small, algebra, search, most):
+    result = factorize(small, max_components=most, algebra=algebra, search=search, random_state=0)
+    assert result.atoms.n_rows <= most
+    assert result.codelength.total == min(row.bits for row in result.history if row.atoms <= most)
+    assert_matches_oracle(result, small)
+    assert most == 0 or result.codelength.total < bits_without_atoms(small)
+
+
+@pytest.mark.parametrize("start", [0, 1, 7, 500])
+def test_the_search_starts_from_start_components_atoms(table, start):
+    result = factorize(table, start_components=start, random_state=0)
+    begun = [row.atoms for row in result.history if row.move == "start"]
+    assert begun == [min(start, len(table) // 2)]
+    assert result.codelength.total < bits_without_atoms(table)
+
+
+def test_patience_is_the_number_of_rounds_without_a_gain(table):
+    short, long = (factorize(table, patience=patience, random_state=0) for patience in (1, 12))
+    assert len(short.history) < len(long.history)
+    assert short.converged
+    assert long.converged
+    endless = factorize(table, patience=None, max_iter=40, random_state=0)
+    assert endless.ended == "max_iter"
+    assert_same_search(factorize(table, patience=3, random_state=0), factorize(table, patience="auto", random_state=0))

@@ -1,0 +1,268 @@
+"""Each move alone: it keeps the block consistent and never raises the cost."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix
+from bitatoms.core.block import Block
+from bitatoms.core.objective import Objective
+from bitatoms.parallel import Workers
+from bitatoms.search.moves.basis import change_basis
+from bitatoms.search.moves.drop import eliminate, prune, savings, shrink
+from bitatoms.search.moves.grow import grow
+from bitatoms.search.moves.sweep import beam_sweep, flat_sweep, fresh_sweep, plain_sweep, sweep
+from support.blocks import assert_consistent, factors, within
+from support.results import (
+    ALGEBRAS,
+    every_algebra,
+    planted_in,
+)
+from support.strategies import SEEDS, factorisations, random_bits
+
+MAX_ATOMS = st.sampled_from((None, 1, 2))
+OBJECTIVES = st.builds(Objective, st.booleans(), st.sampled_from(ALGEBRAS), MAX_ATOMS, st.sampled_from((0, 3)))
+UNLIMITED_OBJECTIVES = st.builds(Objective, st.booleans(), st.sampled_from(ALGEBRAS), MAX_ATOMS)  # no residual limit
+WORKERS = st.sampled_from((Workers(), Workers(1, 64)))
+FILLED = factorisations(n_rows=st.sampled_from((1, 2, 17, 64, 65, 130)))
+
+
+def state(problem, objective, workers, bias_seed=None):
+    """Return a block within the limits of the objective, with or without a bias, and the data less the bias."""
+    X, atoms, codes = problem
+    bias = None if bias_seed is None else random_bits(bias_seed, 1, X.shape[1], 0.3)
+    tables = (BitMatrix.from_dense(table) for table in (X, atoms, within(codes, objective.max_atoms)))
+    block = Block(*tables, objective.algebra == "or", workers, None if bias is None else BitMatrix.from_dense(bias))
+    return block, X if bias is None else X ^ bias
+
+
+def cost_of(X, atoms, codes, objective):
+    """Return the cost by the oracle, without a bias."""
+    if objective.by_codelength:
+        return sum(naive.codelength(X, atoms, codes, objective.algebra))
+    return int(naive.errors(X, atoms, codes, objective.algebra).sum())
+
+
+def assert_within(block, objective):
+    assert objective.max_atoms is None or (factors(block)[1].sum(axis=1) <= objective.max_atoms).all()
+
+
+BIASES = st.sampled_from((None, 3))
+
+
+@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS)
+def test_the_cost_is_that_of_the_oracle(problem, objective, workers):
+    block, X = state(problem, objective, workers)
+    assert objective.cost(block) == cost_of(X, *factors(block), objective)
+    nothing = np.zeros((0, X.shape[1]), np.uint8), np.zeros((len(X), 0), np.uint8)
+    assert objective.cost_of_nothing(BitMatrix.from_dense(X)) == cost_of(X, *nothing, objective)
+
+
+@given(FILLED, OBJECTIVES, WORKERS, BIASES)
+def test_savings_are_the_increase_in_cost_without_each_atom(problem, objective, workers, bias):
+    block, X = state(problem, objective, workers, bias)
+    atoms, codes = factors(block)
+    now = cost_of(X, atoms, codes, objective)
+    expected = [
+        cost_of(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1), objective) - now for k in range(len(atoms))
+    ]
+    assert savings(block, objective).tolist() == expected
+
+
+def test_savings_of_many_atoms():
+    X, atoms, codes = random_bits(0, 200, 65, 0.3), random_bits(1, 140, 65, 0.2), random_bits(2, 200, 140, 0.03)
+    for algebra in ALGEBRAS:
+        objective = Objective(True, algebra)
+        saved = savings(state((X, atoms, codes), objective, Workers())[0], objective)
+        for k in (0, 63, 64, 65, 127, 128, 139):
+            without = cost_of(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1), objective)
+            assert saved[k] == without - cost_of(X, atoms, codes, objective)
+
+
+@settings(max_examples=60)
+@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES, st.sampled_from((prune, eliminate)), st.integers(0, 3))
+def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective, workers, bias, drop, least):
+    block, X = state(problem, objective, workers, bias)
+    atoms, _ = factors(block)
+    before = objective.cost(block)
+    n_dropped = drop(block, objective, least)
+    left, codes = factors(block)
+    assert_consistent(block, X, objective.algebra)
+    assert_within(block, objective)
+    assert len(left) == len(atoms) - n_dropped >= min(len(atoms), least)
+    rest = iter(atoms.tolist())
+    assert all(atom in rest for atom in left.tolist())  # those left are as they were, in order
+    assert objective.cost(block) <= before
+    assert n_dropped or np.array_equal(codes, within(problem[2], objective.max_atoms))
+
+
+@pytest.mark.parametrize("by_codelength", [False, True])
+def test_dropping_never_raises_the_cost_with_a_residual_limit(by_codelength):
+    X = np.repeat(random_bits(0, 1, 40, 0.5), 50, axis=0)
+    X[25:] = 0
+    codes = np.repeat([[1], [0]], 25, axis=0).astype(np.uint8)
+    objective = Objective(by_codelength, "xor", residual_limit=3)
+    block, _ = state((X, X[:1], codes), objective, Workers())
+    before = objective.cost(block)
+    eliminate(block, objective)
+    assert objective.cost(block) <= before
+
+
+@settings(max_examples=40)
+@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS)
+def test_pruning_drops_unused_atoms(problem, objective, workers):
+    block, _ = state(problem, objective, workers)
+    unused = block.uses() == 0
+    if objective.by_codelength:
+        kept = block.n_atoms - unused.sum()
+        prune(block, objective)
+        assert block.n_atoms <= kept
+        assert (block.uses() > 0).all()
+
+
+@settings(max_examples=60)
+@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(0, 6))
+def test_shrinking_leaves_at_most_max_atoms(problem, objective, workers, bias, most):
+    block, X = state(problem, objective, workers, bias)
+    n_atoms = block.n_atoms
+    n_dropped = shrink(block, objective, most)
+    assert_consistent(block, X, objective.algebra)
+    assert_within(block, objective)
+    assert block.n_atoms == n_atoms - n_dropped == min(n_atoms, most)
+
+
+def test_rows_of_a_dropped_atom_find_another():
+    """Two halves replace their sum, at a lower cost than all three atoms."""
+    full = random_bits(0, 1, 64, 0.5)
+    halves = np.vstack([full & (np.arange(64) < 32), full & (np.arange(64) >= 32)]).astype(np.uint8)
+    codes = np.repeat([[0, 1, 0], [0, 0, 1], [1, 0, 0]], [60, 60, 3], axis=0).astype(np.uint8)
+    X = naive.product(codes, np.vstack([full, halves]), "xor")
+    for algebra in ALGEBRAS:
+        block, _ = state((X, np.vstack([full, halves]), codes), Objective(True, algebra), Workers())
+        assert eliminate(block, Objective(True, algebra)) == 1
+        atoms, found = factors(block)
+        np.testing.assert_array_equal(atoms, halves)
+        np.testing.assert_array_equal(naive.errors(X, atoms, found, algebra), 0)
+
+
+def pair_moves(X, atoms, codes):
+    """Yield the codelength after each basis move."""
+    for k in range(len(atoms)):
+        for other in range(len(atoms)):
+            if other != k:
+                new_atoms, new_codes = atoms.copy(), codes.copy()
+                new_atoms[k] ^= atoms[other]
+                new_codes[:, other] ^= codes[:, k]
+                yield sum(naive.codelength(X, new_atoms, new_codes, "xor"))
+
+
+@settings(max_examples=60)
+@given(FILLED, WORKERS, BIASES)
+def test_a_change_of_basis_keeps_the_product_and_shortens_the_factors(problem, workers, bias):
+    objective = Objective(True, "xor")
+    block, X = state(problem, objective, workers, bias)
+    before = factors(block)
+    product, bits = naive.product(before[1], before[0], "xor"), cost_of(X, *before, objective)
+    errors = block.errors()
+    moves = change_basis(block, Objective(True, "xor"))
+    after = factors(block)
+    assert_consistent(block, X, "xor")
+    assert block.errors() == errors
+    np.testing.assert_array_equal(naive.product(after[1], after[0], "xor"), product)
+    assert cost_of(X, *after, objective) <= bits - moves  # each saves at least one bit
+    assert moves or all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert all(other >= cost_of(X, *after, objective) for other in pair_moves(X, *after))
+    assert change_basis(block, Objective(True, "xor")) == 0
+
+
+@settings(max_examples=30)
+@given(FILLED, WORKERS)
+def test_the_first_change_of_basis_is_the_one_that_saves_most(problem, workers):
+    objective = Objective(True, "xor")
+    block, X = state(problem, objective, workers)
+    bits, best = cost_of(X, *factors(block), objective), min(pair_moves(X, *factors(block)), default=0)
+    moves = change_basis(block, Objective(True, "xor"), max_moves=1)
+    assert cost_of(X, *factors(block), objective) == (best if moves else bits)
+    assert_consistent(block, X, "xor")
+
+
+@given(FILLED, WORKERS)
+def test_under_or_there_is_no_change_of_basis(problem, workers):
+    block, _ = state(problem, Objective(True, "or"), workers)
+    before = factors(block)
+    assert change_basis(block, Objective(True, "xor")) == 0
+    assert all(np.array_equal(one, other) for one, other in zip(before, factors(block), strict=True))
+
+
+@settings(max_examples=60)
+@given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(1, 5), st.integers(0, 2), SEEDS)
+def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers, bias, most, n_fits, seed):
+    block, X = state(problem, objective, workers, bias)
+    atoms, codes = factors(block)
+    grown = grow(block, objective, np.random.default_rng(seed), most, n_fits)
+    assert grown <= most
+    new_atoms, new_codes = factors(block)
+    assert len(new_atoms) == len(atoms) + grown
+    np.testing.assert_array_equal(new_atoms[: len(atoms)], atoms)
+    np.testing.assert_array_equal(new_codes[:, : len(atoms)], codes)
+    assert not new_codes[:, len(atoms) :].any()
+    assert new_atoms[len(atoms) :].any(axis=1).all()
+    assert_consistent(block, X, objective.algebra)
+
+
+@every_algebra
+def test_growing_finds_planted_atoms_in_the_data(algebra):
+    data = planted_in(algebra, 400, 60, 3, noise=0.0)
+    objective = Objective(True, algebra)
+    nothing = np.zeros((0, 60), np.uint8), np.zeros((400, 0), np.uint8)
+    block, _ = state((data.X, *nothing), objective, Workers())
+    before = objective.cost(block)
+    assert grow(block, objective, np.random.default_rng(0), 8) >= 1
+    plain_sweep(block, objective)
+    assert objective.cost(block) < before
+
+
+SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep))
+
+
+@settings(max_examples=80)
+@given(FILLED, OBJECTIVES, WORKERS, BIASES, SWEEPS)
+def test_a_sweep_never_raises_the_cost(problem, objective, workers, bias, a_sweep):
+    block, X = state(problem, objective, workers, bias)
+    for _ in range(3):
+        before, cost = factors(block), objective.cost(block)
+        change = a_sweep(block, objective)
+        after = factors(block)
+        assert_consistent(block, X, objective.algebra)
+        assert_within(block, objective)
+        assert objective.cost(block) <= cost
+        if not change:
+            assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+@settings(max_examples=40)
+@given(FILLED, OBJECTIVES, WORKERS, BIASES)
+def test_a_flat_sweep_keeps_the_block_consistent(problem, objective, workers, bias):
+    block, X = state(problem, objective, workers, bias)
+    flat_sweep(block, objective)
+    assert_consistent(block, X, objective.algebra)
+    assert_within(block, objective)
+
+
+@settings(max_examples=40)
+@given(FILLED, st.booleans(), st.sampled_from(ALGEBRAS), WORKERS, SEEDS)
+def test_moves_can_follow_each_other(problem, by_codelength, algebra, workers, seed):
+    objective = Objective(by_codelength, algebra)
+    block, X = state(problem, objective, workers)
+    random = np.random.default_rng(seed)
+    for _ in range(2):
+        grow(block, objective, random, 3)
+        for move in (plain_sweep, sweep, prune, fresh_sweep, eliminate, beam_sweep):
+            cost = objective.cost(block)
+            move(block, objective)
+            assert objective.cost(block) <= cost
+            assert_consistent(block, X, algebra)
+        change_basis(block, Objective(True, "xor"))
+        assert_consistent(block, X, algebra)

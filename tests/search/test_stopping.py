@@ -1,0 +1,194 @@
+"""What ends a search, what it leaves, and what its history and its callbacks see."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from bitatoms import BinaryDictionaryLearning, Interrupted, factorize
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.stopping import StoppingRule
+from support.results import (
+    assert_matches_oracle,
+    bits_without_atoms,
+    every_algebra,
+    every_goal,
+    every_search,
+)
+from support.strategies import random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+MOVES = {
+    *("no model", "start", "first code", "grow", "code", "recode", "basis", "drop", "boil down", "beam", "shake"),
+    *("look", "go on", "go back", "trial", "exact"),
+}
+
+
+@every_algebra
+@every_search
+@every_goal
+def test_every_round_names_its_move_and_the_best_is_the_result(small, algebra, search, n_components, objective):
+    rounds = []
+    how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
+    result = factorize(small, n_components, **how, callbacks=rounds.append)
+    history = result.history
+    assert tuple(rounds) == history
+    assert [row.round for row in history] == list(range(1, len(history) + 1))
+    assert {row.move for row in history} <= MOVES
+    assert {(row.start, row.algebra) for row in history} == {(1, algebra)}
+    assert all(row.bits == row.bits_errors + row.bits_codes + row.bits_atoms for row in history)
+    assert sorted(row.seconds for row in history) == [row.seconds for row in history]
+    assert result.n_iter == sum(row.iterations for row in history)
+    able = [row for row in history if n_components in ("mdl", row.atoms)]
+    if objective == "errors":
+        assert result.wrong_bits == min(row.wrong_bits for row in able)
+        best = [row for row in able if row.wrong_bits == result.wrong_bits][-1]
+    else:
+        best = min((row for row in able if row.bits == result.codelength.total), key=lambda row: row.round)
+        assert n_components != "mdl" or best.bits == min(row.bits for row in history)
+    assert (best.bits, best.atoms, best.wrong_bits) == (
+        result.codelength.total,
+        result.atoms.n_rows,
+        result.wrong_bits,
+    )
+
+
+@every_search
+@every_goal
+@pytest.mark.parametrize("at", [1, 9])
+def test_a_callback_that_returns_true_ends_the_search_with_the_best_so_far(small, search, n_components, objective, at):
+    how = {"search": search, "objective": objective, "random_state": 0}
+    full = factorize(small, n_components, **how)
+    at = min(at, len(full.history) - 1)
+    rounds = []
+    result = factorize(small, n_components, **how, callbacks=lambda row: rounds.append(row) or row.round == at)
+    assert (result.ended, result.converged) == ("callback", False)
+    assert tuple(rounds) == result.history[:at]  # it is not called again
+    assert [row[:-1] for row in rounds] == [row[:-1] for row in full.history[:at]]
+    assert len(result.history) <= at + 24
+    assert_matches_oracle(result, small)
+    if n_components == "mdl":
+        assert result.codelength.total == min(row.bits for row in result.history)
+    elif at > 1 or objective == "errors":
+        assert result.atoms.n_rows == n_components
+
+
+@every_search
+@pytest.mark.parametrize("how", [{"max_time": 1e-6}, {"callbacks": lambda row: True}])
+def test_a_search_that_ends_at_once_has_the_number_of_atoms_asked_for(small, search, how):
+    result = factorize(small, 5, search=search, objective="codelength", random_state=0, **how)
+    assert result.atoms.n_rows == 5
+
+
+@every_search
+def test_no_start_is_made_after_the_end(table, search):
+    rounds = []
+    factorize(table, search=search, random_state=0, callbacks=lambda row: rounds.append(row.move) or len(rounds) >= 3)
+    assert "start" not in rounds[3:]
+
+
+def test_a_callback_ends_all_restarts_and_both_algebras(table):
+    result = factorize(table, algebra="auto", n_init=3, random_state=0, callbacks=lambda row: True)
+    assert {(row.start, row.algebra) for row in result.history} == {(1, "xor")}
+    assert list(result.codelengths) == ["xor"]
+
+
+@every_search
+@every_goal
+@pytest.mark.parametrize("how", [{"max_iter": 1}, {"max_iter": 6}, {"max_time": 1e-6}])
+def test_limits_end_the_search_with_a_usable_model(small, search, n_components, objective, how):
+    expected = next(iter(how))
+    how = {**how, "search": search, "objective": objective, "random_state": 0}
+    result = factorize(small, n_components, **how)
+    assert (result.ended, result.converged) == (expected, False)
+    assert_matches_oracle(result, small)
+    assert result.codelength.total <= bits_without_atoms(small)
+    with pytest.warns(ConvergenceWarning, match=f"{expected} ended the search before it converged; raise it") as caught:
+        model = BinaryDictionaryLearning(n_components, **how).fit(small)
+    assert caught[0].filename == __file__
+    codes = model.transform(small)
+    assert codes.shape == (150, model.n_components_)
+    assert model.inverse_transform(codes).shape == small.shape
+    assert n_components in ("mdl", model.n_components_) or (objective == "codelength" and expected == "max_time")
+
+
+def test_more_rounds_never_give_a_longer_codelength(table):
+    bits = [factorize(table, max_iter=rounds, random_state=0).codelength.total for rounds in (1, 4)]
+    assert bits == sorted(bits, reverse=True)
+
+
+@every_algebra
+@every_search
+@every_goal
+@pytest.mark.parametrize("at", [1, 12])
+def test_ctrl_c_leaves_the_best_so_far(small, algebra, search, n_components, objective, at):
+    how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
+    at = min(at, len(factorize(small, n_components, **how).history)) if objective == "errors" else at
+
+    def press(row):
+        if row.round == at:
+            raise KeyboardInterrupt
+
+    model = BinaryDictionaryLearning(n_components, **how, callbacks=press)
+    with pytest.raises(Interrupted, match="the best factorization so far") as caught:
+        model.fit(small)
+    result = caught.value.result
+    assert_matches_oracle(result, small)
+    assert (result.ended, len(result.history), len(model.history_)) == ("interrupted", at, at)
+    if n_components == "mdl":
+        assert result.codelength.total == min(row.bits for row in result.history)
+    elif objective == "errors":
+        assert result.wrong_bits == min(row.wrong_bits for row in result.history)
+        assert result.atoms.n_rows == n_components
+    np.testing.assert_array_equal(model.components_, result.atoms.to_dense())
+    assert model.codelength_ == result.codelength
+    assert model.transform(small[:7]).shape == (7, model.n_components_)
+
+
+def test_ctrl_c_never_leaves_a_model_that_is_worse_than_none():
+    def press(row):
+        raise KeyboardInterrupt
+
+    X = random_bits(0, 150, 40, 0.1)
+    with pytest.raises(Interrupted) as caught:
+        factorize(X, random_state=0, callbacks=press)
+    assert caught.value.result.codelength.total <= bits_without_atoms(X)
+
+
+def test_an_interrupted_result_has_the_codelengths_to_compare_with(table):
+    def press(row):
+        if row.round == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        factorize(table, random_state=0, callbacks=press)
+    result = caught.value.result
+    assert result.bits_without == bits_without_atoms(table)
+    assert result.codelengths == {"xor": result.codelength.total}
+
+
+def test_max_rounds_stop_a_search_unless_it_was_stopped_before():
+    monitor = SearchMonitor(by_codelength=True)
+    stopping = StoppingRule(monitor, 2)
+    assert stopping.ended == "converged"
+    for _ in range(2):
+        assert not stopping.should_stop()
+        stopping.count_round()
+    assert stopping.should_stop()
+    assert (stopping.ended, monitor.stop_reason) == ("max_iter", None)
+
+
+def test_the_deadline_stops_a_search():
+    monitor = SearchMonitor(by_codelength=True, deadline=0.0)
+    stopping = StoppingRule(monitor, None)
+    assert stopping.should_stop()
+    assert stopping.ended == monitor.stop_reason == "max_time"
+
+
+@every_search
+@every_goal
+def test_callbacks_see_all_rounds_of_a_search_that_ends_at_max_iter(small, search, n_components, objective):
+    rounds = []
+    how = {"search": search, "objective": objective, "max_iter": 1, "random_state": 0}
+    result = factorize(small, n_components, **how, callbacks=rounds.append)
+    assert result.ended == "max_iter"
+    assert tuple(rounds) == result.history

@@ -1,0 +1,71 @@
+"""Results of searches, checked against the oracles; parameters that many tests of searches run with."""
+
+import numpy as np
+import pytest
+
+import naive
+from bitatoms.datasets import planted
+from support.strategies import random_bits
+
+ALGEBRAS = ("xor", "or")
+SEARCHES = ("fast", "thorough")
+every_search = pytest.mark.parametrize("search", SEARCHES)
+every_algebra = pytest.mark.parametrize("algebra", ALGEBRAS)
+# The number of atoms is searched, or given; by either objective; up to 16 atoms and above.
+GOALS = [("mdl", "auto"), (5, "errors"), (20, "errors"), (5, "codelength"), (20, "codelength")]
+every_goal = pytest.mark.parametrize(("n_components", "objective"), GOALS)
+
+AWKWARD = {
+    "a row": random_bits(0, 1, 70, 0.4),
+    "a column": random_bits(1, 70, 1, 0.4),
+    "a cell": np.ones((1, 1), np.uint8),
+    "zeros": np.zeros((65, 20), np.uint8),
+    "ones": np.ones((65, 20), np.uint8),
+    "identity": np.eye(70, dtype=np.uint8),
+    "complement": 1 - np.eye(70, dtype=np.uint8),
+    "triangle": np.tril(np.ones((65, 65), np.uint8)),
+    "equal rows": np.repeat(random_bits(2, 4, 30, 0.4), 40, axis=0),
+    "equal columns": np.repeat(random_bits(3, 150, 6, 0.4), 12, axis=1),
+    "no rows": np.zeros((0, 5), np.uint8),
+}
+
+
+def planted_in(algebra, n=600, m=60, p=6, noise=0.02, seed=0):
+    """Return data planted in this algebra, with atoms that a search can find."""
+    density = (0.2, 0.25) if algebra == "or" else (0.3, 0.3)
+    return planted(
+        n, m, p, algebra=algebra, atom_density=density[0], code_density=density[1], noise=noise, random_state=seed
+    )
+
+
+def dense(result):
+    """Return the factors as dense arrays."""
+    return result.atoms.to_dense(), result.codes.to_dense()
+
+
+def bits_without_atoms(X):
+    """Return the codelength of a table without any atom, by the oracle."""
+    return sum(naive.string_bits(len(X), int(column.sum())) for column in X.T)
+
+
+def assert_matches_oracle(result, X):
+    """Assert that codelength, errors and reconstruction are those that the oracles compute from the factors."""
+    factors = *dense(result), result.algebra, result.bias
+    length = result.codelength
+    assert (length.errors, length.codes, length.atoms) == naive.codelength(X, *factors)
+    assert length.total == sum(naive.codelength(X, *factors))
+    wrong = naive.errors(X, *factors)
+    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
+    assert result.wrong_bits == wrong.sum()
+    np.testing.assert_array_equal(result.reconstruct().to_dense(), X ^ wrong)
+
+
+def assert_same_search(first, second):
+    """Assert that two searches gave the same result and history, apart from the seconds they took."""
+    assert first.atoms == second.atoms
+    assert first.codes == second.codes
+    assert first.codelength == second.codelength
+    np.testing.assert_array_equal(first.bias, second.bias)
+    np.testing.assert_array_equal(first.wrong, second.wrong)
+    assert (first.algebra, first.ended, first.codelengths) == (second.algebra, second.ended, second.codelengths)
+    assert [row[:-1] for row in first.history] == [row[:-1] for row in second.history]

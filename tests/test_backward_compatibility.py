@@ -1,0 +1,104 @@
+"""Files of earlier versions stay readable, and deprecated names keep working with a FutureWarning."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+
+FILES = Path(__file__).parent / "data" / "0.1.0"
+X = ba.datasets.planted(120, 30, 3, code_density=0.4, noise=0.02, random_state=0).X
+
+
+def assert_same_model(first, second):
+    np.testing.assert_array_equal(first.components_, second.components_)
+    np.testing.assert_array_equal(first.bias_, second.bias_)
+    assert first.codelength_ == second.codelength_
+    assert [row[:-1] for row in first.history_] == [row[:-1] for row in second.history_]
+
+
+# --- files
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_model_file(algebra):
+    if algebra == "xor":
+        path, data, settings = FILES / "model_xor.npz", X, {}
+    else:
+        path, data = FILES / "model_or_named.npz", ba.datasets.baskets(300, random_state=0)
+        settings = {"n_components": 4, "algebra": "or"}
+    model = ba.load(path)
+    refitted = ba.BinaryDictionaryLearning(**settings, random_state=0).fit(data)
+    assert_same_model(model, refitted)
+    np.testing.assert_array_equal(model.transform(data), refitted.transform(data))
+    assert model.as_model().columns == refitted.as_model().columns
+    assert model.get_params() == refitted.get_params()  # sample_rows is read as search_rows, device is dropped
+
+
+def test_table_and_store():
+    table = ba.read(FILES / "table.npz")
+    np.testing.assert_array_equal(table.to_dense(), X)
+    assert table.row_names == tuple(f"r{i}" for i in range(120))
+    assert table.columns == tuple(f"c{j}" for j in range(30))
+    assert table.picture == ba.Picture((5, 6))
+    pytest.importorskip("zarr")
+    assert ba.read(FILES / "store.zarr") == table
+
+
+@pytest.mark.parametrize("folder", ["checkpoint", "store-checkpoint"])
+def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
+    data = X
+    if folder == "store-checkpoint":
+        pytest.importorskip("zarr")
+        data = FILES / "store.zarr"
+    checkpoint = shutil.copytree(FILES / folder, tmp_path / folder)
+    parameters = {"random_state": 0, "search_rows": 60}
+    with pytest.raises(ba.FileError, match="unfinished"):  # so that the next call is known to resume
+        ba.BinaryDictionaryLearning(**parameters, checkpoint=checkpoint).fit(data)
+    resumed = ba.BinaryDictionaryLearning(**parameters, checkpoint=checkpoint, resume=True).fit(data)
+    assert_same_model(resumed, ba.BinaryDictionaryLearning(**parameters).fit(data))
+
+
+# --- names
+
+
+def test_sample_rows_is_search_rows():
+    with pytest.warns(FutureWarning, match="use search_rows in place of sample_rows; it will be removed in") as caught:
+        model = ba.BinaryDictionaryLearning(sample_rows=60, random_state=0)
+    assert caught[0].filename == __file__
+    assert model.get_params()["search_rows"] == 60
+    with pytest.warns(FutureWarning, match="search_rows"):
+        assert model.sample_rows == 60
+    with pytest.warns(FutureWarning, match="search_rows"):
+        assert model.set_params(sample_rows=50).search_rows == 50
+    with pytest.warns(FutureWarning, match="search_rows") as caught:
+        result = ba.factorize(X, sample_rows=60, random_state=0)
+    assert caught[0].filename == __file__
+    assert result.atoms == ba.factorize(X, search_rows=60, random_state=0).atoms
+    with pytest.raises(TypeError, match="sample_rows is the deprecated name of search_rows"):
+        ba.factorize(X, sample_rows=60, search_rows=60)
+
+
+def test_device_is_ignored():
+    with pytest.warns(FutureWarning, match="device is ignored, and it will be removed in"):
+        model = ba.BinaryDictionaryLearning(device="cpu")
+    assert "device" not in model.get_params()
+    with pytest.raises(ValueError, match="device='cuda' is not available; choose from 'cpu'"):
+        ba.factorize(X, device="cuda")
+
+
+def test_sample_rows_option(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("typer")
+    from support.commands import runner
+
+    monkeypatch.chdir(tmp_path)
+    ba.write(X, "table.npz")
+    command = runner(capsys)
+    code, _, error = command("fit", "table.npz", "--sample-rows", "60", "-o", "old.npz")
+    assert code == 0
+    assert error == "Note: use --search-rows in place of sample_rows; it will be removed in version 0.3\n"
+    assert command("fit", "table.npz", "--search-rows", "60", "-o", "new.npz")[0] == 0
+    assert Path("old.npz").read_bytes() == Path("new.npz").read_bytes()
+    assert "--sample-rows" not in command("fit", "--help")[1]
