@@ -146,19 +146,16 @@ def test_standard_input_and_output(table, folder):
     assert ba.read(folder / "piped.npz") == table
     bad = subprocess.run([*command, "convert", "-", "-"], input=b"a,b\n1,2\n", capture_output=True)
     assert (bad.returncode, bad.stdout) == (2, b"")
-    assert (
-        b"standard input: line 2, column 'b': 2 is neither 0 nor 1; if these are counts, pass --binarize 0"
-        in bad.stderr
-    )
+    assert b"standard input: line 2, column 'b': 2 is neither 0 nor 1; for counts, pass --binarize 0" in bad.stderr
 
 
 NUMBERS = ["numbers.csv", "--binarize", "0"]
 INVALID = {
     "no such file": (["fit", "none.csv"], "none.csv: there is no such file"),
-    "no format": (["fit", "table.xyz"], "the ending tells no format; pass --format, one of csv"),
+    "no format": (["fit", "table.xyz"], "unknown extension; pass --format, one of csv"),
     "not binary": (
         ["fit", "numbers.csv"],
-        "line 2, column 'b': 7 is neither 0 nor 1; if these are counts, pass --binarize 0 to take",
+        "line 2, column 'b': 7 is neither 0 nor 1; for counts, pass --binarize 0 to read",
     ),
     "missing": (
         ["fit", "missing.csv"],
@@ -177,7 +174,7 @@ INVALID = {
         ["fit", "table.csv", "--patterns", "p.txt"],
         "p.txt: patterns are written as .csv, .json",
     ),
-    "codes as picture": (["fit", "table.csv", "--codes", "codes.xls"], "codes.xls: the ending tells no format"),
+    "codes as picture": (["fit", "table.csv", "--codes", "codes.xls"], "codes.xls: unknown extension"),
     "a negative number": (["fit", "table.csv", "-k", "-3"], "--atoms must be at least 0, not -3"),
     "less than no atoms": (["fit", "table.csv", "--max-atoms", "-1"], "--max-atoms must be"),
     "unknown option": (["fit", "table.csv", "--fast"], "--fast"),

@@ -329,7 +329,7 @@ INVALID = {
     "the paper's search": (["fit", "rows.zarr", "--search", "paper"], "--search paper needs all rows in memory"),
     "columns left out": ([*FIT, "--without", "item 1"], "columns are left out by bitatoms pack; remove --without"),
     "a threshold": ([*FIT, "--binarize", "3"], "a packed store holds only 0 and 1; remove --binarize"),
-    "a header": ([*FIT, "--header"], "rows.zarr: --header is for csv, tsv, not for 'zarr'; leave it out"),
+    "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, not to 'zarr'; omit it"),
     "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "a store of others": (["fit", "others.zarr"], "others.zarr: its array is of shape (3, 3, 3)"),
     "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr: the table has 2 columns, but the model"),
@@ -340,7 +340,7 @@ INVALID = {
     ),
     "a damaged chunk": (
         ["fit", "damaged.zarr", *HOW, "-o", "m.npz"],
-        "damaged.zarr: its chunk 'bits/c/0/0' is damaged",
+        "damaged.zarr: its chunk 'bits/c/0/0' is corrupt",
     ),
     "a damaged chunk, coded": (
         ["transform", "model.npz", "damaged.zarr", "-o", "c.zarr"],
@@ -416,7 +416,7 @@ def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkey
     assert code == 2
     assert "c.csv: writing the codes of 1201 rows takes " in stderr
     assert "write them to a .zarr store" in stderr
-    monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 30000)
+    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 30000)
     code, _, stderr = bitatoms(*FIT, "--report", tmp_path / "r.html")
     assert code == 2
     assert "more than half of the memory of this machine" in stderr

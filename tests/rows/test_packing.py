@@ -44,7 +44,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_pack_of_tables_in_memory(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("bitatoms.rows.packing.ROWS_BITS", 9 * 7)
+    monkeypatch.setattr("bitatoms.rows.packing.CHUNK_BITS", 9 * 7)
     source, expected = SOURCES[kind]
     store = pack(source, tmp_path / "x.zarr")
     assert ba.read(store.path) == expected
@@ -141,7 +141,7 @@ def test_pack_of_tables_larger_than_memory(tmp_path, monkeypatch):
     np.save(tmp_path / "rows.npy", DENSE)
     np.savez_compressed(tmp_path / "rows.npz", X=DENSE)
     np.save(tmp_path / "columns.npy", np.asfortranarray(DENSE))
-    monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 500)
+    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 500)
     for name in ("table.zarr", "table.parquet", "array.zarr", "rows.npy", "rows.npz", "table.mtx", "columns.npy"):
         with pytest.raises(ba.FileError, match="and this machine has"):
             ba.read(tmp_path / name)

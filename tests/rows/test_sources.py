@@ -8,7 +8,7 @@ import scipy.sparse
 
 import bitatoms as ba
 from bitatoms import dask as on_dask
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
@@ -80,7 +80,7 @@ def stores(tmp_path_factory):
     """The tables in stores with large and with small chunks."""
     folder = tmp_path_factory.mktemp("stores")
     for (algebra, X), size in product(TABLES.items(), (None, 700)):
-        with StoreWriter(folder / f"{algebra}-{size}.zarr", M, chunk_bytes=size) as store:
+        with PackedStoreWriter(folder / f"{algebra}-{size}.zarr", M, chunk_bytes=size) as store:
             store.append(RowChunk(ba.BitMatrix.from_any(X)))
     return folder
 

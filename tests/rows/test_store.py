@@ -8,7 +8,7 @@ import pytest
 import zarr
 
 import bitatoms as ba
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import concatenate
@@ -129,7 +129,7 @@ def test_other_files_raise_errors_with_a_hint(tmp_path, bits):
 
 
 def test_an_incomplete_store_is_not_opened(tmp_path, bits):
-    writer = StoreWriter(tmp_path / "incomplete.zarr", 70)
+    writer = PackedStoreWriter(tmp_path / "incomplete.zarr", 70)
     writer.append(RowChunk(bits))
     with pytest.raises(ba.FileError, match="not written to its end"):
         Store(tmp_path / "incomplete.zarr")

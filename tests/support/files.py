@@ -1,4 +1,4 @@
-"""Tables with names for hypothesis to try, and what is asked of every reader: one line that helps, or the table."""
+"""Strategies for tables with names, and assertions that every reader must satisfy: a table, or a one-line error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.table import Table
 from support.strategies import matrices
 
-# Names that are awkward in text: separators, quotes, blanks within, other alphabets, what looks like a number or a tag.
+# Names that are awkward in text: separators, quotes, spaces, other alphabets, numbers, markup.
 AWKWARD = (
     "milk",
     "Käse",
@@ -37,7 +37,7 @@ EITHER = st.booleans()
 
 @st.composite
 def tables(draw, rows=EITHER, columns=EITHER, **sizes):
-    """Tables with or without names of rows and of columns."""
+    """Draw tables with or without names of rows and of columns."""
     bits = draw(matrices(**{"n_rows": ROWS, "n_cols": COLUMNS} | sizes))
     names = {
         what: draw(st.lists(NAMES, min_size=length, max_size=length, unique=True)) if draw(wanted) else None
@@ -47,7 +47,7 @@ def tables(draw, rows=EITHER, columns=EITHER, **sizes):
 
 
 def assert_refused(path, *parts, **options):
-    """Reading the file gives one line that begins with its name and says these parts; returns the line."""
+    """Assert that reading raises a one-line FileError that begins with the path and has these parts; return it."""
     with pytest.raises(ba.FileError) as caught:
         ba.read(path, **options)
     message = str(caught.value)
@@ -60,7 +60,7 @@ def assert_refused(path, *parts, **options):
 
 
 def outcome(read, path):
-    """What comes of reading any bytes: a result, or None and one line that begins with the file's name."""
+    """Return the result of reading, or None after a one-line FileError that begins with the path."""
     try:
         return read(path)
     except ba.FileError as error:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.passes import PassResult
@@ -41,6 +41,6 @@ def assert_same_counts(one, other) -> None:
 
 def write_store(path, bits, names=None, columns=None, chunk_bytes=None) -> Store:
     """Write rows to a packed store with chunks of this size, and open it."""
-    with StoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as writer:
+    with PackedStoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as writer:
         writer.append(RowChunk(bits, names))
     return Store(path)

@@ -287,7 +287,7 @@ def report(
         "bitatoms convert cells.h5ad cells.npz --layer counts --binarize 0",
     )
     + "\n\nFormats:\n\n"
-    + "\n\n".join(f"`{name}` ({', '.join(about.endings)}): {about.what}" for name, about in FORMATS.items())
+    + "\n\n".join(f"`{name}` ({', '.join(about.extensions)}): {about.description}" for name, about in FORMATS.items())
 )
 @with_reading_options
 def convert(

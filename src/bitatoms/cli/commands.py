@@ -13,8 +13,8 @@ from ..estimators import BinaryDictionaryLearning
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import FORMATS, format_of
-from ..io.patterns import check_patterns, write_patterns
+from ..io.formats import FORMATS, infer_format
+from ..io.patterns import check_patterns_path, write_patterns
 from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows.budget import parse_memory_limit
@@ -61,7 +61,7 @@ class Outputs(NamedTuple):
         if json and STANDARD in self:
             raise FileError("standard output: --json writes to it; name a file for the table")
         check_table_ending(self.codes, self.atoms)
-        check_patterns(self.patterns)
+        check_patterns_path(self.patterns)
         check_html_ending(self.report)
         if self.model is not None and self.model.suffix.lower() != ".npz":
             raise FileError(f"{self.model}: a model is an .npz file; use the ending .npz")
@@ -284,7 +284,7 @@ def convert(data: Input, output: OutputTable, quiet: bool) -> None:
     """Write a table in another format."""
     check_writable(output.path)
     if output.path != STANDARD:
-        format_of(*output, writing=True)
+        infer_format(*output, writing=True)
     table = read_with_status(data, quiet)
     write_table(table, *output)
     if not quiet and output.path != STANDARD:
@@ -323,7 +323,7 @@ def _atoms(model: Model) -> Table:
 
 def _is_h5ad(path: Path, format: str | None) -> bool:
     """Return whether a file is an AnnData file."""
-    return path != STANDARD and FORMATS["h5ad"].endings[0] in (path.suffix.lower(), f".{format}")
+    return path != STANDARD and FORMATS["h5ad"].extensions[0] in (path.suffix.lower(), f".{format}")
 
 
 def _listed(paths: list[Path]) -> str:

@@ -15,10 +15,10 @@ from ..core.model import Model
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, write
-from ..io.atomic import is_store, unwritable
+from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
-from ..io.formats import FORMATS, format_of
-from ..io.packed_store import KEY, KIND
+from ..io.formats import FORMATS, infer_format
+from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
 from ..table import Names, Picture, Table, check_picture
@@ -47,13 +47,13 @@ def read_with_status(data: Input, quiet: bool) -> Table:
 
 def remembered_options(reading: Reading) -> dict[str, Any]:
     """Return the options that a model remembers because they decide what the cells mean."""
-    return {name: value for name, value in reading.given().items() if name in model_file.MEANING}
+    return {name: value for name, value in reading.given().items() if name in model_file.CELL_OPTIONS}
 
 
 def options_from_model(data: Input, remembered: dict[str, Any]) -> dict[str, Any]:
     """Return the options that a model remembers, that were not given, and that apply to the format of the data."""
     format = data.reading.format
-    format = "csv" if data.path == STANDARD and format is None else format_of(data.path, format)
+    format = "csv" if data.path == STANDARD and format is None else infer_format(data.path, format)
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in remembered.items()
@@ -81,9 +81,9 @@ def spooled(data: Input) -> Iterator[Path]:
         yield path
         return
     if format in _NOT_ONE_FILE:
-        raise FileError(f"{data.name}: {FORMATS[format].what} cannot be read from a stream; name the file")
+        raise FileError(f"{data.name}: {FORMATS[format].description} cannot be read from a stream; name the file")
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
-        copy = Path(folder) / f"input{FORMATS[format].endings[0]}"
+        copy = Path(folder) / f"input{FORMATS[format].extensions[0]}"
         with open(copy, "wb") as file:
             if path == STANDARD:
                 shutil.copyfileobj(sys.stdin.buffer, file)
@@ -100,9 +100,9 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
         return
     format = format or "csv"
     if format in _NOT_ONE_FILE:
-        raise FileError(f"standard output: {FORMATS[format].what} cannot be written to a stream; name a file")
+        raise FileError(f"standard output: {FORMATS[format].description} cannot be written to a stream; name a file")
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
-        written = Path(folder) / f"output{FORMATS[format].endings[0]}"
+        written = Path(folder) / f"output{FORMATS[format].extensions[0]}"
         write(table, written, format)
         with open(written, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
@@ -139,7 +139,7 @@ def check_checkpoint(folder: Path, *others: Path | None) -> None:
     check_parent(folder)
     if folder.exists() and not folder.is_dir():
         raise FileError(f"{folder}: this is a file, but a checkpoint is a folder; choose another name")
-    if is_store(folder):
+    if is_zarr_store(folder):
         raise FileError(f"{folder}: this is a Zarr store; a checkpoint needs a folder of its own")
 
 
@@ -151,7 +151,7 @@ def check_folder(folder: Path, content: str) -> None:
     try:
         tempfile.TemporaryDirectory(prefix=".bitatoms-", dir=existing).cleanup()
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise write_error(folder, error) from error
 
 
 def check_not_stdout(path: Path | None, content: str) -> None:
@@ -170,18 +170,18 @@ def check_table_ending(*paths: Path | None) -> None:
     """Check that the endings of tables to write are those of a format."""
     for path in paths:
         if path is not None and path != STANDARD:
-            format_of(path, writing=True)
+            infer_format(path, writing=True)
 
 
 def is_packed(path: Path, format: str | None = None) -> bool:
     """Return whether a path is that of a packed store."""
-    if path == STANDARD or format not in (None, "zarr") or not is_store(path):
+    if path == STANDARD or format not in (None, "zarr") or not is_zarr_store(path):
         return False
     try:
-        about = json.loads((path / "zarr.json").read_bytes())["attributes"][KEY]
+        about = json.loads((path / "zarr.json").read_bytes())["attributes"][METADATA_KEY]
     except (OSError, ValueError, LookupError, TypeError):  # the reader reports what is wrong with it
         return False
-    return isinstance(about, dict) and about.get("format") == KIND
+    return isinstance(about, dict) and about.get("format") == TABLE_FORMAT
 
 
 def open_packed(data: Input) -> Store | None:
@@ -206,7 +206,7 @@ def _check_packed_options(path: Path, options: dict[str, Any]) -> None:
     open_table(StreamingSource(path, "zarr", str(path)), ReadOptions(**options))
 
 
-def load_model(path: Path) -> model_file.Loaded:
+def load_model(path: Path) -> model_file.LoadedModel:
     """Read a model file."""
     if path == STANDARD:
         raise FileError("standard input: a model cannot be read from a stream; name the file")

@@ -11,8 +11,8 @@ from ..bits import BitMatrix
 from ..core.model import Model
 from ..errors import Parameter
 from ..io.errors import FileError
-from ..io.formats import format_of
-from ..io.model_file import MEANING
+from ..io.formats import infer_format
+from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
 from ..parallel import Workers, count_threads
 from ..rows.budget import parse_memory_limit
@@ -54,7 +54,7 @@ def packing_options(store: Store) -> dict[str, Any]:
     """Return the options that decided the meaning of the cells when a store was packed."""
     options = store.about.get("options")
     given = options if isinstance(options, dict) else {}
-    kept = {name: given[name] for name in MEANING if name in given and _is_valid_option(name, given[name])}
+    kept = {name: given[name] for name in CELL_OPTIONS if name in given and _is_valid_option(name, given[name])}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
 
 
@@ -182,7 +182,7 @@ def check_columns(store: Store, model: Model) -> None:
 
 def _is_packed_output(path: Path, format: str | None) -> bool:
     """Return whether a table is written to a packed store, in chunks."""
-    return path != STANDARD and format_of(path, format, writing=True) == "zarr"
+    return path != STANDARD and infer_format(path, format, writing=True) == "zarr"
 
 
 def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None:

@@ -1,2 +1,4 @@
-"""Files in and out. `tables.py` has ``read`` and ``write``, `formats.py` lists the formats, each family of which has a
-module with a ``read`` and a ``write`` of its own; `modelfile.py` and `patterns.py` write what was learned."""
+"""Files: `api` reads and writes tables, `formats` lists the formats, `readers` has one module per format.
+
+`model_file` and `patterns` write what was learned; `cells` converts cells to bits.
+"""

@@ -1,4 +1,4 @@
-"""Any table from and to a file: the format by its ending, what is wrong in one line, there whole or not at all."""
+"""Read tables from files and write them; the extension of the file selects the format."""
 
 from __future__ import annotations
 
@@ -9,24 +9,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..errors import Parameter
 from ..table import Table, feature_names
+from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import format_of, looks_like, module_of
-from .stream import ReadOptions, RowChunk, Source, TableStream, check_there, collect, unique
+from .formats import infer_format, load_reader, sniff_format
+from .stream import (
+    DROPPING_FORMATS,
+    ReadOptions,
+    RowChunk,
+    Source,
+    TableStream,
+    check_columns_exist,
+    collect,
+    unique_columns,
+)
 
 _TEXT = ("csv", "tsv")
-_ONLY_FOR = {  # options that other formats have no use for
+_OPTION_FORMATS = {  # the formats to which an option applies
     "header": _TEXT,
     "row_names": (*_TEXT, "parquet", "feather"),
     "separator": (*_TEXT, "baskets"),
     "layer": ("h5ad", "npz", "zarr"),
     "blocks": ("pbm",),
 }
-
-
-_LEAVE_OUT = (*_TEXT, "parquet", "feather")
-_IN_BLOCKS = ("parquet", "feather", "zarr")
+_STREAMED = ("parquet", "feather", "zarr")
 
 
 def read(
@@ -43,42 +51,45 @@ def read(
     blocks: tuple[int, int] | None = None,
     without: Sequence[str] = (),
 ) -> Table:
-    """Read a table of 0 and 1 from a file, packed as it comes in, with the names of its rows and columns.
+    """Read a table of 0 and 1 from a file, with the names of its rows and columns.
+
+    Rows are packed while they are read: this takes the memory of the packed table, one bit per cell, and a few chunks.
 
     Parameters
     ----------
     path : str or path-like
-        The file; its ending tells the format.
+        The file; its extension selects the format.
     format : str, optional
-        The format where the ending does not tell it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx", "fimi",
-        "baskets", "pbm", "h5ad", "bed" or "zarr".
+        The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
+        "fimi", "baskets", "pbm", "h5ad", "bed" or "zarr".
     binarize : float, optional
-        Take what is above this number as a one. Without it all cells must be zeros and ones: numbers, or in text also
+        Read values above this threshold as 1 and others as 0. By default, all cells must be 0 or 1; text may also be
         true and false, yes and no, x and blank.
     missing : {"refuse", "zero"}, default="refuse"
-        What to do with missing values: say how many there are and where the first is, or take them as zeros.
+        Whether missing values raise an error or are read as 0.
     duplicates : {"refuse", "number"}, default="refuse"
-        What to do with names of columns that come twice: refuse them, or put a number behind the later ones.
+        Whether duplicate column names raise an error or get a number appended.
     header, row_names : bool, optional
-        Whether the first line, and the first column, of a text file hold names; told from the file by default.
+        Whether the first line, and the first column, of a text file hold names; inferred from the file by default.
     separator : str, optional
-        What stands between the cells of a text file; told from the file by default.
+        The character between the cells of a text file; inferred from the file by default.
     layer : str, optional
         The layer of an .h5ad file, or the array within an .npz file or a Zarr store; by default the main one.
     blocks : pair of int, optional
-        Height and width of the blocks to cut a .pbm picture in, a block a row; by default each line of pixels is a row.
+        Height and width of the blocks to split a .pbm picture into, one block per row of the table; by default, each
+        line of pixels is a row.
     without : sequence of str, default=()
-        Columns to leave out, by name; of a text file without names by their numbers from 1 on.
+        Names of columns to drop; in a text file without names, their numbers, counted from 1.
 
     Returns
     -------
     Table
-        ``bits``, ``rows``, ``columns``: takes as much memory as its bits, however large the file.
+        The table: ``bits``, ``row_names``, ``columns``.
 
     Raises
     ------
     FileError
-        A ValueError whose message names the file, the place and the remedy.
+        The file cannot be read. The message states the file, the position, the problem and how to fix it.
 
     Examples
     --------
@@ -91,102 +102,100 @@ def read(
     """
     without = (without,) if isinstance(without, str) else tuple(without)
     options = ReadOptions(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
-    source = Source(Path(path), format_of(path, format), os.fspath(path))
-    with _said(source):
-        return collect(source, open_table(source, options), duplicates)
+    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    with _translate_errors(source):
+        return collect(open_table(source, options))
 
 
 class StreamingSource(Source):
-    """A file whose rows are not kept: where its format can be read a block at a time, it may be larger than memory."""
+    """A file whose rows are not kept; it may be larger than memory if its format can be read in chunks."""
 
-    def check_size(self, n_rows: int, n_cols: int, by_rows: bool = False) -> None:
-        """Refuse only what no table can be, unless it is collect in memory."""
-        if min(n_rows, n_cols) < 0 or not (by_rows or self.format in _IN_BLOCKS):
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
+        """Raise if the size is impossible, or if the reader holds the table in memory and it does not fit."""
+        if min(n_rows, n_cols) < 0 or not (streamable or self.format in _STREAMED):
             super().check_size(n_rows, n_cols)
 
 
 def open_table(source: Source, options: ReadOptions) -> TableStream:
-    """The rows of a file, on their way in; all that is wrong with it is said in one line, then too.
+    """Open a file as a stream of row chunks, with distinct column names and without the columns to drop.
 
-    The names of its columns are all different, and those to leave out are left out.
+    Errors, including those found while iterating, are raised as one-line FileErrors.
     """
-    with _said(source):
-        stream = _stream(source, options)
+    with _translate_errors(source):
+        stream = _open_stream(source, options)
         if stream.columns is not None:
-            stream.columns = unique(source, stream.columns, options.duplicates)
-        # Modules whose columns may be no numbers at all have left them out by themselves.
-        if options.without and source.format not in _LEAVE_OUT:
-            stream = left_out(source, stream, options.without)
-    return replace(stream, chunks=_said_on_the_way(source, stream.chunks))
+            stream.columns = unique_columns(source, stream.columns, options.duplicates)
+        if options.without and source.format not in DROPPING_FORMATS:
+            stream = drop_columns(source, stream, options.without)
+    return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
 
 
-def left_out(source: Source, stream: TableStream, without: Sequence[str]) -> TableStream:
-    """A stream without these columns."""
+def drop_columns(source: Source, stream: TableStream, without: Sequence[str]) -> TableStream:
+    """Return a stream without these columns."""
     columns = feature_names(stream.columns, range(stream.n_cols))
-    check_there(source, without, columns)
-    gone = set(without)
-    kept = [place for place, name in enumerate(columns) if name not in gone]
-    blocks = (RowChunk(rows.bits.T[kept].T, rows.names) for rows in stream.chunks)
-    return TableStream(len(kept), blocks, None if stream.columns is None else tuple(columns[place] for place in kept))
+    check_columns_exist(source, without, columns)
+    dropped = set(without)
+    kept = [index for index, name in enumerate(columns) if name not in dropped]
+    chunks = (RowChunk(chunk.bits.T[kept].T, chunk.names) for chunk in stream.chunks)
+    return TableStream(len(kept), chunks, None if stream.columns is None else tuple(columns[index] for index in kept))
 
 
-def _said_on_the_way(source: Source, blocks: Iterator[RowChunk]) -> Iterator[RowChunk]:
-    """The same blocks; what is wrong in the middle of the file is said as at its beginning."""
-    with _said(source):
-        yield from blocks
+def _translate_chunk_errors(source: Source, chunks: Iterator[RowChunk]) -> Iterator[RowChunk]:
+    """Yield the same chunks; errors found while iterating are translated too."""
+    with _translate_errors(source):
+        yield from chunks
 
 
 @contextmanager
-def _said(source: Source) -> Iterator[None]:
-    """Whatever is wrong with a file is said in one line, with its name and what to do."""
+def _translate_errors(source: Source) -> Iterator[None]:
+    """Raise errors about a file as one-line FileErrors; if its content is of another format, name that format."""
     try:
         yield
     except FileError as error:
-        found = looks_like(source.path)
+        found = sniff_format(source.path)
         if found is None or found == source.format or source.format == "zarr":
             raise
-        message = f"not a file of the format {source.format!r}: it looks like {found!r}; pass format={found!r}"
-        raise source.error(message) from error
+        problem = f"not a file of the format {source.format!r}: it looks like {found!r}; pass "
+        raise source.error(problem, Parameter("format", found)) from error
     except OSError as error:
         raise source.error(f"cannot be read: {error.strerror or error}") from error
     except MemoryError as error:
-        raise source.error("takes more memory than there is; take fewer rows or columns") from error
+        raise source.error("does not fit into memory; read fewer rows or columns") from error
 
 
-def _stream(source: Source, options: ReadOptions) -> TableStream:
-    """The stream of a file that is there."""
-    if options.missing not in ("refuse", "zero"):
-        raise ValueError(f'missing must be "refuse" or "zero", got {options.missing!r}')
-    if options.duplicates not in ("refuse", "number"):
-        raise ValueError(f'duplicates must be "refuse" or "number", got {options.duplicates!r}')
-    for name, formats in _ONLY_FOR.items():
+def _open_stream(source: Source, options: ReadOptions) -> TableStream:
+    """Check the options and the path, and call the reader of the format."""
+    check_choice("missing", options.missing, ("refuse", "zero"))
+    check_choice("duplicates", options.duplicates, ("refuse", "number"))
+    for name, formats in _OPTION_FORMATS.items():
         if getattr(options, name) is not None and source.format not in formats:
-            raise source.error(f"{name}= is for {', '.join(formats)}, not for {source.format!r}; leave it out")
+            raise source.error(Parameter(name), f" applies to {', '.join(formats)}, not to {source.format!r}; omit it")
     if not source.path.exists():
         raise source.error("there is no such file")
     if source.path.is_dir() and source.format != "zarr":
         raise source.error("this is a folder, not a file")
-    module = module_of(source.format, source.name)
-    stream: TableStream = module.read(source, options)
+    stream: TableStream = load_reader(source.format, source.name).read(source, options)
     return stream
 
 
 def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Write a table of 0 and 1 to a file, with the names of its rows and columns; there whole, or not at all.
+    """Write a table of 0 and 1 to a file, with the names of its rows and columns.
+
+    The write is atomic: on an error, the file is absent, or as it was before.
 
     Parameters
     ----------
-    table : Table, or whatever Table.from_any takes
+    table : Table, or any input of Table.from_any
         The table.
     path : str or path-like
-        The file; its ending tells the format.
+        The file; its extension selects the format.
     format : str, optional
-        The format where the ending does not tell it, as in `read`.
+        The format, if the extension does not select it; see `read`.
 
     Raises
     ------
     FileError
-        Where the file cannot be written, or the format cannot hold such a table.
+        The file cannot be written, or the format cannot hold the table.
 
     Examples
     --------
@@ -198,7 +207,7 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     """
     table = table if isinstance(table, Table) else Table.from_any(table)
     path = Path(path)
-    format = format_of(path, format, writing=True)
-    module = module_of(format, str(path))
-    with atomic_write(path, getattr(module, "companions", lambda path: ())(path)) as made:
-        module.write(table, made, format)
+    format = infer_format(path, format, writing=True)
+    reader = load_reader(format, str(path))
+    with atomic_write(path, getattr(reader, "companions", lambda path: ())(path)) as temporary:
+        reader.write(table, temporary, format)

@@ -1,4 +1,4 @@
-"""Files are written beside their place and then renamed: there whole, or not at all."""
+"""Atomic writes: a file is written in a temporary folder next to it and then renamed, so it is complete or absent."""
 
 from __future__ import annotations
 
@@ -11,74 +11,74 @@ from pathlib import Path
 
 from .errors import FileError
 
-_STORE_MARKS = ("zarr.json", ".zgroup", ".zarray")
+_ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 
 
 @contextmanager
 def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]:
-    """A path in a fresh folder beside ``path``; what is written there takes the place of ``path`` at the end.
+    """Yield a temporary path; what is written there replaces ``path`` at the end.
 
-    ``companions`` are names of files that are written beside it and go along. On any error the folder is removed, and
-    what was at ``path`` is as it was.
+    ``companions`` are names of files that are written next to it and moved along. On an error, the temporary files are
+    removed and ``path`` is unchanged.
     """
     folder = path.parent
     if not folder.is_dir():
         raise FileError(f"{path}: there is no folder {str(folder)!r}; make it first")
     try:
-        workplace = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=folder))
+        temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=folder))
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise write_error(path, error) from error
     try:
-        made = workplace / path.name  # the whole name, for libraries go by its ending
-        yield made
+        written = temporary / path.name  # the full name, because libraries depend on its extension
+        yield written
         for name in companions:
-            _put(workplace / name, folder / name, workplace)
-        _put(made, path, workplace)
+            _move(temporary / name, folder / name, temporary)
+        _move(written, path, temporary)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise write_error(path, error) from error
     except UnicodeEncodeError as error:
-        letter = ascii(error.object[error.start])
-        raise FileError(f"{path}: a name holds {letter}, which cannot be written as text; rename it") from error
+        character = ascii(error.object[error.start])
+        raise FileError(f"{path}: a name contains {character}, which cannot be encoded; rename it") from error
     finally:
-        shutil.rmtree(workplace, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
-    """Write files into a folder, which is made if it is not there, in this order; returns where they are."""
+    """Write files into a folder in this order, creating it if necessary, and return their paths."""
     for name in files:
         try:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise unwritable(folder, error) from error
+            raise write_error(folder, error) from error
     for name, content in files.items():
-        with atomic_write(folder / name) as made:
-            made.write_bytes(content)
+        with atomic_write(folder / name) as temporary:
+            temporary.write_bytes(content)
     return [folder / name for name in files]
 
 
-def unwritable(path: Path, error: OSError) -> FileError:
-    """The error of a file that the system would not write."""
+def write_error(path: Path, error: OSError) -> FileError:
+    """Return the error for a file that the system cannot write."""
     return FileError(f"{path}: cannot be written: {error.strerror or error}; nothing was changed")
 
 
-def is_store(path: Path) -> bool:
-    """Whether this folder is a Zarr store."""
-    return any((path / mark).is_file() for mark in _STORE_MARKS)
+def is_zarr_store(path: Path) -> bool:
+    """Return whether a folder is a Zarr store."""
+    return any((path / name).is_file() for name in _ZARR_FILES)
 
 
-def _put(made: Path, path: Path, workplace: Path) -> None:
-    """Rename what was made to its place; a store that was there goes first, and comes back on an error."""
-    if path.is_dir() and not is_store(path):
-        raise FileError(f"{path}: there is a folder of that name; choose another name")
+def _move(written: Path, path: Path, temporary: Path) -> None:
+    """Rename a file or store to its final path; an old store is restored on an error."""
+    if path.is_dir() and not is_zarr_store(path):
+        raise FileError(f"{path}: a folder of that name exists; choose another name")
     if not path.is_dir():
-        if made.is_dir() and path.exists():
-            raise FileError(f"{path}: there is a file of that name, and a store is a folder; choose another name")
-        os.replace(made, path)
+        if written.is_dir() and path.exists():
+            raise FileError(f"{path}: a file of that name exists, and a store is a folder; choose another name")
+        os.replace(written, path)
         return
-    old = workplace / "what was there before"
+    old = temporary / "replaced store"
     os.replace(path, old)
     try:
-        os.replace(made, path)
+        os.replace(written, path)
     except OSError:
         os.replace(old, path)
         raise

@@ -1,191 +1,205 @@
-"""What a cell says: one, zero, or nothing. Cells of numbers and cells of words; missing ones are counted."""
+"""Convert the cells of a file to bits: numbers by `Cells`, text by `TextCells`; count the missing ones."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
 from ..bits import BitMatrix
+from ..errors import Parameter
 from .errors import FileError
-from .stream import ReadOptions, Source
+from .stream import DROPPING_FORMATS, ReadOptions, Source
 
-ONES = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
-ZEROS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
-_INFINITE = frozenset(("inf", "infinity"))  # no names either; refused where they stand
-MISSING = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
-BITS = ONES | ZEROS | MISSING | {""}  # what may stand in a table of ones and zeros
+ONE_WORDS = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
+ZERO_WORDS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
+MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
+CELL_WORDS = ONE_WORDS | ZERO_WORDS | MISSING_WORDS | {""}
+_INFINITE_WORDS = frozenset(("inf", "infinity"))  # not names either: an error in a table of numbers
 
-_COLUMN = re.compile(r"column (?P<name>'.*'|\".*\"|\d+)$")  # in the words for a place
 
-Place = Callable[[int, int], str]  # where a cell is, in words, from its row and column in the block
+class CellPosition(NamedTuple):
+    """Where a cell is in a file, as messages show it."""
+
+    row: int
+    column: int | str  # its name, or its number if it has none
+    unit: str = "row"  # "line" in text files
+    zero_based: bool = False
+
+    def __str__(self) -> str:
+        column = repr(self.column[:40]) if isinstance(self.column, str) else self.column
+        return f"{self.unit} {self.row}, column {column}{' (counted from 0)' if self.zero_based else ''}"
+
+
+PositionOf = Callable[[int, int], CellPosition]  # from the row and column within a chunk
+
+
+def array_position(row: int, column: int) -> CellPosition:
+    """Return the position of a cell of an array without names, counted from 0 as in NumPy."""
+    return CellPosition(row, column, zero_based=True)
 
 
 class Cells:
-    """The cells of one file as bits, and a count of those that are missing, which are zeros.
+    """Convert the cells of one file to bits. Missing cells become 0 and are counted.
 
-    ``settle`` is called when all cells were seen: it refuses missing ones, unless they are to be zeros.
+    Call `check_missing` after the last cell: it raises if a cell was missing, unless ``missing="zero"``.
     """
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source
         self.threshold = validation.check_threshold(options.binarize)
-        self.take_missing = options.missing == "zero"
+        self.missing_as_zero = options.missing == "zero"
         self.n_missing = 0
-        self.first_missing = ""
+        self.first_missing: CellPosition | str | None = None
 
-    def numbers(self, values: NDArray[Any], place: Place) -> BitMatrix:
-        """A block of numbers, or of objects that stand for numbers, as bits."""
-        ones = validation.binarized(values, self.threshold)
-        if ones is None:
-            ones = self._look_closer(values, place)
-        return BitMatrix.from_dense(ones)
+    def pack_numbers(self, values: NDArray[Any], position_of: PositionOf) -> BitMatrix:
+        """Pack a 2-D chunk of numbers."""
 
-    def _look_closer(self, values: NDArray[Any], place: Place) -> NDArray[Any]:
-        """The ones of a block that holds a missing value or a wrong one."""
-        if values.dtype.kind == "O":
-            lost = np.frompyfunc(validation.is_missing, 1, 1)(values).astype(bool)
-        elif values.dtype.kind == "f":
-            lost = np.isnan(values)
-        else:
-            lost = np.zeros(values.shape, bool)
-        self.miss(lost, place)
-        if lost.any():
-            values = np.where(lost, 0, values)
-        ones = validation.binarized(values, self.threshold)
-        if ones is None:
-            raise self._strange(values, place)
-        return np.where(lost, 0, ones)
+        def at(index: int) -> CellPosition:
+            return position_of(*divmod(index, values.shape[1]))
 
-    def _strange(self, values: NDArray[Any], place: Place) -> FileError:
-        """The first value that is neither 0 nor 1 (with a threshold: that is no finite number)."""
-        flat = values.reshape(-1)
-        low, high = 0, flat.size
-        while high - low > 1:  # it is in the first half where that is refused
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if validation.binarized(flat[low:middle], self.threshold) is None else (middle, high)
-            )
-        row, column = divmod(low, values.shape[1])
-        return self.neither(str(flat[low]).removesuffix(".0"), place(row, column))
+        def count(indices: NDArray[np.intp]) -> None:
+            if len(indices):
+                self.add_missing(len(indices), at(int(indices[0])))
 
-    def neither(self, shown: str, where: str) -> FileError:
-        """The error of a cell that is neither one nor zero."""
+        return BitMatrix.from_dense(self.numbers_to_bits(values, count, at))
+
+    def numbers_to_bits(
+        self,
+        values: NDArray[Any],
+        on_missing: Callable[[NDArray[np.intp]], None],
+        position_at: Callable[[int], CellPosition],
+    ) -> NDArray[Any]:
+        """Convert numbers to 0 and 1; ``on_missing`` and ``position_at`` get flat indices."""
+        bits = validation.binarized(values, self.threshold)
+        if bits is not None:
+            return bits
+        missing = np.isnan(values)
+        on_missing(np.flatnonzero(missing))
+        values = np.where(missing, 0, values)
+        bits = validation.binarized(values, self.threshold)
+        if bits is None:
+            valid = np.isfinite(values) if self.threshold is not None else (values == 0) | (values == 1)
+            first = int(np.flatnonzero(~valid)[0])
+            raise self.invalid_cell(str(values.ravel()[first]).removesuffix(".0"), position_at(first))
+        return bits & ~missing
+
+    def invalid_cell(self, value: str, position: CellPosition, note: str = "") -> FileError:
+        """Return the error for a cell that is neither 0 nor 1, or not finite where there is a threshold."""
         if self.threshold is not None:
-            return self.source.error(f"{where}: {shown[:40]!r} is not a finite number, which binarize needs; mend it")
-        column = _COLUMN.search(where)
-        leave = f"leave that column out with without={column['name'] if column else ''}"
+            problem = f"{note}: {value[:40]!r} is not a finite number, as "
+            return self.source.error(position, problem, Parameter("binarize"), " requires; correct it")
+        drop: tuple[str | Parameter, ...] = ()
+        if self.source.format in DROPPING_FORMATS:
+            drop = (
+                "; if the column is not part of the table, drop it with ",
+                Parameter("without", str(position.column)),
+            )
         try:
-            number = float(shown)
+            number = float(value)
         except ValueError:
-            words = "neither a one (1, yes, true, x) nor a zero (0, no, false)"
-            return self.source.error(f"{where}: {shown[:40]!r} is {words}; mend it, or {leave}")
-        other = ", or another limit" if number < 0 else ""
-        return self.source.error(
-            f"{where}: {shown[:40]} is neither 0 nor 1; if these are counts, pass binarize=0 to take what is above 0 "
-            f"as a one{other}; if it does not belong here, {leave}"
-        )
+            problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
+            return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
+        threshold = Parameter("binarize", 0)
+        problem = f"{note}: {value[:40]} is neither 0 nor 1; for counts, pass "
+        effect = f" to read values above 0 as 1{', or another threshold' if number < 0 else ''}"
+        return self.source.error(position, problem, threshold, effect, *drop)
 
-    def miss(self, lost: NDArray[np.bool_], place: Place) -> None:
-        """Count the missing cells of a block."""
-        count = int(np.count_nonzero(lost))
-        if count and not self.n_missing:
-            row, column = np.argwhere(lost)[0]
-            self.first_missing = place(int(row), int(column))
+    def add_missing(self, count: int, first: CellPosition | str) -> None:
+        """Count missing cells, the first of which is at this position."""
+        if not self.n_missing:
+            self.first_missing = first
         self.n_missing += count
 
-    def settle(self) -> None:
-        """All cells were seen: refuse the missing ones, unless they are to be zeros."""
-        if self.n_missing and not self.take_missing:
-            values = "1 value is" if self.n_missing == 1 else f"{self.n_missing} values are"
-            first = "at" if self.n_missing == 1 else "the first at"
-            it = "it" if self.n_missing == 1 else "them"
-            remedy = f'fill {it} in, or pass missing="zero" to take {it} as 0'
-            raise self.source.error(f"{values} missing, {first} {self.first_missing}; {remedy}")
+    def check_missing(self) -> None:
+        """Raise if cells were missing, unless they are read as 0."""
+        if self.n_missing and not self.missing_as_zero:
+            one = self.n_missing == 1
+            problem = "1 value is missing, at " if one else f"{self.n_missing} values are missing, the first at "
+            them = "it" if one else "them"
+            fix = f"; fill {them} in, or pass ", Parameter("missing", "zero"), f" to read {them} as 0"
+            raise self.source.error(problem, self.first_missing, *fix)
 
 
-class Words:
-    """Cells of text as bits: 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers.
+class TextCells:
+    """Convert cells of text to bits: 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers.
 
-    A blank is a zero where the table writes no other zeros, and a missing value where it does.
+    A blank cell is 0 if the table contains no other zero, and missing otherwise.
     """
 
     def __init__(self, cells: Cells) -> None:
         self.cells = cells
-        self.wrote_zeros = False
+        self.has_zeros = False
         self.n_blank = 0
-        self.first_lost = ""  # blank or missing
-        # What single characters mean, for rows in which all cells are such.
-        self._short = np.full(128, 255, np.uint8)
+        self._first_blank_or_missing: CellPosition | None = None
+        self._bit_of_character = np.full(128, 255, np.uint8)
         if cells.threshold is None:
-            for word in ONES | ZEROS:
-                for letter in (word, word.upper()):
-                    if len(letter) == 1:
-                        self._short[ord(letter)] = word in ONES
+            for word in ONE_WORDS | ZERO_WORDS:
+                for character in (word, word.upper()):
+                    if len(character) == 1:
+                        self._bit_of_character[ord(character)] = word in ONE_WORDS
 
-    def is_one_or_zero(self, cell: str) -> bool:
-        """Whether this cell may stand in a table of ones and zeros: a one, a zero, a blank or a missing value."""
+    def is_valid(self, cell: str) -> bool:
+        """Return whether a cell is a one, a zero, blank or missing; with a threshold, also a number."""
         word = cell.strip().lower()
-        if word in BITS:
+        if word in CELL_WORDS:
             return True
-        return self.cells.threshold is not None and (_number(word) is not None or word.lstrip("+-") in _INFINITE)
+        return self.cells.threshold is not None and (_number(word) is not None or word.lstrip("+-") in _INFINITE_WORDS)
 
     def is_text(self, cell: str) -> bool:
-        """Whether this cell is neither a one, a zero or missing, nor a number."""
-        return not self.is_one_or_zero(cell) and _number(cell) is None
+        """Return whether a cell is neither valid nor a number."""
+        return not self.is_valid(cell) and _number(cell) is None
 
-    def letters(self, cells: str) -> NDArray[np.uint8] | None:
-        """A row of cells of one letter each as 0 and 1; None where they have to be looked at one by one."""
-        if not cells.isascii():
+    def characters_to_bits(self, characters: str) -> NDArray[np.uint8] | None:
+        """Convert a row of one-character cells to 0 and 1; None if `row_to_bits` has to do it."""
+        if not characters.isascii():
             return None
-        ones = self._short[np.frombuffer(cells.encode("ascii"), np.uint8)]
-        if ones.size and ones.max() > 1:
+        bits = self._bit_of_character[np.frombuffer(characters.encode("ascii"), np.uint8)]
+        if bits.size and bits.max() > 1:
             return None
-        self.wrote_zeros = self.wrote_zeros or not ones.all()
-        return ones
+        self.has_zeros = self.has_zeros or not bits.all()
+        return bits
 
-    def row(self, cells: Sequence[str], where: Callable[[int], str]) -> NDArray[np.uint8]:
-        """A row of cells as 0 and 1."""
-        return np.array([self._cell(cell, column, where) for column, cell in enumerate(cells)], np.uint8)
+    def row_to_bits(self, cells: Sequence[str], position_of: Callable[[int], CellPosition]) -> NDArray[np.uint8]:
+        """Convert a row of cells to 0 and 1; ``position_of`` gets the column."""
+        return np.array([self._cell_to_bit(cell, column, position_of) for column, cell in enumerate(cells)], np.uint8)
 
-    def _cell(self, cell: str, column: int, where: Callable[[int], str]) -> bool:
-        """One cell as a bit."""
+    def _cell_to_bit(self, cell: str, column: int, position_of: Callable[[int], CellPosition]) -> bool:
+        """Convert one cell to a bit."""
         word = cell.strip().lower()
         if not word:
-            self.first_lost = self.first_lost or where(column)
+            self._first_blank_or_missing = self._first_blank_or_missing or position_of(column)
             self.n_blank += 1
             return False
         if self.cells.threshold is not None:
             number = _number(word)
             if number is not None:
-                self.wrote_zeros = True
+                self.has_zeros = True
                 return number > self.cells.threshold
-        elif word in ONES:
+        elif word in ONE_WORDS:
             return True
-        elif word in ZEROS:
-            self.wrote_zeros = True
+        elif word in ZERO_WORDS:
+            self.has_zeros = True
             return False
-        if word in MISSING:
-            self.first_lost = self.first_lost or where(column)
-            self.cells.first_missing = self.cells.first_missing or where(column)
-            self.cells.n_missing += 1
+        if word in MISSING_WORDS:
+            self._first_blank_or_missing = self._first_blank_or_missing or position_of(column)
+            self.cells.add_missing(1, position_of(column))
             return False
-        raise self.cells.neither(cell.strip(), where(column))
+        raise self.cells.invalid_cell(cell.strip(), position_of(column))
 
-    def settle(self) -> None:
-        """All cells were seen: say what a blank was, and refuse missing values, unless they are to be zeros."""
-        if self.wrote_zeros and self.n_blank:
-            self.cells.first_missing = self.first_lost
+    def check_missing(self) -> None:
+        """Raise if cells were missing, unless they are read as 0; blank cells count if the table has zeros."""
+        if self.has_zeros and self.n_blank:
+            self.cells.first_missing = self._first_blank_or_missing
             self.cells.n_missing += self.n_blank
-        self.cells.settle()
+        self.cells.check_missing()
 
 
 def _number(word: str) -> float | None:
-    """A word as a finite number, or None."""
+    """Return a word as a finite number, or None."""
     try:
         number = float(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables that come in tiles: numbers as 0 and 1, the first missing one kept, and tiles packed into bands of rows."""
+"""Read arrays that are stored in 2-D chunks: convert each chunk to bits, and pack chunks side by side into rows."""
 
 from __future__ import annotations
 
@@ -9,123 +9,114 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
 from ..bits import BitMatrix
-from .cells import Cells
-from .coo import where
-from .stream import ROWS_BITS, ReadOptions, Source
+from .cells import CellPosition, Cells, array_position
+from .stream import CHUNK_BITS, ReadOptions, Source
 
-_CHUNK = 1 << 30  # bytes of a chunk, unpacked: libraries hold one whole
-_FREE = 1 << 30  # bytes that an array may claim without any in the file
-_TIMES = 100_000  # bytes that one in the file may stand for: zeros, packed by the best there is
+_MAX_CHUNK_BYTES = 1 << 30  # libraries hold one decompressed chunk in memory
+_FREE_BYTES = 1 << 30  # an array may claim this many bytes whatever the file contains
+_MAX_COMPRESSION = 100_000  # zeros, by the best compressor
 
-Places = tuple[NDArray[Any], NDArray[Any]]  # rows and columns of some cells
-Locate = Callable[[NDArray[np.intp]], Places]  # from their places in a tile to those in the table
-ReadTile = Callable[[slice, slice], NDArray[Any]]
+Indices = tuple[NDArray[Any], NDArray[Any]]  # rows and columns of cells
+Locate = Callable[[NDArray[np.intp]], Indices]  # from flat indices in a chunk to indices in the table
+ReadChunk = Callable[[slice, slice], NDArray[Any]]
 
 
-class Missing:
-    """How many values are missing, and the first of them row by row, in whatever order the tiles come."""
+class MissingCells:
+    """Count missing cells and keep the first in row order, whatever the order of the chunks."""
 
     def __init__(self) -> None:
         self.count = 0
         self.first = (-1, -1)
 
     def add(self, rows: NDArray[Any], columns: NDArray[Any]) -> None:
-        """Note missing values at these places."""
+        """Add missing cells at these indices."""
         if len(rows):
             row = int(rows.min())
-            self._note(len(rows), (row, int(columns[rows == row].min())))
+            self._add(len(rows), (row, int(columns[rows == row].min())))
 
-    def merge(self, other: Missing) -> None:
-        """Note those that another noted as well."""
+    def merge(self, other: MissingCells) -> None:
+        """Add the missing cells of another count."""
         if other.count:
-            self._note(other.count, other.first)
+            self._add(other.count, other.first)
 
-    def _note(self, count: int, first: tuple[int, int]) -> None:
-        """Note so many, and where the first of them is."""
+    def _add(self, count: int, first: tuple[int, int]) -> None:
+        """Add this many cells, the first of which is given."""
         self.first = min(self.first, first) if self.count else first
         self.count += count
 
 
 class ChunkCells:
-    """The tiles of one table as 0 and 1; ``settle`` is called when all were seen, and refuses missing values."""
+    """Convert the chunks of one table to 0 and 1; call `check_missing` after the last chunk."""
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str] | None) -> None:
         self.cells = Cells(source, options)
         self.columns = columns
-        self.missing = Missing()
+        self.missing = MissingCells()
 
-    def where(self, row: int, column: int) -> str:
-        """The place of a cell in words; rows count from 0, as in NumPy and pandas."""
-        return where(row, column) if self.columns is None else f"row {row}, column {self.columns[column]!r}"
+    def position(self, row: int, column: int) -> CellPosition:
+        """Return the position of a cell; rows count from 0, as in NumPy and pandas."""
+        return array_position(row, column) if self.columns is None else CellPosition(row, self.columns[column])
 
-    def ones(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
-        """Numbers as 0 and 1; missing ones are noted, and are 0."""
-        threshold = self.cells.threshold
-        found = validation.binarized(values, threshold)
-        if found is not None:
-            return found
-        lost = np.isnan(values)
-        self.missing.add(*locate(np.flatnonzero(lost)))
-        values = np.where(lost, 0, values)
-        found = validation.binarized(values, threshold)
-        if found is None:
-            right = np.isfinite(values) if threshold is not None else (values == 0) | (values == 1)
-            first = np.flatnonzero(~right)[:1]
-            (row,), (column,) = locate(first)
-            shown = str(values.ravel()[first[0]]).removesuffix(".0")
-            raise self.cells.neither(shown, self.where(int(row), int(column)))
-        return found & ~lost
+    def numbers_to_bits(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
+        """Convert numbers to 0 and 1; missing ones become 0 and are counted."""
 
-    def settle(self) -> None:
-        """All cells were seen: refuse the missing ones, unless they are to be zeros."""
+        def position_at(index: int) -> CellPosition:
+            (row,), (column,) = locate(np.array([index]))
+            return self.position(int(row), int(column))
+
+        return self.cells.numbers_to_bits(values, lambda indices: self.missing.add(*locate(indices)), position_at)
+
+    def check_missing(self) -> None:
+        """Raise if cells were missing, unless they are read as 0."""
         if self.missing.count:
-            self.cells.n_missing += self.missing.count
-            self.cells.first_missing = self.where(*self.missing.first)
-        self.cells.settle()
+            self.cells.add_missing(self.missing.count, self.position(*self.missing.first))
+        self.cells.check_missing()
 
 
-def bands(read: ReadTile, shape: tuple[int, int], chunk: tuple[int, int], numbers: ChunkCells) -> Iterator[BitMatrix]:
-    """The rows of an array that lies on disk in chunks of this shape, some at a time; each chunk is read once."""
+def read_row_chunks(
+    read: ReadChunk, shape: tuple[int, int], chunk_shape: tuple[int, int], cells: ChunkCells
+) -> Iterator[BitMatrix]:
+    """Read the rows of an array stored in chunks of this shape, some at a time; each stored chunk is read once."""
     n_rows, n_cols = shape
-    tall, wide = (max(1, min(size, whole)) for size, whole in zip(chunk, shape, strict=True))
-    height = max(1, ROWS_BITS // max(1, n_cols) // tall) * tall
+    chunk_height, chunk_width = (max(1, min(size, total)) for size, total in zip(chunk_shape, shape, strict=True))
+    height = max(1, CHUNK_BITS // max(1, n_cols) // chunk_height) * chunk_height
     width = max(1, n_cols)
-    if height * n_cols > 4 * ROWS_BITS:  # chunks much taller than wide
-        width = max(1, ROWS_BITS // height // wide) * wide
-    for top in range(0, n_rows, height):
-        rows = slice(top, min(n_rows, top + height))
-        yield _band(read, rows, n_cols, width, numbers)
+    if height * n_cols > 4 * CHUNK_BITS:  # chunks much taller than wide
+        width = max(1, CHUNK_BITS // height // chunk_width) * chunk_width
+    for start in range(0, n_rows, height):
+        yield _read_rows(read, slice(start, min(n_rows, start + height)), n_cols, width, cells)
 
 
-def _band(read: ReadTile, rows: slice, n_cols: int, width: int, numbers: ChunkCells) -> BitMatrix:
-    """Rows packed tile after tile; what does not fill a word waits for the next."""
+def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: ChunkCells) -> BitMatrix:
+    """Read and pack some rows, ``width`` columns at a time; columns that do not fill a word wait for the next ones."""
     n_rows = rows.stop - rows.start
     words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
-    held = np.empty((n_rows, 0), np.uint8)
-    done = 0
+    pending = np.empty((n_rows, 0), np.uint8)
+    n_packed = 0
     for left in range(0, n_cols, width):
         columns = slice(left, min(n_cols, left + width))
 
-        def locate(places: NDArray[np.intp], columns: slice = columns) -> Places:
-            down, across = np.divmod(places, columns.stop - columns.start)
-            return rows.start + down, columns.start + across
+        def locate(indices: NDArray[np.intp], columns: slice = columns) -> Indices:
+            row, column = np.divmod(indices, columns.stop - columns.start)
+            return rows.start + row, columns.start + column
 
-        tile = numbers.ones(read(rows, columns), locate)
-        held = np.concatenate((held, tile), axis=1) if held.shape[1] else tile
-        whole = held.shape[1] if columns.stop == n_cols else held.shape[1] // 64 * 64
-        words[:, done // 64 : -(-(done + whole) // 64)] = BitMatrix.from_dense(held[:, :whole]).words
-        held = held[:, whole:]
-        done += whole
+        bits = cells.numbers_to_bits(read(rows, columns), locate)
+        pending = np.concatenate((pending, bits), axis=1) if pending.shape[1] else bits
+        count = pending.shape[1] if columns.stop == n_cols else pending.shape[1] // 64 * 64
+        words[:, n_packed // 64 : -(-(n_packed + count) // 64)] = BitMatrix.from_dense(pending[:, :count]).words
+        pending = pending[:, count:]
+        n_packed += count
     return BitMatrix.from_words(words, n_cols, check=False)
 
 
-def check_claim(source: Source, what: str, shape: Sequence[int], chunk: Sequence[int], size: int, there: int) -> None:
-    """Refuse an array of values of this size that claims to be far larger than the bytes that are there of it."""
-    total = size * math.prod(shape)
-    if total > _FREE + _TIMES * there or size * math.prod(chunk) > _CHUNK:
+def check_claimed_size(
+    source: Source, what: str, shape: Sequence[int], chunk_shape: Sequence[int], itemsize: int, n_bytes: int
+) -> None:
+    """Raise if an array claims to be far larger than its bytes in the file can hold, or to have too large chunks."""
+    claimed = itemsize * math.prod(shape)
+    if claimed > _FREE_BYTES + _MAX_COMPRESSION * n_bytes or itemsize * math.prod(chunk_shape) > _MAX_CHUNK_BYTES:
         raise source.error(
-            f"{what} says that its shape is {tuple(shape)}, in chunks of {tuple(chunk)}, "
-            f"and {there} bytes of it are there: damaged, or made to mislead"
+            f"{what} claims the shape {tuple(shape)} in chunks of {tuple(chunk_shape)}, but the file holds {n_bytes} "
+            "bytes of it: corrupt or malicious"
         )

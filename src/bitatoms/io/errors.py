@@ -1,4 +1,4 @@
-"""Errors of files, in one line: which file, where in it, what is wrong and how to fix it."""
+"""Errors about files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..errors import InputError
 
 
 class FileError(InputError):
-    """A file cannot be read or written; the message names it, says what is wrong and where, and how to fix it."""
+    """A file cannot be read or written; the message names the file, the position, the problem and how to fix it."""
 
 
 class MissingLibrary(ImportError):

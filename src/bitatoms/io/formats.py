@@ -1,4 +1,9 @@
-"""The formats by name: their endings, which module serves them, what that needs, and what their files begin with."""
+"""The file formats: their extensions, reader modules, libraries and first bytes.
+
+A new format needs an entry in `FORMATS` and a module in `bitatoms.io.readers` with ``read(source, options)``, which
+returns a `TableStream`, and ``write(table, path, format)``. If its files begin with fixed bytes, add these to
+`_MAGIC_BYTES`; if an option of `bitatoms.read` applies to it, add it to `_OPTION_FORMATS` in `bitatoms.io.api`.
+"""
 
 from __future__ import annotations
 
@@ -10,47 +15,48 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .atomic import is_store
+from ..errors import Parameter
+from .atomic import is_zarr_store
 from .errors import FileError, MissingLibrary
 
 
 class Format(NamedTuple):
-    """A format of tables. Its module has ``read(source, options)`` and ``write(table, path, format)``."""
+    """A file format; its module in `bitatoms.io.readers` has ``read`` and ``write``."""
 
-    what: str
-    endings: tuple[str, ...]
+    description: str
+    extensions: tuple[str, ...]
     module: str
-    library: str | None = None  # that it needs beyond the core,
-    extra: str | None = None  # and what brings it
-    text: bool = False  # may be compressed, with .gz behind the ending
+    library: str | None = None  # optional dependency
+    extra: str | None = None  # the extra that installs it
+    gzip: bool = False  # .gz may follow the extension
 
 
 FORMATS = {
-    "csv": Format("comma-separated text", (".csv", ".txt"), "csv", text=True),
-    "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", text=True),
+    "csv": Format("comma-separated text", (".csv", ".txt"), "csv", gzip=True),
+    "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", gzip=True),
     "npy": Format("a NumPy array", (".npy",), "numpy"),
     "npz": Format("packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy"),
     "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow", "arrow"),
     "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow", "arrow"),
-    "mtx": Format("Matrix Market", (".mtx",), "matrix_market", text=True),
-    "fimi": Format("a list of item numbers a row", (".dat", ".fimi"), "transactions", text=True),
-    "baskets": Format("a list of item names a row", (".basket", ".baskets"), "transactions", text=True),
-    "pbm": Format("a black and white picture", (".pbm",), "pbm", text=True),
+    "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
+    "fimi": Format("one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True),
+    "baskets": Format("one list of item names per row", (".basket", ".baskets"), "transactions", gzip=True),
+    "pbm": Format("a black and white picture", (".pbm",), "pbm", gzip=True),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
     "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink"),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr"),
 }
 
-# What people have that is no table of ours, and what to do.
-_ELSEWHERE = dict.fromkeys((".bim", ".fam"), "this lies beside a .bed file, which is the one to name")
-_ELSEWHERE |= dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "a spreadsheet; save it as .csv there")
-_ELSEWHERE |= dict.fromkeys(
-    (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm"),
-    "a picture of gray or colour; turn it into a black and white one, .pbm, first",
-)
-_ELSEWHERE |= dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle, which is never loaded; save it as .npz or .csv")
+_UNSUPPORTED = {  # files that users may have, and what to do with them
+    (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
+    (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",
+    (
+        ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm",
+    ): "a picture in gray or colour; convert it to black and white (.pbm) first",
+    (".pkl", ".pickle", ".joblib"): "a pickle, which is never loaded; save it as .npz or .csv",
+}  # fmt: skip
 
-_BEGINNINGS = (
+_MAGIC_BYTES = (
     (b"\x93NUMPY", "npy"),
     (b"PK\x03\x04", "npz"),
     (b"PAR1", "parquet"),
@@ -64,51 +70,53 @@ _BEGINNINGS = (
 )
 
 
-def format_of(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
-    """The format that is given by name, or that the ending of the path stands for."""
+def infer_format(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
+    """Return the given format, or the one of the extension of the path; raise FileError if there is none."""
     if given is not None:
         if given not in FORMATS:
             raise FileError(f"there is no format {given!r}; choose from {', '.join(FORMATS)}")
         return given
     name = os.path.basename(os.fspath(path).rstrip("/\\")).lower()
-    bare = name.removesuffix(".gz")
-    for format, about in FORMATS.items():
-        if bare.endswith(about.endings) and (bare == name or about.text):
+    base = name.removesuffix(".gz")
+    for format, entry in FORMATS.items():
+        if base.endswith(entry.extensions) and (base == name or entry.gzip):
             return format
-    endings = [ending for about in FORMATS.values() for ending in about.endings]
-    ending = os.path.splitext(bare)[1]
-    if ending in _ELSEWHERE and not writing:
-        trouble = _ELSEWHERE[ending]
+    known = [extension for entry in FORMATS.values() for extension in entry.extensions]
+    extension = os.path.splitext(base)[1]
+    unsupported = next((hint for extensions, hint in _UNSUPPORTED.items() if extension in extensions), None)
+    message: tuple[str | Parameter, ...]
+    if unsupported and not writing:
+        message = (unsupported,)
     elif os.path.isdir(path):
-        trouble = "this is a folder, not a file"
+        message = ("this is a folder, not a file",)
     elif writing:
-        trouble = f"the ending tells no format; choose one of {' '.join(endings)}"
+        message = (f"unknown extension; use one of {' '.join(known)}",)
     else:
-        near = difflib.get_close_matches(ending, endings, 1)
-        trouble = f"the ending tells no format{f' (is it {near[0]}?)' if near else ''}; pass format=, one of "
-        trouble += ", ".join(FORMATS)
-    raise FileError(f"{os.fspath(path)}: {trouble}")
+        similar = difflib.get_close_matches(extension, known, 1)
+        hint = f" (did you mean {similar[0]}?)" if similar else ""
+        message = (f"unknown extension{hint}; pass ", Parameter("format"), f", one of {', '.join(FORMATS)}")
+    raise FileError(f"{os.fspath(path)}: ", *message)
 
 
-def module_of(format: str, name: str) -> Any:
-    """The module that serves a format; without its library, an error that says how to get it."""
-    about = FORMATS[format]
-    if about.library is not None and find_spec(about.library) is None:
+def load_reader(format: str, name: str) -> Any:
+    """Import the module that reads and writes a format; raise MissingLibrary if its library is not installed."""
+    entry = FORMATS[format]
+    if entry.library is not None and find_spec(entry.library) is None:
         raise MissingLibrary(
-            f"{name}: {about.what} needs {about.library.replace('_', '-')}; "
-            f'get it with pip install "bitatoms[{about.extra}]"'
+            f"{name}: {entry.description} needs {entry.library.replace('_', '-')}; "
+            f'install it with pip install "bitatoms[{entry.extra}]"'
         )
-    module: ModuleType = import_module(f".readers.{about.module}", __package__)
+    module: ModuleType = import_module(f".readers.{entry.module}", __package__)
     return module
 
 
-def looks_like(path: Path) -> str | None:
-    """The format that the first bytes of a file tell, where they do."""
+def sniff_format(path: Path) -> str | None:
+    """Return the format that the first bytes of a file identify, or None."""
     if path.is_dir():
-        return "zarr" if is_store(path) else None
+        return "zarr" if is_zarr_store(path) else None
     try:
         with open(path, "rb") as file:
             beginning = file.read(16)
     except OSError:
         return None
-    return next((format for start, format in _BEGINNINGS if beginning.startswith(start)), None)
+    return next((format for magic, format in _MAGIC_BYTES if beginning.startswith(magic)), None)

@@ -1,11 +1,10 @@
-"""Model files: arrays, and JSON under the key ``bitatoms``, in one .npz file; no pickles, and the version in it."""
+"""Model files: arrays, and JSON metadata under the key ``bitatoms``, in one .npz file without pickles."""
 
 from __future__ import annotations
 
 import math
 import os
 from dataclasses import asdict
-from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,26 +20,26 @@ from ..core.result import Round
 from ..mdl import Codelength
 from ..table import check_picture
 from .atomic import atomic_write
-from .formats import looks_like
-from .npz import KEY, Archive, archive, as_bytes, description, write_archive
+from .errors import FileError
+from .formats import sniff_format
+from .npz import METADATA_KEY, NpzReader, check_metadata_int, encode_metadata, open_npz, write_npz
 from .stream import Source
 
-KIND = "bitatoms model"
+MODEL_FORMAT = "bitatoms model"
 VERSION = 1
-_COUNTS = ("saved", "ones", "missed")
-_KNOWN = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
-# Options of reading that say what the cells mean, and so hold for all data of a model.
-MEANING = ("binarize", "missing", "duplicates", "layer", "blocks")
-_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
-_KEPT = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
+CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
+_OPTIONAL_COUNTS = ("saved", "ones", "missed")
+_CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
+_OPTION_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
+_HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
 
-class Loaded(NamedTuple):
-    """What a model file holds."""
+class LoadedModel(NamedTuple):
+    """The content of a model file."""
 
     model: Model
-    parameters: dict[str, Any]  # that it was learned with
-    reading: dict[str, Any]  # options of `bitatoms.read` that the data were read with
+    parameters: dict[str, Any]  # of the estimator that learned it
+    reading: dict[str, Any]  # options of `bitatoms.read` for its data
 
 
 def save(
@@ -49,9 +48,9 @@ def save(
     parameters: dict[str, Any] | None = None,
     reading: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model, with the parameters it was learned with as far as they are plain values."""
-    about = {
-        "format": KIND,
+    """Write a model; of the parameters, those that JSON can hold."""
+    metadata = {
+        "format": MODEL_FORMAT,
         "version": VERSION,
         "bitatoms": __version__,
         "n_samples": model.n_samples,
@@ -67,119 +66,112 @@ def save(
         "residual_limit": model.residual_limit,
         "columns": model.columns,
         "picture": model.picture,
-        "history_fields": _KEPT,
-        "history": [[getattr(row, name) for name in _KEPT] for row in model.history],
-        "parameters": {name: value for name, value in (parameters or {}).items() if is_plain(value)},
+        "history_fields": _HISTORY_FIELDS,
+        "history": [[getattr(row, name) for name in _HISTORY_FIELDS] for row in model.history],
+        "parameters": {name: value for name, value in (parameters or {}).items() if _is_json_scalar(value)},
         "reading": reading or {},
     }
+    n_atoms, n_features = model.atoms.shape
     arrays: dict[str, NDArray[Any]] = {
-        KEY: as_bytes(about),
-        "atoms": np.frombuffer(model.atoms.to_bytes(), np.uint8).reshape(model.atoms.n_rows, -1)
-        if model.atoms.n_rows
-        else np.zeros((0, -(-model.atoms.n_cols // 8)), np.uint8),
+        METADATA_KEY: encode_metadata(metadata),
+        "atoms": np.frombuffer(model.atoms.to_bytes(), np.uint8).reshape(n_atoms, -(-n_features // 8)),
         "bias": model.bias,
         "wrong": model.wrong,
         "uses": model.uses,
     }
-    arrays |= {name: value for name in _COUNTS if (value := getattr(model, name)) is not None}
-    with atomic_write(Path(path)) as made:
-        write_archive(made, arrays)
+    arrays |= {name: value for name in _OPTIONAL_COUNTS if (value := getattr(model, name)) is not None}
+    with atomic_write(Path(path)) as temporary:
+        write_npz(temporary, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Loaded:
-    """Read a model, the parameters it was learned with, and how the data were read."""
+def load(path: str | os.PathLike[str]) -> LoadedModel:
+    """Read a model file; raise FileError if it is not one or is corrupt."""
     source = Source(Path(path), "npz", os.fspath(path))
     if not source.path.exists():
         raise source.error("there is no such file")
-    found = None if source.path.is_file() and not source.path.stat().st_size else looks_like(source.path)
+    found = None if source.path.is_file() and not source.path.stat().st_size else sniff_format(source.path)
     if source.path.is_dir() or found != "npz":
-        what = f"it looks like {found!r}" if found else "it is no .npz file"
-        raise source.error(f"not a model ({what}); 'bitatoms fit DATA -o MODEL.npz' makes one")
-    with archive(source) as file:
-        about = description(file, KIND, VERSION, "; 'bitatoms fit DATA -o MODEL.npz' makes a model")
+        problem = f"it looks like {found!r}" if found else "it is not an .npz file"
+        raise source.error(f"not a model ({problem}); 'bitatoms fit DATA -o MODEL.npz' writes one")
+    with open_npz(source) as file:
+        metadata = file.read_metadata(MODEL_FORMAT, VERSION, "; 'bitatoms fit DATA -o MODEL.npz' writes a model")
         try:
-            return Loaded(_model(source, file, about), dict(about["parameters"]), _reading(about["reading"]))
+            model = _read_model(file, metadata)
+            return LoadedModel(model, dict(metadata["parameters"]), _read_options(metadata["reading"]))
+        except FileError:
+            raise
         except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            if isinstance(error, ValueError) and str(error).startswith(source.name):
-                raise
-            raise source.error(f"a damaged model: {' '.join(str(error).split())[:200]}") from error
+            raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
 
 
-def is_plain(value: Any) -> bool:
-    """Whether JSON can hold a value and give it back."""
+def _is_json_scalar(value: Any) -> bool:
+    """Return whether JSON can hold a value and give it back."""
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def _model(source: Source, file: Archive, about: dict[str, Any]) -> Model:
-    """The model that the arrays and their description make, every size checked."""
-    m, n = _whole(about, "n_features", 0), _whole(about, "n_samples", 0)
-    packed = file.array("atoms")
+def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
+    """Return the model of the arrays and their metadata, after checking every size."""
+    n_features, n_samples = check_metadata_int(metadata, "n_features"), check_metadata_int(metadata, "n_samples")
+    packed = file.read_array("atoms")
     if packed.ndim != 2:
         raise ValueError(f"its atoms have {packed.ndim} dimensions")
-    p = len(packed)
-    atoms = BitMatrix.from_bytes(packed.astype(np.uint8, casting="safe").tobytes(), p, m)
-    bias = file.array("bias").astype(np.uint8, casting="safe")
-    if bias.shape != (m,) or (bias > 1).any():
+    n_atoms = len(packed)
+    atoms = BitMatrix.from_bytes(packed.astype(np.uint8, casting="safe").tobytes(), n_atoms, n_features)
+    bias = file.read_array("bias").astype(np.uint8, casting="safe")
+    if bias.shape != (n_features,) or (bias > 1).any():
         raise ValueError("its bias does not fit its atoms")
-    counts = {"wrong": m, "uses": p} | {name: p if name == "saved" else m for name in _COUNTS if name in file}
-    arrays = {name: _counts(file, name, length, n if name != "saved" else None) for name, length in counts.items()}
-    fields = tuple(about["history_fields"])
-    unknown: dict[str, Any] = {"seconds": math.nan, "rows": n}
-    history = tuple(Round(**unknown | dict(zip(fields, row, strict=True))) for row in about["history"])
-    for name, known in _KNOWN.items():
-        if about[name] not in known:
-            raise ValueError(f"its {name} is {str(about[name])[:20]!r}")
-    columns, picture = about["columns"], about["picture"]
-    if columns is not None and (len(columns) != m or not all(isinstance(name, str) for name in columns)):
+    counts = {
+        name: _read_counts(file, name, n_atoms if name in ("uses", "saved") else n_features, n_samples)
+        for name in ("wrong", "uses", *(name for name in _OPTIONAL_COUNTS if name in file))
+    }
+    fields = tuple(metadata["history_fields"])
+    unknown: dict[str, Any] = {"seconds": math.nan, "rows": n_samples}
+    history = tuple(Round(**unknown | dict(zip(fields, row, strict=True))) for row in metadata["history"])
+    for name, choices in _CHOICES.items():
+        if metadata[name] not in choices:
+            raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")
+    columns, picture = metadata["columns"], metadata["picture"]
+    if columns is not None and (len(columns) != n_features or not all(isinstance(name, str) for name in columns)):
         raise ValueError("its names do not fit its atoms")
-    limited = about["max_atoms_per_sample"] is not None
+    limited = metadata["max_atoms_per_sample"] is not None
     return Model(
         atoms=atoms,
         bias=bias,
-        algebra=about["algebra"],
-        codelength=Codelength(**{part: int(bits) for part, bits in about["codelength"].items()}),
+        algebra=metadata["algebra"],
+        codelength=Codelength(**{part: int(bits) for part, bits in metadata["codelength"].items()}),
         history=history,
-        ended=str(about["ended"]),
-        coder=about["coder"],
-        objective=about["objective"],
-        codelengths={str(name): int(bits) for name, bits in about["codelengths"].items()},
-        bits_without=None if about["bits_without"] is None else int(about["bits_without"]),
-        n_samples=n,
-        max_atoms_per_sample=_whole(about, "max_atoms_per_sample", 1) if limited else None,
-        residual_limit=_whole(about, "residual_limit", 0),
+        ended=str(metadata["ended"]),
+        coder=metadata["coder"],
+        objective=metadata["objective"],
+        codelengths={str(name): int(bits) for name, bits in metadata["codelengths"].items()},
+        bits_without=None if metadata["bits_without"] is None else int(metadata["bits_without"]),
+        n_samples=n_samples,
+        max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
+        residual_limit=check_metadata_int(metadata, "residual_limit"),
         columns=None if columns is None else tuple(columns),
-        picture=None if picture is None else check_picture((picture[0], None), (n, m)),
-        **arrays,
+        picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
+        **counts,
     )
 
 
-def _whole(about: dict[str, Any], name: str, least: int) -> int:
-    """A whole number that is not too small, and that fits into a word of the machine."""
-    number = index(about[name])
-    if not least <= number < 1 << 63:
-        raise ValueError(f"its {name} is {str(number)[:20]}")
-    return number
+def _read_options(reading: Any) -> dict[str, Any]:
+    """Return the options of `bitatoms.read`, after checking their values; unknown options are ignored."""
+    options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
+    if "blocks" in options:
+        options["blocks"] = validation.check_pair("blocks", options["blocks"], 1)
+    if "binarize" in options and validation.check_threshold(options["binarize"]) is None:
+        raise ValueError("its binarize is not a number")
+    for name, choices in _OPTION_CHOICES.items():
+        if name in options:
+            validation.check_choice(name, options[name], choices)
+    if not isinstance(options.get("layer", ""), str):
+        raise ValueError("its layer is not a name")
+    return options
 
 
-def _reading(reading: Any) -> dict[str, Any]:
-    """How the data were read, every option of the kind that `bitatoms.read` takes; others are passed over."""
-    known = {name: reading[name] for name in MEANING if name in reading}
-    for name, value in known.items():
-        if name == "blocks":
-            known[name] = tall, wide = tuple(map(index, value))
-            fits = min(tall, wide) > 0
-        elif name == "binarize":
-            fits = validation.check_threshold(value) is not None
-        else:
-            fits = isinstance(value, str) and value in _CHOICES.get(name, (value,))
-        if not fits:
-            raise ValueError(f"it says that its data were read with {name}={str(value)[:20]}")
-    return known
-
-
-def _counts(file: Archive, name: str, length: int, most: int | None) -> NDArray[np.int64]:
-    """Counts of one kind, of the length they must have; ``most`` is the number of samples."""
-    counts = file.array(name).astype(np.int64, casting="safe")
-    if counts.shape != (length,) or (most is not None and ((counts < 0) | (counts > most)).any()):
+def _read_counts(file: NpzReader, name: str, length: int, n_samples: int) -> NDArray[np.int64]:
+    """Return counts of the given length; all but the bits saved lie between 0 and the number of samples."""
+    counts = file.read_array(name).astype(np.int64, casting="safe")
+    if counts.shape != (length,) or (name != "saved" and ((counts < 0) | (counts > n_samples)).any()):
         raise ValueError(f"its {name} do not fit its atoms")
     return counts

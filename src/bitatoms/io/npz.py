@@ -1,6 +1,6 @@
-"""Arrays in .npy and .npz files, looked at before they are read, piece by piece; nothing is ever unpickled.
+"""Read .npy and .npz files without trusting them: headers are checked first, values read in chunks, never unpickled.
 
-Our own .npz files say what they are in JSON, as an array of bytes under the name ``bitatoms``.
+The .npz files that bitatoms writes describe themselves in JSON, stored as an array of bytes named ``bitatoms``.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
+from operator import index
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -22,100 +23,100 @@ from .._version import __version__
 from .errors import FileError
 from .stream import Source
 
-KEY = "bitatoms"  # the array that holds the JSON
-_MOST_TIMES = 1100  # deflate makes at most 1032 bytes of one
-_MOST_TIMES_TEXT = 100  # and of text that says something no more than this; what JSON says takes many times its length
-_PIECE = 1 << 20  # bytes read at once
+METADATA_KEY = "bitatoms"  # the array that holds the JSON
+_MAX_COMPRESSION = 1100  # deflate expands a byte to at most 1032
+_MAX_TEXT_COMPRESSION = 100  # real text compresses less; parsed JSON takes many times its length
+_CHUNK_BYTES = 1 << 20
 
 
 class NpyHeader(NamedTuple):
-    """What an .npy file says of its array, and where in the file the values begin."""
+    """The header of an .npy file, and where in the file the values begin."""
 
     dtype: np.dtype
     shape: tuple[int, ...]
-    by_columns: bool
-    begins: int
+    fortran_order: bool
+    data_offset: int
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that the values take."""
+        """Number of bytes of the values."""
         return self.dtype.itemsize * prod(self.shape)
 
 
-class Values:
-    """The values of an array in a file, to be taken one after the other as they lie there."""
+class ArrayReader:
+    """Read the values of an array one after the other, in the order of the file."""
 
     def __init__(self, source: Source, file: IO[bytes], header: NpyHeader, what: str) -> None:
         self.source = source
         self.what = what
-        self.dtype, self.shape, self.by_columns, _ = header
+        self.dtype, self.shape, self.fortran_order, _ = header
         self._file = file
 
-    def take(self, count: int) -> NDArray[Any]:
-        """The next so many values, as a flat array."""
+    def read(self, count: int) -> NDArray[Any]:
+        """Return the next ``count`` values as a flat array."""
         if not self.dtype.itemsize:
             return np.empty(count, self.dtype)
         out = np.empty(count * self.dtype.itemsize, np.uint8)
         done = 0
         while done < out.size:
-            with self.source.foreign():  # zipfile and zlib raise anything
-                some = self._file.read(min(out.size - done, _PIECE))
-            if not some:
-                raise self.source.error(f"{self.what} ends {out.size - done} bytes too early: cut short")
-            out[done : done + len(some)] = np.frombuffer(some, np.uint8)
-            done += len(some)
+            with self.source.catch_library_errors():  # zipfile and zlib raise anything
+                chunk = self._file.read(min(out.size - done, _CHUNK_BYTES))
+            if not chunk:
+                raise self.source.error(f"{self.what} is truncated: it ends {out.size - done} bytes too early")
+            out[done : done + len(chunk)] = np.frombuffer(chunk, np.uint8)
+            done += len(chunk)
         return out.view(self.dtype)
 
     def skip(self, count: int) -> None:
-        """Pass over the next so many values."""
-        at_a_time = max(1, _PIECE // max(1, self.dtype.itemsize))
-        for start in range(0, count, at_a_time):
-            self.take(min(at_a_time, count - start))
+        """Skip the next ``count`` values."""
+        chunk = max(1, _CHUNK_BYTES // max(1, self.dtype.itemsize))
+        for start in range(0, count, chunk):
+            self.read(min(chunk, count - start))
 
 
 def read_header(source: Source, file: IO[bytes], what: str = "the array") -> NpyHeader:
-    """The header of an .npy file, checked; the file then stands at the first value."""
+    """Read and check the header of an .npy file; the file is then at the first value."""
     try:
         version = npy.read_magic(file)
         reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
         if reader is None:
-            raise ValueError(f"version {version[0]}.{version[1]} of the .npy format, which only structured arrays have")
+            raise ValueError(f"version {version[0]}.{version[1]} of the .npy format, which only structured arrays use")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that Python 2 wrote it
-            shape, by_columns, dtype = reader(file)
-    except Exception as error:  # NumPy evaluates what is there as it comes
-        said = " ".join(str(error).split())[:200]
-        raise source.error(f"{what} is damaged, cut short, or no NumPy array: {said}") from error
+            warnings.simplefilter("ignore")  # headers written by Python 2
+            shape, fortran_order, dtype = reader(file)
+    except Exception as error:  # NumPy evaluates the header, which may raise anything
+        reason = " ".join(str(error).split())[:200]
+        raise source.error(f"{what} is corrupt, truncated, or not a NumPy array: {reason}") from error
     if dtype.hasobject:
         raise source.error(
-            f"{what} holds Python objects, which are never unpickled, for that would run what is in them; "
+            f"{what} contains Python objects, which are never unpickled because that would execute code in the file; "
             "save it as an array of numbers or booleans"
         )
     if any(length < 0 for length in shape):
-        raise source.error(f"{what} is damaged: it says that its shape is {str(shape)[:100]}")
-    return NpyHeader(dtype, tuple(map(int, shape)), bool(by_columns), file.tell())
+        raise source.error(f"{what} is corrupt: it claims the shape {str(shape)[:100]}")
+    return NpyHeader(dtype, tuple(map(int, shape)), bool(fortran_order), file.tell())
+
+
+def _open_array(source: Source, file: IO[bytes], n_bytes: int, what: str) -> ArrayReader:
+    """Return a reader of an array after checking that the file is as long as its header claims."""
+    header = read_header(source, file, what)
+    if header.data_offset + header.n_bytes != n_bytes:
+        raise source.error(
+            f"{what} is corrupt or truncated: it has {n_bytes - header.data_offset} bytes of values, "
+            f"but its shape {str(header.shape)[:100]} requires {header.n_bytes}"
+        )
+    return ArrayReader(source, file, header, what)
 
 
 @contextmanager
-def array_file(source: Source) -> Iterator[Values]:
-    """The array of an .npy file, of which there is as much as its header says."""
+def open_npy(source: Source) -> Iterator[ArrayReader]:
+    """Open the array of an .npy file."""
     with open(source.path, "rb") as file:
-        header = read_header(source, file)
-        _check_length(source, header, source.path.stat().st_size, "the array")
-        yield Values(source, file, header, "the array")
+        yield _open_array(source, file, source.path.stat().st_size, "the array")
 
 
-def _check_length(source: Source, header: NpyHeader, n_bytes: int, what: str) -> None:
-    """Refuse a file that is longer or shorter than its header says."""
-    if header.begins + header.n_bytes != n_bytes:
-        raise source.error(
-            f"{what} is damaged or cut short: it has {n_bytes - header.begins} bytes of values "
-            f"where its shape {str(header.shape)[:100]} asks for {header.n_bytes}"
-        )
-
-
-class Archive:
-    """The arrays of an .npz file, by name."""
+class NpzReader:
+    """Read the arrays of an .npz file by name."""
 
     def __init__(self, source: Source, file: zipfile.ZipFile, n_bytes: int) -> None:
         self.source = source
@@ -125,7 +126,7 @@ class Archive:
         for member in file.infolist():
             name = member.filename.removesuffix(".npy")
             if name in self._members:
-                raise source.error(f"it holds two arrays of the name {name[:40]!r}: damaged, or made to mislead")
+                raise source.error(f"it contains two arrays named {name[:40]!r}: corrupt or malicious")
             self._members[name] = member
 
     def __contains__(self, name: str) -> bool:
@@ -137,74 +138,85 @@ class Archive:
         return list(self._members)
 
     @contextmanager
-    def open(self, name: str) -> Iterator[Values]:
-        """The values of an array, of which there are as many as its header says."""
+    def open_array(self, name: str) -> Iterator[ArrayReader]:
+        """Open an array; its claimed size is checked first."""
         member, what = self._members[name], f"its array {name[:40]!r}"
-        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # which unpack to bounded lengths
-            raise self.source.error(f"{what} is compressed in a way that NumPy does not use; write it with np.savez")
-        if member.file_size > _MOST_TIMES * min(member.compress_size, self._n_bytes) + 1000:
-            raise self.source.error(f"{what} says that it is larger than it can be: damaged, or made to mislead")
-        with self.source.foreign():
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others expand without bound
+            raise self.source.error(f"{what} uses a compression that NumPy does not use; write it with np.savez")
+        if member.file_size > _MAX_COMPRESSION * min(member.compress_size, self._n_bytes) + 1000:
+            raise self.source.error(f"{what} claims to be larger than it can be: corrupt or malicious")
+        with self.source.catch_library_errors():
             file = self._file.open(member)
         with file:
-            header = read_header(self.source, file, what)
-            _check_length(self.source, header, member.file_size, what)
-            yield Values(self.source, file, header, what)
+            yield _open_array(self.source, file, member.file_size, what)
 
-    def array(self, name: str) -> NDArray[Any]:
-        """An array as a whole; for those that are small beside the packed table."""
-        with self.open(name) as values:
-            flat = values.take(prod(values.shape))
-            return flat.reshape(values.shape, order="F" if values.by_columns else "C")
+    def read_array(self, name: str) -> NDArray[Any]:
+        """Return an array; for those that are small compared with the packed table."""
+        with self.open_array(name) as values:
+            flat = values.read(prod(values.shape))
+            return flat.reshape(values.shape, order="F" if values.fortran_order else "C")
 
-    def text(self, name: str) -> bytes:
-        """An array of bytes that are text, which is never as small when compressed as numbers can be."""
+    def _read_text(self, name: str) -> bytes:
+        """Return an array of bytes that are text, which never compresses as well as numbers can."""
         member = self._members[name]
-        if member.file_size > _MOST_TIMES_TEXT * member.compress_size + (1 << 24):
-            raise self.source.error(f"its array {name!r} is larger than it can be: damaged, or made to mislead")
-        return self.array(name).astype(np.uint8, casting="safe").tobytes()
+        if member.file_size > _MAX_TEXT_COMPRESSION * member.compress_size + (1 << 24):
+            raise self.source.error(f"its array {name!r} is larger than it can be: corrupt or malicious")
+        return self.read_array(name).astype(np.uint8, casting="safe").tobytes()
+
+    def read_metadata(self, format: str, version: int, hint: str) -> dict[str, Any]:
+        """Return the metadata of a file that bitatoms wrote; raise for another format or a newer version."""
+        expected = f"not a {format.removeprefix('bitatoms ')}"
+        if METADATA_KEY not in self:
+            arrays = ", ".join(self.names[:5])[:100] or "none"
+            raise self.source.error(f"{expected}, but data: its arrays are {arrays}{hint}")
+        try:
+            metadata = json.loads(self._read_text(METADATA_KEY))
+            found, number = " ".join(metadata["format"].split()), int(metadata["version"])
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            if isinstance(error, FileError):
+                raise
+            raise self.source.error(f"{expected}: its metadata is corrupt") from error
+        if found != format:
+            raise self.source.error(f"{expected}, but a {found.removeprefix('bitatoms ')[:40]}{hint}")
+        check_version(self.source, metadata, number, version)
+        return metadata
 
 
-def description(file: Archive, kind: str, version: int, hint: str) -> dict[str, Any]:
-    """What one of our files of this kind says of itself; others, and those of a newer bitatoms, are refused."""
-    wanted = f"not a {kind.removeprefix('bitatoms ')}"
-    if KEY not in file:
-        raise file.source.error(f"{wanted}, but data: its arrays are {', '.join(file.names[:5])[:100] or 'none'}{hint}")
-    try:
-        about = json.loads(file.text(KEY))
-        found, number = " ".join(about["format"].split()), int(about["version"])
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise file.source.error(f"{wanted}: what it says of itself is damaged") from error
-    if found != kind:
-        raise file.source.error(f"{wanted}, but a {found.removeprefix('bitatoms ')[:40]}{hint}")
-    if number > version:
-        by = str(about.get("bitatoms", "a newer one"))[:20]
-        raise file.source.error(f"written by bitatoms {by}, which is newer than this, {__version__}; update bitatoms")
-    return about
+def check_version(source: Source, metadata: Mapping[str, Any], number: int, supported: int) -> None:
+    """Raise if a newer bitatoms wrote a file in a version that this one does not support."""
+    if number > supported:
+        writer = str(metadata.get("bitatoms", "a newer version"))[:20]
+        raise source.error(f"written by bitatoms {writer}, which is newer than this, {__version__}; update bitatoms")
 
 
-def as_bytes(about: dict[str, Any]) -> NDArray[np.uint8]:
-    """JSON as an array of bytes."""
-    text = json.dumps(about, ensure_ascii=False, allow_nan=False)
+def check_metadata_int(metadata: Mapping[str, Any], name: str, least: int = 0, most: int = (1 << 63) - 1) -> int:
+    """Return an integer of the metadata; raise ValueError if it is out of range."""
+    number = index(metadata[name])
+    if not least <= number <= most:
+        raise ValueError(f"its {name} is {str(number)[:20]}")
+    return number
+
+
+def encode_metadata(metadata: Mapping[str, Any]) -> NDArray[np.uint8]:
+    """Return metadata as JSON in an array of bytes."""
+    text = json.dumps(metadata, ensure_ascii=False, allow_nan=False)
     return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)  # as json.loads decodes it
 
 
 @contextmanager
-def archive(source: Source) -> Iterator[Archive]:
-    """The arrays of an .npz file."""
+def open_npz(source: Source) -> Iterator[NpzReader]:
+    """Open an .npz file."""
     with open(source.path, "rb") as raw:
-        with source.foreign():
+        with source.catch_library_errors():
             file = zipfile.ZipFile(raw)
         with file:
-            yield Archive(source, file, source.path.stat().st_size)
+            yield NpzReader(source, file, source.path.stat().st_size)
 
 
-def write_archive(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays into a compressed .npz file, some megabytes at a time; the same arrays give the same bytes."""
-    # Level 4 makes bits nearly as small as level 6, which NumPy uses, in a fifth of the time.
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays into a compressed .npz file; the same arrays give the same bytes."""
+    # Level 4 makes bits nearly as small as NumPy's level 6, in a fifth of the time.
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=4) as file:
         for name, values in arrays.items():
-            with file.open(f"{name}.npy", "w", force_zip64=True) as out:  # by its name: so the date is always the same
+            with file.open(f"{name}.npy", "w", force_zip64=True) as out:  # opened by name, the date is constant
                 npy.write_array(out, values, allow_pickle=False)

@@ -1,12 +1,15 @@
-"""Packed stores open for reading: what they say of themselves, checked, and their rows, in order or by number."""
+"""Packed stores: Zarr groups of packed rows with names, written by `PackedStoreWriter`, read by `PackedStoreReader`."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,115 +17,265 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..bits import BitMatrix
 from ..table import Names, Picture, check_picture
+from .npz import METADATA_KEY as METADATA_KEY
+from .npz import check_version
 from .safe_zarr import ZarrReader
+from .stream import RowChunk
 
-KEY = "bitatoms"  # of our JSON in the attributes of the group
-KIND = "bitatoms table"
+TABLE_FORMAT = "bitatoms table"
 VERSION = 1
-_AT_A_TIME = 1 << 22  # bytes that are read together, in several chunks: zarr unpacks these at the same time
+_CHUNK_BYTES = 1 << 20
+_READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel
+_DENSE = 0.2  # share of ones above which a higher compression level takes five times as long and saves almost nothing
 
 
-class Packed:
-    """The rows of a packed store, as `StoreWriter` makes it.
+class PackedStoreWriter:
+    """Write a packed store chunk by chunk, so that only one chunk of rows is in memory.
 
-    Nothing is read before it is asked for, and only the chunks that are read are looked at; one that was lost, cut
-    short or changed is named in a FileError.
+    The group has the attribute ``bitatoms``: format and version, the number and names of columns, the picture shape of
+    a row, and ``about``. The array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them. If rows have names,
+    ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. Each chunk has a
+    checksum. All chunks are written, those of zeros too, so that a missing chunk is an error.
+
+    Parameters
+    ----------
+    path : Path
+        The folder to create.
+    n_cols : int
+        Number of columns.
+    columns : sequence of str, optional
+        Names of the columns.
+    picture : Picture, optional
+        Height and width of the picture that each row is.
+    about : dict, optional
+        JSON values to store, such as where the rows came from and how they were read.
+    chunk_bytes : int, optional
+        Approximate size of an uncompressed chunk; 1 MiB by default.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import bitatoms as ba
+    >>> from bitatoms.io.packed_store import PackedStoreWriter
+    >>> from bitatoms.io.stream import RowChunk
+    >>> with PackedStoreWriter(Path("large.zarr"), 3, about={"from": "two lists"}) as store:
+    ...     store.append(RowChunk(ba.BitMatrix.from_dense([[1, 0, 1]]), ["ann"]))
+    ...     store.append(RowChunk(ba.BitMatrix.from_dense([[0, 1, 1], [0, 0, 0]]), ["bob", "cyd"]))
+    >>> ba.read("large.zarr").row_names
+    ('ann', 'bob', 'cyd')
     """
 
-    def __init__(self, shelf: ZarrReader, about: dict[str, Any]) -> None:
-        self._shelf, self._source = shelf, shelf.source
-        if int(about["version"]) > VERSION:
-            by = str(about.get("bitatoms", "a newer one"))[:20]
-            raise self._source.error(
-                f"written by bitatoms {by}, which is newer than this, {__version__}; update bitatoms"
+    def __init__(
+        self,
+        path: Path,
+        n_cols: int,
+        columns: Sequence[str] | None = None,
+        picture: Picture | None = None,
+        about: dict[str, Any] | None = None,
+        chunk_bytes: int | None = None,
+    ) -> None:
+        import zarr
+
+        self.n_rows = 0
+        self._n_cols = n_cols
+        self._metadata: dict[str, Any] = {
+            "format": TABLE_FORMAT,
+            "version": VERSION,
+            "bitatoms": __version__,
+            "complete": False,
+            "n_cols": n_cols,
+            "columns": None if columns is None else list(columns),
+            "picture": picture,
+            "about": about or {},
+        }
+        self._group: Any = zarr.create_group(path, zarr_format=3, attributes={METADATA_KEY: self._metadata})
+        self._chunk_bytes = _CHUNK_BYTES if chunk_bytes is None else chunk_bytes
+        self._bits = _ArrayAppender(self._group, "bits", np.uint8, self._chunk_bytes, (-(-n_cols // 8),))
+        self._names: tuple[_ArrayAppender, _ArrayAppender] | None = None
+        self._names_end = 0
+
+    def append(self, rows: RowChunk) -> None:
+        """Append rows; either all rows of a store have names or none."""
+        if rows.bits.n_cols != self._n_cols:
+            raise ValueError(f"the rows have {rows.bits.n_cols} columns, but the store has {self._n_cols}")
+        if not self.n_rows and rows.names is not None and self._names is None:
+            self._names = (
+                _ArrayAppender(self._group, "name_bytes", np.uint8, self._chunk_bytes),
+                _ArrayAppender(self._group, "name_ends", np.int64, self._chunk_bytes),
             )
-        if about["complete"] is not True:
-            raise self._source.error("it was not written to its end; write it anew")
-        self.n_cols = n_cols = int(about["n_cols"])
-        columns = about["columns"]
+        if (rows.names is not None) != (self._names is not None):
+            raise ValueError("either all rows of a store have names or none")
+        packed = np.frombuffer(rows.bits.to_bytes(), np.uint8)
+        self._bits.append(packed.reshape(len(rows.bits), -(-self._n_cols // 8)))
+        if rows.names is not None and self._names is not None:
+            names = [name.encode("utf-8", "surrogatepass") for name in rows.names]
+            if len(names) != len(rows.bits):
+                raise ValueError(f"there are {len(names)} names for {len(rows.bits)} rows")
+            ends = self._names_end + np.cumsum(np.fromiter(map(len, names), np.int64, len(names)))
+            self._names[0].append(np.frombuffer(b"".join(names), np.uint8))
+            self._names[1].append(ends)
+            self._names_end = int(ends[-1]) if len(ends) else self._names_end
+        self.n_rows += len(rows.bits)
+
+    def close(self) -> None:
+        """Write the last, partial chunks and mark the store as complete."""
+        for array in (self._bits, *(self._names or ())):
+            array.flush()
+        self._metadata["complete"] = True
+        self._group.attrs[METADATA_KEY] = self._metadata
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+
+
+class _ArrayAppender:
+    """Append to an array of a store, in complete chunks; the rest is buffered."""
+
+    def __init__(self, group: Any, name: str, dtype: Any, chunk_bytes: int, row_shape: tuple[int, ...] = ()) -> None:
+        self._group, self._name, self._dtype, self._row_shape = group, name, np.dtype(dtype), row_shape
+        self._chunk_rows = max(1, chunk_bytes // max(1, math.prod(row_shape) * self._dtype.itemsize))
+        self._array: Any = None
+        self._buffer: list[NDArray[Any]] = []
+        self._n_buffered = 0
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Append values, and write those that fill chunks."""
+        self._buffer.append(values)
+        self._n_buffered += len(values)
+        if self._n_buffered >= self._chunk_rows:
+            self._write(self._n_buffered // self._chunk_rows * self._chunk_rows)
+
+    def flush(self) -> None:
+        """Write all buffered values."""
+        self._write(self._n_buffered)
+
+    def _write(self, count: int) -> None:
+        """Write the first ``count`` buffered values."""
+        values = np.concatenate([np.empty((0, *self._row_shape), self._dtype), *self._buffer])
+        if self._array is None:
+            self._array = self._create(values[:count])
+        if count:
+            self._array.append(values[:count])
+        self._buffer, self._n_buffered = [values[count:].copy()], len(values) - count
+
+    def _create(self, first: NDArray[Any]) -> Any:
+        """Create the array, empty; the first values decide the compression level."""
+        from zarr.codecs import ZstdCodec
+
+        dense = bool(self._row_shape) and np.bitwise_count(first).sum() > _DENSE * 8 * first.size
+        return self._group.create_array(
+            self._name,
+            shape=(0, *self._row_shape),
+            chunks=(self._chunk_rows, *(max(1, length) for length in self._row_shape)),
+            dtype=self._dtype,
+            fill_value=0,
+            compressors=[ZstdCodec(level=-1 if dense else 1, checksum=True)],
+            config={"write_empty_chunks": True},
+        )
+
+
+class PackedStoreReader:
+    """Read the rows of a packed store, in order or by index.
+
+    Rows are read on demand, and only the chunks that are read are checked. A chunk that is missing, truncated or
+    modified is named in a FileError.
+    """
+
+    def __init__(self, reader: ZarrReader, metadata: dict[str, Any]) -> None:
+        self._reader, self._source = reader, reader.source
+        check_version(self._source, metadata, int(metadata["version"]), VERSION)
+        if metadata["complete"] is not True:
+            raise self._source.error("incomplete: writing it was interrupted; write it again")
+        self.n_cols = n_cols = int(metadata["n_cols"])
+        columns = metadata["columns"]
         arrays: list[Any] = [
-            shelf.child(shelf.root, name, all_chunks=False) for name in ("bits", "name_ends", "name_bytes")
+            reader.child(reader.root, name, all_chunks=False) for name in ("bits", "name_ends", "name_bytes")
         ]
-        self._bits, self._ends, self._letters = bits, ends, _ = arrays
+        self._bits, self._name_ends, self._name_bytes = bits, ends, name_bytes = arrays
         if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
-            raise self._source.error(f"damaged: its bits are not those of {n_cols} columns")
+            raise self._source.error(f"corrupt: its bits are not those of {n_cols} columns")
         if columns is not None and (len(columns) != n_cols or not all(isinstance(name, str) for name in columns)):
-            raise self._source.error(f"damaged: it has not as many names as its {n_cols} columns")
+            raise self._source.error(f"corrupt: its names do not match its {n_cols} columns")
         self.n_rows: int = bits.shape[0]
         if ends is not None and (
             ends.shape != (self.n_rows,)
             or ends.dtype.kind not in "iu"
-            or getattr(self._letters, "dtype", None) != np.uint8
-            or len(self._letters.shape) != 1
+            or getattr(name_bytes, "dtype", None) != np.uint8
+            or len(name_bytes.shape) != 1
         ):
-            raise self._source.error(f"damaged: it has not as many names as its {self.n_rows} rows")
+            raise self._source.error(f"corrupt: its names do not match its {self.n_rows} rows")
         self.columns: Names | None = None if columns is None else tuple(columns)
-        shape = self.n_rows, n_cols
-        self.picture: Picture | None = None if about["picture"] is None else check_picture(about["picture"], shape)
-        self.about: dict[str, Any] = dict(about.get("about") or {})
+        picture = metadata["picture"]
+        self.picture: Picture | None = None if picture is None else check_picture(picture, (self.n_rows, n_cols))
+        self.about: dict[str, Any] = dict(metadata.get("about") or {})
         self.chunk_rows: int = (bits.shards or bits.chunks)[0]
         if self.n_rows and n_cols:
-            shelf.check_chunk(bits, ((self.n_rows - 1) // self.chunk_rows, 0))  # as good a sign as any that all came
+            reader.check_chunk(bits, ((self.n_rows - 1) // self.chunk_rows, 0))  # a copy often lacks the last chunk
 
     @property
     def has_names(self) -> bool:
         """Whether its rows have names."""
-        return self._ends is not None
+        return self._name_ends is not None
 
     @property
     def read_bytes(self) -> int:
-        """Bytes that are read together."""
-        return self._chunks_at_a_time() * self.chunk_rows * max(1, -(-self.n_cols // 8))
+        """Number of bytes that are read together."""
+        return self._chunks_per_read() * self.chunk_rows * max(1, -(-self.n_cols // 8))
 
-    def pieces(self, size: int, start: int = 0) -> Iterator[BitMatrix]:
-        """The rows from ``start`` on, so many at a time, however they are cut into chunks; each chunk is read once."""
-        at, filled = start, 0
-        room = self._room(min(size, self.n_rows - at))
-        for base, raw in self._read(range(start // self.chunk_rows, self._n_chunks())):
-            offset = max(0, at - base)
+    def iter_chunks(self, size: int, start: int = 0) -> Iterator[BitMatrix]:
+        """Yield the rows from ``start`` on, ``size`` at a time; each stored chunk is read once."""
+        next_row, n_filled = start, 0
+        words = self._empty_words(min(size, self.n_rows - next_row))
+        for first, raw in self._read(range(start // self.chunk_rows, self._n_chunks())):
+            offset = max(0, next_row - first)
             while offset < len(raw):
-                count = min(len(raw) - offset, len(room) - filled)
-                self._fill(room[filled : filled + count], raw[offset : offset + count], base + offset)
-                filled, offset, at = filled + count, offset + count, at + count
-                if filled == len(room):
-                    yield self._as_bits(room)
-                    room, filled = self._room(min(size, self.n_rows - at)), 0
+                count = min(len(raw) - offset, len(words) - n_filled)
+                self._fill(words[n_filled : n_filled + count], raw[offset : offset + count], first + offset)
+                n_filled, offset, next_row = n_filled + count, offset + count, next_row + count
+                if n_filled == len(words):
+                    yield self._as_bits(words)
+                    words, n_filled = self._empty_words(min(size, self.n_rows - next_row)), 0
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
-        """These rows, given by their numbers in rising order; each chunk that has one of them is read once."""
-        taken = self._room(len(rows))
-        for base, raw in self._read(np.unique(rows // self.chunk_rows).tolist()):
-            first, last = np.searchsorted(rows, (base, base + len(raw)))
-            self._fill(taken[first:last], raw[rows[first:last] - base], base)
-        return self._as_bits(taken)
+        """Return the rows of these indices, in ascending order; each chunk that holds one is read once."""
+        words = self._empty_words(len(rows))
+        for first, raw in self._read(np.unique(rows // self.chunk_rows).tolist()):
+            start, stop = np.searchsorted(rows, (first, first + len(raw)))
+            self._fill(words[start:stop], raw[rows[start:stop] - first], first)
+        return self._as_bits(words)
 
     def names(self, start: int, stop: int) -> list[str] | None:
-        """The names of the rows from ``start`` on and before ``stop``; None where they have none."""
-        if self._ends is None:
+        """Return the names of the rows ``start`` to ``stop - 1``; None if rows have no names."""
+        if self._name_ends is None:
             return None
-        first = max(0, start - 1)
-        with self._source.foreign():
-            stops = self._shelf.take_whole(self._ends, slice(first, stop)).astype(np.int64)
-            stops = stops if start else np.concatenate(([0], stops))
-            if stops[0] < 0 or (stops[1:] < stops[:-1]).any() or stops[-1] > self._letters.shape[0]:
-                raise self._source.error("damaged: the names of its rows do not follow each other")
+        with self._source.catch_library_errors():
+            ends = self._reader.read_complete(self._name_ends, slice(max(0, start - 1), stop)).astype(np.int64)
+            ends = ends if start else np.concatenate(([0], ends))
+            if ends[0] < 0 or (ends[1:] < ends[:-1]).any() or ends[-1] > self._name_bytes.shape[0]:
+                raise self._source.error("corrupt: the ends of its row names do not ascend")
             text = b""
-            if stops[0] < stops[-1]:
-                text = self._shelf.take_whole(self._letters, slice(int(stops[0]), int(stops[-1]))).tobytes()
-            places = (stops - stops[0]).tolist()
-            return [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(places)]
+            if ends[0] < ends[-1]:
+                text = self._reader.read_complete(self._name_bytes, slice(int(ends[0]), int(ends[-1]))).tobytes()
+            bounds = (ends - ends[0]).tolist()
+            return [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(bounds)]
 
     def fingerprint(self) -> str:
-        """Some letters that tell these rows from others, without reading them: what is said of them, and how long their
-        chunks are and how they end, which is with their checksums."""
+        """Return a hash that identifies the rows without reading them all.
+
+        It covers the metadata and, for each chunk, its length and its last bytes, which are its checksum.
+        """
         digest = hashlib.sha256()
         root = self._source.path
-        with self._source.foreign():
+        with self._source.catch_library_errors():
             for name in ("zarr.json", "bits/zarr.json"):
                 digest.update((root / name).read_bytes())
             for chunk in range(self._n_chunks() if self.n_cols else 0):
-                self._shelf.check_chunk(self._bits, (chunk, 0))
-                with open(self._shelf.chunk_file(self._bits, (chunk, 0)), "rb") as file:
+                self._reader.check_chunk(self._bits, (chunk, 0))
+                with open(self._reader.chunk_path(self._bits, (chunk, 0)), "rb") as file:
                     length = file.seek(0, os.SEEK_END)
                     file.seek(max(0, length - 64))
                     digest.update(length.to_bytes(8, "little") + file.read())
@@ -131,41 +284,41 @@ class Packed:
     def _n_chunks(self) -> int:
         return -(-self.n_rows // self.chunk_rows)
 
-    def _chunks_at_a_time(self) -> int:
-        return max(1, _AT_A_TIME // max(1, self.chunk_rows * -(-self.n_cols // 8)))
+    def _chunks_per_read(self) -> int:
+        return max(1, _READ_BYTES // max(1, self.chunk_rows * -(-self.n_cols // 8)))
 
     def _read(self, chunks: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """The rows of these chunks as bytes, adjacent ones together, each with the number of the first."""
-        most, place = self._chunks_at_a_time(), 0
-        while place < len(chunks):
-            first = chunks[place]
+        """Yield the rows of these chunks as bytes, adjacent chunks together, each with the index of its first row."""
+        most, done = self._chunks_per_read(), 0
+        while done < len(chunks):
+            chunk = chunks[done]
             count = 1
-            while count < most and place + count < len(chunks) and chunks[place + count] == first + count:
+            while count < most and done + count < len(chunks) and chunks[done + count] == chunk + count:
                 count += 1
-            base = first * self.chunk_rows
-            rows = slice(base, min(self.n_rows, (first + count) * self.chunk_rows))
-            raw = np.empty((rows.stop - base, 0), np.uint8)
+            first = chunk * self.chunk_rows
+            rows = slice(first, min(self.n_rows, (chunk + count) * self.chunk_rows))
+            raw = np.empty((rows.stop - first, 0), np.uint8)
             if self.n_cols:
-                with self._source.foreign():
-                    raw = self._shelf.take_whole(self._bits, rows, slice(0, self._bits.shape[1]))
-            yield base, raw
-            place += count
+                with self._source.catch_library_errors():
+                    raw = self._reader.read_complete(self._bits, rows, slice(0, self._bits.shape[1]))
+            yield first, raw
+            done += count
 
-    def _room(self, n_rows: int) -> NDArray[np.uint64]:
-        """Room for so many rows, in the order of bytes that they have in the store."""
+    def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
+        """Return uninitialized words for this many rows, in the byte order of the store."""
         return np.empty((max(0, n_rows), -(-self.n_cols // 64)), "<u8")
 
-    def _fill(self, room: NDArray[np.uint64], raw: NDArray[np.uint8], row: int) -> None:
-        """Put rows of bytes into their room; ``row`` is about where they are, for messages."""
+    def _fill(self, words: NDArray[np.uint64], raw: NDArray[np.uint8], row: int) -> None:
+        """Copy rows of bytes into words; ``row`` is the index of the first, for messages."""
         width = raw.shape[1]
         if self.n_cols % 8 and (raw[:, -1] >> (self.n_cols % 8)).any():
             raise self._source.error(
-                f"its rows {row} to {row + len(raw) - 1} are damaged: the bits past column {self.n_cols} must be zero"
+                f"corrupt: in its rows {row} to {row + len(raw) - 1}, the bits past column {self.n_cols} must be zero"
             )
-        if room.size:
-            places = room.view(np.uint8)
-            places[:, :width] = raw
-            places[:, width:] = 0
+        if words.size:
+            as_bytes = words.view(np.uint8)
+            as_bytes[:, :width] = raw
+            as_bytes[:, width:] = 0
 
-    def _as_bits(self, room: NDArray[np.uint64]) -> BitMatrix:
-        return BitMatrix.from_words(room.astype(np.uint64, copy=False), self.n_cols, check=False)
+    def _as_bits(self, words: NDArray[np.uint64]) -> BitMatrix:
+        return BitMatrix.from_words(words.astype(np.uint64, copy=False), self.n_cols, check=False)

@@ -1,4 +1,4 @@
-"""A table on its way in: where it comes from, how it is to be read, and its rows, block after block."""
+"""Tables as streams: `Source`, the file; `ReadOptions`, how to read it; `TableStream`, its rows in chunks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..errors import Parameter
 from ..table import Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
 
-ROWS_BITS = 1 << 23  # bits of a block of rows on its way in: a megabyte packed, eight unpacked
+CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
+DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather")  # their readers drop columns before converting cells
 
 
 class Source(NamedTuple):
@@ -27,39 +29,40 @@ class Source(NamedTuple):
     format: str
     name: str  # as the user wrote it, for messages
 
-    def error(self, trouble: str) -> FileError:
-        """What is wrong with this file."""
-        return FileError(f"{self.name}: {trouble}")
+    def error(self, *message: object) -> FileError:
+        """Return an error about this file; the parts of the message are text, parameters and positions."""
+        return FileError(f"{self.name}: ", *message)
 
     @contextmanager
-    def foreign(self) -> Iterator[None]:
-        """Whatever another library raises in here is said in one line, with the name of the file."""
+    def catch_library_errors(self) -> Iterator[None]:
+        """Raise whatever another library raises in this context as a one-line FileError."""
         try:
             yield
         except (FileError, MissingLibrary, MemoryError):
             raise
-        except Exception as error:  # other people's parsers raise anything
-            said = " ".join(str(error).split()) or type(error).__name__
-            raise self.error(f"damaged, or not a file of the format {self.format!r}: {said[:200]}") from error
+        except Exception as error:  # libraries raise anything on corrupt files
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise self.error(f"corrupt, or not a file of the format {self.format!r}: {reason[:200]}") from error
 
-    def check_size(self, n_rows: int, n_cols: int, by_rows: bool = False) -> None:
-        """Refuse a table that, packed, does not fit into the memory of this machine.
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
+        """Raise if the packed table does not fit into memory.
 
-        ``by_rows``: its rows come one after the other, so that whoever keeps none of them need not refuse it.
+        ``streamable`` means that the rows are read in chunks, so that a caller that keeps none of them can read a
+        larger table.
         """
-        needed, there = max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8, _memory()
         if n_rows < 0 or n_cols < 0:
-            raise self.error(f"says that it has {n_rows} rows and {n_cols} columns")
-        if needed > there:
+            raise self.error(f"corrupt: it claims to have {n_rows} rows and {n_cols} columns")
+        needed, available = max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8, _physical_memory()
+        if needed > available:
             raise self.error(
-                f"{n_rows} rows of {n_cols} columns take {needed / 2**30:.1f} GiB packed, "
-                f"and this machine has {there / 2**30:.1f} GiB; take fewer rows or columns"
+                f"{n_rows} rows of {n_cols} columns take {needed / 2**30:.1f} GiB packed, but this machine has "
+                f"{available / 2**30:.1f} GiB of memory; read fewer rows or columns"
             )
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a file: what counts as a one, where the names are, which part of it; see `bitatoms.read`."""
+    """How to read a file; the fields are the parameters of `bitatoms.read`."""
 
     binarize: float | None = None
     missing: str = "refuse"
@@ -73,7 +76,7 @@ class ReadOptions:
 
 
 class RowChunk(NamedTuple):
-    """Some rows of a table, one after the other."""
+    """Consecutive rows of a table."""
 
     bits: BitMatrix
     names: Sequence[str] | None = None
@@ -81,7 +84,7 @@ class RowChunk(NamedTuple):
 
 @dataclass
 class TableStream:
-    """A table on its way in. ``blocks`` can be gone through once, and raises FileError where the file is wrong."""
+    """A table read in chunks of rows. ``chunks`` can be iterated once; it raises FileError if the file is malformed."""
 
     n_cols: int
     chunks: Iterator[RowChunk]
@@ -89,75 +92,77 @@ class TableStream:
     picture: Picture | None = None
 
 
-def collect(source: Source, stream: TableStream, duplicates: str) -> Table:
-    """The whole table of a stream."""
+def collect(stream: TableStream) -> Table:
+    """Return the table of a stream."""
     words = np.empty((0, -(-stream.n_cols // 64)), np.uint64)
     names: list[str] | None = []
-    filled = 0
-    for rows in stream.chunks:
-        if rows.names is None:
+    n_rows = 0
+    for chunk in stream.chunks:
+        if chunk.names is None:
             names = None
         elif names is not None:
-            names.extend(rows.names)
-        if not filled:  # often all there is: not copied
-            words, filled = rows.bits.words, len(rows.bits)
+            names.extend(chunk.names)
+        if not n_rows:  # often the only chunk: do not copy it
+            words, n_rows = chunk.bits.words, len(chunk.bits)
             continue
-        needed = filled + len(rows.bits)
+        needed = n_rows + len(chunk.bits)
         if needed > len(words):
             words = _enlarged(words, needed)
-        words[filled:needed] = rows.bits.words
-        filled = needed
-    if filled < len(words):
-        words.resize((filled, words.shape[1]), refcheck=False)
+        words[n_rows:needed] = chunk.bits.words
+        n_rows = needed
+    if n_rows < len(words):
+        words.resize((n_rows, words.shape[1]), refcheck=False)
     bits = BitMatrix.from_words(words, stream.n_cols, check=False)
-    columns = None if stream.columns is None else unique(source, stream.columns, duplicates)
+    columns = None if stream.columns is None else tuple(stream.columns)
     return Table(bits, tuple(names) if names else None, columns, stream.picture)
 
 
 def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
-    """The rows, with room for a little more than is needed; large arrays are moved by the system, not copied."""
+    """Return the rows with room for slightly more than needed; the system moves large arrays without a copy."""
     if not words.flags.writeable or not words.flags.owndata:
         words = words.copy()
     words.resize((needed + needed // 16, words.shape[1]), refcheck=False)
     return words
 
 
-def check_there(source: Source, names: Sequence[str], columns: Sequence[str]) -> None:
-    """Refuse names of columns that are not among these."""
+def check_columns_exist(source: Source, names: Sequence[str], columns: Sequence[str]) -> None:
+    """Raise if a name is not one of these columns."""
     for name in names:
         if name not in columns:
-            near = difflib.get_close_matches(name, columns, 1)
-            raise source.error(f"there is no column {name[:40]!r}{f' (is it {near[0][:40]!r}?)' if near else ''}")
+            similar = difflib.get_close_matches(name, columns, 1)
+            hint = f" (did you mean {similar[0][:40]!r}?)" if similar else ""
+            raise source.error(f"there is no column {name[:40]!r}{hint}")
 
 
-def unique(source: Source, names: Sequence[str], duplicates: str) -> Names:
-    """Names of columns, all different: refused, or with a number put behind those that come again."""
-    twice = first_duplicate(names)
-    if twice is None:
+def unique_columns(source: Source, names: Sequence[str], duplicates: str) -> Names:
+    """Return distinct column names: number the duplicates, or raise for ``duplicates="refuse"``."""
+    duplicate = first_duplicate(names)
+    if duplicate is None:
         return tuple(names)
     if duplicates == "refuse":
-        first, second = [place for place, name in enumerate(names) if name == twice][:2]
+        first, second = [index for index, name in enumerate(names) if name == duplicate][:2]
         raise source.error(
-            f"columns {first + 1} and {second + 1} have the same name {twice[:40]!r}; rename one, "
-            'or pass duplicates="number" to have them numbered'
+            f"columns {first + 1} and {second + 1} have the same name {duplicate[:40]!r}; rename one, or pass ",
+            Parameter("duplicates", "number"),
+            " to number them",
         )
-    kept: list[str] = []
-    taken = set(names)
-    seen: set[str] = set()
-    numbers: dict[str, int] = {}  # the last one given: "." may be there a million times
+    distinct: list[str] = []
+    given = set(names)
+    used: set[str] = set()
+    last_number: dict[str, int] = {}  # a name such as "." may occur a million times
     for name in names:
-        new, number = name, numbers.get(name, 1)
-        while new in seen or (new != name and new in taken):
+        new, number = name, last_number.get(name, 1)
+        while new in used or (new != name and new in given):
             number += 1
             new = f"{name}.{number}"
-        numbers[name] = number
-        seen.add(new)
-        kept.append(new)
-    return tuple(kept)
+        last_number[name] = number
+        used.add(new)
+        distinct.append(new)
+    return tuple(distinct)
 
 
-def _memory() -> int:
-    """Bytes of memory that this machine has; where it does not tell, as good as no limit."""
+def _physical_memory() -> int:
+    """Return the bytes of memory of this machine; practically unlimited if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -1,9 +1,10 @@
-"""Text in and out: compressed or not, as UTF-8, with lines of bounded length."""
+"""Read and write text files: UTF-8, compressed or not, with lines of bounded length."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,57 +12,55 @@ from typing import IO
 
 from .stream import Source
 
-LONGEST_LINE = 1 << 28  # bytes; a longer one is no line
-_ALWAYS = 1 << 22  # bytes that a line may have however small the file,
-_MOST_TIMES_TEXT = 100  # and for each byte of a file that is compressed; the cells of a line take many times its length
+_LONGEST_LINE = 1 << 28  # bytes
+_FREE_LINE = 1 << 22  # bytes that a line may have however small the file is
+_MAX_TEXT_COMPRESSION = 100  # real text compresses less; the cells of a line take many times its length
 
 
 @contextmanager
-def open_bytes(source: Source) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked where they are compressed."""
+def open_decompressed(source: Source) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, decompressing gzip."""
     with open(source.path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+        compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        if packed:
-            with gzip.open(file) as unpacked:
-                yield unpacked  # type: ignore[misc]
+        if compressed:
+            with gzip.open(file) as decompressed:
+                yield decompressed  # type: ignore[misc]
         else:
             yield file
 
 
-def lines(source: Source) -> Iterator[str]:
-    """The lines of a text file, with their ends."""
+def read_lines(source: Source) -> Iterator[str]:
+    """Yield the lines of a text file, with their line ends."""
     number = 0
-    longest = min(LONGEST_LINE, _ALWAYS + _MOST_TIMES_TEXT * source.path.stat().st_size)
-    with open_bytes(source) as file:
+    longest = min(_LONGEST_LINE, _FREE_LINE + _MAX_TEXT_COMPRESSION * source.path.stat().st_size)
+    with open_decompressed(source) as file:
         try:
             while line := file.readline(longest):
                 number += 1
                 if len(line) == longest:
-                    raise source.error(f"line {number} is longer than {longest >> 20} MiB: this is no text file")
+                    raise source.error(f"line {number} is longer than {longest >> 20} MiB: this is not a text file")
                 if b"\0" in line:
-                    raise source.error(f"line {number} holds a zero byte: no text, or not UTF-8; save it as UTF-8")
+                    raise source.error(
+                        f"line {number} contains a zero byte: not text, or not UTF-8; save the file as UTF-8"
+                    )
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise source.error(
                 f"line {number} is not UTF-8 (byte {error.object[error.start]:#04x}); save the file as UTF-8"
             ) from error
-        except (EOFError, OSError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+        except (EOFError, OSError, zlib.error) as error:
             raise source.error(f"cannot be read beyond line {number}: {error}") from error
 
 
 @contextmanager
-def text_to(path: Path) -> Iterator[IO[str]]:
-    """A text file to write, compressed where its name ends in .gz; the same text gives the same bytes."""
+def open_text_writer(path: Path) -> Iterator[IO[str]]:
+    """Open a text file for writing, compressed if its name ends in .gz; the same text gives the same bytes."""
     with open(path, "wb") as file:
         if path.name.lower().endswith(".gz"):
             with (
-                gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
-                io.TextIOWrapper(
-                    packed,
-                    encoding="utf-8",
-                    newline="",
-                ) as text,
+                gzip.GzipFile("", "wb", fileobj=file, mtime=0) as compressed,
+                io.TextIOWrapper(compressed, encoding="utf-8", newline="") as text,
             ):
                 yield text
         else:

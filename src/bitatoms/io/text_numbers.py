@@ -1,11 +1,11 @@
-"""Numbers in text, a block of whole lines at a time."""
+"""Read the numbers of a text file, in chunks of complete lines."""
 
 from __future__ import annotations
 
 import re
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -14,110 +14,127 @@ from numpy.typing import NDArray
 from .errors import FileError
 from .stream import Source
 
-_BLOCK = 1 << 20  # bytes of text looked at together
-_LONGEST_LINE = 1 << 26  # bytes; one of numbers takes some ten times as many while it is looked at
-_LOOKED_AT = 1 << 12  # bytes in which it is seen how numbers are written
+_CHUNK_BYTES = 1 << 20
+_LONGEST_LINE = 1 << 26  # bytes; parsing a line takes about ten times as many
+_PREVIEW_BYTES = 1 << 12  # the beginning of a chunk, which shows how its numbers are written
 _BLANKS = b" \t\r\n\v\f"
 _DIGITS = b"0123456789"
 _ITEM = re.compile(rb"[0-9]+")
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE)
-_NO_FRACTION = re.compile(rb"(?<=[0-9])\.0*(?:[eE][+-]?0+)?(\s)")  # as in 1.0, and in 1.00e+00
+_ZERO_FRACTION = re.compile(rb"(?<=[0-9])\.0*(?:[eE][+-]?0+)?(\s)")  # as in 1.0 and 1.00e+00
 
 
 class NumberLines(NamedTuple):
-    """The numbers of some lines."""
+    """The numbers of consecutive lines."""
 
-    values: NDArray[Any]  # int64, or float64 where some are not whole
-    counts: NDArray[np.integer]  # how many there are in each line
-    line: int  # the number of the first of these lines
+    values: NDArray[Any]  # int64, or float64 if one is not an integer
+    counts: NDArray[np.integer]  # numbers per line
+    line: int  # number of the first line
 
-    def line_of(self, place: int) -> int:
-        """The number of the line that a value is in."""
-        return self.line + int(np.searchsorted(np.cumsum(self.counts), place, "right"))
+    def line_of(self, index: int) -> int:
+        """Return the number of the line that contains a value."""
+        return self.line + int(np.searchsorted(np.cumsum(self.counts), index, "right"))
 
 
-def numbers(source: Source, file: IO[bytes], line: int, items: bool = False, hint: str = "") -> Iterator[NumberLines]:
-    """The numbers of a text file from this line on; items are whole numbers that are not negative."""
-    for text in _whole_lines(source, file):
+def read_numbers(
+    source: Source, file: IO[bytes], line: int, items: bool = False, hint: Sequence[object] = ()
+) -> Iterator[NumberLines]:
+    """Yield the numbers of a text file.
+
+    Parameters
+    ----------
+    source : Source
+        The file, for messages.
+    file : binary file
+        Where to read from.
+    line : int
+        Number of the next line.
+    items : bool, default=False
+        Whether all numbers must be non-negative integers.
+    hint : sequence of str and Parameter, default=()
+        The end of the message about a word that is not a number.
+    """
+    for text in _line_chunks(source, file):
         if line == 1:
-            text = text.removeprefix(b"\xef\xbb\xbf") or b"\n"  # a mark that some editors put before UTF-8
-        counts = _counts(text)
-        values = _parsed(text, int(counts.sum()), items)
+            text = text.removeprefix(b"\xef\xbb\xbf") or b"\n"  # the byte order mark that some editors write
+        counts = _words_per_line(text)
+        values = _parse(text, int(counts.sum()), items)
         if values is None:
-            raise _no_number(source, text, line, items, hint)
-        found = NumberLines(values, counts, line)
+            raise _not_a_number(source, text, line, items, hint)
+        numbers = NumberLines(values, counts, line)
         if values.dtype == np.int64 and len(values):
-            too_large = abs(values.astype(np.float64)) >= 2.0**63  # what does not fit is the largest that does
+            too_large = abs(values.astype(np.float64)) >= 2.0**63  # NumPy parses larger numbers as the largest
             if too_large.any():
-                raise source.error(f"line {found.line_of(int(np.argmax(too_large)))}: the number there is too large")
-        yield found
+                raise source.error(f"line {numbers.line_of(int(np.argmax(too_large)))}: a number is too large")
+        yield numbers
         line += len(counts)
 
 
-def _whole_lines(source: Source, file: IO[bytes]) -> Iterator[bytes]:
-    """The text of a file, some lines at a time."""
+def _line_chunks(source: Source, file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the text of a file in chunks of complete lines."""
     begun: list[bytes] = []
     while True:
         try:
-            some = file.read(_BLOCK)
+            chunk = file.read(_CHUNK_BYTES)
         except (EOFError, OSError, zlib.error) as error:
-            raise source.error(f"damaged, or cut short: {error}") from error
-        if not some:
+            raise source.error(f"corrupt or truncated: {error}") from error
+        if not chunk:
             break
-        end = some.rfind(b"\n") + 1
+        end = chunk.rfind(b"\n") + 1
         if end:
-            yield b"".join((*begun, some[:end]))
+            yield b"".join((*begun, chunk[:end]))
             begun = []
-        begun.append(some[end:])
-        if len(begun) * _BLOCK > _LONGEST_LINE:
-            raise source.error(f"it has a line longer than {_LONGEST_LINE >> 20} MiB: these are no lines of numbers")
+        begun.append(chunk[end:])
+        if len(begun) * _CHUNK_BYTES > _LONGEST_LINE:
+            raise source.error(f"a line is longer than {_LONGEST_LINE >> 20} MiB: not lines of numbers")
     if rest := b"".join(begun):
         yield rest
 
 
-def _parsed(text: bytes, n_words: int, items: bool) -> NDArray[Any] | None:
-    """The numbers in a text of so many words, as integers where all are such; None where a word is something else."""
+def _parse(text: bytes, n_words: int, items: bool) -> NDArray[Any] | None:
+    """Return the numbers of a text, as integers if all are; None if a word is not a number."""
     if items and text.translate(None, _DIGITS + _BLANKS):
         return None
-    # Whole numbers are read several times as fast, also those that are written with the same fraction of zeros.
-    if (fraction := _NO_FRACTION.search(text, 0, _LOOKED_AT)) is not None:
-        whole = _words_parsed(text.replace(fraction[0], fraction[1]), n_words)
-        if whole is not None and whole.dtype == np.int64:
-            return whole
-    return _words_parsed(text, n_words)
+    # Integers are parsed several times as fast, also after removing the same zero fraction from all of them.
+    if (fraction := _ZERO_FRACTION.search(text, 0, _PREVIEW_BYTES)) is not None:
+        integers = _parse_words(text.replace(fraction[0], fraction[1]), n_words)
+        if integers is not None and integers.dtype == np.int64:
+            return integers
+    return _parse_words(text, n_words)
 
 
-def _words_parsed(text: bytes, n_words: int) -> NDArray[Any] | None:
-    """The numbers in a text, if there are as many as words, so that each word is one."""
+def _parse_words(text: bytes, n_words: int) -> NDArray[Any] | None:
+    """Return the numbers of a text if each of its words is one, otherwise None."""
     if not n_words:
         return np.empty(0, np.int64)
-    others = text.translate(None, _DIGITS + _BLANKS + b"-")
+    is_float = text.translate(None, _DIGITS + _BLANKS + b"-")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            values = np.fromstring(text, np.float64 if others else np.int64, sep=" ")
-        except (ValueError, DeprecationWarning):  # which of them depends on the version of NumPy
+            values = np.fromstring(text, np.float64 if is_float else np.int64, sep=" ")
+        except (ValueError, DeprecationWarning):  # which one depends on the NumPy version
             return None
     return values if len(values) == n_words else None
 
 
-def _counts(text: bytes) -> NDArray[np.integer]:
-    """How many words there are in each line."""
-    letters = np.frombuffer(text, np.uint8)
-    blank = letters <= ord(" ")
+def _words_per_line(text: bytes) -> NDArray[np.integer]:
+    """Return the number of words of each line."""
+    characters = np.frombuffer(text, np.uint8)
+    blank = characters <= ord(" ")
     begins = ~blank
     begins[1:] &= blank[:-1]
-    ends = np.flatnonzero(letters == ord("\n"))
+    ends = np.flatnonzero(characters == ord("\n"))
     if not text.endswith(b"\n"):
         ends = np.append(ends, len(text) - 1)
     return np.diff(np.cumsum(begins, dtype=np.int32)[ends], prepend=0)
 
 
-def _no_number(source: Source, text: bytes, line: int, items: bool, hint: str) -> FileError:
-    """The first word of a text that is no number, and the line that it is in."""
-    form, wanted = (_ITEM, "a whole number") if items else (_NUMBER, "a number")
+def _not_a_number(source: Source, text: bytes, line: int, items: bool, hint: Sequence[object]) -> FileError:
+    """Return the error for the first word of a text that is not a number."""
+    form, expected = (_ITEM, "a non-negative integer") if items else (_NUMBER, "a number")
     for number, words in enumerate(text.split(b"\n"), line):
         for word in words.split():
             if not form.fullmatch(word):
-                return source.error(f"line {number}: {word[:40].decode('utf-8', 'replace')!r} is not {wanted}{hint}")
-    return source.error(f"something behind line {line} is not {wanted}{hint}")
+                shown = word[:40].decode("utf-8", "replace")
+                return source.error(f"line {number}: {shown!r} is not {expected}", *hint)
+    return source.error(f"after line {line}: a word is not {expected}", *hint)

@@ -16,7 +16,7 @@ from ..datasets.mnist_digits import SIDE as MNIST_SIDE
 from ..datasets.mnist_digits import is_published, shrunk
 from ..io.api import read
 from ..io.errors import FileError
-from ..io.formats import format_of
+from ..io.formats import infer_format
 from ..table import Table
 
 OPENML = "openml"
@@ -104,7 +104,7 @@ def halftone(source: str | os.PathLike[str] | None) -> Subject:
 def _table(path: Path, wanted: str) -> Table:
     """The table in a file; the formats are told by the endings, for there is no option to name them."""
     try:
-        format_of(path)
+        infer_format(path)
     except FileError as unknown:
         raise FileError(f"{path}: its ending tells no format of tables; give {wanted}, or a table as .npz") from unknown
     return read(path)

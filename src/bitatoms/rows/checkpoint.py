@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import InputError, Parameter
-from ..io.atomic import atomic_write, is_store, unwritable
+from ..io.atomic import atomic_write, is_zarr_store, write_error
 from ..io.errors import FileError
-from ..io.npz import KEY, Archive, archive, as_bytes, description
+from ..io.npz import METADATA_KEY, NpzReader, encode_metadata, open_npz
 from ..io.stream import Source
 from .checkpoint_state import state_from_file, state_to_json
 from .passes import PassState
@@ -156,12 +156,12 @@ class Checkpoint:
         self._has_state = True
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[Archive, dict[str, Any]]]:
+    def _reading(self) -> Iterator[tuple[NpzReader, dict[str, Any]]]:
         """Open the file and yield it with its JSON; errors are raised as one-line FileErrors."""
         hint = "; move this file away or choose another folder to start again"
         try:
-            with archive(self._source) as file:
-                yield file, description(file, KIND, VERSION, "")
+            with open_npz(self._source) as file:
+                yield file, file.read_metadata(KIND, VERSION, "")
         except FileError as error:
             raise FileError(*error.args, hint) from error
         except OSError as error:
@@ -174,10 +174,10 @@ class Checkpoint:
         """Replace the file."""
         entries, arrays = (None, {}) if state is None else state_to_json(state)
         head = {"format": KIND, "version": VERSION, "bitatoms": __version__}
-        content = as_bytes({**head, "call": self._call, "random": self._random_state, "state": entries})
+        content = encode_metadata({**head, "call": self._call, "random": self._random_state, "state": entries})
         try:
             with atomic_write(self._path) as path:
-                _write_arrays(path, {KEY: content, **arrays})
+                _write_arrays(path, {METADATA_KEY: content, **arrays})
         except FileError as error:
             if not self._path.exists():
                 raise
@@ -189,7 +189,7 @@ class Checkpoint:
 
 def make_folder(folder: Path) -> None:
     """Make the folder of a checkpoint if it does not exist; its parent folder must exist."""
-    if is_store(folder):
+    if is_zarr_store(folder):
         raise FileError(f"{folder}: is a Zarr store; a checkpoint is a folder of its own, choose another name")
     try:
         folder.mkdir(exist_ok=True)
@@ -198,7 +198,7 @@ def make_folder(folder: Path) -> None:
     except FileNotFoundError as error:
         raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first") from error
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise write_error(folder, error) from error
 
 
 def _create_and_lock(folder: Path) -> IO[bytes]:
@@ -207,7 +207,7 @@ def _create_and_lock(folder: Path) -> IO[bytes]:
     try:
         file = open(folder / _LOCK, "ab")  # noqa: SIM115, closed by Checkpoint.close
     except OSError as error:
-        raise unwritable(folder / _LOCK, error) from error
+        raise write_error(folder / _LOCK, error) from error
     try:
         _lock(file)
     except OSError as error:
@@ -216,7 +216,7 @@ def _create_and_lock(folder: Path) -> IO[bytes]:
             return file
         file.close()
         if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise unwritable(folder / _LOCK, error) from error
+            raise write_error(folder / _LOCK, error) from error
         raise FileError(
             f"{folder}: another fit is using this folder; wait until it ends, or choose another folder"
         ) from error

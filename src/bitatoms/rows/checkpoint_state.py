@@ -18,7 +18,7 @@ from ..core.coding import CODERS
 from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..core.result import Round
-from ..io.npz import Archive
+from ..io.npz import NpzReader, check_metadata_int
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from .passes import PassState
 from .source import PartialPass
@@ -57,7 +57,7 @@ def state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
     return entries, arrays
 
 
-def state_from_file(file: Archive, entries: dict[str, Any], shape: tuple[int, int]) -> PassState:
+def state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int, int]) -> PassState:
     """Return the state in a file, for a table of this shape; raise ValueError, KeyError etc. if it is corrupt."""
     specs: list[PassSpec] = []
     for i, entry in enumerate(entries["orders"]):
@@ -74,7 +74,7 @@ def state_from_file(file: Archive, entries: dict[str, Any], shape: tuple[int, in
         counts = _counts_from_file(file, entries["counts"], "counts", specs[best - 1], shape)
     partial = entries["partial"]
     if partial is not None:
-        next_row = _int_up_to(partial, "next_row", shape[0])
+        next_row = check_metadata_int(partial, "next_row", most=shape[0])
         partial = PartialPass(next_row, _counts_from_file(file, partial["counts"], "partial", specs[-1], shape))
     fields = entries["history_fields"]
     history = tuple(Round(**dict(zip(fields, row, strict=True))) for row in entries["history"])
@@ -103,11 +103,11 @@ def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
 
 
 def _spec_from_file(
-    file: Archive, entry: dict[str, Any], name: str, n_features: int, previous: PassSpec | None
+    file: NpzReader, entry: dict[str, Any], name: str, n_features: int, previous: PassSpec | None
 ) -> PassSpec:
     """Return a spec in a file."""
-    atoms = BitMatrix(file.array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
-    bias = BitMatrix(file.array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
+    atoms = BitMatrix(file.read_array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
+    bias = BitMatrix(file.read_array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
     prices = kept = None
     if entry["priced"]:
         bits = _int_array(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
@@ -140,31 +140,25 @@ def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, int]
 
 
 def _counts_from_file(
-    file: Archive, entry: dict[str, Any], name: str, spec: PassSpec, shape: tuple[int, int]
+    file: NpzReader, entry: dict[str, Any], name: str, spec: PassSpec, shape: tuple[int, int]
 ) -> Counts:
     """Return the counts of a pass in a file."""
     sizes = {"p": len(spec.atoms), "m": shape[1]}
-    n_rows = _int_up_to(entry, "n_rows", shape[0])
+    n_rows = check_metadata_int(entry, "n_rows", most=shape[0])
     arrays = {
         field: _int_array(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
         for field, axes in _AXES.items()
     }
-    return Counts(n_rows=n_rows, codes_changed=_int_up_to(entry, "codes_changed", n_rows * sizes["p"]), **arrays)
+    return Counts(
+        n_rows=n_rows, codes_changed=check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"]), **arrays
+    )
 
 
-def _int_array(file: Archive, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
+def _int_array(file: NpzReader, name: str, shape: tuple[int, ...], limits: tuple[int, int]) -> NDArray[Any]:
     """Return an array of integers after checking its shape and the range of its values."""
-    values = file.array(name)
+    values = file.read_array(name)
     if values.shape != shape or values.dtype.kind not in "iu":
         raise ValueError(f"its {name} has shape {str(values.shape)[:40]} and type {values.dtype}, not shape {shape}")
     if values.size and not limits[0] <= values.min() <= values.max() <= limits[1]:
         raise ValueError(f"its {name} has values out of range")
     return values
-
-
-def _int_up_to(entry: dict[str, Any], name: str, most: int) -> int:
-    """Return a nonnegative integer after checking that it is at most ``most``."""
-    number = index(entry[name])
-    if not 0 <= number <= most:
-        raise ValueError(f"its {name} is {str(number)[:20]}")
-    return number

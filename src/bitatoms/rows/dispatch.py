@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .. import validation
 from ..errors import InputError, Parameter
-from ..io.atomic import is_store
+from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..parallel import Workers
 from ..table import Names, Picture
@@ -38,7 +38,7 @@ def is_out_of_core(X: Any) -> bool:
 
 
 def _is_store_path(X: Any) -> bool:
-    return isinstance(X, (str, os.PathLike)) and is_store(Path(X))
+    return isinstance(X, (str, os.PathLike)) and is_zarr_store(Path(X))
 
 
 def as_store(X: Any, binarize: float | None = None) -> Store | None:

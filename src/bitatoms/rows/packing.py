@@ -12,11 +12,11 @@ from typing import Any
 from .. import validation
 from .._version import __version__
 from ..errors import InputError, InvalidCell, Parameter
-from ..io.api import StreamingSource, left_out, open_table
+from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
-from ..io.formats import format_of, module_of
-from ..io.readers.zarr import StoreWriter
-from ..io.stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..io.formats import infer_format, load_reader
+from ..io.packed_store import PackedStoreWriter
+from ..io.stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from ..table import Table
 from .store import Store
 
@@ -81,11 +81,11 @@ def pack(
     """
     without = (without,) if isinstance(without, str) else tuple(without)
     options = ReadOptions(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
-    module_of("zarr", os.fspath(path))  # raises an error that names the extra to install
+    load_reader("zarr", os.fspath(path))  # raises an error that names the extra to install
     if isinstance(source, Store):
         source = source.path
     if isinstance(source, (str, os.PathLike)):
-        file = StreamingSource(Path(source), format_of(source, format), os.fspath(source))
+        file = StreamingSource(Path(source), infer_format(source, format), os.fspath(source))
         stream, name, kind = open_table(file, options), file.path.name, file.format
     else:
         if format is not None:
@@ -94,7 +94,7 @@ def pack(
     about = {"source": name, "format": kind, "options": _non_default(options), "bitatoms": __version__}
     with (
         atomic_write(Path(path)) as made,
-        StoreWriter(made, stream.n_cols, stream.columns, stream.picture, about) as store,
+        PackedStoreWriter(made, stream.n_cols, stream.columns, stream.picture, about) as store,
     ):
         for rows in stream.chunks:
             for chunk in _split(rows):
@@ -115,7 +115,7 @@ def _non_default(options: ReadOptions) -> dict[str, Any]:
 
 def _split(rows: RowChunk) -> Iterator[RowChunk]:
     """Yield rows in chunks small enough to be copied."""
-    size = max(1, ROWS_BITS // max(1, rows.bits.n_cols))
+    size = max(1, CHUNK_BITS // max(1, rows.bits.n_cols))
     for start in range(0, len(rows.bits), size):
         names = None if rows.names is None else rows.names[start : start + size]
         yield RowChunk(rows.bits[start : start + size], names)
@@ -137,7 +137,7 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
         stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture)
     else:
         stream = _stream_parts(parts, options)
-    return left_out(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
+    return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
 
 
 def _parts(source: Any) -> Iterable[Any] | None:
@@ -152,7 +152,7 @@ def _parts(source: Any) -> Iterable[Any] | None:
         n_partitions = source.numblocks[0] if hasattr(source, "numblocks") else source.npartitions
         return (partitions[index].compute() for index in range(n_partitions))
     if validation.package_name(source) in ("numpy", "h5py", "zarr") and len(getattr(source, "shape", ())) == 2:
-        size = max(1, ROWS_BITS // max(1, source.shape[1]))
+        size = max(1, CHUNK_BITS // max(1, source.shape[1]))
         return (source[start : start + size] for start in range(0, max(1, source.shape[0]), size))
     return None
 

@@ -17,8 +17,8 @@ from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..io.errors import FileError
-from ..io.formats import module_of
-from ..io.packed_store import KEY, KIND, Packed
+from ..io.formats import load_reader
+from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
 from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
@@ -78,13 +78,13 @@ class Store:
         hint = f"convert it with bitatoms.pack({os.fspath(path)!r}, 'packed.zarr')"
         if not self.path.is_dir():
             raise source.error(f"this is a file, not a packed store, which is a folder; {hint}")
-        module_of("zarr", source.name)  # raises an error that names the extra to install
-        with source.foreign():
+        load_reader("zarr", source.name)  # raises an error that names the extra to install
+        with source.catch_library_errors():
             reader = ZarrReader(source)
-            about = dict(reader.root.attrs).get(KEY)
-            if not isinstance(about, dict) or about.get("format") != KIND:
+            about = dict(reader.root.attrs).get(METADATA_KEY)
+            if not isinstance(about, dict) or about.get("format") != TABLE_FORMAT:
                 raise source.error(f"this is not a packed store of bitatoms; {hint}")
-            self._packed = Packed(reader, about)
+            self._packed = PackedStoreReader(reader, about)
         self.n_rows, self.n_features = self._packed.n_rows, self._packed.n_cols
         self.columns: Names | None = self._packed.columns
         self.picture: Picture | None = self._packed.picture
@@ -112,7 +112,7 @@ class Store:
         BitMatrix
         """
         size = chunk_rows(self.n_features) if n_rows is None else max(64, -(-n_rows // 64) * 64)
-        return self._packed.pieces(size, start)
+        return self._packed.iter_chunks(size, start)
 
     def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Return `chunks`; deprecated."""

@@ -17,7 +17,7 @@ from ..core.model import Model
 from ..core.pass_spec import coded_block
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.readers.zarr import StoreWriter
+from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..parallel import Workers
 from ..table import Table
@@ -36,7 +36,7 @@ def code_store(
     chunks = _map_chunks(codes_of, store, model, workers, max_memory)
     with (
         atomic_write(Path(output)) as path,
-        StoreWriter(path, model.atoms.n_rows, model.atom_names, about=about) as writer,
+        PackedStoreWriter(path, model.atoms.n_rows, model.atom_names, about=about) as writer,
     ):
         for codes in chunks:
             start = writer.n_rows

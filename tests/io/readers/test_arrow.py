@@ -73,8 +73,8 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table, format):
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("shape", [(0, 3), (20000, 3), (3, 2500), (70, 1100)])
 def test_tables_of_any_shape_come_back(tmp_path, shape, format, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow.ROWS_BITS", 1 << 10)
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.ROWS_BITS", 1 << 10)
+    monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 1 << 10)
+    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.CHUNK_BITS", 1 << 10)
     monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._WIDTH", 128)
     bits = ba.BitMatrix.from_dense(random_bits(1, *shape, 0.3))
     names = [f"r{row}" for row in range(shape[0])] or None
@@ -178,7 +178,7 @@ def test_missing_values_are_counted_over_all_columns_and_pieces(tmp_path, format
         assert ba.read(path, missing="zero").to_dense().tolist() == [[1, 0], [1, 0]]
     empty = written(path, pl.DataFrame({"a": [1, 1], "b": [None, None]}))
     assert_refused(empty, "2 values are missing, the first at row 0, column 'b'")
-    monkeypatch.setattr("bitatoms.io.readers.arrow.ROWS_BITS", 64)
+    monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 64)
     monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._WIDTH", 64)
     wide = np.zeros((9, 200))
     wide[7, 3] = wide[4, 190] = wide[4, 199] = np.nan
@@ -239,7 +239,7 @@ def test_arrow_streams_and_the_first_feather_are_read(tmp_path):
 
 
 def test_large_compressed_batches_are_unpacked_some_columns_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.ROWS_BITS", 64)
+    monkeypatch.setattr("bitatoms.io.readers.arrow_chunks.CHUNK_BITS", 64)
     asked = []
     plain = arrow_chunks._in_memory
     monkeypatch.setattr(arrow_chunks, "_in_memory", lambda batch: asked.append(batch.num_columns) or plain(batch))
@@ -277,9 +277,9 @@ def test_what_is_cut_short_is_refused(tmp_path, format):
     ("name", "content", "said"),
     [
         ("empty.parquet", b"", "0 bytes"),
-        ("empty.feather", b"", "damaged, or not a file of the format 'feather'"),
-        ("noise.parquet", bytes(range(256)) * 4, "damaged, or not a file of the format 'parquet'"),
-        ("noise.feather", bytes(range(256)) * 4, "damaged, or not a file of the format 'feather'"),
+        ("empty.feather", b"", "corrupt, or not a file of the format 'feather'"),
+        ("noise.parquet", bytes(range(256)) * 4, "corrupt, or not a file of the format 'parquet'"),
+        ("noise.feather", bytes(range(256)) * 4, "corrupt, or not a file of the format 'feather'"),
         ("feather.parquet", b"ARROW1\0\0", "it looks like 'feather'"),
         ("parquet.feather", b"PAR1", "it looks like 'parquet'"),
         ("array.feather", b"\x93NUMPY\x01\0", "it looks like 'npy'"),
@@ -296,7 +296,7 @@ def test_damage_within_a_page_is_seen(tmp_path):
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    assert_refused(path, "damaged")
+    assert_refused(path, "corrupt")
 
 
 def test_a_small_file_that_claims_many_rows_is_refused(tmp_path):

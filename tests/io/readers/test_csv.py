@@ -80,7 +80,7 @@ def test_what_is_told_from_the_file_can_be_said_instead(tmp_path):
 def test_a_threshold_makes_bits_of_numbers(tmp_path):
     path = written(tmp_path, "gene,a,b\nc1,0,2.5\nc2,1e3,-1\n")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[0, 1], [1, 0]])
-    assert_refused(path, "line 2, column 'b': 2.5 is neither 0 nor 1; if these are counts, pass binarize=0")
+    assert_refused(path, "line 2, column 'b': 2.5 is neither 0 nor 1; for counts, pass binarize=0")
     assert_refused(written(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0)
 
 
@@ -98,7 +98,7 @@ BAD = {
     "ragged, longer": ("a,b\n1,0\n1,0,1\n", "line 3 has 3 cells where 2 were expected"),
     "header too short": ("a,b,c\n1,0,1,1,1\n", "the first line has 3 cells and line 2 has 5"),
     "a title": ("Sales\nid,a,b\nr1,0,1\n", "if there is something above the line of names, delete it"),
-    "no such column": ("milk,b\n1,0\n", "there is no column 'mlik' (is it 'milk'?)"),
+    "no such column": ("milk,b\n1,0\n", "there is no column 'mlik' (did you mean 'milk'?)"),
     "not binary": ("a,b\n1,0\n1,2\n", "line 3, column 'b': 2 is neither 0 nor 1", "binarize=0"),
     "not binary, no names": ("1,0\n1,7\n", "line 2, column 2: 7 is neither 0 nor 1"),
     "text": ("a,b\n1,0\n1,perhaps\n", "line 3, column 'b': 'perhaps' is neither a one (1, yes, true, x) nor a zero"),
@@ -106,10 +106,10 @@ BAD = {
     "open quote": ('a,b\n1,"0\n1,0\n', "quote"),
     "not UTF-8": (b"a,b\n1,0\nK\xe4se,0\n", "line 3 is not UTF-8 (byte 0xe4)"),
     "UTF-16": ("a,b\n1,0\n".encode("utf-16"), "UTF-8"),
-    "zero bytes": (b"a,b\n1,\0\n", "line 2 holds a zero byte"),
+    "zero bytes": (b"a,b\n1,\0\n", "line 2 contains a zero byte"),
     "cut gzip": (gzip.compress(b"a,b\n" + b"1,0\n" * 100)[:-12], "cannot be read beyond line"),
-    "damaged gzip": (b"\x1f\x8b" + bytes(40), "cannot be read"),
-    "a NumPy file": (b"\x93NUMPY\x01\x00v\x00{}", "it looks like 'npy'; pass format='npy'"),
+    "corrupt gzip": (b"\x1f\x8b" + bytes(40), "cannot be read"),
+    "a NumPy file": (b"\x93NUMPY\x01\x00v\x00{}", "it looks like 'npy'; pass format=\"npy\""),
     "a Parquet file": (b"PAR1\x00\x00\x00", "it looks like 'parquet'"),
     "a huge field": ("a,b\n1," + "9" * 200000 + "\n", "line 2"),
 }
@@ -146,8 +146,8 @@ def test_columns_can_be_left_out(tmp_path):
 
 def test_options_that_a_format_has_no_use_for_are_refused(tmp_path):
     path = written(tmp_path, "1,0\n")
-    assert_refused(path, "blocks= is for pbm, not for 'csv'; leave it out", blocks=(1, 1))
-    assert_refused(path, "layer= is for h5ad, npz, zarr", layer="counts")
+    assert_refused(path, "blocks applies to pbm, not to 'csv'; omit it", blocks=(1, 1))
+    assert_refused(path, "layer applies to h5ad, npz, zarr", layer="counts")
 
 
 def test_names_that_come_twice_can_be_numbered(tmp_path):
@@ -157,7 +157,7 @@ def test_names_that_come_twice_can_be_numbered(tmp_path):
 
 def test_files_that_are_not_there_and_endings_that_tell_nothing(tmp_path):
     assert_refused(tmp_path / "none.csv", "there is no such file")
-    assert_refused(tmp_path / "table.cvs", "the ending tells no format (is it .csv?)", "pass format=, one of csv")
+    assert_refused(tmp_path / "table.cvs", "unknown extension (did you mean .csv?)", "pass format, one of csv")
     (tmp_path / "folder.csv").mkdir()
     assert_refused(tmp_path / "folder.csv", "this is a folder")
     with pytest.raises(ba.FileError, match="there is no format 'excel'"):
@@ -179,7 +179,7 @@ def test_nothing_is_left_and_nothing_lost_when_writing_fails(tmp_path, monkeypat
     with pytest.raises(ba.FileError, match="there is no folder"):
         ba.write(ANN, tmp_path / "nowhere" / "table.csv")
     (tmp_path / "taken.csv").mkdir()
-    with pytest.raises(ba.FileError, match="there is a folder of that name"):
+    with pytest.raises(ba.FileError, match="a folder of that name exists"):
         ba.write(ANN, tmp_path / "taken.csv")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["table.csv", "taken.csv"]
 

@@ -66,7 +66,7 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
 
 
 def test_tables_of_many_blocks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.h5ad.ROWS_BITS", 64)
+    monkeypatch.setattr("bitatoms.io.readers.h5ad.CHUNK_BITS", 64)
     for table in (
         ba.Table(ba.BitMatrix.from_dense(random_bits(3, 200, 6, 0.5)), picture=((2, 3), None)),
         ba.Table(ba.BitMatrix.zeros(0, 5)),
@@ -102,7 +102,7 @@ def test_what_anndata_writes_is_read(tmp_path, kind, compression):
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
 def test_counts_need_a_threshold_and_missing_ones_are_counted(tmp_path, form, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 70 * 4)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 70 * 4)
     monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 10)
     path = written(tmp_path / "cells.h5ad", cells(BITS, layers={"counts": form(COUNTS)}))
     assert_refused(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
@@ -133,7 +133,7 @@ def test_genes_of_the_same_name_are_refused_or_numbered(tmp_path):
 
 
 def test_arrays_in_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 128)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
     path = written(tmp_path / "cells.h5ad", cells(BITS))
     for chunks in ((20, 1), (1, 70), (3, 7), (20, 70), (7, 33), (20, 9)):
         with h5py.File(path, "a") as file:
@@ -156,7 +156,7 @@ def test_names_of_other_kinds_are_read(tmp_path):
 
 @pytest.mark.parametrize("kind", ["floats", "csr", "csc"])
 def test_memory_is_that_of_the_bits(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 1 << 19)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
     monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 1 << 15)
     bits = random_bits(4, 10_000, 500, 0.1)
     X = {"floats": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}[kind](bits.astype(np.float32))
@@ -256,26 +256,26 @@ SPOILT = {
     "a frame for X": (_replace("X", lambda g, n: g.create_group(n)), "neither an array nor a sparse matrix"),
     "lists": (
         _replace("X", lambda g, n: g.create_dataset(n, (3,), h5py.vlen_dtype(np.int32))),
-        "made to mislead",
+        "malicious",
     ),
     "a list for an attribute": (
         lambda file: file["X"].attrs.create("encoding-type", LISTS, dtype=LISTS.dtype),
-        "'encoding-type' of '/X' is no text",
+        "'encoding-type' of '/X' is not text",
     ),
     "a huge array": (
         _replace("X", lambda g, n: g.create_dataset(n, HUGE, "u1", chunks=(1000, 1000))),
-        "made to mislead",
+        "malicious",
     ),
     "a huge chunk": (
         _replace(
             "X", lambda g, n: g.create_dataset(n, (20, 70), "u1", maxshape=(None, None), chunks=(1 << 16, 1 << 15))
         ),
-        "made to mislead",
+        "malicious",
     ),
     "a huge sparse matrix": (_replace("X", _sparse(shape=np.array(HUGE))), "GiB packed"),
     "rows without columns": (_replace("X", _sparse(shape=np.array((10**15, 0)))), "GiB packed"),
-    "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "says that it has -1 rows"),
-    "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "damaged"),
+    "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "claims to have -1 rows"),
+    "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "corrupt"),
     "too few pointers": (_replace("X", _sparse(indptr=X.indptr[:-1])), "do not fit its shape"),
     "pointers that fall": (_replace("X", _sparse(indptr=X.indptr[::-1].copy())), "lines that do not fit"),
     "pointers beyond": (_replace("X", _sparse(indptr=X.indptr * 2)), "lines that do not fit"),
@@ -304,8 +304,8 @@ def test_what_leads_elsewhere_or_misleads_is_refused(path, spoilt):
     ("content", "said"),
     [
         (b"", "empty"),
-        (b"\x89HDF\r\n\x1a\n", "damaged, or not a file of the format 'h5ad'"),
-        (bytes(range(256)) * 9, "damaged, or not a file of the format 'h5ad'"),
+        (b"\x89HDF\r\n\x1a\n", "corrupt, or not a file of the format 'h5ad'"),
+        (bytes(range(256)) * 9, "corrupt, or not a file of the format 'h5ad'"),
         (b"PAR1PAR1", "it looks like 'parquet'"),
     ],
 )
@@ -326,7 +326,7 @@ def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
     heap = content.index(b"GCOL")
     content[heap + 200 : heap + 2000] = bytes(1800)
     path.write_bytes(content)
-    assert_refused(path, "damaged: the heap of text", "copy the file anew")
+    assert_refused(path, "corrupt: the heap at byte", "copy the file again")
 
 
 def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
@@ -336,7 +336,7 @@ def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
     assert content[first : first + 4] == len(CELLS[0]).to_bytes(4, "little")
     content[first : first + 4] = b"\xff" * 4
     path.write_bytes(content)
-    assert_refused(path, "'/obs/_index' says that its text has 4294967", "made to mislead")
+    assert_refused(path, "'/obs/_index' claims to have 4294967", "malicious")
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ def test_missing_values_are_counted_and_can_be_zeros(tmp_path):
 def test_text_is_read_in_blocks_of_any_size(folder, X, at_a_time):
     ba.write(X, folder / "table.mtx")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_numbers, "_BLOCK", at_a_time if X.sum() < 500 else 1000)
+        patch.setattr(text_numbers, "_CHUNK_BYTES", at_a_time if X.sum() < 500 else 1000)
         np.testing.assert_array_equal(ba.read(folder / "table.mtx").to_dense(), X)
 
 
@@ -158,14 +158,14 @@ BAD = {
     "hermitian": (market("1 1 1", "1 1 1", kind="coordinate real hermitian"), "hermitian"),
     "a pattern of values": (market("1 1", "1", kind="array pattern general"), "nothing in it"),
     "a skew pattern": (market("1 1 1", "1 1", kind="coordinate pattern skew-symmetric"), "skew-symmetric"),
-    "only a first line": ("%%MatrixMarket matrix coordinate pattern general\n", "cut short"),
+    "only a first line": ("%%MatrixMarket matrix coordinate pattern general\n", "truncated"),
     "two sizes": (market("2 2", "1 1"), "line 2", "rows, columns and entries", "'2 2'"),
     "words for sizes": (market("two 2 1", "1 1"), "line 2"),
     "sizes below zero": (market("-2 2 1", "1 1"), "line 2"),
     "sizes without end": (market("9" * 5000 + " 2 1", "1 1"), "line 2"),
     "a huge table": (market("1000000000 1000000000 1", "1 1"), "GiB"),
     "many columns of nothing": (market("0 1000000000000000 0"), "GiB"),
-    "more entries claimed than there are": (market("2 2 1000000000000", "1 1"), "1 of the 1000000000000", "cut short"),
+    "more entries claimed than there are": (market("2 2 1000000000000", "1 1"), "1 of the 1000000000000", "truncated"),
     "fewer entries claimed than there are": (market("2 2 1", "1 1", "2 2"), "line 4", "more entries than the 1"),
     "a symmetric table that is not square": (
         market("2 3 1", "1 1", kind="coordinate pattern symmetric"),
@@ -189,9 +189,9 @@ BAD = {
     "a comment in the middle": (market("2 2 1", "% now", "1 1"), "line 3: '%' is not a number"),
     "a zero byte": (market("2 2 1", "1 1\0"), "line 3", "is not a number"),
     "a two": (market("2 2 1", "1 2 2", kind="coordinate integer general"), "row 1, column 2: 2", "binarize=0"),
-    "an entry twice": (market("2 2 2", "1 2", "1 2"), "row 1, column 2", "given twice"),
-    "an entry in both halves": (market("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"), "given twice"),
-    "too few values": (market("2 2", "1", "0", kind="array integer general"), "2 of the 4", "cut short"),
+    "an entry twice": (market("2 2 2", "1 2", "1 2"), "row 1, column 2", "has two entries"),
+    "an entry in both halves": (market("2 2 2", "1 2", "2 1", kind="coordinate pattern symmetric"), "has two entries"),
+    "too few values": (market("2 2", "1", "0", kind="array integer general"), "2 of the 4", "truncated"),
     "too many values": (market("1 1", "1", "0", kind="array integer general"), "line 4", "more entries"),
     "names that are no JSON": (market("%bitatoms rows [oh", "1 1 1", "1 1"), "line 2", "JSON"),
     "names that are numbers": (market("%bitatoms columns [1]", "1 1 1", "1 1"), "line 2", "JSON"),

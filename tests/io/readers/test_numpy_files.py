@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io import coo
-from bitatoms.io.npz import KEY, as_bytes, write_archive
+from bitatoms.io.npz import METADATA_KEY, encode_metadata, write_npz
 from bitatoms.io.readers import numpy, sparse
 from bitatoms.table import Picture, Table
 from support.files import assert_refused, outcome, tables
@@ -145,7 +145,7 @@ def test_npy_says_that_it_does_not_keep_names(tmp_path):
 
 def test_rows_come_in_blocks(tmp_path, monkeypatch):
     table = Table(BitMatrix.from_dense(random_bits(4, 50, 20, 0.5)), row_names=[f"r{k}" for k in range(50)])
-    monkeypatch.setattr(numpy, "ROWS_BITS", 8 * 3 * 7)  # seven rows of three bytes
+    monkeypatch.setattr(numpy, "CHUNK_BITS", 8 * 3 * 7)  # seven rows of three bytes
     ba.write(table, tmp_path / "table.npz")
     assert ba.read(tmp_path / "table.npz") == table
 
@@ -172,7 +172,7 @@ def test_arrays_of_any_numbers_are_read(tmp_path, dtype, order):
 def test_arrays_are_read_in_pieces_of_any_size(folder, X, order, at_a_time):
     np.save(folder / "array.npy", np.array(X.astype(np.float64), order=order))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numpy, "ROWS_BITS", at_a_time)
+        patch.setattr(numpy, "CHUNK_BITS", at_a_time)
         np.testing.assert_array_equal(ba.read(folder / "array.npy").to_dense(), X)
 
 
@@ -219,7 +219,7 @@ def test_rows_packed_in_the_other_order_are_noticed(tmp_path):
 
 def test_a_model_is_not_data(tmp_path):
     about = {"format": "bitatoms model", "version": 1}
-    write_archive(tmp_path / "model.npz", {KEY: as_bytes(about), "atoms": np.zeros((2, 2), np.uint8)})
+    write_npz(tmp_path / "model.npz", {METADATA_KEY: encode_metadata(about), "atoms": np.zeros((2, 2), np.uint8)})
     assert_refused(tmp_path / "model.npz", "not a table, but a model", "bitatoms show")
 
 
@@ -236,7 +236,7 @@ def test_sparse_matrices_are_read_in_any_format(folder, format, X, at_a_time):
     sp.save_npz(folder / "sparse.npz", as_format(X, format))
     with pytest.MonkeyPatch.context() as patch:
         for module in (sparse, coo):
-            patch.setattr(module, "AT_A_TIME", at_a_time if X.size < 500 else 1000)
+            patch.setattr(module, "CHUNK_ENTRIES", at_a_time if X.size < 500 else 1000)
         np.testing.assert_array_equal(ba.read(folder / "sparse.npz").to_dense(), X)
 
 
@@ -293,7 +293,7 @@ def test_cells_given_twice_are_summed_as_in_scipy(tmp_path):
     path = tmp_path / "sparse.npz"
     twice = {"indptr": (0, 3, 3), "indices": (1, 0, 1)}
     path.write_bytes(csr(**twice, data=(1, 1, 1)))
-    assert_refused(path, "row 0, column 1", "given twice", "2 is neither 0 nor 1", "binarize=0")
+    assert_refused(path, "row 0, column 1", "has two entries", "2 is neither 0 nor 1", "binarize=0")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[1, 1], [0, 0]])
     assert_refused(path, "row 0, column 1", "sum", binarize=1.5)
     path.write_bytes(csr(**twice, data=(1, 1, -1)))
@@ -306,9 +306,9 @@ def test_cells_given_twice_are_summed_as_in_scipy(tmp_path):
 
 def test_a_cell_given_again_much_later_is_noticed(tmp_path, monkeypatch):
     for module in (sparse, coo):
-        monkeypatch.setattr(module, "AT_A_TIME", 2)
+        monkeypatch.setattr(module, "CHUNK_ENTRIES", 2)
     (tmp_path / "sparse.npz").write_bytes(csr(indptr=(0, 3, 3), indices=(1, 0, 1), data=(1, 1, 1)))
-    assert_refused(tmp_path / "sparse.npz", "row 0, column 1", "given twice")
+    assert_refused(tmp_path / "sparse.npz", "row 0, column 1", "has two entries")
 
 
 def test_missing_values_of_sparse_matrices_are_counted(tmp_path):
@@ -325,9 +325,9 @@ def test_memory_stays_near_that_of_the_packed_table(tmp_path, monkeypatch, name)
         np.save(tmp_path / name, np.array(X.astype(np.float64), order=kind))  # 24 MB
     else:
         sp.save_npz(tmp_path / name, as_format(X, kind), compressed=False)
-    monkeypatch.setattr(numpy, "ROWS_BITS", 1 << 16)
+    monkeypatch.setattr(numpy, "CHUNK_BITS", 1 << 16)
     for module in (sparse, coo):
-        monkeypatch.setattr(module, "AT_A_TIME", 1 << 13)
+        monkeypatch.setattr(module, "CHUNK_ENTRIES", 1 << 13)
     ba.read(tmp_path / name)  # once for the kernels
     tracemalloc.start()
     try:
@@ -344,17 +344,17 @@ def test_memory_stays_near_that_of_the_packed_table(tmp_path, monkeypatch, name)
 ARRAY = npy(np.eye(40, dtype=np.uint8))
 BAD_ARRAYS = {
     "empty": (b"", "empty"),
-    "cut in its values": (ARRAY[:-1], "cut short", "1599"),
-    "longer than it says": (ARRAY + b"\0", "damaged", "1601"),
-    "cut in its header": (ARRAY[:20], "cut short"),
-    "cut in its first bytes": (ARRAY[:3], "cut short"),
-    "text": (b"a,b\n1,0\n", "no NumPy array"),
-    "another format": (npz(X=np.eye(2)), "looks like 'npz'", 'format="npz"'.replace('"', "'")),
-    "no header": (npy_that_says("rubbish"), "damaged"),
-    "a header with code": (npy_that_says("__import__('os').system('true')"), "damaged"),
-    "a deep header": (npy_that_says("(" * 3000), "damaged"),
-    "a strange type": (npy_that_says("{'descr': (), 'fortran_order': False, 'shape': (2, 2)}"), "damaged"),
-    "a bomb": (npy_that_says("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000)}"), "cut short"),
+    "cut in its values": (ARRAY[:-1], "truncated", "1599"),
+    "longer than it says": (ARRAY + b"\0", "corrupt", "1601"),
+    "cut in its header": (ARRAY[:20], "truncated"),
+    "cut in its first bytes": (ARRAY[:3], "truncated"),
+    "text": (b"a,b\n1,0\n", "not a NumPy array"),
+    "another format": (npz(X=np.eye(2)), "looks like 'npz'", 'format="npz"'),
+    "no header": (npy_that_says("rubbish"), "corrupt"),
+    "a header with code": (npy_that_says("__import__('os').system('true')"), "corrupt"),
+    "a deep header": (npy_that_says("(" * 3000), "corrupt"),
+    "a strange type": (npy_that_says("{'descr': (), 'fortran_order': False, 'shape': (2, 2)}"), "corrupt"),
+    "a bomb": (npy_that_says("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000)}"), "truncated"),
     "more than there are numbers for": (
         npy_that_says(f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({10**30}, 0)}}"),
         "GiB",
@@ -365,7 +365,7 @@ BAD_ARRAYS = {
     ),
     "less than nothing": (
         npy_that_says("{'descr': '|u1', 'fortran_order': False, 'shape': (-2, -2)}", b"1234"),
-        "damaged",
+        "corrupt",
     ),
     "objects": (npy(np.array([[None]])), "never unpickled"),
     "text in it": (npy(np.array([["a"]])), "text", "0 and 1"),
@@ -402,7 +402,7 @@ def test_bad_npy_files_are_refused_in_one_line(tmp_path, trouble):
 def ours(about=(), bits=None):
     """The bytes of a packed table, or of something like it."""
     said = {
-        "format": numpy.KIND,
+        "format": numpy.TABLE_FORMAT,
         "version": 1,
         "n_rows": 2,
         "n_cols": 3,
@@ -410,7 +410,12 @@ def ours(about=(), bits=None):
         "columns": None,
         "picture": None,
     }
-    return npz(**{KEY: as_bytes(said | dict(about)), "bits": np.array([[1], [6]], np.uint8) if bits is None else bits})
+    return npz(
+        **{
+            METADATA_KEY: encode_metadata(said | dict(about)),
+            "bits": np.array([[1], [6]], np.uint8) if bits is None else bits,
+        }
+    )
 
 
 def forged(content, field, value, size):
@@ -441,44 +446,47 @@ HUGE = (2**31, 2**31)
 BAD_ARCHIVES = {
     "empty": (b"", "empty"),
     "cut at its end": (SPARSE[:-30], "not a zip file"),
-    "half of it": (SPARSE[: len(SPARSE) // 2], "damaged"),
-    "text": (b"a,b\n1,0\n", "damaged"),
+    "half of it": (SPARSE[: len(SPARSE) // 2], "corrupt"),
+    "text": (b"a,b\n1,0\n", "corrupt"),
     "another format": (ARRAY, "looks like 'npy'"),
     "without arrays": (npz(), "no arrays"),
-    "not an array": (npz(X=b"hello"), "'X'", "no NumPy array"),
-    "a way out of the folder": (npz(**{"../../X": b"hello"}), "no NumPy array"),
-    "two arrays of a name": (with_two_of_a_name(), "two arrays of the name 'X'"),
-    "an array cut short": (npz(X=npy(np.eye(3))[:-8]), "'X'", "cut short"),
+    "not an array": (npz(X=b"hello"), "'X'", "not a NumPy array"),
+    "a way out of the folder": (npz(**{"../../X": b"hello"}), "not a NumPy array"),
+    "two arrays of a name": (with_two_of_a_name(), "two arrays named 'X'"),
+    "an array truncated": (npz(X=npy(np.eye(3))[:-8]), "'X'", "truncated"),
     "compressed in another way": (compressed(zipfile.ZIP_LZMA), "np.savez"),
     "says it is huge": (forged(npz(X=np.eye(3)), 24, 2**31, 4), "larger than it can be"),
     "says it is huge, also compressed": (
         forged(forged(npz(X=np.eye(3)), 24, 2**31, 4), 20, 2**31, 4),
         "larger than it can be",
     ),
-    "encrypted": (forged(npz(X=np.eye(3)), 8, 1, 2), "damaged"),
+    "encrypted": (forged(npz(X=np.eye(3)), 8, 1, 2), "corrupt"),
     "another sum": (forged(npz(X=np.eye(3)), 16, 12345, 4), "CRC"),
     "only a list": (npz(y=np.arange(3)), "1 dimension"),
     "only lists": (npz(y=np.arange(3), z=np.arange(3)), "several arrays", "'y', 'z'"),
     "objects": (npz(X=np.array([[None]])), "never unpickled"),
     "a newer table": (ours({"version": 99, "bitatoms": "9.9"}), "bitatoms 9.9", "update"),
     "a kind of tomorrow": (ours({"format": "bitatoms\nthing"}), "not a table"),
-    "a table without a version": (ours({"version": None}), "damaged"),
-    "a table that says nothing": (npz(**{KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "damaged"),
-    "a table that says a list": (npz(**{KEY: np.frombuffer(b"[1]", np.uint8)}), "damaged"),
-    "a table that says numbers": (npz(**{KEY: np.arange(300)}), "damaged"),
-    "a long story": (npz(**{KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
-    "a table without bits": (npz(**{KEY: as_bytes({"format": numpy.KIND, "version": 1, "n_rows": 1})}), "damaged"),
-    "a table with other bits": (ours(bits=np.array([[1]], np.uint8)), "damaged", "(1, 1)"),
-    "a table with wide bits": (ours(bits=np.array([[1], [6]], np.int64)), "damaged", "int64"),
-    "a table with stray bits": (ours(bits=np.array([[1], [15]], np.uint8)), "damaged", "column 3"),
-    "a table of a part of a row": (ours({"n_rows": 1.5}), "damaged"),
+    "a table without a version": (ours({"version": None}), "corrupt"),
+    "a table that says nothing": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "corrupt"),
+    "a table that says a list": (npz(**{METADATA_KEY: np.frombuffer(b"[1]", np.uint8)}), "corrupt"),
+    "a table that says numbers": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
+    "a long story": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
+    "a table without bits": (
+        npz(**{METADATA_KEY: encode_metadata({"format": numpy.TABLE_FORMAT, "version": 1, "n_rows": 1})}),
+        "corrupt",
+    ),
+    "a table with other bits": (ours(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),
+    "a table with wide bits": (ours(bits=np.array([[1], [6]], np.int64)), "corrupt", "int64"),
+    "a table with stray bits": (ours(bits=np.array([[1], [15]], np.uint8)), "corrupt", "column 3"),
+    "a table of a part of a row": (ours({"n_rows": 1.5}), "corrupt"),
     "a table of less than no rows": (ours({"n_rows": -1}), "-1 rows"),
     "a huge table": (ours({"n_rows": 10**12, "n_cols": 10**12}), "GiB"),
     "a table with too few names": (ours({"columns": ["a"]}), "names", "3 columns"),
     "a table with names that are none": (ours({"columns": [1, 2, 3]}), "names"),
     "a table with a name twice": (ours({"columns": ["a", "b", "a"]}), "columns 1 and 3", "'a'", "duplicates="),
-    "a table with another picture": (ours({"picture": [[2, 2], None]}), "picture"),
-    "a table with no picture": (ours({"picture": "yes"}), "damaged"),
+    "a table with another picture": (ours({"picture": [[2, 2], None]}), "an image of 2 x 2"),
+    "a table with no picture": (ours({"picture": "yes"}), "corrupt"),
     "sparse of a strange format": (csr(format=b"lil"), "'lil'", "tocsr"),
     "sparse of a huge format": (csr(format=b"lil" * 99), "tocsr"),
     "sparse of no format": (csr(format=3), "tocsr"),

@@ -23,10 +23,10 @@ def path(tmp_path_factory):
     return tmp_path_factory.mktemp("pictures") / "picture.pbm"
 
 
-@pytest.fixture(params=[pbm.ROWS_BITS, 300], ids=["at once", "in pieces"])
+@pytest.fixture(params=[pbm.CHUNK_BITS, 300], ids=["at once", "in pieces"])
 def pieces(request, monkeypatch):
     """A picture that fits into memory unpacked, and one that does not."""
-    monkeypatch.setattr(pbm, "ROWS_BITS", request.param)
+    monkeypatch.setattr(pbm, "CHUNK_BITS", request.param)
 
 
 def raw(bits):
@@ -47,13 +47,13 @@ def test_a_table_without_names_comes_back(path, table):
     assert path.read_bytes() == raw(table.to_dense())
 
 
-@given(st.integers(0, 99), SIDES, SIDES, SIDES, SIDES, st.sampled_from((pbm.ROWS_BITS, 300)))
+@given(st.integers(0, 99), SIDES, SIDES, SIDES, SIDES, st.sampled_from((pbm.CHUNK_BITS, 300)))
 @settings(max_examples=60)
 def test_blocks_are_those_of_cut_blocks_and_come_back_as_the_picture(path, seed, height, width, tall, wide, rows_bits):
     bits = random_bits(seed, height, width, 0.5)
     path.write_bytes(raw(bits))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pbm, "ROWS_BITS", rows_bits)
+        patch.setattr(pbm, "CHUNK_BITS", rows_bits)
         table = ba.read(path, blocks=(tall, wide))
         assert np.array_equal(table.to_dense(), ba.datasets.cut_blocks(bits, (tall, wide)))
         assert table.picture == Picture((tall, wide), (height, width))
@@ -136,18 +136,18 @@ HUGE = 10**12
         (b"who,milk\nann,1\n", ["does not begin with P1 or P4"]),
         (b"P5\n2 2\n255\nabcd", ["this picture is gray (P5)", "turn it into a .pbm"]),
         (b"P3\n1 1\n255\n1 2 3", ["this picture is coloured (P3)"]),
-        (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format='npy'"]),
+        (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format=\"npy\""]),
         (b"P4", ["ends within its header"]),
         (b"P4\n20 # 9", ["ends within its header"]),
         (b"P420 9\n", ["no blank follows P4"]),
-        (b"P4\n-2 9\n", ["header is damaged: '-' in its width"]),
-        (b"P4\n2 9.0\n", ["header is damaged: '.' in its height"]),
-        (b"P4\n2 \xff\n", [r"header is damaged: '\xff' in its height"]),
+        (b"P4\n-2 9\n", ["header is corrupt: '-' in its width"]),
+        (b"P4\n2 9.0\n", ["header is corrupt: '.' in its height"]),
+        (b"P4\n2 \xff\n", [r"header is corrupt: '\xff' in its height"]),
         (b"P4\n0 9\n", ["its width is 0"]),
         (b"P4\n9 0\n", ["its height is 0"]),
         (b"P4\n#" + bytes(1 << 17), ["its header is longer than 64 KiB"]),
-        (b"P4\n" + b"9" * 100 + b" 1\n", ["header is damaged"]),
-        (GOOD[:-1], ["it ends 1 bytes too early for a picture of 9 x 20 pixels: cut short"]),
+        (b"P4\n" + b"9" * 100 + b" 1\n", ["header is corrupt"]),
+        (GOOD[:-1], ["it ends 1 bytes too early for a picture of 9 x 20 pixels: truncated"]),
         (GOOD[:-27], ["it ends 27 bytes too early"]),
         (GOOD + b"\n", ["it goes on after its picture of 9 x 20 pixels"]),
         (GOOD + GOOD, ["it holds several pictures"]),
@@ -160,11 +160,11 @@ HUGE = 10**12
         (f"P4 {HUGE} {HUGE}\n".encode(), ["too early for a picture of"]),
         (f"P1 {HUGE} 1\n".encode(), ["too early for a picture of"]),
         (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode()), ["more than can be in a file so small"]),
-        (gzip.compress(GOOD)[:-12], ["its compression is damaged, or it is cut short"]),
-        (gzip.compress(GOOD)[:20], ["its compression is damaged, or it is cut short"]),
-        (gzip.compress(GOOD)[:-4] + b"\1\2\3\4", ["its compression is damaged, or it is cut short"]),
+        (gzip.compress(GOOD)[:-12], ["its compression is corrupt, or it is truncated"]),
+        (gzip.compress(GOOD)[:20], ["its compression is corrupt, or it is truncated"]),
+        (gzip.compress(GOOD)[:-4] + b"\1\2\3\4", ["its compression is corrupt, or it is truncated"]),
         (gzip.compress(GOOD[:-5]), ["it ends 5 bytes too early"]),
-        (b"\x1f\x8b" + b"junk" * 9, ["its compression is damaged, or it is cut short"]),
+        (b"\x1f\x8b" + b"junk" * 9, ["its compression is corrupt, or it is truncated"]),
     ],
 )
 def test_bad_pictures_are_refused_in_a_line_that_helps(tmp_path, content, parts):

@@ -65,13 +65,13 @@ def test_a_table_of_genotypes_comes_back(path, table):
     assert ba.read(path) == table
 
 
-@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.ROWS_BITS, 10)))
+@given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.CHUNK_BITS, 10)))
 @settings(max_examples=25)
 def test_what_bed_reader_writes_is_read_and_what_we_write_is_read_by_it(path, seed, n_rows, n_snps, rows_bits):
     copies = np.random.default_rng(seed).choice(np.array([0, 0, 1, 1, 2, -127], np.int8), (n_rows, n_snps))
     bed_reader.to_bed(path, copies, num_threads=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plink, "ROWS_BITS", rows_bits)
+        patch.setattr(plink, "CHUNK_BITS", rows_bits)
         table = ba.read(path, missing="zero")
         assert np.array_equal(table.to_dense(), pairs(copies))
         assert table.row_names == tuple(f"iid{row + 1}" for row in range(n_rows))
@@ -141,11 +141,11 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
         ({"bed": b""}, ["the file is empty"]),
         ({"bed": b"l"}, ["no PLINK .bed file"]),
         ({"bed": b"chr1\t100\t200\n"}, ["no PLINK .bed file", "a list of genome intervals is called .bed as well"]),
-        ({"bed": b"\x93NUMPY\x01\x00"}, ["it looks like 'npy'; pass format='npy'"]),
+        ({"bed": b"\x93NUMPY\x01\x00"}, ["it looks like 'npy'; pass format=\"npy\""]),
         ({"bed": BED[:2]}, ["its third byte"]),
         ({"bed": BED[:2] + b"\2" + BED[3:]}, ["its third byte"]),
         ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual after individual", "--make-bed"]),
-        ({"bed": BED[:-1]}, ["it has 6 bytes where the 2 SNPs", "the 5 individuals", "take 7: cut short"]),
+        ({"bed": BED[:-1]}, ["it has 6 bytes where the 2 SNPs", "the 5 individuals", "take 7: truncated"]),
         ({"bed": BED + b"\0"}, ["it has 8 bytes", "take 7: too long, or these are not its .bim and .fam"]),
         ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes where the 1 SNPs", "take 5"]),
         ({"fam": FAM[: len(FAM) // 2]}, ["fields where 6 were expected"]),
@@ -155,7 +155,7 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
         ({"bim": FAM.replace(" -9", "")}, ["trio.bim: line 1 has 5 fields where 6 were expected"]),
         ({"bim": BIM + "1 rs3\n"}, ["trio.bim: line 3 has 2 fields"]),
         ({"fam": b"\xff" + FAM.encode()}, ["trio.fam: line 1 is not UTF-8"]),
-        ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 holds a zero byte"]),
+        ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 contains a zero byte"]),
         ({"bim": gzip.compress(b"1\trs1\t0\t5\tA\tG\n" * 10**6)}, ["trio.bim, which lists the SNPs, is compressed"]),
         ({"fam": gzip.compress(FAM.encode())}, ["trio.fam, which lists the individuals, is compressed"]),
     ],

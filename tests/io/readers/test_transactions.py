@@ -50,8 +50,8 @@ def test_rows_come_back_from_lists_of_numbers(folder, X, name, at_a_time):
         return
     written(X, folder / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_numbers, "_BLOCK", at_a_time if X.sum() < 500 else 1000)
-        patch.setattr(transactions, "AT_A_TIME", 3)
+        patch.setattr(text_numbers, "_CHUNK_BYTES", at_a_time if X.sum() < 500 else 1000)
+        patch.setattr(transactions, "CHUNK_ENTRIES", 3)
         assert ba.read(folder / name) == Table(BitMatrix.from_dense(X))
 
 
@@ -92,8 +92,8 @@ def test_names_that_are_no_numbers_are_refused(tmp_path, name):
 
 
 def test_many_different_numbers_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(transactions, "AT_A_TIME", 10)
-    monkeypatch.setattr(text_numbers, "_BLOCK", 100)
+    monkeypatch.setattr(transactions, "CHUNK_ENTRIES", 10)
+    monkeypatch.setattr(text_numbers, "_CHUNK_BYTES", 100)
     numbers = np.random.default_rng(0).choice(10**9, 500, replace=False)
     (tmp_path / "lists.dat").write_text("".join(f"{number}\n" for number in numbers))
     table = ba.read(tmp_path / "lists.dat")
@@ -109,7 +109,7 @@ def test_many_different_numbers_are_found(tmp_path, monkeypatch):
 def test_rows_come_back_from_lists_of_names(folder, table, name):
     written(table, folder / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transactions, "AT_A_TIME", 7)
+        patch.setattr(transactions, "CHUNK_ENTRIES", 7)
         again = ba.read(folder / name)
     assert sets(again) == sets(table)
 
@@ -168,9 +168,9 @@ def test_the_same_table_gives_the_same_bytes(tmp_path, ending):
 BAD = {
     "empty numbers": ("dat", b"", "empty"),
     "empty names": ("basket", b"", "empty"),
-    "a word": ("dat", b"1 2\n3 milk\n", "line 2: 'milk' is not a whole number", 'format="baskets"'),
-    "a negative number": ("dat", b"1 2\n-1\n", "line 2: '-1' is not a whole number"),
-    "a fraction": ("dat", b"1 2\n\n1.0\n", "line 3: '1.0' is not a whole number"),
+    "a word": ("dat", b"1 2\n3 milk\n", "line 2: 'milk' is not a non-negative integer", 'format="baskets"'),
+    "a negative number": ("dat", b"1 2\n-1\n", "line 2: '-1' is not a non-negative integer"),
+    "a fraction": ("dat", b"1 2\n\n1.0\n", "line 3: '1.0' is not a non-negative integer"),
     "commas": ("dat", b"1,2\n", "line 1: '1,2' is not"),
     "a zero byte": ("dat", b"1 2\0\n", "line 1"),
     "other bytes": ("dat", b"1 2\n\xff\xfe3\n", "line 2"),
@@ -180,8 +180,8 @@ BAD = {
     "names in Latin-1": ("basket", "milk\nKäse\n".encode("latin-1"), "line 2 is not UTF-8"),
     "an open quote": ("basket", b'milk\n"bread\n', "line 2", "quote"),
     "another format": ("dat", b"%%MatrixMarket matrix\n", "looks like 'mtx'"),
-    "a damaged archive": ("dat.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0hello", "damaged"),
-    "an archive cut short": ("dat.gz", b"\x1f\x8b\x08\0", "cut short"),
+    "a damaged archive": ("dat.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0hello", "corrupt"),
+    "an archive truncated": ("dat.gz", b"\x1f\x8b\x08\0", "truncated"),
 }
 
 
@@ -194,7 +194,7 @@ def test_bad_files_are_refused_in_one_line(tmp_path, trouble):
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
 def test_a_table_that_does_not_fit_into_memory_is_refused(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.stream._memory", lambda: 1000)
+    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 1000)
     ba.write(random_bits(3, 50, 300, 0.5), tmp_path / f"lists.{ending}")
     assert_refused(tmp_path / f"lists.{ending}", "GiB")
 
@@ -203,7 +203,7 @@ def test_a_table_that_does_not_fit_into_memory_is_refused(tmp_path, ending, monk
 def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path, ending, monkeypatch):
     path = tmp_path / f"lists.{ending}"
     path.write_text("1\n")
-    monkeypatch.setattr(transactions, "check_shape", lambda *_: path.write_text("5\n"))
+    monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_: path.write_text("5\n"))
     assert_refused(path, "changed while it was read")
 
 

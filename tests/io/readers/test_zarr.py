@@ -1,4 +1,4 @@
-"""Zarr stores: that tables come back, arrays and AnnData of others, what is damaged, misleads or leads elsewhere."""
+"""Zarr stores: that tables come back, arrays and AnnData of others, what is corrupt, misleads or leads elsewhere."""
 
 import contextlib
 import gzip
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from zarr.codecs import BloscCodec, GzipCodec
 
 import bitatoms as ba
-from bitatoms.io.readers.zarr import StoreWriter
+from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from support.files import assert_refused, outcome, tables
 from support.strategies import random_bits
@@ -65,8 +65,8 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
 
 
 def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
-    monkeypatch.setattr("bitatoms.io.readers.zarr.ROWS_BITS", 70 * 3)
+    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
+    monkeypatch.setattr("bitatoms.io.readers.zarr.CHUNK_BITS", 70 * 3)
     for table in (
         ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
         ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
@@ -80,9 +80,9 @@ def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypa
 
 
 def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     path = tmp_path / "table.zarr"
-    with StoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
+    with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
         for start, stop in ((0, 1), (1, 1), (1, 9), (9, 20)):
             store.append(RowChunk(TABLE.bits[start:stop], TABLE.row_names[start:stop]))
         assert store.n_rows == 20
@@ -92,7 +92,7 @@ def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
 
 
 def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
-    with StoreWriter(tmp_path / "table.zarr", 70) as store:
+    with PackedStoreWriter(tmp_path / "table.zarr", 70) as store:
         store.append(RowChunk(TABLE.bits))
         with pytest.raises(ValueError, match="3 columns"):
             store.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
@@ -102,10 +102,10 @@ def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
 
 def test_a_store_that_was_not_finished_is_refused(tmp_path):
     path = tmp_path / "table.zarr"
-    with contextlib.suppress(KeyboardInterrupt), StoreWriter(path, 70) as store:
+    with contextlib.suppress(KeyboardInterrupt), PackedStoreWriter(path, 70) as store:
         store.append(RowChunk(TABLE.bits))
         raise KeyboardInterrupt
-    assert_refused(path, "not written to its end")
+    assert_refused(path, "incomplete")
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -134,7 +134,7 @@ def test_usual_codecs_are_read(tmp_path, options):
 
 
 def test_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 128)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
     for chunks in ((20, 1), (1, 70), (20, 70), (7, 33), (20, 9)):
         assert ba.read(array(tmp_path / "array.zarr", chunks=chunks)) == PLAIN
 
@@ -166,7 +166,7 @@ def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
 
 
 def test_missing_values_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 64)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 64)
     holes = BITS.astype(float)
     holes[9, 1] = holes[4, 66] = holes[4, 65] = np.nan
     path = array(tmp_path / "array.zarr", holes, chunks=(20, 3))
@@ -197,7 +197,7 @@ def test_anndata_in_zarr_is_read(tmp_path, form, version):
 
 
 def test_memory_is_that_of_the_bits(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.chunked.ROWS_BITS", 1 << 19)
+    monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
     bits = random_bits(4, 10_000, 500, 0.1)
     path = array(tmp_path / "array.zarr", bits.astype(np.float64), chunks=(500, 500))
     ba.read(path)
@@ -216,11 +216,11 @@ def test_a_damaged_chunk_is_named(tmp_path, version):
     whole = chunk.read_bytes()
     for content in (whole[:-1], whole[:5], b"", bytes(len(whole))):
         chunk.write_bytes(content)
-        assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is damaged or cut short")
+        assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is corrupt or truncated")
 
 
 def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.readers.zarr._CHUNK", 64)
+    monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
     for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):
@@ -228,9 +228,9 @@ def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatc
         for place in range(0, len(whole), 3):
             (path / chunk).write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
             message = assert_refused(path)
-            assert "damaged" in message, message
+            assert "corrupt" in message, message
         (path / chunk).unlink()
-        assert_refused(path, f"its chunk '{chunk}' is not there")
+        assert_refused(path, f"its chunk '{chunk}' is missing")
         (path / chunk).write_bytes(whole)
     assert ba.read(path) == TABLE
 
@@ -239,17 +239,17 @@ def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatc
     ("changes", "said"),
     [
         ({"version": 2, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
-        ({"version": None}, "damaged"),
+        ({"version": None}, "corrupt"),
         ({"n_cols": 73}, "not those of 73 columns"),
         ({"n_cols": -1}, "not those of -1 columns"),
         ({"n_cols": 66, "columns": None}, "the bits past column 66 must be zero"),
-        ({"columns": ["a"]}, "not as many names as its 70 columns"),
-        ({"columns": [1] * 70}, "not as many names as its 70 columns"),
+        ({"columns": ["a"]}, "names do not match its 70 columns"),
+        ({"columns": [1] * 70}, "names do not match its 70 columns"),
         ({"columns": ["a"] * 70}, "have the same name 'a'"),
-        ({"columns": 5}, "damaged"),
-        ({"picture": [[2, 3], None]}, "damaged"),
-        ({"picture": "wide"}, "damaged"),
-        ({"complete": None}, "not written to its end"),
+        ({"columns": 5}, "corrupt"),
+        ({"picture": [[2, 3], None]}, "corrupt"),
+        ({"picture": "wide"}, "corrupt"),
+        ({"complete": None}, "incomplete"),
     ],
 )
 def test_a_packed_store_that_contradicts_itself_is_refused(tmp_path, changes, said):
@@ -271,7 +271,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
         ba.write(TABLE, path)
         shutil.rmtree(path / name)
         zarr.open_group(path).create_array(name, data=values)
-        assert_refused(path, "damaged")
+        assert_refused(path, "corrupt")
 
 
 def huge(about):
@@ -300,25 +300,25 @@ def within_shards(about):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (huge, "made to mislead"),
-        (huge_chunks, "made to mislead"),
-        (many_chunks, "is cut in 400000000 chunks"),
+        (huge, "malicious"),
+        (huge_chunks, "malicious"),
+        (many_chunks, "claims to have 400000000 chunks"),
         (codec("numcodecs.pickle"), "needs the codec 'pickle'"),
         (codec("strange"), "needs the codec 'strange'"),
         (within_shards, "needs the codec 'pickle'"),
-        (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "holds {'name'"),
-        (lambda about: about.update(data_type="complex128"), "damaged"),
-        (lambda about: about.update(data_type="string"), "damaged"),
-        (lambda about: about.update(shape=[20]), "damaged"),
-        (lambda about: about.update(shape=[20, -70]), "damaged"),
-        (lambda about: about.update(shape="wide"), "damaged"),
-        (lambda about: about.update(node_type="else"), "damaged"),
-        (lambda about: about.update(zarr_format=9), "damaged"),
-        (lambda about: about.pop("codecs"), "damaged"),
-        (lambda about: about.pop("chunk_grid"), "damaged"),
+        (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "has the type {'name'"),
+        (lambda about: about.update(data_type="complex128"), "corrupt"),
+        (lambda about: about.update(data_type="string"), "corrupt"),
+        (lambda about: about.update(shape=[20]), "corrupt"),
+        (lambda about: about.update(shape=[20, -70]), "corrupt"),
+        (lambda about: about.update(shape="wide"), "corrupt"),
+        (lambda about: about.update(node_type="else"), "corrupt"),
+        (lambda about: about.update(zarr_format=9), "corrupt"),
+        (lambda about: about.pop("codecs"), "corrupt"),
+        (lambda about: about.pop("chunk_grid"), "corrupt"),
         (
             lambda about: about.update(chunk_key_encoding={"name": "v2", "configuration": {"separator": "/../"}}),
-            "damaged",
+            "corrupt",
         ),
     ],
 )
@@ -333,13 +333,13 @@ def test_what_misleads_is_refused(tmp_path, spoil, said):
     [
         ({"dtype": "|O", "filters": [{"id": "pickle"}]}, "needs the codec 'pickle'"),
         ({"dtype": "|O", "filters": [{"id": "msgpack2"}]}, "needs the codec 'msgpack2'"),
-        ({"dtype": "|O"}, "holds |O"),
-        ({"dtype": [["a", "<i4"]]}, "holds [["),
+        ({"dtype": "|O"}, "has the type |O"),
+        ({"dtype": [["a", "<i4"]]}, "has the type [["),
         ({"compressor": {"id": "json2"}}, "needs the codec 'json2'"),
         ({"dtype": "<M8[s]"}, "no table of numbers"),
-        ({"dtype": "|S5"}, "damaged"),
-        ({"chunks": [0, 0]}, "damaged"),
-        ({"dimension_separator": "/../../"}, "damaged"),
+        ({"dtype": "|S5"}, "corrupt"),
+        ({"chunks": [0, 0]}, "corrupt"),
+        ({"dimension_separator": "/../../"}, "corrupt"),
     ],
 )
 def test_what_misleads_in_the_second_version_is_refused(tmp_path, changes, said):
@@ -354,12 +354,12 @@ def test_a_small_chunk_that_unpacks_to_much_is_refused(tmp_path, version):
     path = array(tmp_path / "array.zarr", **options)
     chunk = path / ("0.0" if version == 2 else "c/0/0")
     chunk.write_bytes(gzip.compress(bytes(1 << 24), mtime=0))
-    assert_refused(path, "made to mislead")
+    assert_refused(path, "malicious")
     path = array(path, zarr_format=version, **({"compressors": numcodecs.Zstd()} if version == 2 else {}))
     packed = bytes(numcodecs.Zstd().encode(bytes(1 << 28)))
     assert len(packed) < 10_000
     chunk.write_bytes(packed)
-    assert_refused(path, "made to mislead")
+    assert_refused(path, "malicious")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
@@ -374,7 +374,7 @@ def test_links_are_not_followed(tmp_path, place):
     else:
         link.unlink(missing_ok=True)
     link.symlink_to(outside / place)
-    assert_refused(inside, f"'{place}' is a link out of its place, which is not followed")
+    assert_refused(inside, f"'{place}' is a symbolic link, which is not followed")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are none on this system")
@@ -382,23 +382,23 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
     path = array(tmp_path / "array.zarr")
     (path / "c/0/0").unlink()
     os.mkfifo(path / "c/0/0")
-    assert_refused(path, "'c/0/0' is no plain file")
+    assert_refused(path, "'c/0/0' is not a regular file")
 
 
 def test_what_is_no_store_is_refused(tmp_path):
     folder = tmp_path / "empty.zarr"
     folder.mkdir()
-    assert_refused(folder, "this folder is no Zarr store")
+    assert_refused(folder, "this folder is not a Zarr store")
     (folder / "zarr.json").write_text("{")
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_text("[]")
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_text("[" * 100_000)
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (folder / "zarr.json").write_bytes(b"")
-    assert_refused(folder, "damaged")
+    assert_refused(folder, "corrupt")
     (tmp_path / "file.zarr").write_text("text")
-    assert_refused(tmp_path / "file.zarr", "this is a file, and a Zarr store is a folder")
+    assert_refused(tmp_path / "file.zarr", "this is a file, but a Zarr store is a folder")
 
 
 @pytest.fixture(scope="module")

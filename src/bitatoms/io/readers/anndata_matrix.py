@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...bits import BitMatrix
-from ..chunked import ChunkCells, Places, bands
-from ..coo import check_shape
-from ..stream import ROWS_BITS, Source
+from ..chunked import ChunkCells, Indices, read_row_chunks
+from ..stream import CHUNK_BITS, Source
 
-_ENTRIES = ROWS_BITS // 4  # stored values on their way in
+_ENTRIES = CHUNK_BITS // 4  # stored values on their way in
 _SPARSE = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
@@ -30,7 +29,7 @@ class HierarchicalFile(Protocol):
     def check_all(self, group: Any) -> None:
         """Look at all there is in a group, as `child` does."""
 
-    def take(self, array: Any, *slices: slice) -> NDArray[Any]:
+    def read(self, array: Any, *slices: slice) -> NDArray[Any]:
         """Some values of an array."""
 
 
@@ -68,7 +67,7 @@ def matrix_of(source: Source, vault: HierarchicalFile, layer: str | None) -> Mat
     else:
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
-    check_shape(source, n_rows, n_cols)
+    source.check_size(n_rows, n_cols)
     return Matrix(kind, what, (n_rows, n_cols), element)
 
 
@@ -95,7 +94,7 @@ def bits_of(source: Source, vault: HierarchicalFile, matrix: Matrix, numbers: Ch
     """The rows of a matrix as bits."""
     if matrix.kind == "dense":
         chunk = matrix.element.chunks or (1, matrix.shape[1])
-        yield from bands(lambda *tile: vault.take(matrix.element, *tile), matrix.shape, chunk, numbers)
+        yield from read_row_chunks(lambda *tile: vault.read(matrix.element, *tile), matrix.shape, chunk, numbers)
     elif matrix.kind == "csr":
         yield from _lines(source, vault, matrix, matrix.shape, numbers)
     elif min(matrix.shape):
@@ -118,14 +117,14 @@ def _lines(
 
     n_lines, length = shape
     data, indices, starts = _compressed(source, vault, matrix, shape)
-    most = max(1, 8 * ROWS_BITS // max(1, length))
+    most = max(1, 8 * CHUNK_BITS // max(1, length))
     start = 0
     while start < n_lines:
         full = int(np.searchsorted(starts, starts[start] + _ENTRIES, "right")) - 1
         stop = min(max(start + 1, full), start + most, n_lines)
         some = slice(int(starts[start]), int(starts[stop]))
         values = csr_array(
-            (vault.take(data, some), vault.take(indices, some), starts[start : stop + 1] - starts[start]),
+            (vault.read(data, some), vault.read(indices, some), starts[start : stop + 1] - starts[start]),
             shape=(stop - start, length),
         )
         yield _packed(values, start, matrix.kind == "csc", numbers)
@@ -140,16 +139,16 @@ def _compressed(
     for name, kinds in (("data", "biuf"), ("indices", "iu"), ("indptr", "iu")):
         part = vault.child(matrix.element, name)
         if part is None or not is_array(part) or len(part.shape or ()) != 1 or part.dtype.kind not in kinds:
-            raise source.error(f"damaged: the sparse matrix {matrix.what} has no proper {name!r}")
+            raise source.error(f"corrupt: the sparse matrix {matrix.what} has no proper {name!r}")
         parts.append(part)
     data, indices, pointers = parts
     if pointers.shape[0] != shape[0] + 1 or data.shape != indices.shape:
-        raise source.error(f"damaged: the parts of the sparse matrix {matrix.what} do not fit its shape {matrix.shape}")
-    starts = vault.take(pointers, slice(None)).astype(np.int64)
+        raise source.error(f"corrupt: the parts of the sparse matrix {matrix.what} do not fit its shape {matrix.shape}")
+    starts = vault.read(pointers, slice(None)).astype(np.int64)
     counts = np.diff(starts)
     if starts[0] != 0 or starts[-1] > data.shape[0] or (counts < 0).any() or counts.max(initial=0) > shape[1]:
         raise source.error(
-            f"damaged: the sparse matrix {matrix.what} has lines that do not fit its shape or its values"
+            f"corrupt: the sparse matrix {matrix.what} has lines that do not fit its shape or its values"
         )
     return data, indices, starts
 
@@ -160,11 +159,11 @@ def _packed(values: Any, start: int, by_columns: bool, numbers: ChunkCells) -> B
 
     stored, across, starts = validation.sparse_table(values, "it")
 
-    def locate(places: NDArray[np.intp]) -> Places:
+    def locate(places: NDArray[np.intp]) -> Indices:
         lines = start + np.searchsorted(starts, places, "right") - 1
         return (across[places], lines) if by_columns else (lines, across[places])
 
-    ones = np.asarray(numbers.ones(stored, locate), np.bool_)
+    ones = np.asarray(numbers.numbers_to_bits(stored, locate), np.bool_)
     threshold = numbers.cells.threshold
     if threshold is None or threshold >= 0:
         return BitMatrix.from_sparse(csr_array((ones, across, starts), shape=values.shape))

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...table import Picture, Table, check_picture, feature_names
-from ..cells import Cells, Words
-from ..chunked import ChunkCells, Missing, Places
-from ..coo import check_shape
+from ..cells import Cells, TextCells
+from ..chunked import ChunkCells, Indices, MissingCells
 from ..errors import FileError
-from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream, check_there
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
 from .arrow_chunks import Columnar, Piece, is_text, open_arrow, texts
 
 KEY = b"bitatoms"  # of our JSON in the metadata of a file
@@ -36,7 +35,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     """The rows of a Parquet, Feather or Arrow file."""
     with source.path.open("rb"):  # what the system has to say against it, before pyarrow says it less clearly
         pass
-    with source.foreign(), open_arrow(source) as file:
+    with source.catch_library_errors(), open_arrow(source) as file:
         layout = _layout(source, options, file)
         _check_types(source, file, layout.data)
         columns = [file.names[place] for place in layout.data]
@@ -49,7 +48,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 def _layout(source: Source, options: ReadOptions, file: Columnar) -> Layout:
     """Tell which columns hold names of rows: those that pandas calls the index, or a first one of text."""
     index = [file.names.index(name) for name in _index_columns(file)]
-    check_there(source, options.without, file.names)
+    check_columns_exist(source, options.without, file.names)
     data = [place for place, name in enumerate(file.names) if place not in set(index) and name not in options.without]
     if options.row_names is False:
         return Layout([], data)
@@ -78,11 +77,11 @@ def _begins_with_names(source: Source, options: ReadOptions, file: Columnar, dat
     """Whether the first column is of text, all different, and not of ones and zeros; the same judgement as in CSV."""
     if len(data) < 2 or not is_text(file.types[data[0]]):
         return False
-    words = Words(Cells(source, options))
+    words = TextCells(Cells(source, options))
     for piece in file.pieces():
         for columns in piece.columns(data[:1], _LOOKED_AT):
             names = texts(columns[0])
-            return any(not words.is_one_or_zero(name) for name in names) and len(set(names)) == len(names)
+            return any(not words.is_valid(name) for name in names) and len(set(names)) == len(names)
     return False
 
 
@@ -129,20 +128,20 @@ def _blocks(source: Source, options: ReadOptions, layout: Layout, columns: list[
     """The rows as packed bits, a piece at a time."""
     cells = _Columns(source, options, columns)
     n_rows = 0
-    with source.foreign(), open_arrow(source) as file:
+    with source.catch_library_errors(), open_arrow(source) as file:
         for piece in file.pieces():
-            check_shape(source, n_rows + piece.n_rows, len(columns))
+            source.check_size(n_rows + piece.n_rows, len(columns))
             bits = _packed(source, cells, piece, layout.data, n_rows)
             yield RowChunk(bits, _names(source, piece, layout.names))
             n_rows += piece.n_rows
-    cells.settle()
+    cells.check_missing()
 
 
 def _packed(source: Source, cells: _Columns, piece: Piece, places: list[int], start: int) -> BitMatrix:
     """The rows of a piece, some columns and some rows at a time; ``start`` is the number of the first."""
     n_rows, n_cols = piece.n_rows, len(places)
     words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
-    at_a_time = max(1, ROWS_BITS // max(1, min(piece.width, n_cols)))
+    at_a_time = max(1, CHUNK_BITS // max(1, min(piece.width, n_cols)))
     for left in range(0, n_cols, piece.width):
         top = 0
         for columns in piece.columns(places[left : left + piece.width], at_a_time):
@@ -157,7 +156,7 @@ def _packed(source: Source, cells: _Columns, piece: Piece, places: list[int], st
 def _check_rows(source: Source, found: int, expected: int) -> None:
     """Refuse columns of another length than the file says."""
     if found != expected:
-        raise source.error(f"damaged: a column has {found} values where the file says {expected}")
+        raise source.error(f"corrupt: a column has {found} values where the file says {expected}")
 
 
 def _names(source: Source, piece: Piece, places: list[int]) -> list[str] | None:
@@ -165,7 +164,7 @@ def _names(source: Source, piece: Piece, places: list[int]) -> list[str] | None:
     if not places:
         return None
     names: list[str] = []
-    for columns in piece.columns(places, ROWS_BITS // 64):
+    for columns in piece.columns(places, CHUNK_BITS // 64):
         parts = [texts(column) for column in columns]
         names.extend(parts[0] if len(parts) == 1 else map(", ".join, zip(*parts, strict=True)))
     _check_rows(source, len(names), piece.n_rows)
@@ -181,7 +180,7 @@ class _Columns:
         self._types = types
         self._source, self._options = source, options
         self._numbers = ChunkCells(source, options, columns)
-        self._blank = Missing()
+        self._blank = MissingCells()
         self._wrote_zeros = False
         self._meanings: dict[str, int] = {}
 
@@ -213,10 +212,10 @@ class _Columns:
             column = column.fill_null(0 if types.is_integer(kind) else False)
         values = column.to_numpy(zero_copy_only=False)
 
-        def locate(places: NDArray[np.intp]) -> Places:
+        def locate(places: NDArray[np.intp]) -> Indices:
             return top + places, np.full(len(places), place)
 
-        ones = self._numbers.ones(values, locate)
+        ones = self._numbers.numbers_to_bits(values, locate)
         if not self._wrote_zeros:
             self._wrote_zeros = not ones.all()
         return ones if lost is None else np.where(lost, np.uint8(_MISSING), ones)
@@ -238,19 +237,19 @@ class _Columns:
     def _word(self, text: str, row: int, place: int) -> int:
         """What a word says."""
         if text not in self._meanings:
-            probe = Words(Cells(self._source, self._options))
-            one = probe.row([text], lambda _: self._numbers.where(row, place))[0]
-            self._wrote_zeros = self._wrote_zeros or probe.wrote_zeros
-            if len(self._meanings) > ROWS_BITS // 64:  # numbers as text: they seldom come again
+            probe = TextCells(Cells(self._source, self._options))
+            one = probe.row_to_bits([text], lambda _: self._numbers.position(row, place))[0]
+            self._wrote_zeros = self._wrote_zeros or probe.has_zeros
+            if len(self._meanings) > CHUNK_BITS // 64:  # numbers as text: they seldom come again
                 self._meanings.clear()
             self._meanings[text] = _BLANK if probe.n_blank else _MISSING if probe.cells.n_missing else int(one)
         return self._meanings[text]
 
-    def settle(self) -> None:
+    def check_missing(self) -> None:
         """All cells were seen: say what a blank was, and refuse missing values, unless they are to be zeros."""
         if self._wrote_zeros:
             self._numbers.missing.merge(self._blank)
-        self._numbers.settle()
+        self._numbers.check_missing()
 
 
 def write(table: Table, path: Path, format: str) -> None:
@@ -262,7 +261,7 @@ def write(table: Table, path: Path, format: str) -> None:
     n_cols = table.shape[1]
     if not n_cols:
         raise FileError(f"{path.name}: a file of columns cannot hold a table without any; choose another format")
-    at_a_time = min(1 << 20, max(1, 32 * ROWS_BITS // n_cols))  # each column of each piece has a price
+    at_a_time = min(1 << 20, max(1, 32 * CHUNK_BITS // n_cols))  # each column of each piece has a price
     if format == "parquet":
         writer = parquet.ParquetWriter(
             path, schema, use_dictionary=False, write_statistics=False, write_page_checksum=True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
-from ..stream import ROWS_BITS, Source
+from ..stream import CHUNK_BITS, Source
 
 _WIDTH = 1024  # columns that are open together: each keeps some of its file in memory
 
@@ -79,7 +79,7 @@ def _row_group(source: Source, file: Any, names: list[str], group: int) -> Piece
         found = {place: number for number, place in enumerate(itertools.chain(*alike.values()))}
         for batch in file.iter_batches(at_a_time, row_groups=[group], columns=list(asked)):
             if batch.num_columns != len(found):
-                raise source.error("damaged: its row groups have not the columns that it says")
+                raise source.error("corrupt: its row groups have not the columns that it says")
             yield [batch.column(found[place]) for place in places]
 
     return Piece(file.metadata.row_group(group).num_rows, _WIDTH, columns)
@@ -130,7 +130,7 @@ def _batches(file: Any, whole: Any) -> Iterator[Piece]:
 
         narrow = reader((0,)) if len(whole.schema) else whole
         n_rows = narrow.get_batch(number).num_rows
-        return Piece(n_rows, min(_WIDTH, max(1, 16 * ROWS_BITS // max(1, n_rows) // 64) * 64), columns)
+        return Piece(n_rows, min(_WIDTH, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64), columns)
 
     return map(piece, range(whole.num_record_batches))
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ...bits import BitMatrix
+from ...errors import Parameter
 from ...table import Table
-from ..cells import BITS, Cells, Words
+from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
-from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import lines, text_to
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..text_lines import open_text_writer, read_lines
 from .csv_layout import Layout, is_quoted, laid_out
 
 _FEW = 10  # lines from which the separator is told
@@ -28,10 +29,10 @@ _TOLD = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """The rows of a CSV or TSV file."""
-    words = Words(Cells(source, options))
+    words = TextCells(Cells(source, options))
     if options.separator and (len(options.separator) != 1 or options.separator in '"\r\n'):
-        raise source.error(f"what separates cells is one character, and not {options.separator!r}")
-    text = lines(source)
+        raise source.error(Parameter("separator"), f" must be one character, got {options.separator!r}")
+    text = read_lines(source)
     first = next(text, None)
     if first is None:
         raise source.error("the file is empty")
@@ -91,11 +92,11 @@ def _cells(record: str | list[str], separator: str) -> list[str]:
 
 
 def _blocks(
-    source: Source, words: Words, layout: Layout, separator: str, records: Iterator[tuple[int, str | list[str]]]
+    source: Source, words: TextCells, layout: Layout, separator: str, records: Iterator[tuple[int, str | list[str]]]
 ) -> Iterator[RowChunk]:
     """The rows as packed bits, some at a time."""
     skip, n_cols = int(layout.row_names), len(layout.places)
-    block = np.empty((max(1, ROWS_BITS // max(1, n_cols)), n_cols), np.uint8)
+    block = np.empty((max(1, CHUNK_BITS // max(1, n_cols)), n_cols), np.uint8)
     between = separator * (n_cols - 1)
     names: list[str] = []
     filled = 0
@@ -104,7 +105,7 @@ def _blocks(
         if isinstance(record, str) and layout.is_whole:
             name, _, rest = record.partition(separator) if skip else ("", "", record)
             if len(rest) == 2 * n_cols - 1 and rest[1::2] == between:
-                bits = words.letters(rest[::2])
+                bits = words.characters_to_bits(rest[::2])
         if bits is None:
             cells = _cells(record, separator)
             if len(cells) != layout.width or (layout.trailing and cells[-1].strip()):
@@ -113,9 +114,11 @@ def _blocks(
                     '(if every line lists the items of one row, pass format="baskets")'
                 )
 
-            def where(column: int, line: int = line) -> str:
-                place = layout.places[column] + 1
-                return f"line {line}, column {place if layout.columns is None else repr(layout.columns[column][:40])}"
+            def position(column: int, line: int = line) -> CellPosition:
+                if layout.columns is not None:
+                    return CellPosition(line, layout.columns[column], unit="line")
+                number = layout.places[column] + 1
+                return CellPosition(line, number, unit="line")
 
             own = [cells[place] for place in layout.places]
             if own and all(map(words.is_text, own)):
@@ -123,7 +126,7 @@ def _blocks(
                     f"line {line} holds neither ones nor zeros, but {own[0].strip()[:40]!r}; if every line lists the "
                     'items of one row, pass format="baskets"'
                 )
-            name, bits = cells[0], words.row(own, where)
+            name, bits = cells[0], words.row_to_bits(own, position)
         block[filled] = bits
         names.append(name.strip())
         filled += 1
@@ -132,22 +135,22 @@ def _blocks(
             names, filled = [], 0
     if filled:
         yield RowChunk(BitMatrix.from_dense(block[:filled]), names if skip else None)
-    words.settle()
+    words.check_missing()
 
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1, with its names."""
     _check_names(table, path)
     how: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
-    with text_to(path) as file:
+    with open_text_writer(path) as file:
         writer = csv.writer(file, **how)
         if table.columns is not None or table.row_names is not None:
             corner = [] if table.row_names is None else [""]
             header = [*corner, *table.names_of(range(table.shape[1]))]
-            bits = all(name.strip().lower() in BITS for name in header[1:] or header)
+            bits = all(name.strip().lower() in CELL_WORDS for name in header[1:] or header)
             # Names that could be ones and zeros are put in quotes, lest they be taken for such.
             (csv.writer(file, **how, quoting=csv.QUOTE_ALL) if bits else writer).writerow(header)
-        at_a_time = max(1, ROWS_BITS // max(1, table.shape[1]))
+        at_a_time = max(1, CHUNK_BITS // max(1, table.shape[1]))
         for start in range(0, len(table), at_a_time):
             dense = table.bits[start : start + at_a_time].to_dense()
             for row, cells in enumerate(dense.tolist(), start):
@@ -159,7 +162,7 @@ def _check_names(table: Table, path: Path) -> None:
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
-            raise FileError(f"{path.name}: text keeps no name such as {name[:40]!r}; rename it, or write .npz")
+            raise FileError(f"{path.name}: a text file cannot store the name {name[:40]!r}; rename it, or write .npz")
     if table.row_names is None and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be taken for names of rows; name it")
     if any(name != name.strip() for name in names):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..cells import Words
-from ..stream import ReadOptions, Source, check_there
+from ..cells import TextCells
+from ..stream import ReadOptions, Source, check_columns_exist
 
 
 class Layout(NamedTuple):
@@ -28,17 +28,17 @@ def is_quoted(line: str, cells: list[str], separator: str) -> bool:
     return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
 
 
-def _begins_with_names(words: Words, records: list[list[str]]) -> bool:
+def _begins_with_names(words: TextCells, records: list[list[str]]) -> bool:
     """Whether the first line holds names: a cell of it is neither a one nor a zero, and not just the name of a row."""
     first, *body = records
-    if any(not words.is_one_or_zero(cell) for cell in first[1:] or first):
+    if any(not words.is_valid(cell) for cell in first[1:] or first):
         return True
-    below = any(not words.is_one_or_zero(record[0]) for record in body)  # there are names of rows
-    return bool(body) and (not first[0].strip() if below else not words.is_one_or_zero(first[0]))
+    below = any(not words.is_valid(record[0]) for record in body)  # there are names of rows
+    return bool(body) and (not first[0].strip() if below else not words.is_valid(first[0]))
 
 
 def laid_out(
-    source: Source, options: ReadOptions, words: Words, beginning: list[tuple[int, list[str]]], quoted: bool
+    source: Source, options: ReadOptions, words: TextCells, beginning: list[tuple[int, list[str]]], quoted: bool
 ) -> Layout:
     """Tell from the first rows whether the first line and the first column hold names."""
     first = beginning[0][1]
@@ -50,7 +50,7 @@ def laid_out(
     named = options.row_names
     if named is None:
         column = [record[0] for _, record in body]
-        strange = any(not words.is_one_or_zero(cell) for cell in column)
+        strange = any(not words.is_valid(cell) for cell in column)
         # R writes a header without a cell for the row names; where all lines end in a separator, there are none.
         named = bool(column) and (
             (header and len(first) == width - 1 and any(record[-1].strip() for _, record in body))
@@ -85,7 +85,7 @@ def _left_out(source: Source, options: ReadOptions, layout: Layout) -> Layout:
     if not options.without:
         return layout
     columns = layout.columns or [str(place + 1) for place in layout.places]
-    check_there(source, options.without, columns)
+    check_columns_exist(source, options.without, columns)
     kept = [number for number, name in enumerate(columns) if name not in options.without]
     names = None if layout.columns is None else [columns[number] for number in kept]
     return layout._replace(columns=names, places=[layout.places[number] for number in kept])

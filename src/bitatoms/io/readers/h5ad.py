@@ -18,7 +18,7 @@ from ...table import Names, Picture, Table, check_columns, check_picture
 from ..chunked import ChunkCells
 from ..errors import FileError
 from ..safe_hdf5 import check_heaps, open_hdf5
-from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream, unique
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
 from .anndata_matrix import HierarchicalFile, Opened, bits_of, is_array, matrix_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 def read_annotated(source: Source, options: ReadOptions, opened: Opened) -> TableStream:
     """The rows of an AnnData, wherever it lies."""
-    with source.foreign(), opened(source) as vault:
+    with source.catch_library_errors(), opened(source) as vault:
         matrix = matrix_of(source, vault, options.layer)
         n_cols = matrix.shape[1]
         about = _about(vault)
@@ -57,7 +57,7 @@ def _names(source: Source, vault: HierarchicalFile, frame: str, expected: int) -
     name = group.attrs["_index"]
     element = vault.child(group, name.decode() if isinstance(name, bytes) else str(name))
     if element is None:
-        raise source.error(f"damaged: its {frame!r} has not the index {str(name)[:40]!r} that it says")
+        raise source.error(f"corrupt: its {frame!r} has not the index {str(name)[:40]!r} that it says")
     if is_array(element):
         found = element.shape
     else:  # categories, or with a mask for missing ones
@@ -65,7 +65,7 @@ def _names(source: Source, vault: HierarchicalFile, frame: str, expected: int) -
         parts = [part for name in ("codes", "values") if (part := vault.child(element, name)) is not None]
         found = parts[0].shape if len(parts) == 1 and is_array(parts[0]) else None
     if found != (expected,):
-        raise source.error(f"damaged: the names in its {frame!r} are of shape {found}, and X asks for {expected}")
+        raise source.error(f"corrupt: the names in its {frame!r} are of shape {found}, and X asks for {expected}")
     return tuple(name if type(name) is str else _text(name) for name in _element(element))
 
 
@@ -115,7 +115,7 @@ def _picture(about: dict[str, Any], shape: tuple[int, int]) -> Picture | None:
 def _blocks(source: Source, options: ReadOptions, opened: Opened, columns: Names, named: bool) -> Iterator[RowChunk]:
     """The rows as packed bits, some at a time."""
     numbers = ChunkCells(source, options, columns)
-    with source.foreign(), opened(source) as vault:
+    with source.catch_library_errors(), opened(source) as vault:
         matrix = matrix_of(source, vault, options.layer)
         rows = _names(source, vault, "obs", matrix.shape[0])
         named = named or rows != _numbered(len(rows))
@@ -123,7 +123,7 @@ def _blocks(source: Source, options: ReadOptions, opened: Opened, columns: Names
         for bits in bits_of(source, vault, matrix, numbers):
             yield RowChunk(bits, rows[start : start + len(bits)] if named else None)
             start += len(bits)
-    numbers.settle()
+    numbers.check_missing()
 
 
 def write(table: Table, path: Path, format: str) -> None:
@@ -151,7 +151,7 @@ def write(table: Table, path: Path, format: str) -> None:
             uns={KEY: {"table": json.dumps(about)}},
         ).write_h5ad(path)
     large = table.bits.count() >= np.iinfo(np.int32).max
-    at_a_time = max(1, ROWS_BITS // max(1, n_cols))
+    at_a_time = max(1, CHUNK_BITS // max(1, n_cols))
     with h5py.File(path, "a") as file:
         for start in range(0, max(1, n_rows), at_a_time):
             some = table.bits[start : start + at_a_time].to_sparse().astype(np.float32)
@@ -219,7 +219,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
 def _distinct(names: Sequence[str], learned: Names) -> Names:
     """The names of variables; where some come twice and the learned ones were numbered, numbered as well."""
     kept = tuple(map(str, names))
-    return kept if kept == learned else unique(Source(Path(), "h5ad", ""), kept, "number")
+    return kept if kept == learned else unique_columns(Source(Path(), "h5ad", ""), kept, "number")
 
 
 def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Model) -> None:
@@ -228,7 +228,7 @@ def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Mode
 
     source = Source(source_path, "h5ad", str(source_path))
     check_heaps(source)
-    with source.foreign(), warnings.catch_warnings():
+    with source.catch_library_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with open_hdf5(source) as file:
             file.check_all(file.root)

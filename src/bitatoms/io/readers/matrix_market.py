@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...table import Table
-from ..coo import CooBuilder, check_shape, listed
+from ..coo import CooBuilder, column_indices_by_row
 from ..stream import ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import open_bytes, text_to
-from ..text_numbers import NumberLines, numbers
+from ..text_lines import open_decompressed, open_text_writer
+from ..text_numbers import NumberLines, read_numbers
 
 _BANNER = "%%MatrixMarket"
 _NAMES = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a list in JSON
@@ -38,23 +38,23 @@ class MatrixMarketHeader(NamedTuple):
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """The rows of a Matrix Market file."""
-    with open_bytes(source) as file:
+    with open_decompressed(source) as file:
         header = _header(source, file)
-    check_shape(source, *header.shape)
-    with open_bytes(source) as file:
+    source.check_size(*header.shape)
+    with open_decompressed(source) as file:
         rows, columns = _names(source, file, header)
 
     def blocks() -> Iterator[RowChunk]:
         entries = CooBuilder(source, options, header.shape, first=1)
-        with open_bytes(source) as file:
+        with open_decompressed(source) as file:
             for _ in range(header.n_lines):
                 _line(source, file)
             n_entries = 0
-            for some in numbers(source, file, header.n_lines + 1):
+            for some in read_numbers(source, file, header.n_lines + 1):
                 n_entries += _put(source, header, some, n_entries, entries)
         if n_entries < header.n_entries:
-            raise source.error(f"it ends after {n_entries} of the {header.n_entries} entries it should have: cut short")
-        yield RowChunk(entries.bits(), rows)
+            raise source.error(f"it ends after {n_entries} of the {header.n_entries} entries it should have: truncated")
+        yield RowChunk(entries.build(), rows)
 
     return TableStream(header.shape[1], blocks(), columns)
 
@@ -64,12 +64,12 @@ def _line(source: Source, file: IO[bytes]) -> str:
     try:
         line = file.readline(_LONG_LINE)
     except (EOFError, OSError, zlib.error) as error:
-        raise source.error(f"damaged, or cut short: {error}") from error
+        raise source.error(f"corrupt, or truncated: {error}") from error
     if not line:
-        raise source.error("it ends before the line that tells its size: cut short")
+        raise source.error("it ends before the line that tells its size: truncated")
     if len(line) == _LONG_LINE:
         raise source.error(
-            f"it has a line of more than {_LONG_LINE >> 20} MiB before its size: damaged, or no .mtx file"
+            f"it has a line of more than {_LONG_LINE >> 20} MiB before its size: corrupt, or no .mtx file"
         )
     return line.decode("utf-8", "replace")  # what others write into comments may be anything
 
@@ -100,7 +100,7 @@ def _header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
         raise source.error(f"line {n_lines} should tell the numbers of {wanted}, and is {line.strip()[:40]!r}")
     n_rows, n_cols = sizes[:2]
     if symmetry != "general" and n_rows != n_cols:
-        raise source.error(f"a {symmetry} matrix of {n_rows} rows and {n_cols} columns: damaged")
+        raise source.error(f"a {symmetry} matrix of {n_rows} rows and {n_cols} columns: corrupt")
     if sparse:
         n_entries = sizes[2]
     elif symmetry == "general":
@@ -151,11 +151,11 @@ def _put(source: Source, header: MatrixMarketHeader, some: NumberLines, before: 
     else:
         rows, columns = _down_the_columns(header, np.arange(before, before + len(table)))
     values = np.ones(len(table), np.uint8) if header.pattern else table[:, -1]
-    entries.put(rows, columns, values)
+    entries.add(rows, columns, values)
     if header.symmetry != "general":
         other = rows != columns
         mirrored = values[other] if header.symmetry == "symmetric" else -values[other]
-        entries.put(columns[other], rows[other], mirrored)
+        entries.add(columns[other], rows[other], mirrored)
     return len(table)
 
 
@@ -189,13 +189,13 @@ def _down_the_columns(
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write the places of the ones, and the names as comments."""
-    with text_to(path) as file:
+    with open_text_writer(path) as file:
         file.write(f"{_BANNER} matrix coordinate pattern general\n")
         for what, begin in _NAMES.items():
             for some in _short_lists((table.row_names if what == "rows" else table.columns) or ()):
                 file.write(f"{begin}{some}\n")
         file.write(f"{table.shape[0]} {table.shape[1]} {table.bits.count()}\n")
-        for row, columns in enumerate(listed(table.bits), 1):
+        for row, columns in enumerate(column_indices_by_row(table.bits), 1):
             if len(columns):
                 file.write(f"{row} " + f"\n{row} ".join(map(str, (columns + 1).tolist())) + "\n")
 

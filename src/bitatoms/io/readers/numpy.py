@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from ..._version import __version__
 from ...bits import BitMatrix
 from ...table import Names, Table, check_picture
-from ..cells import Cells, Place
-from ..coo import check_shape, where
+from ..cells import Cells, PositionOf, array_position
 from ..errors import FileError
-from ..npz import KEY, Archive, Values, archive, array_file, as_bytes, description, write_archive
-from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..npz import METADATA_KEY, ArrayReader, NpzReader, encode_metadata, open_npy, open_npz, write_npz
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_sparse, shape_in
 
-KIND = "bitatoms table"
+TABLE_FORMAT = "bitatoms table"
 VERSION = 1
 _TABLES = "biuf"  # kinds of values that a table may have; of others:
 _OTHERS = {
@@ -40,22 +39,22 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     if not source.path.stat().st_size:
         raise source.error("the file is empty")
     if source.format == "npy":
-        with array_file(source) as values:
+        with open_npy(source) as values:
             return TableStream(_table_shape(values)[1], _rows(source, options, None))
-    with archive(source) as file:
-        if KEY in file:
+    with open_npz(source) as file:
+        if METADATA_KEY in file:
             return _ours(source, options, file)
         if options.layer is None and is_sparse(file):
             return read_sparse(source, options, file)
         name = _chosen(file, options.layer)
-        with file.open(name) as values:
+        with file.open_array(name) as values:
             packed = _packed_shape(file, values)
             if packed is not None:
                 return TableStream(packed[1], _packed_rows(source, options, name, packed, backwards=True))
             return TableStream(_table_shape(values)[1], _rows(source, options, name))
 
 
-def _chosen(file: Archive, layer: str | None) -> str:
+def _chosen(file: NpzReader, layer: str | None) -> str:
     """The array that is the table: the one that is asked for, that is called X, or that alone could be one."""
     names = ", ".join(map(repr, file.names[:10])) + (", ..." if len(file.names) > 10 else "")
     if not file.names:
@@ -72,16 +71,16 @@ def _chosen(file: Archive, layer: str | None) -> str:
     return tables[0] if len(tables) == 1 else "X"
 
 
-def _may_be_table(file: Archive, name: str) -> bool:
+def _may_be_table(file: NpzReader, name: str) -> bool:
     """Whether this array has two dimensions and holds numbers; of those that cannot be read, nothing is asked."""
     try:
-        with file.open(name) as values:
+        with file.open_array(name) as values:
             return len(values.shape) == 2 and values.dtype.kind in _TABLES
     except FileError:
         return False
 
 
-def _table_shape(values: Values) -> Shape:
+def _table_shape(values: ArrayReader) -> Shape:
     """The shape of an array that is a table of numbers, and fits into memory when packed, if it must."""
     kind, shape = values.dtype.kind, values.shape
     if kind not in _TABLES:
@@ -92,18 +91,18 @@ def _table_shape(values: Values) -> Shape:
             f"{values.what} has {len(shape)} dimension{'' if len(shape) == 1 else 's'} (its shape is "
             f"{str(shape)[:60]}), and a table has two; reshape it to (rows, columns) first"
         )
-    check_shape(values.source, *shape, by_rows=not values.by_columns)
+    values.source.check_size(*shape, streamable=not values.fortran_order)
     return shape[0], shape[1]
 
 
 @contextmanager
-def _opened(source: Source, name: str | None) -> Iterator[Values]:
+def _opened(source: Source, name: str | None) -> Iterator[ArrayReader]:
     """The array of an .npy file, or the one of that name in an .npz file."""
     if name is None:
-        with array_file(source) as values:
+        with open_npy(source) as values:
             yield values
     else:
-        with archive(source) as file, file.open(name) as values:
+        with open_npz(source) as file, file.open_array(name) as values:
             yield values
 
 
@@ -112,69 +111,71 @@ def _rows(source: Source, options: ReadOptions, name: str | None) -> Iterator[Ro
     cells = Cells(source, options)
     with _opened(source, name) as values:
         n_rows, n_cols = _table_shape(values)
-        if not values.by_columns:
-            for words in _lines(values, n_rows, n_cols, cells, where):
+        if not values.fortran_order:
+            for words in _lines(values, n_rows, n_cols, cells, array_position):
                 yield RowChunk(BitMatrix.from_words(words, n_cols, check=False))
         else:
             columns = np.empty((n_cols, -(-n_rows // 64)), np.uint64)
             start = 0
-            for words in _lines(values, n_cols, n_rows, cells, lambda column, row: where(row, column)):
+            for words in _lines(values, n_cols, n_rows, cells, lambda column, row: array_position(row, column)):
                 columns[start : start + len(words)] = words
                 start += len(words)
             yield RowChunk(BitMatrix.from_words(columns, n_rows, check=False).transpose())
-    cells.settle()
+    cells.check_missing()
 
 
-def _lines(values: Values, n_lines: int, length: int, cells: Cells, place: Place) -> Iterator[NDArray[np.uint64]]:
+def _lines(
+    values: ArrayReader, n_lines: int, length: int, cells: Cells, position_of: PositionOf
+) -> Iterator[NDArray[np.uint64]]:
     """The lines of an array as they lie in the file, packed: some at a time, or where they are long, piece by piece."""
-    n_values = max(64, ROWS_BITS // values.dtype.itemsize // 64 * 64)  # on their way in
+    n_values = max(64, CHUNK_BITS // values.dtype.itemsize // 64 * 64)  # on their way in
     at_a_time = n_values // max(1, length)
     if at_a_time:
         for start in range(0, n_lines, at_a_time):
             count = min(at_a_time, n_lines - start)
-            some = values.take(count * length).reshape(count, length)
-            yield cells.numbers(some, _moved(place, start, 0)).words
+            some = values.read(count * length).reshape(count, length)
+            yield cells.pack_numbers(some, _moved(position_of, start, 0)).words
         return
     for line in range(n_lines):
         words = np.empty((1, -(-length // 64)), np.uint64)
         for start in range(0, length, n_values):
-            some = values.take(min(n_values, length - start))[np.newaxis]
-            piece = cells.numbers(some, _moved(place, line, start)).words
+            some = values.read(min(n_values, length - start))[np.newaxis]
+            piece = cells.pack_numbers(some, _moved(position_of, line, start)).words
             words[:, start // 64 : start // 64 + piece.shape[1]] = piece
         yield words
 
 
-def _moved(place: Place, line: int, start: int) -> Place:
+def _moved(position_of: PositionOf, line: int, start: int) -> PositionOf:
     """Where the cells of a block are that begins in this line, so far behind its start."""
-    return lambda down, along: place(line + down, start + along)
+    return lambda down, along: position_of(line + down, start + along)
 
 
-def _packed_shape(file: Archive, values: Values) -> Shape | None:
+def _packed_shape(file: NpzReader, values: ArrayReader) -> Shape | None:
     """The shape of the table whose rows np.packbits has packed into this array, if "shape" beside it says so."""
     shape = shape_in(file)
-    if shape is None or values.dtype != np.uint8 or values.by_columns or values.shape == shape:
+    if shape is None or values.dtype != np.uint8 or values.fortran_order or values.shape == shape:
         return None
     if values.shape != (shape[0], -(-shape[1] // 8)):
         return None
-    check_shape(file.source, *shape)
+    file.source.check_size(*shape)
     return shape
 
 
-def _ours(source: Source, options: ReadOptions, file: Archive) -> TableStream:
+def _ours(source: Source, options: ReadOptions, file: NpzReader) -> TableStream:
     """The rows of a packed table as `write` makes it."""
-    about = description(file, KIND, VERSION, "; 'bitatoms show' shows a model, and data belong here")
+    about = file.read_metadata(TABLE_FORMAT, VERSION, "; 'bitatoms show' shows a model, and data belong here")
     try:
         shape = index(about["n_rows"]), index(about["n_cols"])
-        check_shape(source, *shape)
+        source.check_size(*shape)
         rows, columns = _names(about, "rows", shape[0]), _names(about, "columns", shape[1])
         picture = None if about["picture"] is None else check_picture(about["picture"], shape)
-        with file.open("bits") as values:
-            if values.dtype != np.uint8 or values.by_columns or values.shape != (shape[0], -(-shape[1] // 8)):
+        with file.open_array("bits") as values:
+            if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
                 raise ValueError(f"its bits are an array of {values.dtype} of the shape {values.shape}")
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, FileError):
             raise
-        raise source.error(f"a damaged table: {' '.join(str(error).split())[:200]}") from error
+        raise source.error(f"a corrupt table: {' '.join(str(error).split())[:200]}") from error
     return TableStream(shape[1], _packed_rows(source, options, "bits", shape, rows), columns, picture)
 
 
@@ -194,15 +195,15 @@ def _packed_rows(
     """Rows that are packed into bytes, the first column in the lowest bit, or backwards, in the highest."""
     n_rows, n_cols = shape
     width = -(-n_cols // 8)
-    at_a_time = max(1, ROWS_BITS // 8 // max(1, width))
+    at_a_time = max(1, CHUNK_BITS // 8 // max(1, width))
     with _opened(source, name) as values:
         for start in range(0, n_rows, at_a_time):
             count = min(at_a_time, n_rows - start)
-            packed = values.take(count * width)
+            packed = values.read(count * width)
             try:
                 bits = BitMatrix.from_bytes(_REVERSED[packed] if backwards else packed, count, n_cols)  # type: ignore[arg-type]
             except ValueError as error:
-                raise source.error(f"{values.what} is damaged, or packed in another way: {error}") from error
+                raise source.error(f"{values.what} is corrupt, or packed in another way: {error}") from error
             names = None if rows is None else rows[start : start + count]
             yield RowChunk(BitMatrix.from_any(bits, options.binarize), names)
 
@@ -214,7 +215,7 @@ def write(table: Table, path: Path, format: str) -> None:
         return
     n_rows, n_cols = table.shape
     about = {
-        "format": KIND,
+        "format": TABLE_FORMAT,
         "version": VERSION,
         "bitatoms": __version__,
         "n_rows": n_rows,
@@ -224,7 +225,7 @@ def write(table: Table, path: Path, format: str) -> None:
         "picture": table.picture,
     }
     as_they_lie = table.bits.words.astype("<u8", copy=False).view(np.uint8)[:, : -(-n_cols // 8)]
-    write_archive(path, {KEY: as_bytes(about), "bits": as_they_lie})
+    write_npz(path, {METADATA_KEY: encode_metadata(about), "bits": as_they_lie})
 
 
 def _write_array(table: Table, path: Path) -> None:
@@ -235,6 +236,6 @@ def _write_array(table: Table, path: Path) -> None:
         )
     with open(path, "wb") as file:
         npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": table.shape})
-        at_a_time = max(1, ROWS_BITS // max(1, table.shape[1]))
+        at_a_time = max(1, CHUNK_BITS // max(1, table.shape[1]))
         for start in range(0, len(table), at_a_time):
             file.write(table.bits[start : start + at_a_time].to_dense().tobytes())

@@ -19,8 +19,8 @@ from ...datasets import cut_blocks, stitch_blocks
 from ...table import Picture, Table
 from ...validation import check_pair
 from ..errors import FileError
-from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import open_bytes, text_to
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..text_lines import open_decompressed, open_text_writer
 
 _WHITE = b" \t\n\r\v\f"
 _COMMENT = re.compile(rb"#[^\r\n]*")
@@ -71,7 +71,7 @@ def _lines(source: Source, options: ReadOptions) -> Iterator[RowChunk]:
     with _unpacked(source) as file:
         pixels = _pixels(source, file)
         height, width = pixels.header.height, pixels.header.width
-        at_a_time = max(1, ROWS_BITS // width)
+        at_a_time = max(1, CHUNK_BITS // width)
         for top in range(0, height, at_a_time):
             yield RowChunk(BitMatrix.from_any(pixels.take(min(at_a_time, height - top)), options.binarize))
         pixels.end()
@@ -98,9 +98,9 @@ def _strips(picture: Picture) -> Iterator[Strip]:
     tall, wide = picture.tile
     height, width = picture.whole or (0, 0)
     across = -(-width // wide)
-    at_once = tall * max(1, ROWS_BITS // (tall * across * wide))
+    at_once = tall * max(1, CHUNK_BITS // (tall * across * wide))
     # A piece of a block that is too tall: eight lines of it always end with a whole byte.
-    piece = min(tall, max(8, ROWS_BITS // (across * wide) // 8 * 8))
+    piece = min(tall, max(8, CHUNK_BITS // (across * wide) // 8 * 8))
     step = at_once if piece == tall else piece
     for top in range(0, height, at_once):
         n_lines = min(at_once, height - top)
@@ -112,10 +112,10 @@ def _strips(picture: Picture) -> Iterator[Strip]:
 def _unpacked(source: Source) -> Iterator[IO[bytes]]:
     """The bytes of the file, with errors of its compression in our words."""
     try:
-        with open_bytes(source) as file:
+        with open_decompressed(source) as file:
             yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise source.error(f"its compression is damaged, or it is cut short: {error}") from error
+        raise source.error(f"its compression is corrupt, or it is truncated: {error}") from error
 
 
 def _header(source: Source, file: IO[bytes]) -> PbmHeader:
@@ -129,7 +129,7 @@ def _header(source: Source, file: IO[bytes]) -> PbmHeader:
         raise source.error("not a .pbm picture: it does not begin with P1 or P4" if kind else "the file is empty")
     characters = _characters(source, file)
     if next(characters) not in _WHITE:
-        raise source.error(f"its header is damaged: no blank follows {kind.decode()}")
+        raise source.error(f"its header is corrupt: no blank follows {kind.decode()}")
     width, height = (_number(source, characters, what) for what in ("width", "height"))
     header = PbmHeader(kind == b"P4", height, width)
     size = source.path.stat().st_size
@@ -147,11 +147,11 @@ def _characters(source: Source, file: IO[bytes]) -> Iterator[bytes]:
     for _ in range(_LONGEST_HEADER):
         character = file.read(1)
         if not character:
-            raise source.error("it ends within its header: cut short")
+            raise source.error("it ends within its header: truncated")
         in_comment = (in_comment or character == b"#") and character not in b"\r\n"
         if not in_comment:
             yield character
-    raise source.error(f"its header is longer than {_LONGEST_HEADER >> 10} KiB: damaged, or no .pbm picture")
+    raise source.error(f"its header is longer than {_LONGEST_HEADER >> 10} KiB: corrupt, or no .pbm picture")
 
 
 def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
@@ -161,7 +161,7 @@ def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
         if character.isdigit() and len(digits) < 18:
             digits += character
         elif character not in _WHITE:
-            raise source.error(f"its header is damaged: {chr(character[0])!a} in its {what}")
+            raise source.error(f"its header is corrupt: {chr(character[0])!a} in its {what}")
         elif digits:
             break
     if not int(digits):
@@ -171,7 +171,7 @@ def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
 
 def _cut_short(header: PbmHeader, missing: str) -> str:
     """The trouble of a picture that ends too early."""
-    return f"it ends {missing} too early for a picture of {header.height} x {header.width} pixels: cut short"
+    return f"it ends {missing} too early for a picture of {header.height} x {header.width} pixels: truncated"
 
 
 def _pixels(source: Source, file: IO[bytes]) -> _Raw | _Plain:
@@ -261,7 +261,7 @@ def _too_much(header: PbmHeader, rest: bytes | memoryview) -> str:
     """The trouble of a file that goes on after its picture."""
     if rest[:1] == b"P":
         return "it holds several pictures; split it in files of one each (pamsplit does)"
-    return f"it goes on after its picture of {header.height} x {header.width} pixels: damaged, or of another size"
+    return f"it goes on after its picture of {header.height} x {header.width} pixels: corrupt, or of another size"
 
 
 def write(table: Table, path: Path, format: str) -> None:
@@ -275,7 +275,7 @@ def write(table: Table, path: Path, format: str) -> None:
         )
     if table.picture is not None and table.picture.whole is not None:
         height, width = table.picture.whole
-    with text_to(path) as text:
+    with open_text_writer(path) as text:
         file = text.buffer  # type: ignore[attr-defined]
         file.write(f"P4\n{width} {height}\n".encode("ascii"))
         for lines in _written(table):
@@ -285,7 +285,7 @@ def write(table: Table, path: Path, format: str) -> None:
 def _written(table: Table) -> Iterator[BitMatrix]:
     """The lines of pixels of a table."""
     if table.picture is None or table.picture.whole is None:
-        at_a_time = max(1, ROWS_BITS // table.shape[1])
+        at_a_time = max(1, CHUNK_BITS // table.shape[1])
         for start in range(0, len(table), at_a_time):
             yield table.bits[start : start + at_a_time]
         return

@@ -14,8 +14,8 @@ from ...bits import BitMatrix
 from ...table import Table, first_duplicate
 from ..cells import Cells
 from ..errors import FileError
-from ..stream import ROWS_BITS, ReadOptions, RowChunk, Source, TableStream, unique
-from ..text_lines import lines, text_to
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
+from ..text_lines import open_text_writer, read_lines
 
 _MAGIC = b"\x6c\x1b"
 _BY_SNP = b"\x01"
@@ -71,7 +71,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             "its genotypes lie individual after individual, as files of before PLINK 1 do; "
             "'plink --bfile NAME --make-bed' turns them"
             if beginning[2:] == b"\0"
-            else "damaged: its third byte tells no order of the genotypes"
+            else "corrupt: its third byte tells no order of the genotypes"
         )
     names = [_told(*fields[:2]) for fields in _records(source, "fam")]
     snps = _snps(source, options)
@@ -96,7 +96,7 @@ def _records(source: Source, what: str) -> Iterator[list[str]]:
     with open(path, "rb") as file:
         if file.read(2) == b"\x1f\x8b":
             raise source.error(f"{path.name}, which lists the {listed}, is compressed; unpack it")
-    for number, line in enumerate(lines(Source(path, source.format, f"{source.name}: {path.name}")), 1):
+    for number, line in enumerate(read_lines(Source(path, source.format, f"{source.name}: {path.name}")), 1):
         fields = re.findall(r"[^ \t\r\n]+", line)
         if not fields:
             continue
@@ -118,7 +118,7 @@ def _snps(source: Source, options: ReadOptions) -> list[Snp]:
             f"its SNPs {first} and {second} have the same name {twice[:40]!r}; rename one, "
             'or pass duplicates="number" to have them numbered'
         )
-    names = unique(source, names, options.duplicates)
+    names = unique_columns(source, names, options.duplicates)
     return [snp._replace(name=name) for snp, name in zip(found, names, strict=True)]
 
 
@@ -128,7 +128,7 @@ def _check_length(source: Source, n_individuals: int, n_snps: int) -> None:
     if there != needed:
         raise source.error(
             f"it has {there} bytes where the {n_snps} SNPs of its .bim and the {n_individuals} individuals of its .fam "
-            f"take {needed}: {'cut short' if there < needed else 'too long'}, or these are not its .bim and .fam"
+            f"take {needed}: {'truncated' if there < needed else 'too long'}, or these are not its .bim and .fam"
         )
 
 
@@ -139,9 +139,9 @@ def _blocks(source: Source, options: ReadOptions, names: list[str], snps: list[S
     cells = Cells(source, options)
     n_rows = len(names)
     words = np.zeros((2 * len(snps), -(-n_rows // 64)), np.uint64)
-    at_a_time = max(1, ROWS_BITS // max(1, 2 * n_rows))
+    at_a_time = max(1, CHUNK_BITS // max(1, 2 * n_rows))
     with (
-        source.foreign(),
+        source.catch_library_errors(),
         # The numbers are told, so that it looks at no other file.
         open_bed(source.path, iid_count=n_rows, sid_count=len(snps), num_threads=1) as bed,
     ):
@@ -149,16 +149,17 @@ def _blocks(source: Source, options: ReadOptions, names: list[str], snps: list[S
             some = slice(start, min(start + at_a_time, len(snps)))
             copies = bed.read(np.s_[:, some], dtype="int8", order="F").T
 
-            def where(snp: int, row: int, start: int = start) -> str:
-                return f"SNP {snps[start + snp].name[:40]!r} of individual {names[row][:40]!r}"
-
-            cells.miss(copies == _MISSING, where)
+            missing = np.flatnonzero(copies == _MISSING)
+            if len(missing):
+                snp, row = divmod(int(missing[0]), n_rows)
+                where = f"SNP {snps[start + snp].name[:40]!r} of individual {names[row][:40]!r}"
+                cells.add_missing(len(missing), where)
             pairs = np.empty((len(copies), 2, n_rows), bool)
             np.greater_equal(copies, 1, out=pairs[:, 0])
             np.equal(copies, 2, out=pairs[:, 1])
             packed = BitMatrix.from_dense(pairs.reshape(2 * len(copies), n_rows))
             words[2 * some.start : 2 * some.stop] = packed.words
-    cells.settle()
+    cells.check_missing()
     yield RowChunk(BitMatrix.from_words(words, n_rows, check=False).transpose(), names)
 
 
@@ -166,12 +167,12 @@ def write(table: Table, path: Path, format: str) -> None:
     """Write a table of genotypes as .bed, .bim and .fam; what a table does not know of SNPs and individuals is 0."""
     snps = _paired(table, path)
     families = _families(table, path)
-    with text_to(_companion(path, "bim")) as file:
+    with open_text_writer(_companion(path, "bim")) as file:
         file.writelines(f"0\t{snp.name}\t0\t0\t{snp.allele}\t0\n" for snp in snps)
-    with text_to(_companion(path, "fam")) as file:
+    with open_text_writer(_companion(path, "fam")) as file:
         file.writelines(f"{family} {individual} 0 0 0 0\n" for family, individual in families)
     by_snp = table.bits.transpose()
-    at_a_time = max(1, ROWS_BITS // max(1, 2 * len(table)))
+    at_a_time = max(1, CHUNK_BITS // max(1, 2 * len(table)))
     with open(path, "wb") as bed:
         bed.write(_MAGIC + _BY_SNP)
         for start in range(0, len(snps), at_a_time):

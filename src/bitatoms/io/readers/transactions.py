@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...table import Table
-from ..coo import AT_A_TIME, CooBuilder, check_shape, listed
+from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
 from ..stream import ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import lines, open_bytes, text_to
-from ..text_numbers import NumberLines, numbers
+from ..text_lines import open_decompressed, open_text_writer, read_lines
+from ..text_numbers import NumberLines, read_numbers
 
 _KEEPING = ".npz, .csv and .parquet keep"
 _CHANGED = "it was changed while it was read; read it again"
@@ -43,7 +43,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
             n_rows += len(some.counts)
             items.add(some.values)
     known = items.all()
-    check_shape(source, n_rows, len(known))
+    source.check_size(n_rows, len(known))
 
     def blocks() -> Iterator[RowChunk]:
         entries = CooBuilder(source, options, (n_rows, len(known)))
@@ -53,8 +53,8 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
                 if (known.take(columns, mode="clip") != some.values).any():
                     raise source.error(_CHANGED)
                 rows = np.repeat(np.arange(some.line - 1, some.line - 1 + len(some.counts)), some.counts)
-                entries.put(rows, columns, np.ones(len(rows), np.bool_))
-        yield RowChunk(entries.bits())
+                entries.add(rows, columns, np.ones(len(rows), np.bool_))
+        yield RowChunk(entries.build())
 
     plain = len(known) == 0 or known[-1] == len(known) - 1
     return TableStream(len(known), blocks(), None if plain else list(map(str, known.tolist())))
@@ -64,8 +64,8 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
 def _open_numbers(source: Source) -> Iterator[Iterator[NumberLines]]:
     """The numbers in a file."""
     hint = '; if the lines list names, pass format="baskets"'
-    with open_bytes(source) as file:
-        yield numbers(source, file, 1, items=True, hint=hint)
+    with open_decompressed(source) as file:
+        yield read_numbers(source, file, 1, items=True, hint=hint)
 
 
 class _Distinct:
@@ -80,7 +80,7 @@ class _Distinct:
         """Numbers that may be new."""
         self._new.append(np.unique(numbers))
         self._n_new += len(self._new[-1])
-        if self._n_new > max(len(self._known), AT_A_TIME):
+        if self._n_new > max(len(self._known), CHUNK_ENTRIES):
             self.all()
 
     def all(self) -> NDArray[np.int64]:
@@ -98,13 +98,13 @@ def _read_names(source: Source, options: ReadOptions) -> TableStream:
         n_rows += 1
         for item in items:
             known.setdefault(item, len(known))
-    check_shape(source, n_rows, len(known))
+    source.check_size(n_rows, len(known))
 
     def blocks() -> Iterator[RowChunk]:
         entries = CooBuilder(source, options, (n_rows, len(known)))
         for rows, columns in _placed(source, _lists(source, options), known):
-            entries.put(np.array(rows), np.array(columns), np.ones(len(rows), np.bool_))
-        yield RowChunk(entries.bits())
+            entries.add(np.array(rows), np.array(columns), np.ones(len(rows), np.bool_))
+        yield RowChunk(entries.build())
 
     return TableStream(len(known), blocks(), list(known))
 
@@ -114,7 +114,7 @@ def _lists(source: Source, options: ReadOptions) -> Iterator[list[str]]:
     separator = options.separator or ","
     if len(separator) != 1 or separator in '"\r\n':
         raise source.error(f"what separates items is one character, and not {separator!r}")
-    reader = csv.reader(lines(source), delimiter=separator, strict=True, skipinitialspace=separator != " ")
+    reader = csv.reader(read_lines(source), delimiter=separator, strict=True, skipinitialspace=separator != " ")
     while True:
         try:
             record = next(reader, None)
@@ -135,7 +135,7 @@ def _placed(source: Source, lists: Iterable[list[str]], known: dict[str, int]) -
         except KeyError:
             raise source.error(_CHANGED) from None
         rows += [row] * len(items)
-        if len(rows) >= AT_A_TIME:
+        if len(rows) >= CHUNK_ENTRIES:
             yield rows, columns
             rows, columns = [], []
     if rows:
@@ -155,13 +155,13 @@ def write(table: Table, path: Path, format: str) -> None:
             f"{_KEEPING} them",
             stacklevel=3,
         )
-    with text_to(path) as file:
+    with open_text_writer(path) as file:
         if format == "fimi":
-            for columns in listed(table.bits):
+            for columns in column_indices_by_row(table.bits):
                 file.write(" ".join(map(names.__getitem__, columns.tolist())) + "\n")
         else:
             writer = csv.writer(file, lineterminator="\n")
-            for columns in listed(table.bits):
+            for columns in column_indices_by_row(table.bits):
                 writer.writerow(map(names.__getitem__, columns.tolist()))
 
 

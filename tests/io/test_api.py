@@ -1,0 +1,52 @@
+"""Reading and writing tables: names that text files can and cannot keep, options that do not apply."""
+
+import pytest
+
+import bitatoms as ba
+from support.files import assert_refused
+
+
+@pytest.mark.parametrize("columns", [("x", "y"), ("0", "1"), ("a", "x"), ("NA", ""), ("1",), ('say "x"', "yes")])
+@pytest.mark.parametrize("rows", [None, ("ann", "bob"), ("1", "0"), ("x", "x"), ("", "a,b")])
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_names_that_look_like_cells_survive_text(tmp_path, format, columns, rows):
+    for ones in (0, 5, 6, 15):
+        bits = [[ones >> bit & 1 for bit in range(row, row + len(columns))] for row in (0, len(columns))]
+        named = ba.Table(ba.BitMatrix.from_dense(bits), rows, columns)
+        ba.write(named, tmp_path / f"table.{format}")
+        assert ba.read(tmp_path / f"table.{format}") == named
+
+
+@pytest.mark.parametrize(
+    ("columns", "part"),
+    [
+        (("", "b"), "the first column has no name"),
+        (("a\rb", "b"), "cannot store the name 'a\\rb'"),
+        (("a", "b\0"), "cannot store the name 'b\\x00'"),
+        (("a", "\ud800"), "which cannot be encoded"),
+    ],
+)
+def test_names_that_text_cannot_keep(tmp_path, columns, part):
+    with pytest.raises(ba.FileError) as caught:
+        ba.write(ba.Table(ba.BitMatrix.from_dense([[1, 0]]), None, columns), tmp_path / "table.csv")
+    assert part in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_invalid_separator(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('"a"::"b"\n1::0\n')
+    assert_refused(path, "separator must be one character, got '::'", separator="::")
+
+
+def test_trailing_separators_are_not_row_names(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\nx,x,\nx,,\n")  # R omits the header cell of row names, but here all lines end in a separator
+    assert ba.read(path) == ba.Table(ba.BitMatrix.from_dense([[1, 1], [1, 0]]), None, ["a", "b"])
+
+
+@pytest.mark.parametrize("name", ["missing", "duplicates"])
+def test_unknown_choices(tmp_path, name):
+    (tmp_path / "table.csv").write_text("a,b\n1,0\n")
+    with pytest.raises(ValueError, match=f"{name}='guess' is not available"):
+        ba.read(tmp_path / "table.csv", **{name: "guess"})

@@ -1,0 +1,75 @@
+"""Cells of files as bits: missing and infinite values, positions, and the parameters that messages name."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.io.cells import CellPosition, array_position
+from support.files import assert_refused
+
+
+def on_command_line(parameter):
+    return f"--{parameter.name}" if parameter.value is None else f"--{parameter.name} {parameter.value}"
+
+
+def test_missing_value_is_zero_even_if_zeros_are_ones(tmp_path):
+    (tmp_path / "dense.csv").write_text("a,b\nnan,0\n-2,3\n")
+    np.save(tmp_path / "dense.npy", [[np.nan, 0], [-2, 3]])
+    (tmp_path / "sparse.mtx").write_text(
+        "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 nan\n2 1 -2\n2 2 3\n"
+    )
+    for file in tmp_path.iterdir():
+        table = ba.read(file, binarize=-1, missing="zero")
+        np.testing.assert_array_equal(table.to_dense(), [[0, 1], [0, 1]])
+
+
+def test_infinite_cell_is_not_a_name(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\ninf,0\n1,3\n")
+    with pytest.raises(ba.FileError, match="line 2, column 'a': 'inf' is not a finite number"):
+        ba.read(path, binarize=0)
+
+
+@pytest.mark.parametrize(
+    ("position", "text"),
+    [
+        (CellPosition(3, "milk", unit="line"), "line 3, column 'milk'"),
+        (CellPosition(3, 2, unit="line"), "line 3, column 2"),
+        (CellPosition(0, "x" * 50), f"row 0, column '{'x' * 40}'"),
+        (array_position(4, 7), "row 4, column 7 (counted from 0)"),
+    ],
+)
+def test_position(position, text):
+    assert str(position) == text
+
+
+def test_parameters_of_messages(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,7\n,0\n")
+    with pytest.raises(ba.FileError) as caught:
+        ba.read(path)
+    message = caught.value.describe(on_command_line)
+    assert "line 2, column 'b': 7 is neither 0 nor 1" in message
+    assert "pass --binarize 0 to read values above 0 as 1" in message
+    assert message.endswith("drop it with --without b")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    with pytest.raises(ba.FileError) as caught:
+        ba.read(path, binarize=0)
+    assert "1 value is missing, at line 3, column 'a'" in str(caught.value)
+    assert "pass --missing zero to read it as 0" in caught.value.describe(on_command_line)
+
+
+@pytest.mark.parametrize(("text", "column"), [("a,b\n1,7\n", "b"), ("1,0\n1,7\n", "2"), ("a,b c\n1,often\n", "b c")])
+def test_message_names_the_column_to_drop(tmp_path, text, column):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    assert_refused(path, f'drop it with without="{column}"')
+    assert ba.read(path, without=column).shape[1] == 1
+
+
+def test_message_names_no_column_to_drop_if_that_does_not_help(tmp_path):
+    np.save(tmp_path / "table.npy", [[0, 1], [0, 9]])
+    message = assert_refused(tmp_path / "table.npy", "row 1, column 1 (counted from 0): 9 is neither 0 nor 1")
+    assert "without" not in message

@@ -1,0 +1,55 @@
+"""Which format a file has: by its name, by its first bytes, and what to do about others."""
+
+import pytest
+
+import bitatoms as ba
+from bitatoms.io.formats import FORMATS, infer_format, load_reader, sniff_format
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_extensions_select_the_format(format):
+    for extension in FORMATS[format].extensions:
+        assert infer_format(f"table{extension}") == infer_format(f"a/b.csv/TABLE{extension.upper()}") == format
+        if FORMATS[format].gzip:
+            assert infer_format(f"table{extension}.gz") == format
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("table.cvs", "unknown extension (did you mean .csv?); pass format, one of csv"),
+        ("table.npy.gz", "unknown extension (did you mean .npy?)"),
+        ("table.fam", "pass the .bed file"),
+        ("table.xlsx", "save it as .csv"),
+        ("table.png", "convert it to black and white"),
+        ("table.pkl", "never loaded"),
+    ],
+)
+def test_other_extensions(name, part):
+    with pytest.raises(ba.FileError) as caught:
+        infer_format(name)
+    assert str(caught.value).startswith(f"{name}: ")
+    assert part in str(caught.value)
+
+
+def test_format_overrides_the_extension():
+    assert infer_format("table.csv", "npz") == "npz"
+    with pytest.raises(ba.FileError, match="there is no format 'excel'; choose from csv"):
+        infer_format("table.csv", "excel")
+    with pytest.raises(ba.FileError, match=r"unknown extension; use one of \.csv"):
+        infer_format("table.png", writing=True)
+
+
+@pytest.mark.parametrize("format", ["npy", "npz", "mtx", "pbm"])
+def test_first_bytes_identify_the_format(tmp_path, format):
+    path = tmp_path / f"table{FORMATS[format].extensions[0]}"
+    ba.write([[1, 0], [0, 1]], path)
+    assert sniff_format(path) == format
+    assert sniff_format(tmp_path) is sniff_format(tmp_path / "none") is None
+
+
+def test_missing_library(monkeypatch):
+    monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'table.bed: PLINK genotypes needs bed-reader; .* "bitatoms\[plink\]"'):
+        load_reader("bed", "table.bed")
+    assert hasattr(load_reader("csv", "table.csv"), "read")
