@@ -93,11 +93,11 @@ def test_missing_values_are_counted_and_the_first_is_named(tmp_path):
 
 BAD = {
     "empty": ("", "the file is empty"),
-    "blank lines": ("\n\n\n", "nothing but blank lines"),
-    "ragged": ("a,b\n1,0\n1\n", "line 3 has 1 cells where 2 were expected", 'format="baskets"'),
-    "ragged, longer": ("a,b\n1,0\n1,0,1\n", "line 3 has 3 cells where 2 were expected"),
+    "blank lines": ("\n\n\n", "only blank lines"),
+    "ragged": ("a,b\n1,0\n1\n", "line 3 has 1 cells; expected 2", 'format="baskets"'),
+    "ragged, longer": ("a,b\n1,0\n1,0,1\n", "line 3 has 3 cells; expected 2"),
     "header too short": ("a,b,c\n1,0,1,1,1\n", "the first line has 3 cells and line 2 has 5"),
-    "a title": ("Sales\nid,a,b\nr1,0,1\n", "if there is something above the line of names, delete it"),
+    "a title": ("Sales\nid,a,b\nr1,0,1\n", "delete any lines above the header"),
     "no such column": ("milk,b\n1,0\n", "there is no column 'mlik' (did you mean 'milk'?)"),
     "not binary": ("a,b\n1,0\n1,2\n", "line 3, column 'b': 2 is neither 0 nor 1", "binarize=0"),
     "not binary, no names": ("1,0\n1,7\n", "line 2, column 2: 7 is neither 0 nor 1"),

@@ -103,7 +103,7 @@ def test_what_anndata_writes_is_read(tmp_path, kind, compression):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
 def test_counts_need_a_threshold_and_missing_ones_are_counted(tmp_path, form, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 70 * 4)
-    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 10)
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 10)
     path = written(tmp_path / "cells.h5ad", cells(BITS, layers={"counts": form(COUNTS)}))
     assert_refused(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
     for threshold in (0, 1.5, -0.5):
@@ -120,10 +120,10 @@ def test_counts_need_a_threshold_and_missing_ones_are_counted(tmp_path, form, mo
 
 def test_layers_are_asked_for_by_name(tmp_path):
     path = written(tmp_path / "cells.h5ad", cells(layers={"ones": BITS, "counts": COUNTS}))
-    assert_refused(path, "it has no X; pass layer=", "'counts', 'ones'")
+    assert_refused(path, "there is no X", "pass layer", "'counts', 'ones'")
     assert ba.read(path, layer="ones") == TABLE
     for name in ("two", "../X", "/X", "", "."):
-        assert_refused(path, f"it has no layer {name!r}", "'counts', 'ones'", layer=name)
+        assert_refused(path, f"there is no layer {name!r}", "'counts', 'ones'", layer=name)
 
 
 def test_genes_of_the_same_name_are_refused_or_numbered(tmp_path):
@@ -157,7 +157,7 @@ def test_names_of_other_kinds_are_read(tmp_path):
 @pytest.mark.parametrize("kind", ["floats", "csr", "csc"])
 def test_memory_is_that_of_the_bits(tmp_path, kind, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
-    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 1 << 15)
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 1 << 15)
     bits = random_bits(4, 10_000, 500, 0.1)
     X = {"floats": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}[kind](bits.astype(np.float32))
     path = written(tmp_path / "cells.h5ad", ad.AnnData(X))
@@ -240,19 +240,22 @@ SPOILT = {
     "a virtual array": (_replace("X", _virtual), "another file"),
     "an index beyond the frame": (
         lambda file: file["obs"].attrs.modify("_index", "../var/_index"),
-        "has not the index",
+        "does not contain its index",
     ),
-    "an index that is gone": (lambda file: file["obs"].attrs.modify("_index", "gone"), "has not the index 'gone'"),
-    "no names": (_replace("var", lambda g, n: None), "not as AnnData writes it"),
+    "an index that is gone": (
+        lambda file: file["obs"].attrs.modify("_index", "gone"),
+        "does not contain its index 'gone'",
+    ),
+    "no names": (_replace("var", lambda g, n: None), "not in the format of AnnData 0.7 or later"),
     "a frame of an old kind": (
         _replace("obs", lambda g, n: g.create_dataset(n, data=np.zeros(20, [("index", "S5")]))),
-        "write it anew",
+        "rewrite an older file",
     ),
     "too few names": (_replace("obs/_index", lambda g, n: g.create_dataset(n, data=CELLS[1:])), "shape (19,)"),
-    "text": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS.astype("S1"))), "no table of numbers"),
-    "one dimension": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[0])), "no table of numbers"),
-    "three dimensions": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[None])), "no table of numbers"),
-    "nothing": (_replace("X", lambda g, n: g.create_dataset(n, dtype="f4")), "no table of numbers"),
+    "text": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS.astype("S1"))), "not a table of numbers"),
+    "one dimension": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[0])), "not a table of numbers"),
+    "three dimensions": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[None])), "not a table of numbers"),
+    "nothing": (_replace("X", lambda g, n: g.create_dataset(n, dtype="f4")), "not a table of numbers"),
     "a frame for X": (_replace("X", lambda g, n: g.create_group(n)), "neither an array nor a sparse matrix"),
     "lists": (
         _replace("X", lambda g, n: g.create_dataset(n, (3,), h5py.vlen_dtype(np.int32))),
@@ -277,16 +280,19 @@ SPOILT = {
     "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "claims to have -1 rows"),
     "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "corrupt"),
     "too few pointers": (_replace("X", _sparse(indptr=X.indptr[:-1])), "do not fit its shape"),
-    "pointers that fall": (_replace("X", _sparse(indptr=X.indptr[::-1].copy())), "lines that do not fit"),
-    "pointers beyond": (_replace("X", _sparse(indptr=X.indptr * 2)), "lines that do not fit"),
+    "pointers that fall": (
+        _replace("X", _sparse(indptr=X.indptr[::-1].copy())),
+        "'indptr' of the sparse matrix X does not fit",
+    ),
+    "pointers beyond": (_replace("X", _sparse(indptr=X.indptr * 2)), "'indptr' of the sparse matrix X does not fit"),
     "columns beyond": (_replace("X", _sparse(indices=X.indices + 9)), "column index outside"),
     "negative columns": (_replace("X", _sparse(indices=X.indices - 9)), "column index outside"),
-    "floats for columns": (_replace("X", _sparse(indices=X.indices + 0.5)), "no proper 'indices'"),
+    "floats for columns": (_replace("X", _sparse(indices=X.indices + 0.5)), "no valid 'indices'"),
     "too few values": (_replace("X", _sparse(data=X.data[1:])), "do not fit its shape"),
-    "no values": (_replace("X", _sparse(data=None)), "no proper 'data'"),
+    "no values": (_replace("X", _sparse(data=None)), "no valid 'data'"),
     "more values in a row than columns": (
         _replace("X", _sparse(indptr=np.array([0] * 20 + [X.nnz]))),
-        "lines that do not fit",
+        "'indptr' of the sparse matrix X does not fit",
     ),
 }
 

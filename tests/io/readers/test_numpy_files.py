@@ -193,7 +193,7 @@ def test_missing_values_are_counted_and_can_be_zeros(tmp_path):
 def test_the_array_is_chosen_by_name(tmp_path):
     X, Y = random_bits(6, 5, 9, 0.5), random_bits(7, 4, 3, 0.5)
     np.savez(tmp_path / "two.npz", first=X, second=Y, labels=np.arange(5), objects=np.array([None]))
-    assert_refused(tmp_path / "two.npz", "'first', 'second'", "layer=")
+    assert_refused(tmp_path / "two.npz", "'first', 'second'", "pass layer")
     assert_refused(tmp_path / "two.npz", "no array 'third'", "'second'", layer="third")
     assert_refused(tmp_path / "two.npz", "unpickled", layer="objects")
     np.testing.assert_array_equal(ba.read(tmp_path / "two.npz", layer="second").to_dense(), Y)
@@ -214,7 +214,7 @@ def test_rows_that_packbits_packed_are_unpacked(tmp_path, n_cols):
 def test_rows_packed_in_the_other_order_are_noticed(tmp_path):
     X = np.ones((3, 10), np.uint8)
     np.savez(tmp_path / "packed.npz", X=np.packbits(X, axis=1, bitorder="little"), shape=X.shape)
-    assert_refused(tmp_path / "packed.npz", "packed in another way")
+    assert_refused(tmp_path / "packed.npz", "packed in another bit order")
 
 
 def test_a_model_is_not_data(tmp_path):
@@ -495,12 +495,12 @@ BAD_ARCHIVES = {
     "sparse with less than nothing": (csr(shape=(-2, 2)), "-2 rows"),
     "sparse and huge": (csr(shape=HUGE), "GiB"),
     "sparse without columns": (npz(format=np.array(b"csr"), shape=np.array([2, 2]), data=np.ones(2)), "'indices'"),
-    "sparse with too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 numbers where 3 are needed"),
-    "sparse with falling pointers": (csr(indptr=(0, 2, 1)), "rise"),
+    "sparse with too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 values; expected 3"),
+    "sparse with falling pointers": (csr(indptr=(0, 2, 1)), "increase"),
     "sparse with pointers into the air": (csr(indptr=(0, 1, 100)), "too early"),
     "sparse with wild pointers": (csr(indptr=(0, 2**62, 2**62)), "too early"),
-    "sparse with pointers from 1": (csr(indptr=(1, 1, 2)), "rise"),
-    "sparse with pointers below 0": (csr(indptr=(0, -1, 2)), "rise"),
+    "sparse with pointers from 1": (csr(indptr=(1, 1, 2)), "increase"),
+    "sparse with pointers below 0": (csr(indptr=(0, -1, 2)), "increase"),
     "sparse with a column beyond": (csr(indices=(0, 2)), "an entry in column 2, but only 2 columns"),
     "sparse with a column before": (csr(indices=(0, -1)), "an entry in column -1"),
     "sparse with a wild column": (csr(indices=np.array([0, 2**63 + 5], np.uint64)), "an entry in column"),
@@ -517,9 +517,9 @@ BAD_ARCHIVES = {
         npz(format=np.array(b"coo"), shape=np.array([2, 2]), row=np.array([1]), col=np.array([0, 1]), data=np.ones(2)),
         "'row'",
     ),
-    "bsr with odd blocks": (csr(format=b"bsr", data=np.ones((2, 3, 1))), "not made of blocks of 3 x 1"),
-    "bsr with empty blocks": (csr(format=b"bsr", data=np.ones((2, 0, 1))), "not made of blocks of 0 x 1"),
-    "bsr with blocks beyond": (csr(format=b"bsr", indices=(0, 2), data=np.ones((2, 1, 1))), "beyond"),
+    "bsr with odd blocks": (csr(format=b"bsr", data=np.ones((2, 3, 1))), "blocks of shape (3, 1)"),
+    "bsr with empty blocks": (csr(format=b"bsr", data=np.ones((2, 0, 1))), "blocks of shape (0, 1)"),
+    "bsr with blocks beyond": (csr(format=b"bsr", indices=(0, 2), data=np.ones((2, 1, 1))), "values outside 0 to 1"),
     "dia with other places": (
         npz(format=np.array(b"dia"), shape=np.array([2, 2]), offsets=np.arange(3), data=np.ones((2, 2))),
         "2 diagonals",

@@ -75,7 +75,7 @@ def test_pictures_of_text_are_read_with_or_without_blanks(tmp_path, between):
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 1 << 20])
 def test_comments_are_passed_over(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(pbm, "_CHUNK", chunk)
+    monkeypatch.setattr(pbm, "_TEXT_CHUNK", chunk)
     path = tmp_path / "commented.pbm"
     path.write_bytes(b"P1#one\n# by hand 1 0\r3 #wide\n\n2# high\n#0 1 1\r10 #1\n1 0#0\n11 #")
     assert ba.read(path).to_dense().tolist() == [[1, 0, 1], [0, 1, 1]]
@@ -97,7 +97,9 @@ def test_a_compressed_picture_is_read_and_written_and_the_same_bytes_come_out_tw
 
 def test_names_are_lost_with_a_warning(tmp_path):
     table = Table(BitMatrix.from_dense([[1, 0]]), columns=["milk", "bread"])
-    with pytest.warns(UserWarning, match=r"a\.pbm: a picture keeps no names of rows and columns; \.npz and \.csv do"):
+    with pytest.warns(
+        UserWarning, match=r"a\.pbm: a picture cannot store names of rows and columns; \.npz and \.csv files can"
+    ):
         ba.write(table, tmp_path / "a.pbm")
     assert ba.read(tmp_path / "a.pbm") == Table(table.bits)
 
@@ -110,7 +112,7 @@ def test_rows_that_are_small_pictures_are_lines_of_the_large_one(tmp_path):
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_a_table_without_pixels_is_not_written(tmp_path, shape):
-    with pytest.raises(ba.FileError, match=r"a\.pbm: a table of . x . has no pixels; write \.npz or \.csv"):
+    with pytest.raises(ba.FileError, match=r"a\.pbm: a table of shape . x . has no pixels; write \.npz or \.csv"):
         ba.write(Table(BitMatrix.zeros(*shape)), tmp_path / "a.pbm")
     assert not list(tmp_path.iterdir())
 
@@ -134,37 +136,37 @@ HUGE = 10**12
         (b"", ["the file is empty"]),
         (b"x", ["does not begin with P1 or P4"]),
         (b"who,milk\nann,1\n", ["does not begin with P1 or P4"]),
-        (b"P5\n2 2\n255\nabcd", ["this picture is gray (P5)", "turn it into a .pbm"]),
-        (b"P3\n1 1\n255\n1 2 3", ["this picture is coloured (P3)"]),
+        (b"P5\n2 2\n255\nabcd", ["this is a gray picture (P5)", "convert it to .pbm"]),
+        (b"P3\n1 1\n255\n1 2 3", ["this is a color picture (P3)"]),
         (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format=\"npy\""]),
-        (b"P4", ["ends within its header"]),
-        (b"P4\n20 # 9", ["ends within its header"]),
+        (b"P4", ["ends within the header"]),
+        (b"P4\n20 # 9", ["ends within the header"]),
         (b"P420 9\n", ["no blank follows P4"]),
-        (b"P4\n-2 9\n", ["header is corrupt: '-' in its width"]),
-        (b"P4\n2 9.0\n", ["header is corrupt: '.' in its height"]),
-        (b"P4\n2 \xff\n", [r"header is corrupt: '\xff' in its height"]),
-        (b"P4\n0 9\n", ["its width is 0"]),
-        (b"P4\n9 0\n", ["its height is 0"]),
-        (b"P4\n#" + bytes(1 << 17), ["its header is longer than 64 KiB"]),
-        (b"P4\n" + b"9" * 100 + b" 1\n", ["header is corrupt"]),
-        (GOOD[:-1], ["it ends 1 bytes too early for a picture of 9 x 20 pixels: truncated"]),
-        (GOOD[:-27], ["it ends 27 bytes too early"]),
-        (GOOD + b"\n", ["it goes on after its picture of 9 x 20 pixels"]),
-        (GOOD + GOOD, ["it holds several pictures"]),
-        (b"P1 2 2 0110 P1 1 1 1", ["it holds several pictures"]),
-        (b"P1 2 2 01100", ["it goes on after its picture of 2 x 2 pixels"]),
-        (b"P1 2 2 0 1 1", ["it ends 1 pixels too early"]),
-        (b"P1 2 2 01", ["it ends at least 2 pixels too early"]),
+        (b"P4\n-2 9\n", ["header is malformed: '-' in the width"]),
+        (b"P4\n2 9.0\n", ["header is malformed: '.' in the height"]),
+        (b"P4\n2 \xff\n", [r"header is malformed: '\xff' in the height"]),
+        (b"P4\n0 9\n", ["a width of 0"]),
+        (b"P4\n9 0\n", ["a height of 0"]),
+        (b"P4\n#" + bytes(1 << 17), ["the header is longer than 64 KiB"]),
+        (b"P4\n" + b"9" * 100 + b" 1\n", ["header is malformed"]),
+        (GOOD[:-1], ["truncated: 1 bytes are missing in a picture of 9 x 20 pixels"]),
+        (GOOD[:-27], ["truncated: 27 bytes are missing"]),
+        (GOOD + b"\n", ["data follows the picture of 9 x 20 pixels"]),
+        (GOOD + GOOD, ["the file contains several pictures"]),
+        (b"P1 2 2 0110 P1 1 1 1", ["the file contains several pictures"]),
+        (b"P1 2 2 01100", ["data follows the picture of 2 x 2 pixels"]),
+        (b"P1 2 2 0 1 1", ["1 pixels are missing"]),
+        (b"P1 2 2 01", ["at least 2 pixels are missing"]),
         (b"P1 2 2 0120", ["line 2 of the picture, pixel 1: '2' is neither 0 nor 1"]),
         (b"P1 2 2 01-0", ["line 2 of the picture, pixel 1: '-' is neither 0 nor 1"]),
-        (f"P4 {HUGE} {HUGE}\n".encode(), ["too early for a picture of"]),
-        (f"P1 {HUGE} 1\n".encode(), ["too early for a picture of"]),
-        (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode()), ["more than can be in a file so small"]),
-        (gzip.compress(GOOD)[:-12], ["its compression is corrupt, or it is truncated"]),
-        (gzip.compress(GOOD)[:20], ["its compression is corrupt, or it is truncated"]),
-        (gzip.compress(GOOD)[:-4] + b"\1\2\3\4", ["its compression is corrupt, or it is truncated"]),
-        (gzip.compress(GOOD[:-5]), ["it ends 5 bytes too early"]),
-        (b"\x1f\x8b" + b"junk" * 9, ["its compression is corrupt, or it is truncated"]),
+        (f"P4 {HUGE} {HUGE}\n".encode(), ["missing in a picture of"]),
+        (f"P1 {HUGE} 1\n".encode(), ["missing in a picture of"]),
+        (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode()), ["more than a file of this size can hold"]),
+        (gzip.compress(GOOD)[:-12], ["the compressed data is corrupt or truncated"]),
+        (gzip.compress(GOOD)[:20], ["the compressed data is corrupt or truncated"]),
+        (gzip.compress(GOOD)[:-4] + b"\1\2\3\4", ["the compressed data is corrupt or truncated"]),
+        (gzip.compress(GOOD[:-5]), ["5 bytes are missing"]),
+        (b"\x1f\x8b" + b"junk" * 9, ["the compressed data is corrupt or truncated"]),
     ],
 )
 def test_bad_pictures_are_refused_in_a_line_that_helps(tmp_path, content, parts):

@@ -16,7 +16,7 @@ from support.strategies import SEEDS
 
 bed_reader = pytest.importorskip("bed_reader")
 
-WORDS = NAMES.filter(lambda name: " " not in name and plink._WORD.fullmatch(name) and name != "0")
+WORDS = NAMES.filter(lambda name: " " not in name and plink._FIELD.fullmatch(name) and name != "0")
 FAMILIES = st.one_of(WORDS, st.tuples(WORDS, WORDS).filter(lambda two: two[0] != two[1]).map(" ".join))
 ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"
@@ -115,7 +115,7 @@ def test_missing_genotypes_are_counted_and_the_first_is_named(tmp_path):
 
 def test_snps_of_the_same_name_are_numbered_when_asked_for(tmp_path):
     path = trio(tmp_path, bim=BIM.replace("rs1", ".").replace("rs2", "."))
-    assert_refused(path, "its SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
+    assert_refused(path, "SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
     table = ba.read(path, duplicates="number")
     assert table.columns == (".:A", ".:AA", "..2:C", "..2:CC")
     ba.write(table, path)
@@ -139,20 +139,20 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
     ("files", "parts"),
     [
         ({"bed": b""}, ["the file is empty"]),
-        ({"bed": b"l"}, ["no PLINK .bed file"]),
-        ({"bed": b"chr1\t100\t200\n"}, ["no PLINK .bed file", "a list of genome intervals is called .bed as well"]),
+        ({"bed": b"l"}, ["not a PLINK .bed file"]),
+        ({"bed": b"chr1\t100\t200\n"}, ["not a PLINK .bed file", "lists of genome intervals are also called .bed"]),
         ({"bed": b"\x93NUMPY\x01\x00"}, ["it looks like 'npy'; pass format=\"npy\""]),
-        ({"bed": BED[:2]}, ["its third byte"]),
-        ({"bed": BED[:2] + b"\2" + BED[3:]}, ["its third byte"]),
-        ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual after individual", "--make-bed"]),
-        ({"bed": BED[:-1]}, ["it has 6 bytes where the 2 SNPs", "the 5 individuals", "take 7: truncated"]),
-        ({"bed": BED + b"\0"}, ["it has 8 bytes", "take 7: too long, or these are not its .bim and .fam"]),
-        ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes where the 1 SNPs", "take 5"]),
-        ({"fam": FAM[: len(FAM) // 2]}, ["fields where 6 were expected"]),
-        ({"fam": ""}, ["the 0 individuals of its .fam take 3"]),
-        ({"bim": None}, ["there is no trio.bim beside it, which lists the SNPs"]),
-        ({"fam": None}, ["there is no trio.fam beside it, which lists the individuals"]),
-        ({"bim": FAM.replace(" -9", "")}, ["trio.bim: line 1 has 5 fields where 6 were expected"]),
+        ({"bed": BED[:2]}, ["the third byte"]),
+        ({"bed": BED[:2] + b"\2" + BED[3:]}, ["the third byte"]),
+        ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual-major order", "--make-bed"]),
+        ({"bed": BED[:-1]}, ["it has 6 bytes; expected 7 for the 2 SNPs", "the 5 individuals", ": truncated"]),
+        ({"bed": BED + b"\0"}, ["it has 8 bytes; expected 7", "too long, or not its .bim and .fam"]),
+        ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes; expected 5 for the 1 SNPs"]),
+        ({"fam": FAM[: len(FAM) // 2]}, ["fields; expected 6"]),
+        ({"fam": ""}, ["expected 3 for", "the 0 individuals of its .fam"]),
+        ({"bim": None}, ["trio.bim, which lists the SNPs, is missing"]),
+        ({"fam": None}, ["trio.fam, which lists the individuals, is missing"]),
+        ({"bim": FAM.replace(" -9", "")}, ["trio.bim: line 1 has 5 fields; expected 6"]),
         ({"bim": BIM + "1 rs3\n"}, ["trio.bim: line 3 has 2 fields"]),
         ({"fam": b"\xff" + FAM.encode()}, ["trio.fam: line 1 is not UTF-8"]),
         ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 contains a zero byte"]),
@@ -165,33 +165,33 @@ def test_bad_trios_are_refused_in_a_line_that_helps(tmp_path, files, parts):
 
 
 def test_genotypes_have_no_threshold(tmp_path):
-    assert_refused(trio(tmp_path), "binarize is not for genotypes", "leave it out", binarize=0.5)
+    assert_refused(trio(tmp_path), "genotypes have no threshold", "omit binarize", binarize=0.5)
 
 
 def test_a_companion_is_not_taken_for_the_bed_file(tmp_path):
     path = trio(tmp_path).with_suffix(".bim")
     path.write_bytes(BED)
-    assert_refused(path, "name the .bed file", format="bed")
-    with pytest.raises(ba.FileError, match=r"name the \.bed file"):
+    assert_refused(path, "pass the .bed file", format="bed")
+    with pytest.raises(ba.FileError, match=r"pass the \.bed file"):
         ba.write(Table(BitMatrix.zeros(1, 2), columns=("rs1:A", "rs1:AA")), path, format="bed")
 
 
 @pytest.mark.parametrize(
     ("rows", "columns", "message"),
     [
-        (None, None, "has no names of columns, so it is no table of genotypes; a .bed file holds two columns for each"),
+        (None, None, "has no column names, so it is not a table of genotypes; a .bed file has two columns per SNP"),
         (None, ("rs1:A", "rs1:AA", "rs2:C"), "has an odd number of columns"),
-        (None, ("milk", "bread"), "the columns 'milk' and 'bread' are no SNP"),
-        (None, ("rs1:A", "rs1:A2"), "are no SNP"),
-        (None, (":A", ":AA"), "are no SNP"),
-        (None, ("rs1:", "rs1::"), "are no SNP"),
-        (None, ("rs 1:A", "rs 1:AA"), "cannot hold the name 'rs 1:A': it takes no blanks"),
+        (None, ("milk", "bread"), "the columns 'milk' and 'bread' are not those of a SNP"),
+        (None, ("rs1:A", "rs1:A2"), "are not those of a SNP"),
+        (None, (":A", ":AA"), "are not those of a SNP"),
+        (None, ("rs1:", "rs1::"), "are not those of a SNP"),
+        (None, ("rs 1:A", "rs 1:AA"), "cannot store the name 'rs 1:A', which contains blanks"),
         (None, ("rs1:A", "rs1:AA", "rs1:C", "rs1:CC"), "two SNPs have the name 'rs1'"),
-        (("a b c", "d"), ("rs1:A", "rs1:AA"), "a .fam file cannot hold the name 'a b c' of a row"),
-        (("a\tb", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name"),
-        (("", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name ''"),
-        (("0", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name '0'"),
-        (("0 d", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name '0 d'"),
+        (("a b c", "d"), ("rs1:A", "rs1:AA"), "a .fam file cannot store the row name 'a b c'"),
+        (("a\tb", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name"),
+        (("", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name ''"),
+        (("0", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name '0'"),
+        (("0 d", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name '0 d'"),
         (("d", "d"), ("rs1:A", "rs1:AA"), "two rows have the name 'd', which PLINK forbids"),
     ],
 )
@@ -206,7 +206,7 @@ def test_other_tables_are_not_written(tmp_path, rows, columns, message):
 
 def test_twice_without_once_is_no_genotype(tmp_path):
     table = Table(BitMatrix.from_dense([[0, 0], [0, 1]]), ("ann", "bob"), ("rs1:A", "rs1:AA"))
-    with pytest.raises(ba.FileError, match="'bob' carries the allele of 'rs1' twice but not once"):
+    with pytest.raises(ba.FileError, match="'bob' carries two copies of the allele of 'rs1' but not one"):
         ba.write(table, tmp_path / "other.bed")
     assert not list(tmp_path.iterdir())
 

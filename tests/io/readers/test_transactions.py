@@ -85,7 +85,7 @@ def test_names_that_are_numbers_come_back(tmp_path):
 @pytest.mark.parametrize("name", ["milk", "-1", "007", "1.0", "٣", "", "9" * 30])
 def test_names_that_are_no_numbers_are_refused(tmp_path, name):
     table = Table(BitMatrix.from_dense([[1, 0]]), columns=["1", name])
-    with pytest.raises(ba.FileError, match=r"lists\.dat: .*whole numbers.*\.npz") as caught:
+    with pytest.raises(ba.FileError, match=r"lists\.dat: .*non-negative integers.*\.npz") as caught:
         ba.write(table, tmp_path / "lists.dat")
     assert repr(name) in str(caught.value)
     assert not (tmp_path / "lists.dat").exists()
@@ -152,8 +152,8 @@ def test_it_is_said_what_is_not_kept(tmp_path, ending):
     with pytest.warns(UserWarning) as caught:  # noqa: PT030 - both of them are looked at
         ba.write(table, tmp_path / f"lists.{ending}")
     rows, columns = (str(warning.message) for warning in caught)
-    assert "no names of rows" in rows
-    assert "columns without a one, here 1 (6)" in columns
+    assert "cannot store names of rows" in rows
+    assert "columns without ones, here 1 (6)" in columns
     assert {warning.filename for warning in caught} == {__file__}
 
 

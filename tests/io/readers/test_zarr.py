@@ -149,7 +149,7 @@ def test_chunks_that_were_not_written_are_of_the_value_for_it(tmp_path):
 def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
     path = tmp_path / "group.zarr"
     group = zarr.create_group(path)
-    assert_refused(path, "it has 0 tables")
+    assert_refused(path, "the store contains 0 tables")
     group.create_array("ones", data=BITS)
     group.create_array("line", data=np.arange(3))
     group.create_group("deep").create_array("counts", data=BITS * 3)
@@ -157,12 +157,12 @@ def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
     assert ba.read(path, layer="ones") == PLAIN
     assert_refused(path, "3 is neither 0 nor 1", "binarize=0", layer="deep/counts")
     assert ba.read(path, layer="deep/counts", binarize=0) == PLAIN
-    assert_refused(path, "shape (3,)", "no table of numbers", layer="line")
+    assert_refused(path, "shape (3,)", "not a table of numbers", layer="line")
     for name in ("gone", "../group.zarr/ones", "deep", "ones/more", "", ".", "deep/../ones", "zarr.json"):
-        assert_refused(path, f"it has no array {name!r}", "'deep', 'line', 'ones'", layer=name)
+        assert_refused(path, f"there is no array {name!r}", "'deep', 'line', 'ones'", layer=name)
     group.create_array("zeros", data=BITS * 0)
-    assert_refused(path, "it has 2 tables; pass layer=", "'ones', 'zeros'")
-    assert_refused(array(tmp_path / "array.zarr"), "leave layer= out", layer="x")
+    assert_refused(path, "the store contains 2 tables", "pass layer", "'ones', 'zeros'")
+    assert_refused(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
 def test_missing_values_are_counted(tmp_path, monkeypatch):
@@ -193,7 +193,7 @@ def test_anndata_in_zarr_is_read(tmp_path, form, version):
             ad.settings.reset("zarr_write_format")
     assert ba.read(path) == TABLE
     assert ba.read(path, layer="counts", binarize=0) == TABLE
-    assert_refused(path, "it has no layer 'more'; pass layer=", "'counts'", layer="more")
+    assert_refused(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
 
 
 def test_memory_is_that_of_the_bits(tmp_path, monkeypatch):
@@ -336,7 +336,7 @@ def test_what_misleads_is_refused(tmp_path, spoil, said):
         ({"dtype": "|O"}, "has the type |O"),
         ({"dtype": [["a", "<i4"]]}, "has the type [["),
         ({"compressor": {"id": "json2"}}, "needs the codec 'json2'"),
-        ({"dtype": "<M8[s]"}, "no table of numbers"),
+        ({"dtype": "<M8[s]"}, "not a table of numbers"),
         ({"dtype": "|S5"}, "corrupt"),
         ({"chunks": [0, 0]}, "corrupt"),
         ({"dimension_separator": "/../../"}, "corrupt"),
