@@ -110,7 +110,7 @@ def _open_feather(source: Source) -> Iterator[ArrowFile]:
             yield ArrowFile.from_schema(ipc.open_stream(file).schema, chunks)
 
 
-def _record_batches(file: Any, whole: Any) -> Iterator[ArrowChunk]:
+def _record_batches(file: Any, full_reader: Any) -> Iterator[ArrowChunk]:
     """Yield the record batches of an Arrow file; only the requested columns are decompressed."""
     from pyarrow import ipc
 
@@ -127,12 +127,12 @@ def _record_batches(file: Any, whole: Any) -> Iterator[ArrowChunk]:
             order = [ordered.index(index) for index in indices] if ordered != list(indices) else range(len(ordered))
             yield from _loaded_batch(reader(tuple(ordered)).get_batch(number)).read_columns(order, chunk_rows)
 
-        narrow = reader((0,)) if len(whole.schema) else whole
+        narrow = reader((0,)) if len(full_reader.schema) else full_reader
         n_rows = narrow.get_batch(number).num_rows
         max_columns = min(_MAX_COLUMNS, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64)
         return ArrowChunk(n_rows, max_columns, read_columns)
 
-    return map(chunk, range(whole.num_record_batches))
+    return map(chunk, range(full_reader.num_record_batches))
 
 
 def _loaded_batch(batch: Any) -> ArrowChunk:
