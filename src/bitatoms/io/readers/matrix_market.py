@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -61,10 +60,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 def _read_header_line(source: Source, file: IO[bytes]) -> str:
     """Return the next line of the header."""
-    try:
-        line = file.readline(_MAX_HEADER_LINE)
-    except (EOFError, OSError, zlib.error) as error:
-        raise source.error(f"corrupt or truncated: {error}") from error
+    line = file.readline(_MAX_HEADER_LINE)
     if not line:
         raise source.error("truncated: it ends before the line with the size of the matrix")
     if len(line) == _MAX_HEADER_LINE:

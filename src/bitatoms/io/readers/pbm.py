@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import warnings
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -55,7 +53,7 @@ class BlockChunk(NamedTuple):
 
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a picture as lines of pixels, or as blocks."""
-    with _open(source) as file:
+    with open_decompressed(source) as file:
         header = _read_header(source, file)
     if options.blocks is None:
         source.check_size(header.height, header.width)
@@ -68,7 +66,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 def _line_chunks(source: Source, options: ReadOptions) -> Iterator[RowChunk]:
     """Yield the lines of pixels."""
-    with _open(source) as file:
+    with open_decompressed(source) as file:
         pixels = _pixels(source, file)
         height, width = pixels.header.height, pixels.header.width
         chunk_rows = max(1, CHUNK_BITS // width)
@@ -80,7 +78,7 @@ def _line_chunks(source: Source, options: ReadOptions) -> Iterator[RowChunk]:
 def _block_chunks(source: Source, options: ReadOptions, picture: Picture) -> Iterator[RowChunk]:
     """Yield the blocks of the picture, from left to right and from top to bottom."""
     tall, wide = picture.tile
-    with _open(source) as file:
+    with open_decompressed(source) as file:
         pixels = _pixels(source, file)
         for chunk in _plan_chunks(picture):
             packed = np.zeros((chunk.n_blocks, -(-tall * wide // 8)), np.uint8)
@@ -108,16 +106,6 @@ def _plan_chunks(picture: Picture) -> Iterator[BlockChunk]:
             (first, min(n_block_lines, tall - first), min(step, n_lines - first)) for first in range(0, n_lines, step)
         ]
         yield BlockChunk(top // tall * n_across, -(-n_lines // tall) * n_across, reads)
-
-
-@contextmanager
-def _open(source: Source) -> Iterator[IO[bytes]]:
-    """Open the file, decompressed; translate errors of the compression."""
-    try:
-        with open_decompressed(source) as file:
-            yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise source.error(f"the compressed data is corrupt or truncated: {error}") from error
 
 
 def _read_header(source: Source, file: IO[bytes]) -> PbmHeader:
