@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
-from bitatoms.io.npz import METADATA_KEY, encode_metadata, write_npz
+from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata, write_npz
 from bitatoms.io.readers import numpy
 from bitatoms.table import Picture, Table
 from support.files import assert_refused, outcome, tables
@@ -241,7 +241,7 @@ def test_malformed_npy_files_are_errors(tmp_path, case):
 def packed_table(changes=(), bits=None):
     """Return the bytes of a packed table with changed metadata or bits."""
     metadata = {
-        "format": numpy.TABLE_FORMAT,
+        "format": TABLE_FORMAT,
         "version": 1,
         "n_rows": 2,
         "n_cols": 3,
@@ -310,7 +310,7 @@ MALFORMED_NPZ = {
     "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
     "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
     "no bits": (
-        npz(**{METADATA_KEY: encode_metadata({"format": numpy.TABLE_FORMAT, "version": 1, "n_rows": 1})}),
+        npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}),
         "corrupt",
     ),
     "bits of another shape": (packed_table(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),

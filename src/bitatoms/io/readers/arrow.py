@@ -16,10 +16,10 @@ from ...table import Picture, Table, check_picture, feature_names
 from ..cells import Cells, TextCells
 from ..chunked import ChunkCells, Indices, MissingCells
 from ..errors import FileError
+from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
-KEY = b"bitatoms"  # in the metadata of the schema
 _LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
 _MISSING, _BLANK = 2, 4  # states of a cell besides 0 and 1; both are even, so that their lowest bit is 0
 _INDEX = "__index_level_0__"  # pandas' name for an index without a name
@@ -108,7 +108,7 @@ def _check_types(source: Source, file: ArrowFile, data: list[int]) -> None:
 def _read_metadata(file: ArrowFile) -> dict[str, Any]:
     """Return what `write` stored in the schema, or an empty dict."""
     try:
-        metadata = json.loads(file.metadata[KEY])
+        metadata = json.loads(file.metadata[METADATA_KEY.encode()])
     except (KeyError, ValueError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
@@ -290,8 +290,8 @@ def _schema(table: Table) -> Any:
 
     columns = table.names_of(range(table.shape[1]))
     fields = [pa.field(name, pa.bool_()) for name in columns]
-    stored = {"format": "bitatoms table", "version": 1, "columns": table.columns is not None, "picture": table.picture}
-    metadata = {KEY: json.dumps(stored)}
+    stored = {"format": TABLE_FORMAT, "version": 1, "columns": table.columns is not None, "picture": table.picture}
+    metadata = {METADATA_KEY: json.dumps(stored)}
     if table.row_names is not None:
         index, taken = _INDEX, set(columns)
         while index in taken:
@@ -304,5 +304,5 @@ def _schema(table: Table) -> Any:
             "columns": [{"name": None, "field_name": index} | text],
             "creator": {"library": "bitatoms", "version": __version__},
         }
-        metadata[b"pandas"] = json.dumps(pandas)
+        metadata["pandas"] = json.dumps(pandas)
     return pa.schema(fields, metadata)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...errors import Parameter
@@ -189,48 +190,49 @@ def _chunks(
     source: Source, text_cells: TextCells, layout: CsvLayout, separator: str, records: Iterator[Record]
 ) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
-    row_names, n_cols = layout.has_row_names, len(layout.indices)
+    n_cols = len(layout.indices)
     chunk = np.empty((max(1, CHUNK_BITS // max(1, n_cols)), n_cols), np.uint8)
     separators = separator * (n_cols - 1)
     names: list[str] = []
     filled = 0
     for line, record in records:
         name, bits = "", None
-        if isinstance(record, str) and layout.takes_all_cells:
-            name, _, rest = record.partition(separator) if row_names else ("", "", record)
+        if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
+            name, _, rest = record.partition(separator) if layout.has_row_names else ("", "", record)
             if len(rest) == 2 * n_cols - 1 and rest[1::2] == separators:
                 bits = text_cells.characters_to_bits(rest[::2])
         if bits is None:
             cells = _split(record, separator)
-            if len(cells) != layout.n_cells or (layout.trailing_separator and cells[-1].strip()):
-                raise source.error(
-                    f"line {line} has {len(cells)} cells; expected {layout.n_cells - layout.trailing_separator} "
-                    "(if each line lists the items of one row, pass ",
-                    Parameter("format", "baskets"),
-                    ")",
-                )
-
-            def position(column: int, line: int = line) -> CellPosition:
-                label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
-                return CellPosition(line, label, unit="line")
-
-            table_cells = [cells[index] for index in layout.indices]
-            if table_cells and all(map(text_cells.is_text, table_cells)):
-                raise source.error(
-                    f"line {line} contains text ({table_cells[0].strip()[:40]!r}) instead of ones and zeros; if each "
-                    "line lists the items of one row, pass ",
-                    Parameter("format", "baskets"),
-                )
-            name, bits = cells[0], text_cells.row_to_bits(table_cells, position)
+            name, bits = cells[0], _row_to_bits(source, text_cells, layout, line, cells)
         chunk[filled] = bits
         names.append(name.strip())
         filled += 1
         if filled == len(chunk):
-            yield RowChunk(BitMatrix.from_dense(chunk), names if row_names else None)
+            yield RowChunk(BitMatrix.from_dense(chunk), names if layout.has_row_names else None)
             names, filled = [], 0
     if filled:
-        yield RowChunk(BitMatrix.from_dense(chunk[:filled]), names if row_names else None)
+        yield RowChunk(BitMatrix.from_dense(chunk[:filled]), names if layout.has_row_names else None)
     text_cells.check_missing()
+
+
+def _row_to_bits(
+    source: Source, text_cells: TextCells, layout: CsvLayout, line: int, cells: list[str]
+) -> NDArray[np.uint8]:
+    """Convert the cells of a line to 0 and 1."""
+    hint = ("if each line lists the items of one row, pass ", Parameter("format", "baskets"))
+    if len(cells) != layout.n_cells or (layout.trailing_separator and cells[-1].strip()):
+        expected = layout.n_cells - layout.trailing_separator
+        raise source.error(f"line {line} has {len(cells)} cells; expected {expected}; ", *hint)
+    table_cells = [cells[index] for index in layout.indices]
+    if table_cells and all(map(text_cells.is_text, table_cells)):
+        text = table_cells[0].strip()[:40]
+        raise source.error(f"line {line} contains text ({text!r}) instead of ones and zeros; ", *hint)
+
+    def position(column: int) -> CellPosition:
+        label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
+        return CellPosition(line, label, unit="line")
+
+    return text_cells.row_to_bits(table_cells, position)
 
 
 def write(table: Table, path: Path, format: str) -> None:

@@ -17,14 +17,13 @@ from ...core.model import Model
 from ...table import Names, Picture, Table, check_columns, check_picture
 from ..chunked import ChunkCells
 from ..errors import FileError
+from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
 from .anndata_matrix import HierarchicalFile, OpenFile, find_matrix, is_array, read_matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData
-
-KEY = "bitatoms"  # in ``uns``
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -93,7 +92,7 @@ def _default_names(count: int) -> Names:
 def _read_metadata(file: HierarchicalFile) -> dict[str, Any]:
     """Return what `write` stored in ``uns``, or an empty dict."""
     element: Any = file.root
-    for name in ("uns", KEY, "table"):
+    for name in ("uns", METADATA_KEY, "table"):
         element = None if element is None or is_array(element) else file.child(element, name)
     if element is None or not is_array(element) or element.shape != ():
         return {}
@@ -139,7 +138,7 @@ def write(table: Table, path: Path, format: str) -> None:
     if any("\0" in name for name in (*(table.row_names or ()), *(table.columns or ()))):
         raise FileError(f"{path.name}: an .h5ad file cannot store a name with a zero byte; rename it, or write .npz")
     metadata = {
-        "format": "bitatoms table",
+        "format": TABLE_FORMAT,
         "version": 1,
         "rows": table.row_names is not None,
         "columns": table.columns is not None,
@@ -150,7 +149,7 @@ def write(table: Table, path: Path, format: str) -> None:
         AnnData(
             obs=pd.DataFrame(index=pd.Index(table.row_names or _default_names(n_rows), dtype=object)),
             var=pd.DataFrame(index=pd.Index(table.columns or _default_names(n_cols), dtype=object)),
-            uns={KEY: {"table": json.dumps(metadata)}},
+            uns={METADATA_KEY: {"table": json.dumps(metadata)}},
         ).write_h5ad(path)
     needs_int64 = table.bits.count() >= np.iinfo(np.int32).max
     chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
@@ -205,10 +204,10 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         raise ValueError(f"the AnnData has {adata.n_vars} variables, but the model has {model.atoms.n_cols} features")
     if model.columns is not None:
         check_columns(model.columns, _numbered_like(adata.var_names, model.columns))
-    adata.obsm[f"X_{KEY}"] = codes.to_dense(np.float32)
-    adata.varm[f"{KEY}_atoms"] = model.atoms.T.to_dense(np.float32)
-    old = adata.uns.get(KEY)
-    adata.uns[KEY] = {
+    adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
+    adata.varm[f"{METADATA_KEY}_atoms"] = model.atoms.T.to_dense(np.float32)
+    old = adata.uns.get(METADATA_KEY)
+    adata.uns[METADATA_KEY] = {
         **({"table": old["table"]} if isinstance(old, dict) and "table" in old else {}),
         "version": __version__,
         "algebra": model.algebra,

@@ -19,11 +19,19 @@ from ...table import Names, Table, check_picture
 from ..cells import Cells, PositionOf, array_position
 from ..chunked import stack_columns
 from ..errors import FileError
-from ..npz import METADATA_KEY, ArrayReader, NpzReader, encode_metadata, open_npy, open_npz, write_npz
+from ..npz import (
+    METADATA_KEY,
+    TABLE_FORMAT,
+    ArrayReader,
+    NpzReader,
+    encode_metadata,
+    open_npy,
+    open_npz,
+    write_npz,
+)
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
-TABLE_FORMAT = "bitatoms table"
 VERSION = 1
 _NUMERIC_KINDS = "biuf"
 _OTHER_KINDS = {
