@@ -86,7 +86,7 @@ def _kind(element: Any) -> str | None:
 
 
 def is_array(element: Any) -> bool:
-    """Whether an element is an array, not a group."""
+    """Return whether an element is an array, not a group."""
     return hasattr(element, "shape")
 
 

@@ -77,7 +77,7 @@ def _pandas_index(file: ArrowFile) -> list[str]:
 
 
 def _has_row_names(source: Source, options: ReadOptions, file: ArrowFile, data: list[int]) -> bool:
-    """Whether the first column contains distinct texts that are not all ones and zeros, as in CSV files."""
+    """Return whether the first column contains distinct texts that are not all ones and zeros, as in CSV files."""
     if len(data) < 2 or not is_text(file.types[data[0]]):
         return False
     text_cells = TextCells(Cells(source, options))
@@ -172,7 +172,7 @@ def _row_names(source: Source, chunk: ArrowChunk, indices: list[int]) -> list[st
 
 
 class _ColumnCells:
-    """Converts the columns of one file to bits and counts the missing values."""
+    """Convert the columns of one file to bits and count the missing values."""
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str]) -> None:
         from pyarrow import types

@@ -147,7 +147,7 @@ def _loaded_batch(batch: Any) -> ArrowChunk:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of this type contains text, plain or dictionary-encoded."""
+    """Return whether a column of this type contains text, plain or dictionary-encoded."""
     from pyarrow import types
 
     if types.is_dictionary(kind):

@@ -43,7 +43,7 @@ class CsvLayout(NamedTuple):
 
     @property
     def takes_all_cells(self) -> bool:
-        """Whether every cell of a line except the row name is in the table."""
+        """Return whether every cell of a line except the row name is in the table."""
         return len(self.indices) + self.has_row_names == self.n_cells
 
 
@@ -108,7 +108,7 @@ def _split(record: str | list[str], separator: str) -> list[str]:
 
 
 def _all_quoted(line: str, cells: list[str], separator: str) -> bool:
-    """Whether all cells of a line are quoted."""
+    """Return whether all cells of a line are quoted."""
     return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
 
 
@@ -143,7 +143,7 @@ def _detect_layout(
 
 
 def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
-    """Whether the first line contains column names: cells that are no bits, beyond the name of a row."""
+    """Return whether the first line contains column names: cells that are no bits, beyond the name of a row."""
     first, *body = rows
     if any(not text_cells.is_valid(cell) for cell in first[1:] or first):
         return True
@@ -152,7 +152,7 @@ def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
 
 
 def _has_row_names(text_cells: TextCells, header: list[str] | None, rows: list[list[str]]) -> bool:
-    """Whether the first column contains row names."""
+    """Return whether the first column contains row names."""
     if not rows:
         return False
     n_cells = len(rows[0])
@@ -167,7 +167,7 @@ def _has_row_names(text_cells: TextCells, header: list[str] | None, rows: list[l
 
 
 def _ends_in_separators(header: list[str], rows: list[list[str]], row_names: bool) -> bool:
-    """Whether all lines end in a separator, so that the last cell is always empty and unnamed."""
+    """Return whether all lines end in a separator, so that the last cell is always empty and unnamed."""
     n_cells = len(rows[0])
     unnamed = (len(header) == n_cells and not header[-1].strip()) or (
         len(header) == n_cells - 1 and (not row_names or header[0])

@@ -79,7 +79,7 @@ def _select_array(file: NpzReader, layer: str | None) -> str:
 
 
 def _is_numeric_table(file: NpzReader, name: str) -> bool:
-    """Whether this array has two dimensions and contains numbers."""
+    """Return whether this array has two dimensions and contains numbers."""
     try:
         with file.open_array(name) as values:
             return len(values.shape) == 2 and values.dtype.kind in _NUMERIC_KINDS

@@ -173,7 +173,7 @@ def _pixels(source: Source, file: IO[bytes]) -> _RawPixels | _TextPixels:
 
 
 class _RawPixels:
-    """Reads the pixels of a raw picture, whose lines are padded to bytes."""
+    """Read the pixels of a raw picture, whose lines are padded to bytes."""
 
     def __init__(self, source: Source, file: IO[bytes], header: PbmHeader) -> None:
         self.source, self.file, self.header = source, file, header
@@ -200,7 +200,7 @@ class _RawPixels:
 
 
 class _TextPixels:
-    """Reads the pixels of a text picture: zeros and ones, with or without blanks between them."""
+    """Read the pixels of a text picture: zeros and ones, with or without blanks between them."""
 
     def __init__(self, source: Source, file: IO[bytes], header: PbmHeader) -> None:
         self.source, self.file, self.header = source, file, header

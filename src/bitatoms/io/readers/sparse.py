@@ -22,7 +22,7 @@ Entries = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[Any]]  # rows,
 
 
 def is_sparse(file: NpzReader) -> bool:
-    """Whether these arrays are those of a sparse matrix."""
+    """Return whether these arrays are those of a sparse matrix."""
     return all(name in file for name in ("format", "shape", "data"))
 
 
