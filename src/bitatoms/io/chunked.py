@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,17 @@ def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: Chu
         pending = pending[:, count:]
         n_packed += count
     return BitMatrix.from_words(words, n_cols, check=False)
+
+
+def stack_columns(columns: Iterable[BitMatrix], shape: tuple[int, int]) -> BitMatrix:
+    """Return the rows of a table whose columns come in chunks, each with the columns as its rows."""
+    n_rows, n_cols = shape
+    words = np.empty((n_cols, -(-n_rows // 64)), np.uint64)
+    filled = 0
+    for chunk in columns:
+        words[filled : filled + len(chunk)] = chunk.words
+        filled += len(chunk)
+    return BitMatrix.from_words(words, n_rows, check=False).transpose()
 
 
 def check_claimed_size(

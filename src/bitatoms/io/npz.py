@@ -24,6 +24,7 @@ from .errors import FileError
 from .stream import Source
 
 METADATA_KEY = "bitatoms"  # the array that holds the JSON
+TABLE_FORMAT = "bitatoms table"  # the format in the metadata of a table
 _MAX_COMPRESSION = 1100  # deflate expands a byte to at most 1032
 _MAX_TEXT_COMPRESSION = 100  # real text compresses less; parsed JSON takes many times its length
 _CHUNK_BYTES = 1 << 20

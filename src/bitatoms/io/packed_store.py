@@ -18,11 +18,11 @@ from .._version import __version__
 from ..bits import BitMatrix
 from ..table import Names, Picture, check_picture
 from .npz import METADATA_KEY as METADATA_KEY
+from .npz import TABLE_FORMAT as TABLE_FORMAT
 from .npz import check_version
 from .safe_zarr import ZarrReader
 from .stream import RowChunk
 
-TABLE_FORMAT = "bitatoms table"
 VERSION = 1
 _CHUNK_BYTES = 1 << 20
 _READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel

@@ -19,15 +19,18 @@ _MAX_TEXT_COMPRESSION = 100  # real text compresses less; the cells of a line ta
 
 @contextmanager
 def open_decompressed(source: Source) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressing gzip."""
+    """Open a file for reading bytes, decompressing gzip; raise FileError if the compressed data is corrupt."""
     with open(source.path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
-        if compressed:
+        if not compressed:
+            yield file
+            return
+        try:
             with gzip.open(file) as decompressed:
                 yield decompressed  # type: ignore[misc]
-        else:
-            yield file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise source.error(f"the compressed data is corrupt or truncated: {error}") from error
 
 
 def read_lines(source: Source) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -73,13 +72,7 @@ def read_numbers(
 def _line_chunks(source: Source, file: IO[bytes]) -> Iterator[bytes]:
     """Yield the text of a file in chunks of complete lines."""
     begun: list[bytes] = []
-    while True:
-        try:
-            chunk = file.read(_CHUNK_BYTES)
-        except (EOFError, OSError, zlib.error) as error:
-            raise source.error(f"corrupt or truncated: {error}") from error
-        if not chunk:
-            break
+    while chunk := file.read(_CHUNK_BYTES):
         end = chunk.rfind(b"\n") + 1
         if end:
             yield b"".join((*begun, chunk[:end]))

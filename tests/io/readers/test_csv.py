@@ -1,7 +1,6 @@
-"""CSV and TSV: what is told from the file, what is refused, and that tables come back as they were."""
+"""CSV and TSV files: round trips, detection of the layout, malformed files."""
 
 import gzip
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,25 +9,26 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from support.files import assert_refused, outcome, tables
+from support.memory import read_with_peak
 
 ANN = ba.Table(ba.BitMatrix.from_dense([[1, 0], [1, 1]]), ["ann", "bob"], ["milk", "bread"])
 
 
-def written(tmp_path, text, name="table.csv"):
+def write_file(tmp_path, text, name="table.csv"):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
 
 
 @settings(max_examples=40)
-@given(table=tables(), format=st.sampled_from(("csv", "tsv")), packed=st.booleans())
-def test_a_table_comes_back_as_it_was(tmp_path_factory, table, format, packed):
-    path = tmp_path_factory.mktemp("text") / f"table.{format}{'.gz' if packed else ''}"
+@given(table=tables(), format=st.sampled_from(("csv", "tsv")), compressed=st.booleans())
+def test_round_trip(tmp_path_factory, table, format, compressed):
+    path = tmp_path_factory.mktemp("text") / f"table.{format}{'.gz' if compressed else ''}"
     ba.write(table, path)
-    again = ba.read(path)
+    read_back = ba.read(path)
     if table.row_names is not None and table.columns is None:  # a header is written, with scikit-learn's names
         table = ba.Table(table.bits, table.row_names, table.names_of(range(table.shape[1])))
-    assert again == table
+    assert read_back == table
 
 
 @pytest.mark.parametrize(
@@ -47,67 +47,67 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table, format, packed):
         gzip.compress(b"who,milk,bread\nann,1,0\nbob,1,1\n"),
     ],
 )
-def test_names_separators_and_words_are_told_from_the_file(tmp_path, text):
-    assert ba.read(written(tmp_path, text)) == ANN
+def test_names_separators_and_words_are_detected(tmp_path, text):
+    assert ba.read(write_file(tmp_path, text)) == ANN
 
 
 @pytest.mark.parametrize(
-    ("text", "shape", "named"),
+    ("text", "shape", "has_names"),
     [
         ("1,0\n0,1\n", (2, 2), (False, False)),
         ("milk,bread\n1,0\n", (1, 2), (False, True)),
         ("ann,1,0\nbob,0,1\n", (2, 2), (True, False)),
-        ("id,milk\n1,0\n2,1\n3,1\n", (3, 1), (True, True)),  # numbers that are no bits, all different
+        ("id,milk\n1,0\n2,1\n3,1\n", (3, 1), (True, True)),  # distinct numbers that are no bits
         ("milk\n1\n0\n", (2, 1), (False, True)),
         ("milk,bread\n", (0, 2), (False, True)),
         ("1\n", (1, 1), (False, False)),
     ],
 )
-def test_what_has_names_is_told_from_the_cells(tmp_path, text, shape, named):
-    table = ba.read(written(tmp_path, text))
+def test_header_and_row_names_are_detected(tmp_path, text, shape, has_names):
+    table = ba.read(write_file(tmp_path, text))
     assert table.shape == shape
-    assert (table.row_names is not None, table.columns is not None) == named
+    assert (table.row_names is not None, table.columns is not None) == has_names
 
 
-def test_what_is_told_from_the_file_can_be_said_instead(tmp_path):
-    ones = written(tmp_path, "1,0\n1,1\n")
+def test_options_override_detection(tmp_path):
+    ones = write_file(tmp_path, "1,0\n1,1\n")
     assert ba.read(ones, header=True).columns == ("1", "0")
     assert ba.read(ones, row_names=True).row_names == ("1", "1")
-    assert ba.read(written(tmp_path, "1 0\n1 1\n"), separator=" ").shape == (2, 2)
-    assert ba.read(written(tmp_path, "a,b\n1,0\n", "table.data"), "csv").columns == ("a", "b")
+    assert ba.read(write_file(tmp_path, "1 0\n1 1\n"), separator=" ").shape == (2, 2)
+    assert ba.read(write_file(tmp_path, "a,b\n1,0\n", "table.data"), "csv").columns == ("a", "b")
 
 
-def test_a_threshold_makes_bits_of_numbers(tmp_path):
-    path = written(tmp_path, "gene,a,b\nc1,0,2.5\nc2,1e3,-1\n")
+def test_binarize(tmp_path):
+    path = write_file(tmp_path, "gene,a,b\nc1,0,2.5\nc2,1e3,-1\n")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[0, 1], [1, 0]])
     assert_refused(path, "line 2, column 'b': 2.5 is neither 0 nor 1; for counts, pass binarize=0")
-    assert_refused(written(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0)
+    assert_refused(write_file(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0)
 
 
-def test_missing_values_are_counted_and_the_first_is_named(tmp_path):
-    path = written(tmp_path, "who,milk,bread\nann,1,0\nbob,,1\ncyd,NA,?\n")
+def test_missing_values_are_counted_and_the_first_is_located(tmp_path):
+    path = write_file(tmp_path, "who,milk,bread\nann,1,0\nbob,,1\ncyd,NA,?\n")
     assert_refused(path, "3 values are missing", "line 3, column 'milk'", 'missing="zero"')
     np.testing.assert_array_equal(ba.read(path, missing="zero").to_dense(), [[1, 0], [0, 1], [0, 0]])
-    assert_refused(written(tmp_path, "a,b\n1,nan\n0,1\n"), "1 value is missing, at line 2, column 'b'")
+    assert_refused(write_file(tmp_path, "a,b\n1,nan\n0,1\n"), "1 value is missing, at line 2, column 'b'")
 
 
 BAD = {
     "empty": ("", "the file is empty"),
-    "blank lines": ("\n\n\n", "nothing but blank lines"),
-    "ragged": ("a,b\n1,0\n1\n", "line 3 has 1 cells where 2 were expected", 'format="baskets"'),
-    "ragged, longer": ("a,b\n1,0\n1,0,1\n", "line 3 has 3 cells where 2 were expected"),
+    "blank lines": ("\n\n\n", "only blank lines"),
+    "ragged": ("a,b\n1,0\n1\n", "line 3 has 1 cells; expected 2", 'format="baskets"'),
+    "ragged, too long": ("a,b\n1,0\n1,0,1\n", "line 3 has 3 cells; expected 2"),
     "header too short": ("a,b,c\n1,0,1,1,1\n", "the first line has 3 cells and line 2 has 5"),
-    "a title": ("Sales\nid,a,b\nr1,0,1\n", "if there is something above the line of names, delete it"),
-    "no such column": ("milk,b\n1,0\n", "there is no column 'mlik' (did you mean 'milk'?)"),
+    "a title above the header": ("Sales\nid,a,b\nr1,0,1\n", "delete any lines above the header"),
+    "unknown column": ("milk,b\n1,0\n", "there is no column 'mlik' (did you mean 'milk'?)"),
     "not binary": ("a,b\n1,0\n1,2\n", "line 3, column 'b': 2 is neither 0 nor 1", "binarize=0"),
     "not binary, no names": ("1,0\n1,7\n", "line 2, column 2: 7 is neither 0 nor 1"),
     "text": ("a,b\n1,0\n1,perhaps\n", "line 3, column 'b': 'perhaps' is neither a one (1, yes, true, x) nor a zero"),
-    "same name": ("a,b,a\n1,0,1\n", "columns 1 and 3 have the same name 'a'", 'duplicates="number"'),
-    "open quote": ('a,b\n1,"0\n1,0\n', "quote"),
+    "duplicate name": ("a,b,a\n1,0,1\n", "columns 1 and 3 have the same name 'a'", 'duplicates="number"'),
+    "unclosed quote": ('a,b\n1,"0\n1,0\n', "quote"),
     "not UTF-8": (b"a,b\n1,0\nK\xe4se,0\n", "line 3 is not UTF-8 (byte 0xe4)"),
     "UTF-16": ("a,b\n1,0\n".encode("utf-16"), "UTF-8"),
     "zero bytes": (b"a,b\n1,\0\n", "line 2 contains a zero byte"),
-    "cut gzip": (gzip.compress(b"a,b\n" + b"1,0\n" * 100)[:-12], "cannot be read beyond line"),
+    "truncated gzip": (gzip.compress(b"a,b\n" + b"1,0\n" * 100)[:-12], "cannot be read beyond line"),
     "corrupt gzip": (b"\x1f\x8b" + bytes(40), "cannot be read"),
     "a NumPy file": (b"\x93NUMPY\x01\x00v\x00{}", "it looks like 'npy'; pass format=\"npy\""),
     "a Parquet file": (b"PAR1\x00\x00\x00", "it looks like 'parquet'"),
@@ -116,10 +116,10 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_file_gets_one_line_that_helps(tmp_path, case):
+def test_malformed_files_are_errors(tmp_path, case):
     text, *parts = BAD[case]
-    how = {"without": ["mlik"]} if case == "no such column" else {}
-    assert_refused(written(tmp_path, text), *parts, **how)
+    options = {"without": ["mlik"]} if case == "unknown column" else {}
+    assert_refused(write_file(tmp_path, text), *parts, **options)
 
 
 @pytest.mark.parametrize(
@@ -131,31 +131,31 @@ def test_a_bad_file_gets_one_line_that_helps(tmp_path, case):
         "sep=;\nwho;milk;bread\nann;1;0\nbob;1;1\n",  # as Excel writes it
     ],
 )
-def test_what_spreadsheets_add_is_left_away(tmp_path, text):
-    assert ba.read(written(tmp_path, text)) == ANN
+def test_additions_of_spreadsheets_are_ignored(tmp_path, text):
+    assert ba.read(write_file(tmp_path, text)) == ANN
 
 
-def test_columns_can_be_left_out(tmp_path):
+def test_without_drops_columns(tmp_path):
     text = "who,city,milk,total,bread\nann,Berlin,1,1,0\nbob,Rome,1,2,1\n"
-    assert_refused(written(tmp_path, text), "line 2, column 'city': 'Berlin' is neither a one", "without=")
-    assert ba.read(written(tmp_path, text), without=["city", "total"]) == ANN
-    assert ba.read(written(tmp_path, "1,7,0\n1,8,1\n"), without="2", header=False).shape == (2, 2)
+    assert_refused(write_file(tmp_path, text), "line 2, column 'city': 'Berlin' is neither a one", "without=")
+    assert ba.read(write_file(tmp_path, text), without=["city", "total"]) == ANN
+    assert ba.read(write_file(tmp_path, "1,7,0\n1,8,1\n"), without="2", header=False).shape == (2, 2)
     ba.write(ANN, tmp_path / "table.npz")
     assert ba.read(tmp_path / "table.npz", without="bread").columns == ("milk",)
 
 
-def test_options_that_a_format_has_no_use_for_are_refused(tmp_path):
-    path = written(tmp_path, "1,0\n")
+def test_options_for_other_formats_are_errors(tmp_path):
+    path = write_file(tmp_path, "1,0\n")
     assert_refused(path, "blocks applies to pbm, not to 'csv'; omit it", blocks=(1, 1))
     assert_refused(path, "layer applies to h5ad, npz, zarr", layer="counts")
 
 
-def test_names_that_come_twice_can_be_numbered(tmp_path):
-    path = written(tmp_path, "a,b,a,a.2\n1,0,1,0\n")
+def test_duplicate_names_can_be_numbered(tmp_path):
+    path = write_file(tmp_path, "a,b,a,a.2\n1,0,1,0\n")
     assert ba.read(path, duplicates="number").columns == ("a", "b", "a.3", "a.2")
 
 
-def test_files_that_are_not_there_and_endings_that_tell_nothing(tmp_path):
+def test_missing_files_and_unknown_extensions_are_errors(tmp_path):
     assert_refused(tmp_path / "none.csv", "there is no such file")
     assert_refused(tmp_path / "table.cvs", "unknown extension (did you mean .csv?)", "pass format, one of csv")
     (tmp_path / "folder.csv").mkdir()
@@ -164,17 +164,17 @@ def test_files_that_are_not_there_and_endings_that_tell_nothing(tmp_path):
         ba.read(tmp_path / "table.csv", format="excel")
 
 
-def test_nothing_is_left_and_nothing_lost_when_writing_fails(tmp_path, monkeypatch):
-    path = written(tmp_path, "what was there\n")
+def test_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = write_file(tmp_path, "old content\n")
 
-    def full(*arguments, **options):
+    def raise_disk_full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr("bitatoms.io.readers.csv.csv.writer", full)
+        patched.setattr("bitatoms.io.readers.csv.csv.writer", raise_disk_full)
         with pytest.raises(ba.FileError, match=r"table\.csv: cannot be written: No space left on device"):
             ba.write(ANN, path)
-    assert path.read_text() == "what was there\n"
+    assert path.read_text() == "old content\n"
     assert [file.name for file in tmp_path.iterdir()] == ["table.csv"]
     with pytest.raises(ba.FileError, match="there is no folder"):
         ba.write(ANN, tmp_path / "nowhere" / "table.csv")
@@ -184,18 +184,14 @@ def test_nothing_is_left_and_nothing_lost_when_writing_fails(tmp_path, monkeypat
     assert sorted(file.name for file in tmp_path.iterdir()) == ["table.csv", "taken.csv"]
 
 
-def test_memory_is_that_of_the_packed_table(tmp_path):
-    """Forty megabytes of text, 2.5 packed."""
+def test_peak_memory(tmp_path):
+    """The file has 40 MB of text, which take 2.5 MB packed."""
     rows = np.random.default_rng(0).integers(0, 2, (64, 1000), np.uint8)
     lines = "".join(",".join(map(str, row)) + "\n" for row in rows.tolist())
-    path = written(tmp_path, lines * 320)
-    ba.read(path)  # what is compiled and imported on the way is not counted
-    tracemalloc.start()
-    table = ba.read(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    path = write_file(tmp_path, lines * 320)
+    table, peak = read_with_peak(path)
     assert table.shape == (20480, 1000)
-    assert peak < 14e6  # of which eight are a block of rows as they are packed
+    assert peak < 14e6  # of which 8 MB are an unpacked chunk
 
 
 @settings(max_examples=60)
@@ -203,6 +199,6 @@ def test_memory_is_that_of_the_packed_table(tmp_path):
     data=st.binary(max_size=200) | st.text(alphabet='01,;\t\n"xyesno. N', max_size=200).map(str.encode),
     format=st.sampled_from(("csv", "tsv")),
 )
-def test_any_bytes_give_a_table_or_a_line(tmp_path_factory, data, format):
-    path = written(tmp_path_factory.mktemp("fuzz"), data, f"table.{format}")
+def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, format):
+    path = write_file(tmp_path_factory.mktemp("fuzz"), data, f"table.{format}")
     assert isinstance(outcome(ba.read, path), ba.Table | None)

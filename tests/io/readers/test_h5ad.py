@@ -1,6 +1,5 @@
-"""AnnData in .h5ad files: files of anndata, what is refused, that tables come back, and what is put into an AnnData."""
+"""AnnData in .h5ad files: round trips, files of anndata, malformed files, annotated files."""
 
-import tracemalloc
 import warnings
 
 import anndata as ad
@@ -16,6 +15,7 @@ import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
 from support.files import assert_refused, outcome, tables
+from support.memory import read_with_peak
 from support.strategies import random_bits
 
 BITS = random_bits(1, 20, 70, 0.3)
@@ -30,24 +30,24 @@ KINDS = {
     "csr": sp.csr_matrix(BITS.astype(np.float32)),
     "csr array of booleans": sp.csr_array(BITS.astype(bool)),
     "csc": sp.csc_matrix(BITS.astype(np.float64)),
-    "zeros that are stored": sp.csr_matrix((BITS.ravel(), np.tile(np.arange(70), 20), np.arange(0, 1401, 70))),
+    "explicit zeros": sp.csr_matrix((BITS.ravel(), np.tile(np.arange(70), 20), np.arange(0, 1401, 70))),
 }
 
 
-def cells(X=None, genes=GENES, **more):
-    """An AnnData with columns of its own beside the names, and a raw."""
+def make_adata(X=None, genes=GENES, **kwargs):
+    """Return an AnnData with annotations in obs and var, and a raw."""
     kinds = pd.Categorical(["t", "b"] * 10)
     obs = pd.DataFrame({"kind": kinds, "depth": np.arange(20.0)}, index=list(CELLS))
     var = pd.DataFrame({"length": np.arange(70)}, index=list(genes))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # genes may come twice
-        adata = ad.AnnData(X, obs=obs, var=var, **more)
+        warnings.simplefilter("ignore")  # duplicate genes
+        adata = ad.AnnData(X, obs=obs, var=var, **kwargs)
         if X is not None:
             adata.raw = adata
     return adata
 
 
-def written(path, adata, **options):
+def write_file(path, adata, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         adata.write_h5ad(path, **options)
@@ -56,7 +56,7 @@ def written(path, adata, **options):
 
 @settings(max_examples=15)
 @given(table=tables())
-def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
+def test_round_trip(tmp_path_factory, table):
     folder = tmp_path_factory.mktemp("annotated")
     paths = [folder / f"{number}.h5ad" for number in range(2)]
     for path in paths:
@@ -65,7 +65,7 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_tables_of_many_blocks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
+def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.readers.h5ad.CHUNK_BITS", 64)
     for table in (
         ba.Table(ba.BitMatrix.from_dense(random_bits(3, 200, 6, 0.5)), picture=((2, 3), None)),
@@ -77,7 +77,7 @@ def test_tables_of_many_blocks_pictures_and_nothing_come_back(tmp_path, monkeypa
         assert ba.read(tmp_path / "table.h5ad") == table
 
 
-def test_anndata_reads_what_is_written(tmp_path):
+def test_anndata_reads_written_files(tmp_path):
     ba.write(TABLE, tmp_path / "table.h5ad")
     adata = ad.read_h5ad(tmp_path / "table.h5ad")
     assert (tuple(adata.obs_names), tuple(adata.var_names)) == (CELLS, GENES)
@@ -87,54 +87,54 @@ def test_anndata_reads_what_is_written(tmp_path):
     assert adata["cell3", ["gene1", "gene2"]].X.toarray().tolist() == [BITS[3, 1:3].tolist()]
 
 
-def test_names_that_others_gave_in_place_of_numbers_are_kept(tmp_path):
+def test_names_that_differ_from_the_default_are_kept(tmp_path):
     ba.write(ba.Table(TABLE.bits), tmp_path / "table.h5ad")
     adata = ad.read_h5ad(tmp_path / "table.h5ad")[[3, 1]].copy()
-    assert ba.read(written(tmp_path / "fewer.h5ad", adata)).row_names == ("3", "1")
+    assert ba.read(write_file(tmp_path / "fewer.h5ad", adata)).row_names == ("3", "1")
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "lzf"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_anndata_writes_is_read(tmp_path, kind, compression):
-    adata = cells(KINDS[kind].copy(), layers={"counts": sp.csr_matrix(COUNTS), "dense": COUNTS})
-    assert ba.read(written(tmp_path / "cells.h5ad", adata, compression=compression)) == TABLE
+def test_reads_anndata_files(tmp_path, kind, compression):
+    adata = make_adata(KINDS[kind].copy(), layers={"counts": sp.csr_matrix(COUNTS), "dense": COUNTS})
+    assert ba.read(write_file(tmp_path / "cells.h5ad", adata, compression=compression)) == TABLE
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
-def test_counts_need_a_threshold_and_missing_ones_are_counted(tmp_path, form, monkeypatch):
+@pytest.mark.parametrize("to_format", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_counts_need_binarize_and_missing_values_are_counted(tmp_path, to_format, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 70 * 4)
-    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 10)
-    path = written(tmp_path / "cells.h5ad", cells(BITS, layers={"counts": form(COUNTS)}))
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 10)
+    path = write_file(tmp_path / "cells.h5ad", make_adata(BITS, layers={"counts": to_format(COUNTS)}))
     assert_refused(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
     for threshold in (0, 1.5, -0.5):
         table = ba.read(path, layer="counts", binarize=threshold)
         assert np.array_equal(table.to_dense(), COUNTS > threshold)
-    holes = COUNTS.copy()
-    holes[19, 0] = holes[4, 66] = holes[4, 5] = np.nan
-    path = written(path, cells(form(holes)))
+    with_missing = COUNTS.copy()
+    with_missing[19, 0] = with_missing[4, 66] = with_missing[4, 5] = np.nan
+    path = write_file(path, make_adata(to_format(with_missing)))
     assert_refused(path, "3 values are missing, the first at row 4, column 'gene5'", binarize=0)
-    assert np.array_equal(ba.read(path, binarize=0, missing="zero").to_dense(), holes > 0)
-    written(path, cells(form(np.where(COUNTS > 1, np.inf, COUNTS))))
+    assert np.array_equal(ba.read(path, binarize=0, missing="zero").to_dense(), with_missing > 0)
+    write_file(path, make_adata(to_format(np.where(COUNTS > 1, np.inf, COUNTS))))
     assert_refused(path, "'inf' is not a finite number", binarize=0)
 
 
-def test_layers_are_asked_for_by_name(tmp_path):
-    path = written(tmp_path / "cells.h5ad", cells(layers={"ones": BITS, "counts": COUNTS}))
-    assert_refused(path, "it has no X; pass layer=", "'counts', 'ones'")
+def test_layer_selects_a_matrix(tmp_path):
+    path = write_file(tmp_path / "cells.h5ad", make_adata(layers={"ones": BITS, "counts": COUNTS}))
+    assert_refused(path, "there is no X", "pass layer", "'counts', 'ones'")
     assert ba.read(path, layer="ones") == TABLE
     for name in ("two", "../X", "/X", "", "."):
-        assert_refused(path, f"it has no layer {name!r}", "'counts', 'ones'", layer=name)
+        assert_refused(path, f"there is no layer {name!r}", "'counts', 'ones'", layer=name)
 
 
-def test_genes_of_the_same_name_are_refused_or_numbered(tmp_path):
-    path = written(tmp_path / "cells.h5ad", cells(BITS, genes=("A", "B", "A", *GENES[3:])))
+def test_duplicate_genes_are_errors_or_numbered(tmp_path):
+    path = write_file(tmp_path / "cells.h5ad", make_adata(BITS, genes=("A", "B", "A", *GENES[3:])))
     assert_refused(path, "columns 1 and 3 have the same name 'A'")
     assert ba.read(path, duplicates="number").columns[:3] == ("A", "B", "A.2")
 
 
-def test_arrays_in_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
+def test_reads_chunks_of_any_shape(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
-    path = written(tmp_path / "cells.h5ad", cells(BITS))
+    path = write_file(tmp_path / "cells.h5ad", make_adata(BITS))
     for chunks in ((20, 1), (1, 70), (3, 7), (20, 70), (7, 33), (20, 9)):
         with h5py.File(path, "a") as file:
             attributes = dict(file["X"].attrs)
@@ -143,8 +143,8 @@ def test_arrays_in_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
         assert ba.read(path) == TABLE
 
 
-def test_names_of_other_kinds_are_read(tmp_path):
-    path = written(tmp_path / "cells.h5ad", cells(BITS))
+def test_reads_names_of_other_types(tmp_path):
+    path = write_file(tmp_path / "cells.h5ad", make_adata(BITS))
     for index in (np.array(CELLS, "S"), pd.Categorical(CELLS), np.arange(20)):
         with h5py.File(path, "a") as file:
             del file["obs"]["_index"]
@@ -155,33 +155,29 @@ def test_names_of_other_kinds_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["floats", "csr", "csc"])
-def test_memory_is_that_of_the_bits(tmp_path, kind, monkeypatch):
+def test_peak_memory(tmp_path, kind, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
-    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._ENTRIES", 1 << 15)
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 1 << 15)
     bits = random_bits(4, 10_000, 500, 0.1)
     X = {"floats": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}[kind](bits.astype(np.float32))
-    path = written(tmp_path / "cells.h5ad", ad.AnnData(X))
-    ba.read(path)
-    tracemalloc.start()
-    table = ba.read(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    path = write_file(tmp_path / "cells.h5ad", ad.AnnData(X))
+    table, peak = read_with_peak(path)
     assert np.array_equal(table.to_dense(), bits)
-    assert peak < 12e6  # as an array it takes 20, and its names five
+    assert peak < 12e6  # as an array it takes 20e6, and its names 5e6
 
 
 @pytest.fixture
 def path(tmp_path):
-    """A file whose X is an array; beside it is another file, with the same in it."""
-    written(tmp_path / "other.h5ad", cells(KINDS["csr"]))
+    """Return a file whose X is an array; in the same folder is another file with the same matrix."""
+    write_file(tmp_path / "other.h5ad", make_adata(KINDS["csr"]))
     (tmp_path / "values.bin").write_bytes(BITS.tobytes())
-    return written(tmp_path / "cells.h5ad", cells(BITS))
+    return write_file(tmp_path / "cells.h5ad", make_adata(BITS))
 
 
 def _replace(name, make):
-    """A way to spoil a file: another element in the place of one."""
+    """Return a function that replaces an element of a file."""
 
-    def spoil(file):
+    def corrupt(file):
         group, _, last = f"/{name}".rpartition("/")
         attributes = dict(file[name].attrs)
         del file[name]
@@ -189,7 +185,7 @@ def _replace(name, make):
         if made is not None:
             made.attrs.update(attributes)
 
-    return spoil
+    return corrupt
 
 
 def _virtual(group, name):
@@ -199,7 +195,7 @@ def _virtual(group, name):
 
 
 def _sparse(**parts):
-    """A sparse matrix of other parts than it should have."""
+    """Return a function that makes a sparse matrix with other arrays than it should have."""
 
     def make(group, name):
         X = sp.csr_matrix(BITS)
@@ -218,47 +214,50 @@ X = sp.csr_matrix(BITS)
 HUGE = (10**9, 10**9)
 LISTS = np.empty(1, h5py.vlen_dtype(np.int32))
 LISTS[0] = np.int32([1, 2])
-SPOILT = {
+MALFORMED = {
     "an external link": (
         _replace("X", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "X")})),
         "not followed",
     ),
     "a soft link": (_replace("X", lambda g, n: g.update({n: h5py.SoftLink("/raw/X")})), "not followed"),
-    "a link for a frame": (
+    "a link in place of a data frame": (
         _replace("obs", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "obs")})),
         "'/obs' is a link",
     ),
-    "a link for names": (
+    "a link in place of names": (
         _replace("var/_index", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "var/_index")})),
         "'/var/_index' is a link",
     ),
     "a link in a sparse matrix": (_replace("X", _sparse(data=h5py.ExternalLink("other.h5ad", "X/data"))), "is a link"),
-    "values elsewhere": (
+    "external values": (
         _replace("X", lambda g, n: g.create_dataset(n, BITS.shape, "u1", external=[("values.bin", 0, BITS.size)])),
         "another file",
     ),
     "a virtual array": (_replace("X", _virtual), "another file"),
-    "an index beyond the frame": (
+    "an index outside the data frame": (
         lambda file: file["obs"].attrs.modify("_index", "../var/_index"),
-        "has not the index",
+        "does not contain its index",
     ),
-    "an index that is gone": (lambda file: file["obs"].attrs.modify("_index", "gone"), "has not the index 'gone'"),
-    "no names": (_replace("var", lambda g, n: None), "not as AnnData writes it"),
-    "a frame of an old kind": (
+    "a missing index": (
+        lambda file: file["obs"].attrs.modify("_index", "gone"),
+        "does not contain its index 'gone'",
+    ),
+    "no names": (_replace("var", lambda g, n: None), "not in the format of AnnData 0.7 or later"),
+    "a data frame of an old format": (
         _replace("obs", lambda g, n: g.create_dataset(n, data=np.zeros(20, [("index", "S5")]))),
-        "write it anew",
+        "rewrite an older file",
     ),
     "too few names": (_replace("obs/_index", lambda g, n: g.create_dataset(n, data=CELLS[1:])), "shape (19,)"),
-    "text": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS.astype("S1"))), "no table of numbers"),
-    "one dimension": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[0])), "no table of numbers"),
-    "three dimensions": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[None])), "no table of numbers"),
-    "nothing": (_replace("X", lambda g, n: g.create_dataset(n, dtype="f4")), "no table of numbers"),
-    "a frame for X": (_replace("X", lambda g, n: g.create_group(n)), "neither an array nor a sparse matrix"),
-    "lists": (
+    "text": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS.astype("S1"))), "not a table of numbers"),
+    "one dimension": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[0])), "not a table of numbers"),
+    "three dimensions": (_replace("X", lambda g, n: g.create_dataset(n, data=BITS[None])), "not a table of numbers"),
+    "no values in X": (_replace("X", lambda g, n: g.create_dataset(n, dtype="f4")), "not a table of numbers"),
+    "a group for X": (_replace("X", lambda g, n: g.create_group(n)), "neither an array nor a sparse matrix"),
+    "variable-length lists": (
         _replace("X", lambda g, n: g.create_dataset(n, (3,), h5py.vlen_dtype(np.int32))),
         "malicious",
     ),
-    "a list for an attribute": (
+    "a list as an attribute": (
         lambda file: file["X"].attrs.create("encoding-type", LISTS, dtype=LISTS.dtype),
         "'encoding-type' of '/X' is not text",
     ),
@@ -277,31 +276,37 @@ SPOILT = {
     "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "claims to have -1 rows"),
     "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "corrupt"),
     "too few pointers": (_replace("X", _sparse(indptr=X.indptr[:-1])), "do not fit its shape"),
-    "pointers that fall": (_replace("X", _sparse(indptr=X.indptr[::-1].copy())), "lines that do not fit"),
-    "pointers beyond": (_replace("X", _sparse(indptr=X.indptr * 2)), "lines that do not fit"),
-    "columns beyond": (_replace("X", _sparse(indices=X.indices + 9)), "column index outside"),
-    "negative columns": (_replace("X", _sparse(indices=X.indices - 9)), "column index outside"),
-    "floats for columns": (_replace("X", _sparse(indices=X.indices + 0.5)), "no proper 'indices'"),
-    "too few values": (_replace("X", _sparse(data=X.data[1:])), "do not fit its shape"),
-    "no values": (_replace("X", _sparse(data=None)), "no proper 'data'"),
+    "decreasing pointers": (
+        _replace("X", _sparse(indptr=X.indptr[::-1].copy())),
+        "'indptr' of the sparse matrix X does not fit",
+    ),
+    "pointers beyond the data": (
+        _replace("X", _sparse(indptr=X.indptr * 2)),
+        "'indptr' of the sparse matrix X does not fit",
+    ),
+    "column indices too large": (_replace("X", _sparse(indices=X.indices + 9)), "column index outside"),
+    "negative column indices": (_replace("X", _sparse(indices=X.indices - 9)), "column index outside"),
+    "floats as column indices": (_replace("X", _sparse(indices=X.indices + 0.5)), "no valid 'indices'"),
+    "too few data": (_replace("X", _sparse(data=X.data[1:])), "do not fit its shape"),
+    "no data": (_replace("X", _sparse(data=None)), "no valid 'data'"),
     "more values in a row than columns": (
         _replace("X", _sparse(indptr=np.array([0] * 20 + [X.nnz]))),
-        "lines that do not fit",
+        "'indptr' of the sparse matrix X does not fit",
     ),
 }
 
 
-@pytest.mark.parametrize("spoilt", SPOILT)
-def test_what_leads_elsewhere_or_misleads_is_refused(path, spoilt):
-    spoil, said = SPOILT[spoilt]
+@pytest.mark.parametrize("case", MALFORMED)
+def test_links_and_malformed_files_are_errors(path, case):
+    corrupt, message = MALFORMED[case]
     with h5py.File(path, "a") as file:
-        spoil(file)
+        corrupt(file)
     assert path.stat().st_size < 1e6
-    assert_refused(path, said)
+    assert_refused(path, message)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "empty"),
         (b"\x89HDF\r\n\x1a\n", "corrupt, or not a file of the format 'h5ad'"),
@@ -309,19 +314,19 @@ def test_what_leads_elsewhere_or_misleads_is_refused(path, spoilt):
         (b"PAR1PAR1", "it looks like 'parquet'"),
     ],
 )
-def test_what_is_no_such_file_is_refused(tmp_path, content, said):
+def test_files_of_other_formats_are_errors(tmp_path, content, message):
     (tmp_path / "cells.h5ad").write_bytes(content)
-    assert_refused(tmp_path / "cells.h5ad", said)
+    assert_refused(tmp_path / "cells.h5ad", message)
 
 
-def test_what_is_cut_short_is_refused(path):
-    whole = path.read_bytes()
-    for length in (*range(1, len(whole), 1997), len(whole) - 1):
-        path.write_bytes(whole[:length])
+def test_truncated_files_are_errors(path):
+    content = path.read_bytes()
+    for length in (*range(1, len(content), 1997), len(content) - 1):
+        path.write_bytes(content[:length])
         assert_refused(path)
 
 
-def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
+def test_empty_object_in_a_heap_is_an_error_and_no_endless_loop(path):
     content = bytearray(path.read_bytes())
     heap = content.index(b"GCOL")
     content[heap + 200 : heap + 2000] = bytes(1800)
@@ -329,7 +334,7 @@ def test_a_hole_in_a_heap_of_text_is_refused_and_not_looked_at_for_ever(path):
     assert_refused(path, "corrupt: the heap at byte", "copy the file again")
 
 
-def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
+def test_text_that_claims_to_be_longer_than_the_file_is_an_error(path):
     with h5py.File(path) as file:
         first = file["obs/_index"].id.get_offset()
     content = bytearray(path.read_bytes())
@@ -341,25 +346,25 @@ def test_text_that_says_it_is_longer_than_the_file_is_refused(path):
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
-    """Small files to damage."""
+    """Return small files to corrupt."""
     folder = tmp_path_factory.mktemp("samples")
-    small = cells(BITS)[:3, :5].copy()
+    small = make_adata(BITS)[:3, :5].copy()
     small.raw = None
     kinds = {"dense": np.asarray, "csr": sp.csr_matrix, "csc": sp.csc_matrix}
     found = {}
-    for kind, form in kinds.items():
-        small.X = form(BITS[:3, :5])
-        found[kind] = written(folder / f"{kind}.h5ad", small).read_bytes()
+    for kind, to_format in kinds.items():
+        small.X = to_format(BITS[:3, :5])
+        found[kind] = write_file(folder / f"{kind}.h5ad", small).read_bytes()
     return found
 
 
-# The same examples every time: where HDF5 itself fails on one, it takes Python with it.
+# Derandomized: the HDF5 library may crash on an example, and Python with it.
 @settings(max_examples=100, derandomize=True)
 @given(data=st.data(), kind=st.sampled_from(("dense", "csr", "csc")))
-def test_damaged_files_give_a_table_or_a_line(tmp_path_factory, samples, data, kind):
+def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
     content = bytearray(samples[kind])
-    for place in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
-        content[place] = data.draw(st.integers(0, 255))
+    for index in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[index] = data.draw(st.integers(0, 255))
     path = tmp_path_factory.mktemp("fuzz") / "cells.h5ad"
     path.write_bytes(content)
     assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)
@@ -367,16 +372,16 @@ def test_damaged_files_give_a_table_or_a_line(tmp_path_factory, samples, data, k
 
 @pytest.fixture(scope="module")
 def learned():
-    """What is learned from the table."""
+    """Return a result and a model of the table."""
     result = ba.factorize(TABLE, 3, random_state=0)
     return result, Model.from_factorization(result, columns=GENES)
 
 
-def test_what_was_learned_is_put_into_an_anndata(tmp_path, learned):
+def test_annotate(tmp_path, learned):
     result, model = learned
-    adata = cells(KINDS["csr"])
+    adata = make_adata(KINDS["csr"])
     annotate(adata, result.codes, model)
-    again = ad.read_h5ad(written(tmp_path / "cells.h5ad", adata))
+    again = ad.read_h5ad(write_file(tmp_path / "cells.h5ad", adata))
     for found in (adata, again):
         assert np.array_equal(found.obsm["X_bitatoms"], result.codes.to_dense())
         assert np.array_equal(found.varm["bitatoms_atoms"].T, result.atoms.to_dense())
@@ -388,28 +393,28 @@ def test_what_was_learned_is_put_into_an_anndata(tmp_path, learned):
     assert some.varm["bitatoms_atoms"].shape == (7, model.atoms.n_rows)
 
 
-def test_an_anndata_of_other_genes_or_cells_is_refused(learned):
+def test_annotate_checks_shapes_and_names(learned):
     result, model = learned
     with pytest.raises(ValueError, match="19 observations"):
-        annotate(cells(BITS)[1:].copy(), result.codes, model)
+        annotate(make_adata(BITS)[1:].copy(), result.codes, model)
     with pytest.raises(ValueError, match="69 variables"):
-        annotate(cells(BITS)[:, 1:].copy(), result.codes, model)
-    with pytest.raises(ValueError, match="another order"):
-        annotate(cells(BITS, genes=GENES[::-1]), result.codes, model)
+        annotate(make_adata(BITS)[:, 1:].copy(), result.codes, model)
+    with pytest.raises(ValueError, match="different order"):
+        annotate(make_adata(BITS, genes=GENES[::-1]), result.codes, model)
 
 
-def test_genes_that_were_numbered_are_known_again(learned):
+def test_annotate_matches_numbered_duplicate_genes(learned):
     result, _ = learned
     twice = ("A", "A", *GENES[2:])
     model = Model.from_factorization(result, columns=("A", "A.2", *GENES[2:]))
-    adata = cells(BITS, genes=twice)
+    adata = make_adata(BITS, genes=twice)
     annotate(adata, result.codes, model)
     assert tuple(adata.var_names) == twice
 
 
-def test_a_file_is_written_with_what_was_learned_and_all_that_it_had(tmp_path, learned):
+def test_write_annotated_keeps_the_rest_of_the_file(tmp_path, learned):
     result, model = learned
-    source = written(tmp_path / "cells.h5ad", cells(KINDS["csc"], layers={"counts": COUNTS}))
+    source = write_file(tmp_path / "cells.h5ad", make_adata(KINDS["csc"], layers={"counts": COUNTS}))
     write_annotated(source, tmp_path / "coded.h5ad", result.codes, model)
     adata = ad.read_h5ad(tmp_path / "coded.h5ad")
     assert ba.read(tmp_path / "coded.h5ad") == TABLE
@@ -419,7 +424,7 @@ def test_a_file_is_written_with_what_was_learned_and_all_that_it_had(tmp_path, l
     assert adata.obsm["X_bitatoms"].shape == result.codes.shape
 
 
-def test_a_table_without_names_stays_one_when_it_is_annotated(tmp_path, learned):
+def test_write_annotated_keeps_a_table_without_names(tmp_path, learned):
     result, _ = learned
     plain = ba.Table(TABLE.bits)
     ba.write(plain, tmp_path / "plain.h5ad")
@@ -427,7 +432,7 @@ def test_a_table_without_names_stays_one_when_it_is_annotated(tmp_path, learned)
     assert ba.read(tmp_path / "coded.h5ad") == plain
 
 
-def test_nothing_is_read_from_elsewhere_when_a_file_is_annotated(path, learned):
+def test_write_annotated_does_not_follow_links(path, learned):
     result, model = learned
     with h5py.File(path, "a") as file:
         file["uns/far"] = h5py.ExternalLink("other.h5ad", "X")

@@ -1,7 +1,6 @@
-"""PLINK genotypes in and out: two bits a SNP, with its companions; against bed-reader and bytes made by hand."""
+"""PLINK genotypes: round trips, exchange with bed-reader, known bytes, malformed files."""
 
 import gzip
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,22 +11,23 @@ import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import plink
 from support.files import COLUMNS, NAMES, ROWS, assert_refused, outcome
+from support.memory import read_with_peak
 from support.strategies import SEEDS
 
 bed_reader = pytest.importorskip("bed_reader")
 
-WORDS = NAMES.filter(lambda name: " " not in name and plink._WORD.fullmatch(name) and name != "0")
-FAMILIES = st.one_of(WORDS, st.tuples(WORDS, WORDS).filter(lambda two: two[0] != two[1]).map(" ".join))
+FIELDS = NAMES.filter(lambda name: " " not in name and plink._FIELD.fullmatch(name) and name != "0")
+FAMILIES = st.one_of(FIELDS, st.tuples(FIELDS, FIELDS).filter(lambda two: two[0] != two[1]).map(" ".join))
 ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"
 FAM = "f1 ann 0 0 2 -9\nf1 bob 0 0 1 -9\n0 cat 0 0 0 -9\ndan dan 0 0 0 -9\n0 eve 0 0 0 0\n"
-# Two bits an individual, the first in the lowest: 00 twice, 10 once, 11 not at all, 01 missing. Five of them, two SNPs.
+# Two bits per individual, from the lowest: 00 two copies, 10 one copy, 11 none, 01 missing. Five individuals, two SNPs.
 BED = bytes([0x6C, 0x1B, 0x01, 0b11_10_00_11, 0b10, 0b00_00_11_10, 0b11])
 COPIES = [[0, 1], [2, 0], [1, 2], [0, 2], [1, 0]]
 
 
 def trio(folder, bed=BED, bim=BIM, fam=FAM, name="trio.bed"):
-    """A .bed file with its companions, where there are any."""
+    """Write a .bed file and its .bim and .fam files, unless they are None; return the path."""
     path = folder / name
     for ending, content in ((".bed", bed), (".bim", bim), (".fam", fam)):
         if content is not None:
@@ -36,18 +36,18 @@ def trio(folder, bed=BED, bim=BIM, fam=FAM, name="trio.bed"):
 
 
 def pairs(copies):
-    """Copies of the allele as two bits each."""
+    """Return numbers of copies as two bits each."""
     copies = np.asarray(copies)
     return np.stack([copies >= 1, copies == 2], axis=2).reshape(len(copies), -1).astype(np.uint8)
 
 
 @st.composite
 def genotype_tables(draw):
-    """Tables that a .bed file can hold."""
+    """Tables that a .bed file can store."""
     n_rows, n_snps = draw(ROWS), draw(COLUMNS)
     copies = np.random.default_rng(draw(SEEDS)).integers(0, 3, (n_rows, n_snps))
     rows = draw(st.lists(FAMILIES, min_size=n_rows, max_size=n_rows, unique=True))
-    names = draw(st.lists(WORDS, min_size=n_snps, max_size=n_snps, unique=True))
+    names = draw(st.lists(FIELDS, min_size=n_snps, max_size=n_snps, unique=True))
     snps = [plink.Snp(name, draw(ALLELES)) for name in names]
     columns = [column for snp in snps for column in snp.columns]
     return Table(BitMatrix.from_dense(pairs(copies)), rows, columns)
@@ -60,18 +60,18 @@ def path(tmp_path_factory):
 
 @given(genotype_tables())
 @settings(max_examples=25)
-def test_a_table_of_genotypes_comes_back(path, table):
+def test_round_trip(path, table):
     ba.write(table, path)
     assert ba.read(path) == table
 
 
 @given(st.integers(0, 99), st.integers(1, 9), st.integers(1, 9), st.sampled_from((plink.CHUNK_BITS, 10)))
 @settings(max_examples=25)
-def test_what_bed_reader_writes_is_read_and_what_we_write_is_read_by_it(path, seed, n_rows, n_snps, rows_bits):
+def test_exchange_with_bed_reader(path, seed, n_rows, n_snps, chunk_bits):
     copies = np.random.default_rng(seed).choice(np.array([0, 0, 1, 1, 2, -127], np.int8), (n_rows, n_snps))
     bed_reader.to_bed(path, copies, num_threads=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plink, "CHUNK_BITS", rows_bits)
+        patch.setattr(plink, "CHUNK_BITS", chunk_bits)
         table = ba.read(path, missing="zero")
         assert np.array_equal(table.to_dense(), pairs(copies))
         assert table.row_names == tuple(f"iid{row + 1}" for row in range(n_rows))
@@ -85,7 +85,7 @@ def test_what_bed_reader_writes_is_read_and_what_we_write_is_read_by_it(path, se
         assert set(bed.chromosome) == {"0"}
 
 
-def test_bytes_made_by_hand_are_read(tmp_path):
+def test_reads_known_bytes(tmp_path):
     table = ba.read(trio(tmp_path))
     assert table.to_dense().tolist() == pairs(COPIES).tolist()
     assert table.columns == ("rs1:A", "rs1:AA", "rs2:C", "rs2:CC")
@@ -94,7 +94,7 @@ def test_bytes_made_by_hand_are_read(tmp_path):
     assert (tmp_path / "copy.bed").read_bytes() == BED
 
 
-def test_only_the_files_asked_for_are_touched(tmp_path):
+def test_no_other_files_are_read_or_written(tmp_path):
     path = trio(tmp_path)
     ba.read(path)
     ba.write(ba.read(path), tmp_path / "COPY.BED")
@@ -105,7 +105,7 @@ def test_only_the_files_asked_for_are_touched(tmp_path):
     assert path.with_suffix(".bim").read_text() == BIM
 
 
-def test_missing_genotypes_are_counted_and_the_first_is_named(tmp_path):
+def test_missing_genotypes_are_counted_and_the_first_is_located(tmp_path):
     path = trio(tmp_path, bed=BED[:3] + bytes([0b11_10_01_11, 0b10, 0b00_00_11_10, 0b01]))
     assert_refused(path, "2 values are missing, the first at SNP 'rs1' of individual 'f1 bob'", 'missing="zero"')
     copies = np.array(COPIES)
@@ -113,21 +113,21 @@ def test_missing_genotypes_are_counted_and_the_first_is_named(tmp_path):
     assert ba.read(path, missing="zero").to_dense().tolist() == pairs(copies).tolist()
 
 
-def test_snps_of_the_same_name_are_numbered_when_asked_for(tmp_path):
+def test_duplicate_snps_are_errors_or_numbered(tmp_path):
     path = trio(tmp_path, bim=BIM.replace("rs1", ".").replace("rs2", "."))
-    assert_refused(path, "its SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
+    assert_refused(path, "SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
     table = ba.read(path, duplicates="number")
     assert table.columns == (".:A", ".:AA", "..2:C", "..2:CC")
     ba.write(table, path)
     assert ba.read(path) == table
 
 
-def test_blanks_and_blank_lines_between_fields_do_not_matter(tmp_path):
+def test_blanks_and_blank_lines_are_ignored(tmp_path):
     bim, fam = BIM.replace("\t", "  ").replace("\n", "\r\n") + "\r\n\n", FAM.replace(" ", "\t") + "\n"
     assert ba.read(trio(tmp_path, bim=bim, fam=fam)) == ba.read(trio(tmp_path, name="other.bed"))
 
 
-def test_there_may_be_nobody_and_nothing(tmp_path):
+def test_round_trip_of_empty_tables(tmp_path):
     empty = Table(BitMatrix.zeros(0, 2), columns=("rs1:A", "rs1:AA"))
     ba.write(empty, tmp_path / "nobody.bed")
     assert ba.read(tmp_path / "nobody.bed").shape == (0, 2)
@@ -139,20 +139,20 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
     ("files", "parts"),
     [
         ({"bed": b""}, ["the file is empty"]),
-        ({"bed": b"l"}, ["no PLINK .bed file"]),
-        ({"bed": b"chr1\t100\t200\n"}, ["no PLINK .bed file", "a list of genome intervals is called .bed as well"]),
+        ({"bed": b"l"}, ["not a PLINK .bed file"]),
+        ({"bed": b"chr1\t100\t200\n"}, ["not a PLINK .bed file", "lists of genome intervals are also called .bed"]),
         ({"bed": b"\x93NUMPY\x01\x00"}, ["it looks like 'npy'; pass format=\"npy\""]),
-        ({"bed": BED[:2]}, ["its third byte"]),
-        ({"bed": BED[:2] + b"\2" + BED[3:]}, ["its third byte"]),
-        ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual after individual", "--make-bed"]),
-        ({"bed": BED[:-1]}, ["it has 6 bytes where the 2 SNPs", "the 5 individuals", "take 7: truncated"]),
-        ({"bed": BED + b"\0"}, ["it has 8 bytes", "take 7: too long, or these are not its .bim and .fam"]),
-        ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes where the 1 SNPs", "take 5"]),
-        ({"fam": FAM[: len(FAM) // 2]}, ["fields where 6 were expected"]),
-        ({"fam": ""}, ["the 0 individuals of its .fam take 3"]),
-        ({"bim": None}, ["there is no trio.bim beside it, which lists the SNPs"]),
-        ({"fam": None}, ["there is no trio.fam beside it, which lists the individuals"]),
-        ({"bim": FAM.replace(" -9", "")}, ["trio.bim: line 1 has 5 fields where 6 were expected"]),
+        ({"bed": BED[:2]}, ["the third byte"]),
+        ({"bed": BED[:2] + b"\2" + BED[3:]}, ["the third byte"]),
+        ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual-major order", "--make-bed"]),
+        ({"bed": BED[:-1]}, ["it has 6 bytes; expected 7 for the 2 SNPs", "the 5 individuals", ": truncated"]),
+        ({"bed": BED + b"\0"}, ["it has 8 bytes; expected 7", "too long, or not its .bim and .fam"]),
+        ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes; expected 5 for the 1 SNPs"]),
+        ({"fam": FAM[: len(FAM) // 2]}, ["fields; expected 6"]),
+        ({"fam": ""}, ["expected 3 for", "the 0 individuals of its .fam"]),
+        ({"bim": None}, ["trio.bim, which lists the SNPs, is missing"]),
+        ({"fam": None}, ["trio.fam, which lists the individuals, is missing"]),
+        ({"bim": FAM.replace(" -9", "")}, ["trio.bim: line 1 has 5 fields; expected 6"]),
         ({"bim": BIM + "1 rs3\n"}, ["trio.bim: line 3 has 2 fields"]),
         ({"fam": b"\xff" + FAM.encode()}, ["trio.fam: line 1 is not UTF-8"]),
         ({"bim": b"\0" + BIM.encode()}, ["trio.bim: line 1 contains a zero byte"]),
@@ -160,42 +160,42 @@ def test_there_may_be_nobody_and_nothing(tmp_path):
         ({"fam": gzip.compress(FAM.encode())}, ["trio.fam, which lists the individuals, is compressed"]),
     ],
 )
-def test_bad_trios_are_refused_in_a_line_that_helps(tmp_path, files, parts):
+def test_malformed_files_are_errors(tmp_path, files, parts):
     assert_refused(trio(tmp_path, **files), *parts)
 
 
-def test_genotypes_have_no_threshold(tmp_path):
-    assert_refused(trio(tmp_path), "binarize is not for genotypes", "leave it out", binarize=0.5)
+def test_binarize_is_an_error(tmp_path):
+    assert_refused(trio(tmp_path), "genotypes have no threshold", "omit binarize", binarize=0.5)
 
 
-def test_a_companion_is_not_taken_for_the_bed_file(tmp_path):
+def test_bim_path_is_an_error(tmp_path):
     path = trio(tmp_path).with_suffix(".bim")
     path.write_bytes(BED)
-    assert_refused(path, "name the .bed file", format="bed")
-    with pytest.raises(ba.FileError, match=r"name the \.bed file"):
+    assert_refused(path, "pass the .bed file", format="bed")
+    with pytest.raises(ba.FileError, match=r"pass the \.bed file"):
         ba.write(Table(BitMatrix.zeros(1, 2), columns=("rs1:A", "rs1:AA")), path, format="bed")
 
 
 @pytest.mark.parametrize(
     ("rows", "columns", "message"),
     [
-        (None, None, "has no names of columns, so it is no table of genotypes; a .bed file holds two columns for each"),
+        (None, None, "has no column names, so it is not a table of genotypes; a .bed file has two columns per SNP"),
         (None, ("rs1:A", "rs1:AA", "rs2:C"), "has an odd number of columns"),
-        (None, ("milk", "bread"), "the columns 'milk' and 'bread' are no SNP"),
-        (None, ("rs1:A", "rs1:A2"), "are no SNP"),
-        (None, (":A", ":AA"), "are no SNP"),
-        (None, ("rs1:", "rs1::"), "are no SNP"),
-        (None, ("rs 1:A", "rs 1:AA"), "cannot hold the name 'rs 1:A': it takes no blanks"),
+        (None, ("milk", "bread"), "the columns 'milk' and 'bread' are not those of a SNP"),
+        (None, ("rs1:A", "rs1:A2"), "are not those of a SNP"),
+        (None, (":A", ":AA"), "are not those of a SNP"),
+        (None, ("rs1:", "rs1::"), "are not those of a SNP"),
+        (None, ("rs 1:A", "rs 1:AA"), "cannot store the name 'rs 1:A', which contains blanks"),
         (None, ("rs1:A", "rs1:AA", "rs1:C", "rs1:CC"), "two SNPs have the name 'rs1'"),
-        (("a b c", "d"), ("rs1:A", "rs1:AA"), "a .fam file cannot hold the name 'a b c' of a row"),
-        (("a\tb", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name"),
-        (("", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name ''"),
-        (("0", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name '0'"),
-        (("0 d", "d"), ("rs1:A", "rs1:AA"), "cannot hold the name '0 d'"),
+        (("a b c", "d"), ("rs1:A", "rs1:AA"), "a .fam file cannot store the row name 'a b c'"),
+        (("a\tb", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name"),
+        (("", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name ''"),
+        (("0", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name '0'"),
+        (("0 d", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name '0 d'"),
         (("d", "d"), ("rs1:A", "rs1:AA"), "two rows have the name 'd', which PLINK forbids"),
     ],
 )
-def test_other_tables_are_not_written(tmp_path, rows, columns, message):
+def test_writing_other_tables_is_an_error(tmp_path, rows, columns, message):
     table = Table(BitMatrix.zeros(2, 4 if columns is None else len(columns)), rows, columns)
     with pytest.raises(ba.FileError) as caught:
         ba.write(table, tmp_path / "other.bed")
@@ -204,26 +204,26 @@ def test_other_tables_are_not_written(tmp_path, rows, columns, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_twice_without_once_is_no_genotype(tmp_path):
+def test_writing_two_copies_without_one_is_an_error(tmp_path):
     table = Table(BitMatrix.from_dense([[0, 0], [0, 1]]), ("ann", "bob"), ("rs1:A", "rs1:AA"))
-    with pytest.raises(ba.FileError, match="'bob' carries the allele of 'rs1' twice but not once"):
+    with pytest.raises(ba.FileError, match="'bob' carries two copies of the allele of 'rs1' but not one"):
         ba.write(table, tmp_path / "other.bed")
     assert not list(tmp_path.iterdir())
 
 
-def test_rows_without_names_are_numbered(tmp_path):
+def test_rows_without_names_are_numbered_from_1(tmp_path):
     ba.write(Table(BitMatrix.from_dense([[1, 0], [1, 1]]), columns=("rs1:A", "rs1:AA")), tmp_path / "a.bed")
     assert ba.read(tmp_path / "a.bed").row_names == ("1", "2")
 
 
-def test_made_up_genotypes_come_back(tmp_path):
+def test_round_trip_of_generated_genotypes(tmp_path):
     table = ba.datasets.genotypes(60, 40)
     ba.write(table, tmp_path / "made.bed")
     assert ba.read(tmp_path / "made.bed") == table
 
 
-def test_memory_is_that_of_the_packed_table(tmp_path):
-    """Forty million genotypes, ten megabytes packed, and as much again as they are turned."""
+def test_peak_memory(tmp_path):
+    """The file has 40 million genotypes, which take 10 MB packed and as much again while they are transposed."""
     path = tmp_path / "large.bed"
     snps = "".join(f"1\trs{snp}\t0\t0\tA\tG\n" for snp in range(5000))
     trio(
@@ -233,23 +233,19 @@ def test_memory_is_that_of_the_packed_table(tmp_path):
         fam="".join(f"0 i{row} 0 0 0 0\n" for row in range(8000)),
         name="large.bed",
     )
-    ba.read(path)  # what is compiled and imported on the way is not counted
-    tracemalloc.start()
-    table = ba.read(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    table, peak = read_with_peak(path)
     assert table.shape == (8000, 10000)
-    assert peak < 2 * table.bits.words.nbytes + 25e6  # a block of SNPs, as bytes and as bits
+    assert peak < 2 * table.bits.words.nbytes + 25e6  # a chunk of SNPs, as bytes and as bits
 
 
 @given(st.data(), st.sampled_from((".bed", ".bim", ".fam")))
 @settings(max_examples=100)
-def test_whatever_happens_to_a_trio_it_is_read_or_refused(path, data, ending):
+def test_fuzzed_files_give_a_table_or_an_error(path, data, ending):
     trio(path.parent, name=path.name)
-    spoilt = path.with_suffix(ending)
-    content = bytearray(spoilt.read_bytes())
-    for place in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
-        content[place] = data.draw(st.integers(0, 255))
-    spoilt.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
+    corrupted = path.with_suffix(ending)
+    content = bytearray(corrupted.read_bytes())
+    for index in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
+        content[index] = data.draw(st.integers(0, 255))
+    corrupted.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
     table = outcome(lambda path: ba.read(path, missing="zero"), path)
     assert table is None or isinstance(table, Table)

@@ -1,4 +1,4 @@
-"""Lists of items: what is written comes back as far as such lists can tell it, and what is wrong is said."""
+"""Transactions: round trips of item numbers and item names, malformed files."""
 
 from __future__ import annotations
 
@@ -22,60 +22,60 @@ SMALL = settings(max_examples=25, deadline=None)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One folder for all that hypothesis tries."""
+    """Return one folder for all examples of hypothesis."""
     return tmp_path_factory.mktemp("baskets")
 
 
-def written(table, path):
-    """Write a table, whatever of it is not kept."""
+def write_ignoring_warnings(table, path):
+    """Write a table without the warnings about what is lost."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ba.write(table, path)
 
 
-def sets(table):
-    """The rows as sets of names."""
+def row_sets(table):
+    """Return the rows as sets of names."""
     names = table.names_of(range(table.shape[1]))
     return [{name for name, cell in zip(names, row, strict=True) if cell} for row in table.to_dense().tolist()]
 
 
-# Numbers
+# Item numbers
 
 
 @SMALL
 @given(matrices(), st.sampled_from(("table.dat", "table.fimi.gz")), st.integers(1, 50))
-def test_rows_come_back_from_lists_of_numbers(folder, X, name, at_a_time):
+def test_round_trip_of_item_numbers(folder, X, name, chunk_bytes):
     X = X[:, X.any(0)]
     if not len(X):
         return
-    written(X, folder / name)
+    write_ignoring_warnings(X, folder / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_numbers, "_CHUNK_BYTES", at_a_time if X.sum() < 500 else 1000)
+        patch.setattr(text_numbers, "_CHUNK_BYTES", chunk_bytes if X.sum() < 500 else 1000)
         patch.setattr(transactions, "CHUNK_ENTRIES", 3)
         assert ba.read(folder / name) == Table(BitMatrix.from_dense(X))
 
 
-def test_columns_are_the_numbers_that_occur_in_their_order(tmp_path):
+def test_columns_are_the_distinct_numbers_in_increasing_order(tmp_path):
     (tmp_path / "lists.dat").write_bytes(b"7 1000000000000000000\r\n\r\n  3\t7 \r\n3 3 03")
     table = ba.read(tmp_path / "lists.dat")
     assert table.columns == ("3", "7", "1000000000000000000")
     np.testing.assert_array_equal(table.to_dense(), [[0, 1, 1], [0, 0, 0], [1, 1, 0], [1, 0, 0]])
 
 
-def test_columns_from_0_on_have_no_names(tmp_path):
+def test_columns_numbered_from_0_have_no_names(tmp_path):
     (tmp_path / "lists.dat").write_text("0 2\n1\n")
     assert ba.read(tmp_path / "lists.dat").columns is None
     (tmp_path / "lists.dat").write_text("1 2\n3\n")
     assert ba.read(tmp_path / "lists.dat").columns == ("1", "2", "3")
 
 
-def test_an_empty_line_is_a_row_without_items(tmp_path):
+def test_empty_line_is_a_row_without_items(tmp_path):
     for text, n_rows in (("\n", 1), ("\n\n", 2), ("0\n\n", 2), ("\n0", 2), (" ", 1)):
         (tmp_path / "lists.dat").write_text(text)
         assert ba.read(tmp_path / "lists.dat").shape == (n_rows, int("0" in text))
 
 
-def test_names_that_are_numbers_come_back(tmp_path):
+def test_round_trip_of_numeric_names(tmp_path):
     table = Table(BitMatrix.from_dense([[1, 0], [1, 1]]), columns=["12", "345"])
     ba.write(table, tmp_path / "lists.fimi")
     assert (tmp_path / "lists.fimi").read_text() == "12\n12 345\n"
@@ -83,15 +83,15 @@ def test_names_that_are_numbers_come_back(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["milk", "-1", "007", "1.0", "٣", "", "9" * 30])
-def test_names_that_are_no_numbers_are_refused(tmp_path, name):
+def test_writing_other_names_as_numbers_is_an_error(tmp_path, name):
     table = Table(BitMatrix.from_dense([[1, 0]]), columns=["1", name])
-    with pytest.raises(ba.FileError, match=r"lists\.dat: .*whole numbers.*\.npz") as caught:
+    with pytest.raises(ba.FileError, match=r"lists\.dat: .*non-negative integers.*\.npz") as caught:
         ba.write(table, tmp_path / "lists.dat")
     assert repr(name) in str(caught.value)
     assert not (tmp_path / "lists.dat").exists()
 
 
-def test_many_different_numbers_are_found(tmp_path, monkeypatch):
+def test_many_distinct_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(transactions, "CHUNK_ENTRIES", 10)
     monkeypatch.setattr(text_numbers, "_CHUNK_BYTES", 100)
     numbers = np.random.default_rng(0).choice(10**9, 500, replace=False)
@@ -101,64 +101,64 @@ def test_many_different_numbers_are_found(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table.to_dense().argmax(1), np.argsort(np.argsort(numbers)))
 
 
-# Names
+# Item names
 
 
 @SMALL
 @given(tables(columns=st.just(True)), st.sampled_from(("table.basket", "table.baskets.gz")))
-def test_rows_come_back_from_lists_of_names(folder, table, name):
-    written(table, folder / name)
+def test_round_trip_of_item_names(folder, table, name):
+    write_ignoring_warnings(table, folder / name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transactions, "CHUNK_ENTRIES", 7)
-        again = ba.read(folder / name)
-    assert sets(again) == sets(table)
+        read_back = ba.read(folder / name)
+    assert row_sets(read_back) == row_sets(table)
 
 
-def test_columns_are_in_the_order_in_which_they_come(tmp_path):
+def test_columns_are_in_order_of_first_appearance(tmp_path):
     (tmp_path / "lists.basket").write_text('milk, bread\n\n"a, b",milk,milk,,\n')
     table = ba.read(tmp_path / "lists.basket")
     assert table.columns == ("milk", "bread", "a, b")
     np.testing.assert_array_equal(table.to_dense(), [[1, 1, 0], [0, 0, 0], [1, 0, 1]])
 
 
-def test_items_may_be_separated_by_something_else(tmp_path):
+def test_separator(tmp_path):
     (tmp_path / "lists.basket").write_text("milk;a,b\n")
     assert ba.read(tmp_path / "lists.basket", separator=";").columns == ("milk", "a,b")
     (tmp_path / "lists.basket").write_text("milk bread\n")
     assert ba.read(tmp_path / "lists.basket", separator=" ").columns == ("milk", "bread")
-    for wrong in ("--", '"', "\n"):
-        assert_refused(tmp_path / "lists.basket", "one character", separator=wrong)
+    for separator in ("--", '"', "\n"):
+        assert_refused(tmp_path / "lists.basket", "one character", separator=separator)
 
 
-def test_a_table_in_order_comes_back_as_it_was(tmp_path):
+def test_round_trip_of_columns_in_order(tmp_path):
     table = Table(BitMatrix.from_dense([[1, 0, 0], [0, 0, 0], [1, 1, 1]]), columns=["Käse", "a,b", 'say "hi"\nthere'])
     ba.write(table, tmp_path / "lists.basket")
     assert ba.read(tmp_path / "lists.basket") == table
 
 
 @pytest.mark.parametrize("name", ["", " milk", "milk\t", "a\rb", "a\0b"])
-def test_names_that_a_list_cannot_tell_are_refused(tmp_path, name):
+def test_writing_names_that_cannot_be_read_back_is_an_error(tmp_path, name):
     table = Table(BitMatrix.from_dense([[1, 0]]), columns=["a", name])
     with pytest.raises(ba.FileError, match=r"lists\.basket: .*blanks.*\.npz"):
         ba.write(table, tmp_path / "lists.basket")
 
 
-# Both
+# Both formats
 
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
-def test_it_is_said_what_is_not_kept(tmp_path, ending):
+def test_writing_warns_about_what_is_lost(tmp_path, ending):
     table = Table(BitMatrix.from_dense([[1, 0], [1, 0]]), row_names=["ann", "bob"], columns=["5", "6"])
-    with pytest.warns(UserWarning) as caught:  # noqa: PT030 - both of them are looked at
+    with pytest.warns(UserWarning) as caught:  # noqa: PT030 - both warnings are checked
         ba.write(table, tmp_path / f"lists.{ending}")
     rows, columns = (str(warning.message) for warning in caught)
-    assert "no names of rows" in rows
-    assert "columns without a one, here 1 (6)" in columns
+    assert "cannot store names of rows" in rows
+    assert "columns without ones, here 1 (6)" in columns
     assert {warning.filename for warning in caught} == {__file__}
 
 
 @pytest.mark.parametrize("ending", ["dat.gz", "basket.gz"])
-def test_the_same_table_gives_the_same_bytes(tmp_path, ending):
+def test_writing_is_deterministic(tmp_path, ending):
     X = random_bits(2, 20, 20, 0.5)
     for name in "ab":
         ba.write(X, tmp_path / f"{name}.{ending}")
@@ -178,29 +178,29 @@ BAD = {
     "numbers in UTF-16": ("dat", "1 2\n".encode("utf-16"), "line 1"),
     "names in UTF-16": ("basket", "a,b\n".encode("utf-16"), "line 1"),
     "names in Latin-1": ("basket", "milk\nKäse\n".encode("latin-1"), "line 2 is not UTF-8"),
-    "an open quote": ("basket", b'milk\n"bread\n', "line 2", "quote"),
+    "an unclosed quote": ("basket", b'milk\n"bread\n', "line 2", "quote"),
     "another format": ("dat", b"%%MatrixMarket matrix\n", "looks like 'mtx'"),
-    "a damaged archive": ("dat.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0hello", "corrupt"),
-    "an archive truncated": ("dat.gz", b"\x1f\x8b\x08\0", "truncated"),
+    "corrupt gzip": ("dat.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0hello", "corrupt"),
+    "truncated gzip": ("dat.gz", b"\x1f\x8b\x08\0", "truncated"),
 }
 
 
-@pytest.mark.parametrize("trouble", BAD)
-def test_bad_files_are_refused_in_one_line(tmp_path, trouble):
-    ending, content, *parts = BAD[trouble]
+@pytest.mark.parametrize("case", BAD)
+def test_malformed_files_are_errors(tmp_path, case):
+    ending, content, *parts = BAD[case]
     (tmp_path / f"bad.{ending}").write_bytes(content)
     assert_refused(tmp_path / f"bad.{ending}", *parts)
 
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
-def test_a_table_that_does_not_fit_into_memory_is_refused(tmp_path, ending, monkeypatch):
+def test_table_that_does_not_fit_into_memory_is_an_error(tmp_path, ending, monkeypatch):
     monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 1000)
     ba.write(random_bits(3, 50, 300, 0.5), tmp_path / f"lists.{ending}")
     assert_refused(tmp_path / f"lists.{ending}", "GiB")
 
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
-def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path, ending, monkeypatch):
+def test_file_that_changes_while_it_is_read_is_an_error(tmp_path, ending, monkeypatch):
     path = tmp_path / f"lists.{ending}"
     path.write_text("1\n")
     monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_: path.write_text("5\n"))
@@ -209,14 +209,14 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path, ending, monke
 
 @SMALL
 @given(st.sampled_from(("dat", "basket")), st.binary(max_size=30), st.booleans())
-def test_any_bytes_give_a_table_or_one_line(folder, ending, content, more):
-    (folder / f"any.{ending}").write_bytes(b"1 2\n3,\n"[: 4 + 3 * more] + content)
+def test_fuzzed_bytes_give_a_table_or_an_error(folder, ending, content, is_long):
+    (folder / f"any.{ending}").write_bytes(b"1 2\n3,\n"[: 4 + 3 * is_long] + content)
     outcome(ba.read, folder / f"any.{ending}")
 
 
 @SMALL
 @given(st.text(st.sampled_from('01 9\n\r\t,"a-'), max_size=40))
-def test_any_lists_give_a_table_or_one_line(folder, text):
+def test_fuzzed_lists_give_a_table_or_an_error(folder, text):
     for name in ("any.dat", "any.basket"):
         (folder / name).write_text("1" + text, newline="")
         outcome(ba.read, folder / name)

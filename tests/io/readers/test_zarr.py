@@ -1,4 +1,4 @@
-"""Zarr stores: that tables come back, arrays and AnnData of others, what is corrupt, misleads or leads elsewhere."""
+"""Zarr stores: round trips, arrays and AnnData of other programs, malformed stores."""
 
 import contextlib
 import gzip
@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import tracemalloc
 import warnings
 
 import anndata as ad
@@ -24,6 +23,7 @@ import bitatoms as ba
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from support.files import assert_refused, outcome, tables
+from support.memory import read_with_peak
 from support.strategies import random_bits
 
 BITS = random_bits(1, 20, 70, 0.3)
@@ -34,27 +34,27 @@ PLAIN = ba.Table(TABLE.bits)
 
 
 def array(path, values=BITS, **options):
-    """A store that is one array."""
+    """Write a store that is one array; return the path."""
     shutil.rmtree(path, ignore_errors=True)
     zarr.create_array(path, data=np.asarray(values), **options)
     return path
 
 
 def files(path):
-    """The files of a store, in order."""
+    """Return the files of a store, sorted."""
     return sorted(file for file in path.rglob("*") if file.is_file())
 
 
-def edited(file, edit):
-    """A JSON file, changed."""
-    about = json.loads(file.read_text())
-    edit(about)
-    file.write_text(json.dumps(about))
+def edit_json(file, edit):
+    """Change a JSON file."""
+    metadata = json.loads(file.read_text())
+    edit(metadata)
+    file.write_text(json.dumps(metadata))
 
 
 @settings(max_examples=25)
 @given(table=tables())
-def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
+def test_round_trip(tmp_path_factory, table):
     folder = tmp_path_factory.mktemp("store")
     paths = [folder / f"{number}.zarr" for number in range(2)]
     for path in paths:
@@ -64,7 +64,7 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, table):
     assert contents[0] == contents[1]
 
 
-def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypatch):
+def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     monkeypatch.setattr("bitatoms.io.readers.zarr.CHUNK_BITS", 70 * 3)
     for table in (
@@ -79,7 +79,7 @@ def test_tables_of_many_chunks_pictures_and_nothing_come_back(tmp_path, monkeypa
         assert ba.read(tmp_path / "table.zarr") == table
 
 
-def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
+def test_append_chunks_of_any_size(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     path = tmp_path / "table.zarr"
     with PackedStoreWriter(path, 70, TABLE.columns, about={"from": "cells.h5ad"}) as store:
@@ -87,11 +87,11 @@ def test_a_store_grows_by_blocks_of_any_size(tmp_path, monkeypatch):
             store.append(RowChunk(TABLE.bits[start:stop], TABLE.row_names[start:stop]))
         assert store.n_rows == 20
     assert ba.read(path) == TABLE
-    about = dict(zarr.open_group(path, mode="r").attrs)["bitatoms"]
-    assert about["about"] == {"from": "cells.h5ad"}
+    metadata = dict(zarr.open_group(path, mode="r").attrs)["bitatoms"]
+    assert metadata["about"] == {"from": "cells.h5ad"}
 
 
-def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
+def test_append_checks_columns_and_names(tmp_path):
     with PackedStoreWriter(tmp_path / "table.zarr", 70) as store:
         store.append(RowChunk(TABLE.bits))
         with pytest.raises(ValueError, match="3 columns"):
@@ -100,7 +100,7 @@ def test_rows_that_do_not_fit_a_store_are_refused(tmp_path):
             store.append(RowChunk(TABLE.bits, TABLE.row_names))
 
 
-def test_a_store_that_was_not_finished_is_refused(tmp_path):
+def test_incomplete_store_is_an_error(tmp_path):
     path = tmp_path / "table.zarr"
     with contextlib.suppress(KeyboardInterrupt), PackedStoreWriter(path, 70) as store:
         store.append(RowChunk(TABLE.bits))
@@ -110,7 +110,7 @@ def test_a_store_that_was_not_finished_is_refused(tmp_path):
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("kind", ["bool", "uint8", "int64", ">i4", "float16", "float32", "float64"])
-def test_arrays_of_others_are_read(tmp_path, version, kind):
+def test_reads_arrays_of_any_type(tmp_path, version, kind):
     for chunks in ((20, 70), (3, 11)):
         path = array(tmp_path / "array.zarr", BITS.astype(kind), chunks=chunks, zarr_format=version)
         assert ba.read(path) == PLAIN
@@ -129,27 +129,27 @@ def test_arrays_of_others_are_read(tmp_path, version, kind):
         {"zarr_format": 2, "chunk_key_encoding": {"name": "v2", "separator": "/"}},
     ],
 )
-def test_usual_codecs_are_read(tmp_path, options):
+def test_reads_common_codecs(tmp_path, options):
     assert ba.read(array(tmp_path / "array.zarr", **{"chunks": (7, 30)} | options)) == PLAIN
 
 
-def test_chunks_of_any_shape_are_read(tmp_path, monkeypatch):
+def test_reads_chunks_of_any_shape(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 128)
     for chunks in ((20, 1), (1, 70), (20, 70), (7, 33), (20, 9)):
         assert ba.read(array(tmp_path / "array.zarr", chunks=chunks)) == PLAIN
 
 
-def test_chunks_that_were_not_written_are_of_the_value_for_it(tmp_path):
+def test_missing_chunks_have_the_fill_value(tmp_path):
     for value in (0, 1):
         path = array(tmp_path / "array.zarr", np.full((20, 70), value), chunks=(5, 70), fill_value=value)
         assert len(files(path)) == 1
         assert ba.read(path).bits.count() == 1400 * value
 
 
-def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
+def test_layer_selects_an_array(tmp_path):
     path = tmp_path / "group.zarr"
     group = zarr.create_group(path)
-    assert_refused(path, "it has 0 tables")
+    assert_refused(path, "the store contains 0 tables")
     group.create_array("ones", data=BITS)
     group.create_array("line", data=np.arange(3))
     group.create_group("deep").create_array("counts", data=BITS * 3)
@@ -157,32 +157,32 @@ def test_the_one_table_of_a_group_is_taken_or_one_by_name(tmp_path):
     assert ba.read(path, layer="ones") == PLAIN
     assert_refused(path, "3 is neither 0 nor 1", "binarize=0", layer="deep/counts")
     assert ba.read(path, layer="deep/counts", binarize=0) == PLAIN
-    assert_refused(path, "shape (3,)", "no table of numbers", layer="line")
+    assert_refused(path, "shape (3,)", "not a table of numbers", layer="line")
     for name in ("gone", "../group.zarr/ones", "deep", "ones/more", "", ".", "deep/../ones", "zarr.json"):
-        assert_refused(path, f"it has no array {name!r}", "'deep', 'line', 'ones'", layer=name)
+        assert_refused(path, f"there is no array {name!r}", "'deep', 'line', 'ones'", layer=name)
     group.create_array("zeros", data=BITS * 0)
-    assert_refused(path, "it has 2 tables; pass layer=", "'ones', 'zeros'")
-    assert_refused(array(tmp_path / "array.zarr"), "leave layer= out", layer="x")
+    assert_refused(path, "the store contains 2 tables", "pass layer", "'ones', 'zeros'")
+    assert_refused(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
 def test_missing_values_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 64)
-    holes = BITS.astype(float)
-    holes[9, 1] = holes[4, 66] = holes[4, 65] = np.nan
-    path = array(tmp_path / "array.zarr", holes, chunks=(20, 3))
+    with_missing = BITS.astype(float)
+    with_missing[9, 1] = with_missing[4, 66] = with_missing[4, 65] = np.nan
+    path = array(tmp_path / "array.zarr", with_missing, chunks=(20, 3))
     assert_refused(path, "3 values are missing, the first at row 4, column 65 (counted from 0)", 'missing="zero"')
-    assert np.array_equal(ba.read(path, missing="zero").to_dense(), holes == 1)
+    assert np.array_equal(ba.read(path, missing="zero").to_dense(), with_missing == 1)
 
 
 @pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
-def test_anndata_in_zarr_is_read(tmp_path, form, version):
+@pytest.mark.parametrize("to_format", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_reads_anndata(tmp_path, to_format, version):
     counts = BITS * np.float32(3)
     frames = [
         pd.DataFrame({"kind": pd.Categorical(["a"] * len(names))}, index=list(names))
         for names in (TABLE.row_names, TABLE.columns)
     ]
-    adata = ad.AnnData(form(BITS.astype(np.float32)), *frames, layers={"counts": form(counts)})
+    adata = ad.AnnData(to_format(BITS.astype(np.float32)), *frames, layers={"counts": to_format(counts)})
     path = tmp_path / "cells.zarr"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -193,50 +193,46 @@ def test_anndata_in_zarr_is_read(tmp_path, form, version):
             ad.settings.reset("zarr_write_format")
     assert ba.read(path) == TABLE
     assert ba.read(path, layer="counts", binarize=0) == TABLE
-    assert_refused(path, "it has no layer 'more'; pass layer=", "'counts'", layer="more")
+    assert_refused(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
 
 
-def test_memory_is_that_of_the_bits(tmp_path, monkeypatch):
+def test_peak_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 1 << 19)
     bits = random_bits(4, 10_000, 500, 0.1)
     path = array(tmp_path / "array.zarr", bits.astype(np.float64), chunks=(500, 500))
-    ba.read(path)
-    tracemalloc.start()
-    table = ba.read(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    table, peak = read_with_peak(path)
     assert np.array_equal(table.to_dense(), bits)
-    assert peak < 14e6  # as an array it takes 40
+    assert peak < 14e6  # as an array it takes 40e6
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_damaged_chunk_is_named(tmp_path, version):
+def test_error_names_the_corrupt_chunk(tmp_path, version):
     path = array(tmp_path / "array.zarr", random_bits(3, 20, 70, 0.5), chunks=(5, 70), zarr_format=version)
     chunk = path / ("c/2/0" if version == 3 else "2.0")
-    whole = chunk.read_bytes()
-    for content in (whole[:-1], whole[:5], b"", bytes(len(whole))):
-        chunk.write_bytes(content)
+    content = chunk.read_bytes()
+    for corrupted in (content[:-1], content[:5], b"", bytes(len(content))):
+        chunk.write_bytes(corrupted)
         assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is corrupt or truncated")
 
 
-def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatch):
+def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
     for chunk in ("bits/c/1/0", "name_ends/c/1", "name_bytes/c/0"):
-        whole = (path / chunk).read_bytes()
-        for place in range(0, len(whole), 3):
-            (path / chunk).write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        content = (path / chunk).read_bytes()
+        for index in range(0, len(content), 3):
+            (path / chunk).write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
             message = assert_refused(path)
             assert "corrupt" in message, message
         (path / chunk).unlink()
         assert_refused(path, f"its chunk '{chunk}' is missing")
-        (path / chunk).write_bytes(whole)
+        (path / chunk).write_bytes(content)
     assert ba.read(path) == TABLE
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"version": 2, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
         ({"version": None}, "corrupt"),
@@ -252,14 +248,14 @@ def test_a_damaged_or_lost_chunk_of_a_packed_store_is_named(tmp_path, monkeypatc
         ({"complete": None}, "incomplete"),
     ],
 )
-def test_a_packed_store_that_contradicts_itself_is_refused(tmp_path, changes, said):
+def test_inconsistent_packed_store_is_an_error(tmp_path, changes, message):
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
-    edited(path / "zarr.json", lambda about: about["attributes"]["bitatoms"].update(changes))
-    assert_refused(path, said)
+    edit_json(path / "zarr.json", lambda metadata: metadata["attributes"]["bitatoms"].update(changes))
+    assert_refused(path, message)
 
 
-def test_names_that_do_not_fit_are_refused(tmp_path):
+def test_inconsistent_names_are_errors(tmp_path):
     path = tmp_path / "table.zarr"
     for name, values in (
         ("name_ends", np.arange(19)),
@@ -274,82 +270,82 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
         assert_refused(path, "corrupt")
 
 
-def huge(about):
-    about["shape"] = [10**9, 10**9]
+def huge(metadata):
+    metadata["shape"] = [10**9, 10**9]
 
 
-def huge_chunks(about):
-    about["chunk_grid"]["configuration"]["chunk_shape"] = [1 << 20, 1 << 20]
+def huge_chunks(metadata):
+    metadata["chunk_grid"]["configuration"]["chunk_shape"] = [1 << 20, 1 << 20]
 
 
-def many_chunks(about):
-    about["shape"], about["chunk_grid"]["configuration"]["chunk_shape"] = [20000, 20000], [1, 1]
+def many_chunks(metadata):
+    metadata["shape"], metadata["chunk_grid"]["configuration"]["chunk_shape"] = [20000, 20000], [1, 1]
 
 
 def codec(name, **configuration):
-    """An array that asks for another codec."""
-    return lambda about: about["codecs"].append({"name": name, "configuration": configuration})
+    """Return a function that adds a codec to the metadata of an array."""
+    return lambda metadata: metadata["codecs"].append({"name": name, "configuration": configuration})
 
 
-def within_shards(about):
+def codec_within_shards(metadata):
     inner = [{"name": "bytes"}, {"name": "numcodecs.pickle"}]
     shards = {"chunk_shape": [1, 1], "codecs": inner, "index_codecs": [{"name": "bytes"}]}
-    about["codecs"] = [{"name": "sharding_indexed", "configuration": shards}]
+    metadata["codecs"] = [{"name": "sharding_indexed", "configuration": shards}]
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("corrupt", "message"),
     [
         (huge, "malicious"),
         (huge_chunks, "malicious"),
         (many_chunks, "claims to have 400000000 chunks"),
         (codec("numcodecs.pickle"), "needs the codec 'pickle'"),
         (codec("strange"), "needs the codec 'strange'"),
-        (within_shards, "needs the codec 'pickle'"),
-        (lambda about: about.update(data_type={"name": "struct", "configuration": {}}), "has the type {'name'"),
-        (lambda about: about.update(data_type="complex128"), "corrupt"),
-        (lambda about: about.update(data_type="string"), "corrupt"),
-        (lambda about: about.update(shape=[20]), "corrupt"),
-        (lambda about: about.update(shape=[20, -70]), "corrupt"),
-        (lambda about: about.update(shape="wide"), "corrupt"),
-        (lambda about: about.update(node_type="else"), "corrupt"),
-        (lambda about: about.update(zarr_format=9), "corrupt"),
-        (lambda about: about.pop("codecs"), "corrupt"),
-        (lambda about: about.pop("chunk_grid"), "corrupt"),
+        (codec_within_shards, "needs the codec 'pickle'"),
+        (lambda metadata: metadata.update(data_type={"name": "struct", "configuration": {}}), "has the type {'name'"),
+        (lambda metadata: metadata.update(data_type="complex128"), "corrupt"),
+        (lambda metadata: metadata.update(data_type="string"), "corrupt"),
+        (lambda metadata: metadata.update(shape=[20]), "corrupt"),
+        (lambda metadata: metadata.update(shape=[20, -70]), "corrupt"),
+        (lambda metadata: metadata.update(shape="wide"), "corrupt"),
+        (lambda metadata: metadata.update(node_type="else"), "corrupt"),
+        (lambda metadata: metadata.update(zarr_format=9), "corrupt"),
+        (lambda metadata: metadata.pop("codecs"), "corrupt"),
+        (lambda metadata: metadata.pop("chunk_grid"), "corrupt"),
         (
-            lambda about: about.update(chunk_key_encoding={"name": "v2", "configuration": {"separator": "/../"}}),
+            lambda metadata: metadata.update(chunk_key_encoding={"name": "v2", "configuration": {"separator": "/../"}}),
             "corrupt",
         ),
     ],
 )
-def test_what_misleads_is_refused(tmp_path, spoil, said):
+def test_malformed_metadata_is_an_error(tmp_path, corrupt, message):
     path = array(tmp_path / "array.zarr")
-    edited(path / "zarr.json", spoil)
-    assert_refused(path, said)
+    edit_json(path / "zarr.json", corrupt)
+    assert_refused(path, message)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"dtype": "|O", "filters": [{"id": "pickle"}]}, "needs the codec 'pickle'"),
         ({"dtype": "|O", "filters": [{"id": "msgpack2"}]}, "needs the codec 'msgpack2'"),
         ({"dtype": "|O"}, "has the type |O"),
         ({"dtype": [["a", "<i4"]]}, "has the type [["),
         ({"compressor": {"id": "json2"}}, "needs the codec 'json2'"),
-        ({"dtype": "<M8[s]"}, "no table of numbers"),
+        ({"dtype": "<M8[s]"}, "not a table of numbers"),
         ({"dtype": "|S5"}, "corrupt"),
         ({"chunks": [0, 0]}, "corrupt"),
         ({"dimension_separator": "/../../"}, "corrupt"),
     ],
 )
-def test_what_misleads_in_the_second_version_is_refused(tmp_path, changes, said):
+def test_malformed_metadata_of_zarr_2_is_an_error(tmp_path, changes, message):
     path = array(tmp_path / "array.zarr", zarr_format=2)
-    edited(path / ".zarray", lambda about: about.update(changes))
-    assert_refused(path, said)
+    edit_json(path / ".zarray", lambda metadata: metadata.update(changes))
+    assert_refused(path, message)
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_small_chunk_that_unpacks_to_much_is_refused(tmp_path, version):
+def test_decompression_bombs_are_errors(tmp_path, version):
     options = {"compressors": numcodecs.GZip() if version == 2 else [GzipCodec()], "zarr_format": version}
     path = array(tmp_path / "array.zarr", **options)
     chunk = path / ("0.0" if version == 2 else "c/0/0")
@@ -362,30 +358,30 @@ def test_a_small_chunk_that_unpacks_to_much_is_refused(tmp_path, version):
     assert_refused(path, "malicious")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-@pytest.mark.parametrize("place", ["zarr.json", "bits", "bits/zarr.json", "bits/c", "bits/c/0", "bits/c/0/0", "more"])
-def test_links_are_not_followed(tmp_path, place):
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need privileges")
+@pytest.mark.parametrize("name", ["zarr.json", "bits", "bits/zarr.json", "bits/c", "bits/c/0", "bits/c/0/0", "more"])
+def test_links_are_not_followed(tmp_path, name):
     inside, outside = tmp_path / "table.zarr", tmp_path / "outside.zarr"
     ba.write(TABLE, inside)
     ba.write(TABLE, outside)
-    link = inside / place
+    link = inside / name
     if link.is_dir():
         shutil.rmtree(link)
     else:
         link.unlink(missing_ok=True)
-    link.symlink_to(outside / place)
-    assert_refused(inside, f"'{place}' is a symbolic link, which is not followed")
+    link.symlink_to(outside / name)
+    assert_refused(inside, f"'{name}' is a symbolic link, which is not followed")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are none on this system")
-def test_what_is_no_file_is_not_waited_for(tmp_path):
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_special_files_are_errors(tmp_path):
     path = array(tmp_path / "array.zarr")
     (path / "c/0/0").unlink()
     os.mkfifo(path / "c/0/0")
     assert_refused(path, "'c/0/0' is not a regular file")
 
 
-def test_what_is_no_store_is_refused(tmp_path):
+def test_folders_that_are_no_store_are_errors(tmp_path):
     folder = tmp_path / "empty.zarr"
     folder.mkdir()
     assert_refused(folder, "this folder is not a Zarr store")
@@ -403,7 +399,7 @@ def test_what_is_no_store_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
-    """Small stores to damage."""
+    """Return small stores to corrupt."""
     folder = tmp_path_factory.mktemp("samples")
     ba.write(ba.Table(TABLE.bits[:5], TABLE.row_names[:5], TABLE.columns), folder / "packed.zarr")
     array(folder / "array.zarr", chunks=(10, 70))
@@ -416,12 +412,12 @@ def samples(tmp_path_factory):
 
 @settings(max_examples=80)
 @given(data=st.data(), kind=st.sampled_from(("packed", "array", "second", "cells")))
-def test_damaged_stores_give_a_table_or_a_line(tmp_path_factory, samples, data, kind):
+def test_fuzzed_stores_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
     path = tmp_path_factory.mktemp("fuzz") / "table.zarr"
     shutil.copytree(samples / f"{kind}.zarr", path)
     file = data.draw(st.sampled_from(files(path)))
     content = bytearray(file.read_bytes())
-    for place in data.draw(st.lists(st.integers(0, max(0, len(content) - 1)), max_size=4)):
-        content[place : place + 1] = data.draw(st.binary(max_size=2))
+    for index in data.draw(st.lists(st.integers(0, max(0, len(content) - 1)), max_size=4)):
+        content[index : index + 1] = data.draw(st.binary(max_size=2))
     file.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
     assert isinstance(outcome(lambda path: ba.read(path, duplicates="number"), path), ba.Table | None)

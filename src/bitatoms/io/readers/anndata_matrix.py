@@ -1,4 +1,4 @@
-"""The matrix of an AnnData, an array or sparse, wherever it lies: found, made sure of, and read as bits."""
+"""The matrix of an AnnData, dense or sparse, in an HDF5 file or a Zarr store: find it, check it, read it as bits."""
 
 from __future__ import annotations
 
@@ -11,162 +11,165 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...bits import BitMatrix
-from ..chunked import ChunkCells, Indices, read_row_chunks
+from ...errors import Parameter
+from ..chunked import ChunkCells, Indices, read_row_chunks, stack_columns
 from ..stream import CHUNK_BITS, Source
 
-_ENTRIES = CHUNK_BITS // 4  # stored values on their way in
-_SPARSE = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
+_CHUNK_ENTRIES = CHUNK_BITS // 4  # stored values read together
+_SPARSE_ENCODINGS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
 class HierarchicalFile(Protocol):
-    """Where the elements of an AnnData lie: an HDF5 file or a Zarr store. It hands out only what lies in it."""
+    """An HDF5 file or a Zarr store that may be untrusted: it gives access only to its own groups and arrays."""
 
     root: Any
 
     def child(self, group: Any, name: str) -> Any | None:
-        """The group or array of this name; None where there is none."""
+        """Return the group or array of this name, checked, or None if there is none."""
 
     def check_all(self, group: Any) -> None:
-        """Look at all there is in a group, as `child` does."""
+        """Check everything in a group, as `child` does."""
 
     def read(self, array: Any, *slices: slice) -> NDArray[Any]:
-        """Some values of an array."""
+        """Return some values of an array."""
 
 
-Opened = Callable[[Source], AbstractContextManager[HierarchicalFile]]
+OpenFile = Callable[[Source], AbstractContextManager[HierarchicalFile]]
 
 
-class Matrix(NamedTuple):
-    """What holds the numbers: an array, or the group of a sparse matrix."""
+class MatrixElement(NamedTuple):
+    """The array of a dense matrix, or the group of a sparse one."""
 
     kind: str  # "dense", "csr" or "csc"
-    what: str  # it is called
+    path: str
     shape: tuple[int, int]
     element: Any
 
 
-def matrix_of(source: Source, vault: HierarchicalFile, layer: str | None) -> Matrix:
-    """The numbers: X, or a layer."""
+def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> MatrixElement:
+    """Return X or a layer."""
     if layer is None:
-        what, element = "X", vault.child(vault.root, "X")
+        path, element = "X", file.child(file.root, "X")
     else:
-        what, layers = f"layers/{layer}", vault.child(vault.root, "layers")
-        element = None if layers is None or is_array(layers) else vault.child(layers, layer)
+        path, layers = f"layers/{layer}", file.child(file.root, "layers")
+        element = None if layers is None or is_array(layers) else file.child(layers, layer)
     if element is None or element.attrs.get("encoding-type") == "null":
-        there = ", ".join(map(repr, _layers(vault))) or "none"
-        missing = "it has no X; pass layer=" if layer is None else f"it has no layer {layer!r}; pass layer="
-        raise source.error(f"{missing} with the name of one of its layers, which are: {there}")
+        missing = "X" if layer is None else f"layer {layer!r}"
+        names = ", ".join(map(repr, _layer_names(file))) or "none"
+        raise source.error(f"there is no {missing} (layers: {names}); pass ", Parameter("layer"))
     kind = _kind(element)
     if kind == "dense":
-        if len(element.shape or ()) != 2 or element.dtype.kind not in "biuf":
-            raise source.error(f"its {what} is of shape {element.shape} and type {element.dtype}, no table of numbers")
+        check_numeric_table(source, path, element)
         shape = element.shape
     elif kind is None:
-        found = str(element.attrs.get("encoding-type", "a group"))[:40]
-        raise source.error(f"its {what} is {found!r}, neither an array nor a sparse matrix; write it as one of them")
+        encoding = str(element.attrs.get("encoding-type", "a group"))[:40]
+        raise source.error(f"{path} is {encoding!r}, neither an array nor a sparse matrix; write it as one of them")
     else:
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
     source.check_size(n_rows, n_cols)
-    return Matrix(kind, what, (n_rows, n_cols), element)
+    return MatrixElement(kind, path, (n_rows, n_cols), element)
+
+
+def check_numeric_table(source: Source, path: str, array: Any) -> None:
+    """Raise FileError unless an array is a table of numbers."""
+    if len(array.shape or ()) != 2 or array.dtype.kind not in "biuf":
+        raise source.error(f"{path} has shape {array.shape} and type {array.dtype}: it is not a table of numbers")
 
 
 def _kind(element: Any) -> str | None:
-    """How the numbers are kept; None where these are none."""
+    """Return how a matrix is stored, or None if the element is not a matrix."""
     if is_array(element):
         return "dense"
-    found = element.attrs.get("encoding-type", element.attrs.get("h5sparse_format"))
-    return _SPARSE.get(found.decode() if isinstance(found, bytes) else str(found))
+    encoding = element.attrs.get("encoding-type", element.attrs.get("h5sparse_format"))
+    return _SPARSE_ENCODINGS.get(encoding.decode() if isinstance(encoding, bytes) else str(encoding))
 
 
 def is_array(element: Any) -> bool:
-    """Whether this is an array, not a group."""
+    """Return whether an element is an array, not a group."""
     return hasattr(element, "shape")
 
 
-def _layers(vault: HierarchicalFile) -> list[str]:
-    """The names of the layers."""
-    layers = vault.child(vault.root, "layers")
+def _layer_names(file: HierarchicalFile) -> list[str]:
+    """Return the names of the first layers."""
+    layers = file.child(file.root, "layers")
     return [] if layers is None or is_array(layers) else sorted(layers)[:20]
 
 
-def bits_of(source: Source, vault: HierarchicalFile, matrix: Matrix, numbers: ChunkCells) -> Iterator[BitMatrix]:
-    """The rows of a matrix as bits."""
+def read_matrix(
+    source: Source, file: HierarchicalFile, matrix: MatrixElement, cells: ChunkCells
+) -> Iterator[BitMatrix]:
+    """Yield the rows of a matrix as bits."""
     if matrix.kind == "dense":
         chunk = matrix.element.chunks or (1, matrix.shape[1])
-        yield from read_row_chunks(lambda *tile: vault.read(matrix.element, *tile), matrix.shape, chunk, numbers)
+        yield from read_row_chunks(lambda *slices: file.read(matrix.element, *slices), matrix.shape, chunk, cells)
     elif matrix.kind == "csr":
-        yield from _lines(source, vault, matrix, matrix.shape, numbers)
+        yield from _read_lines(source, file, matrix, matrix.shape, cells)
     elif min(matrix.shape):
-        n_rows, n_cols = matrix.shape
-        words = np.empty((n_cols, -(-n_rows // 64)), np.uint64)
-        done = 0
-        for some in _lines(source, vault, matrix, (n_cols, n_rows), numbers):
-            words[done : done + len(some)] = some.words
-            done += len(some)
-        yield BitMatrix.from_words(words, n_rows, check=False).transpose()
+        columns = _read_lines(source, file, matrix, matrix.shape[::-1], cells)
+        yield stack_columns(columns, matrix.shape)
     else:
         yield BitMatrix.zeros(*matrix.shape)
 
 
-def _lines(
-    source: Source, vault: HierarchicalFile, matrix: Matrix, shape: tuple[int, int], numbers: ChunkCells
+def _read_lines(
+    source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int], cells: ChunkCells
 ) -> Iterator[BitMatrix]:
-    """The lines of a sparse matrix, rows of one in CSR and columns of one in CSC, some at a time."""
+    """Yield the lines of a sparse matrix (rows of CSR, columns of CSC) as bits."""
     from scipy.sparse import csr_array
 
     n_lines, length = shape
-    data, indices, starts = _compressed(source, vault, matrix, shape)
-    most = max(1, 8 * CHUNK_BITS // max(1, length))
+    data, indices, indptr = _open_compressed(source, file, matrix, shape)
+    max_lines = max(1, 8 * CHUNK_BITS // max(1, length))
     start = 0
     while start < n_lines:
-        full = int(np.searchsorted(starts, starts[start] + _ENTRIES, "right")) - 1
-        stop = min(max(start + 1, full), start + most, n_lines)
-        some = slice(int(starts[start]), int(starts[stop]))
-        values = csr_array(
-            (vault.read(data, some), vault.read(indices, some), starts[start : stop + 1] - starts[start]),
+        full = int(np.searchsorted(indptr, indptr[start] + _CHUNK_ENTRIES, "right")) - 1
+        stop = min(max(start + 1, full), start + max_lines, n_lines)
+        entries = slice(int(indptr[start]), int(indptr[stop]))
+        lines = csr_array(
+            (file.read(data, entries), file.read(indices, entries), indptr[start : stop + 1] - indptr[start]),
             shape=(stop - start, length),
         )
-        yield _packed(values, start, matrix.kind == "csc", numbers)
+        yield _pack_lines(lines, start, matrix.kind == "csc", cells)
         start = stop
 
 
-def _compressed(
-    source: Source, vault: HierarchicalFile, matrix: Matrix, shape: tuple[int, int]
+def _open_compressed(
+    source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int]
 ) -> tuple[Any, Any, NDArray[np.int64]]:
-    """The arrays that a sparse matrix is made of: values, indices, and where each line starts, made sure they fit."""
-    parts = []
+    """Return the arrays of a CSR or CSC matrix (data, indices, indptr), checked for consistency."""
+    arrays = []
     for name, kinds in (("data", "biuf"), ("indices", "iu"), ("indptr", "iu")):
-        part = vault.child(matrix.element, name)
-        if part is None or not is_array(part) or len(part.shape or ()) != 1 or part.dtype.kind not in kinds:
-            raise source.error(f"corrupt: the sparse matrix {matrix.what} has no proper {name!r}")
-        parts.append(part)
-    data, indices, pointers = parts
-    if pointers.shape[0] != shape[0] + 1 or data.shape != indices.shape:
-        raise source.error(f"corrupt: the parts of the sparse matrix {matrix.what} do not fit its shape {matrix.shape}")
-    starts = vault.read(pointers, slice(None)).astype(np.int64)
-    counts = np.diff(starts)
-    if starts[0] != 0 or starts[-1] > data.shape[0] or (counts < 0).any() or counts.max(initial=0) > shape[1]:
+        array = file.child(matrix.element, name)
+        if array is None or not is_array(array) or len(array.shape or ()) != 1 or array.dtype.kind not in kinds:
+            raise source.error(f"corrupt: the sparse matrix {matrix.path} has no valid {name!r}")
+        arrays.append(array)
+    data, indices, stored_indptr = arrays
+    if stored_indptr.shape[0] != shape[0] + 1 or data.shape != indices.shape:
         raise source.error(
-            f"corrupt: the sparse matrix {matrix.what} has lines that do not fit its shape or its values"
+            f"corrupt: the arrays of the sparse matrix {matrix.path} do not fit its shape {matrix.shape}"
         )
-    return data, indices, starts
+    indptr = file.read(stored_indptr, slice(None)).astype(np.int64)
+    counts = np.diff(indptr)
+    if indptr[0] != 0 or indptr[-1] > data.shape[0] or (counts < 0).any() or counts.max(initial=0) > shape[1]:
+        raise source.error(f"corrupt: 'indptr' of the sparse matrix {matrix.path} does not fit its shape or its data")
+    return data, indices, indptr
 
 
-def _packed(values: Any, start: int, by_columns: bool, numbers: ChunkCells) -> BitMatrix:
-    """Lines of a sparse matrix as bits; ``start`` is the number of the first."""
+def _pack_lines(lines: Any, start: int, by_columns: bool, cells: ChunkCells) -> BitMatrix:
+    """Return lines of a sparse matrix as bits; ``start`` is the index of the first."""
     from scipy.sparse import csr_array
 
-    stored, across, starts = validation.sparse_table(values, "it")
+    data, indices, indptr = validation.sparse_table(lines, "it")
 
-    def locate(places: NDArray[np.intp]) -> Indices:
-        lines = start + np.searchsorted(starts, places, "right") - 1
-        return (across[places], lines) if by_columns else (lines, across[places])
+    def locate(entries: NDArray[np.intp]) -> Indices:
+        line = start + np.searchsorted(indptr, entries, "right") - 1
+        return (indices[entries], line) if by_columns else (line, indices[entries])
 
-    ones = np.asarray(numbers.numbers_to_bits(stored, locate), np.bool_)
-    threshold = numbers.cells.threshold
+    ones = np.asarray(cells.numbers_to_bits(data, locate), np.bool_)
+    threshold = cells.cells.threshold
     if threshold is None or threshold >= 0:
-        return BitMatrix.from_sparse(csr_array((ones, across, starts), shape=values.shape))
-    # What is not stored is zero, which is above the threshold: the ones are all but these.
-    zeros = BitMatrix.from_sparse(csr_array((~ones, across, starts), shape=values.shape))
+        return BitMatrix.from_sparse(csr_array((ones, indices, indptr), shape=lines.shape))
+    # Zeros, which are not stored, are above the threshold.
+    zeros = BitMatrix.from_sparse(csr_array((~ones, indices, indptr), shape=lines.shape))
     return zeros ^ BitMatrix.from_any(zeros, binarize=-1)

@@ -1,4 +1,4 @@
-"""Parquet, Feather and Arrow: columns of booleans, numbers or text; names of rows as pandas keeps its index."""
+"""Parquet, Feather and Arrow files: columns of booleans, numbers or text; names of rows as in pandas' index."""
 
 from __future__ import annotations
 
@@ -11,60 +11,63 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
+from ...errors import Parameter
 from ...table import Picture, Table, check_picture, feature_names
 from ..cells import Cells, TextCells
 from ..chunked import ChunkCells, Indices, MissingCells
 from ..errors import FileError
+from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
-from .arrow_chunks import Columnar, Piece, is_text, open_arrow, texts
+from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
-KEY = b"bitatoms"  # of our JSON in the metadata of a file
-_LOOKED_AT = 100  # rows from which it is told whether the first column holds names
-_MISSING, _BLANK = 2, 4  # beside 0 and 1, what a cell says; both are even
-_INDEX = "__index_level_0__"  # what pandas calls an index without a name
+_LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
+_MISSING, _BLANK = 2, 4  # states of a cell besides 0 and 1; both are even, so that their lowest bit is 0
+_INDEX = "__index_level_0__"  # pandas' name for an index without a name
 
 
-class Layout(NamedTuple):
-    """Which columns of a file hold names of rows, and which the table."""
+class ArrowLayout(NamedTuple):
+    """The indices of the columns that contain row names, and of those of the table."""
 
     names: list[int]
     data: list[int]
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """The rows of a Parquet, Feather or Arrow file."""
-    with source.path.open("rb"):  # what the system has to say against it, before pyarrow says it less clearly
+    """Open a Parquet, Feather or Arrow file."""
+    with source.path.open("rb"):  # the system's errors are clearer than pyarrow's
         pass
     with source.catch_library_errors(), open_arrow(source) as file:
-        layout = _layout(source, options, file)
+        layout = _detect_layout(source, options, file)
         _check_types(source, file, layout.data)
-        columns = [file.names[place] for place in layout.data]
-        about = _about(file)
-        picture = _picture(about, len(columns), file)
-    named = about.get("columns") is not False or tuple(columns) != feature_names(None, range(len(columns)))
-    return TableStream(len(columns), _blocks(source, options, layout, columns), columns if named else None, picture)
+        columns = [file.names[index] for index in layout.data]
+        metadata = _read_metadata(file)
+        picture = _picture(metadata, len(columns), file)
+    has_columns = metadata.get("columns") is not False or tuple(columns) != feature_names(None, range(len(columns)))
+    chunks = _chunks(source, options, layout, columns)
+    return TableStream(len(columns), chunks, columns if has_columns else None, picture)
 
 
-def _layout(source: Source, options: ReadOptions, file: Columnar) -> Layout:
-    """Tell which columns hold names of rows: those that pandas calls the index, or a first one of text."""
-    index = [file.names.index(name) for name in _index_columns(file)]
+def _detect_layout(source: Source, options: ReadOptions, file: ArrowFile) -> ArrowLayout:
+    """Detect which columns contain row names: pandas' index, or a first column of text."""
+    index = [file.names.index(name) for name in _pandas_index(file)]
     check_columns_exist(source, options.without, file.names)
-    data = [place for place, name in enumerate(file.names) if place not in set(index) and name not in options.without]
+    excluded = {*index, *(number for number, name in enumerate(file.names) if name in options.without)}
+    data = [number for number in range(len(file.names)) if number not in excluded]
     if options.row_names is False:
-        return Layout([], data)
+        return ArrowLayout([], data)
     if index:
-        # ChunkCells that pandas counts rows by are no names, as in Table.from_any.
-        named = options.row_names or any(is_text(file.types[place]) for place in index)
-        return Layout(index if named else [], data)
+        # As in Table.from_any, an index of numbers is not used as names.
+        is_named = options.row_names or any(is_text(file.types[number]) for number in index)
+        return ArrowLayout(index if is_named else [], data)
     if options.row_names and not data:
-        raise source.error("there is no column that could hold the names of rows; pass row_names=False")
-    if options.row_names or _begins_with_names(source, options, file, data):
-        return Layout(data[:1], data[1:])
-    return Layout([], data)
+        raise source.error("there is no column that can contain the row names; pass ", Parameter("row_names", False))
+    if options.row_names or _has_row_names(source, options, file, data):
+        return ArrowLayout(data[:1], data[1:])
+    return ArrowLayout([], data)
 
 
-def _index_columns(file: Columnar) -> list[str]:
-    """The columns that pandas wrote its index to; a range is none."""
+def _pandas_index(file: ArrowFile) -> list[str]:
+    """Return the names of the columns that contain pandas' index; a RangeIndex has none."""
     try:
         found = json.loads(file.metadata[b"pandas"])["index_columns"]
         names = [name for name in found if isinstance(name, str)]
@@ -73,106 +76,103 @@ def _index_columns(file: Columnar) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in set(file.names)]
 
 
-def _begins_with_names(source: Source, options: ReadOptions, file: Columnar, data: list[int]) -> bool:
-    """Whether the first column is of text, all different, and not of ones and zeros; the same judgement as in CSV."""
+def _has_row_names(source: Source, options: ReadOptions, file: ArrowFile, data: list[int]) -> bool:
+    """Return whether the first column contains distinct texts that are not all ones and zeros, as in CSV files."""
     if len(data) < 2 or not is_text(file.types[data[0]]):
         return False
-    words = TextCells(Cells(source, options))
-    for piece in file.pieces():
-        for columns in piece.columns(data[:1], _LOOKED_AT):
-            names = texts(columns[0])
-            return any(not words.is_valid(name) for name in names) and len(set(names)) == len(names)
+    text_cells = TextCells(Cells(source, options))
+    for chunk in file.chunks():
+        for columns in chunk.read_columns(data[:1], _LAYOUT_ROWS):
+            names = to_strings(columns[0])
+            return any(not text_cells.is_valid(name) for name in names) and len(set(names)) == len(names)
     return False
 
 
-def _check_types(source: Source, file: Columnar, data: list[int]) -> None:
-    """Refuse columns that are neither numbers nor booleans nor text."""
+def _check_types(source: Source, file: ArrowFile, data: list[int]) -> None:
+    """Raise FileError for a column that contains neither numbers nor booleans nor text."""
     from pyarrow import types
 
-    for place in data:
-        kind = file.types[place]
+    for index in data:
+        kind = file.types[index]
         plain = kind.value_type if types.is_dictionary(kind) else kind
-        if not (
-            types.is_boolean(plain)
-            or types.is_integer(plain)
-            or types.is_floating(plain)
-            or types.is_null(plain)
-            or is_text(plain)
-        ):
+        checks = (types.is_boolean, types.is_integer, types.is_floating, types.is_null, is_text)
+        if not any(check(plain) for check in checks):
             raise source.error(
-                f"column {file.names[place]!r} holds {str(kind)[:60]}, neither numbers nor yes and no; "
-                "drop it, or turn it into 0 and 1"
+                f"column {file.names[index]!r} contains {str(kind)[:60]}, not numbers, booleans or text; exclude it "
+                "with ",
+                Parameter("without", file.names[index]),
+                ", or convert it to 0 and 1",
             )
 
 
-def _about(file: Columnar) -> dict[str, Any]:
-    """What we wrote beside the columns; nothing where others wrote the file."""
+def _read_metadata(file: ArrowFile) -> dict[str, Any]:
+    """Return what `write` stored in the schema, or an empty dict."""
     try:
-        about = json.loads(file.metadata[KEY])
+        metadata = json.loads(file.metadata[METADATA_KEY.encode()])
     except (KeyError, ValueError, RecursionError):
         return {}
-    return about if isinstance(about, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
-def _picture(about: dict[str, Any], n_cols: int, file: Columnar) -> Picture | None:
-    """The picture that each row is, where the file says so and it still fits."""
+def _picture(metadata: dict[str, Any], n_cols: int, file: ArrowFile) -> Picture | None:
+    """Return the picture of each row, if one is stored and still fits: other programs may have changed the table."""
     try:
-        tile, whole = about["picture"]
-        n_rows = 0 if whole is None else sum(piece.n_rows for piece in file.pieces())
+        tile, whole = metadata["picture"]
+        n_rows = 0 if whole is None else sum(chunk.n_rows for chunk in file.chunks())
         return check_picture((tile, whole), (n_rows, n_cols))
-    except (KeyError, TypeError, ValueError, OverflowError, IndexError):  # others may have changed the table since
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
         return None
 
 
-def _blocks(source: Source, options: ReadOptions, layout: Layout, columns: list[str]) -> Iterator[RowChunk]:
-    """The rows as packed bits, a piece at a time."""
-    cells = _Columns(source, options, columns)
+def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> Iterator[RowChunk]:
+    """Yield the rows as packed bits."""
+    cells = _ColumnCells(source, options, columns)
     n_rows = 0
     with source.catch_library_errors(), open_arrow(source) as file:
-        for piece in file.pieces():
-            source.check_size(n_rows + piece.n_rows, len(columns))
-            bits = _packed(source, cells, piece, layout.data, n_rows)
-            yield RowChunk(bits, _names(source, piece, layout.names))
-            n_rows += piece.n_rows
+        for chunk in file.chunks():
+            source.check_size(n_rows + chunk.n_rows, len(columns))
+            bits = _pack_chunk(source, cells, chunk, layout.data, n_rows)
+            yield RowChunk(bits, _row_names(source, chunk, layout.names))
+            n_rows += chunk.n_rows
     cells.check_missing()
 
 
-def _packed(source: Source, cells: _Columns, piece: Piece, places: list[int], start: int) -> BitMatrix:
-    """The rows of a piece, some columns and some rows at a time; ``start`` is the number of the first."""
-    n_rows, n_cols = piece.n_rows, len(places)
+def _pack_chunk(source: Source, cells: _ColumnCells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
+    """Return the rows of a chunk; ``start`` is the index of the first row."""
+    n_rows, n_cols = chunk.n_rows, len(indices)
     words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
-    at_a_time = max(1, CHUNK_BITS // max(1, min(piece.width, n_cols)))
-    for left in range(0, n_cols, piece.width):
+    rows_at_once = max(1, CHUNK_BITS // max(1, min(chunk.max_columns, n_cols)))
+    for left in range(0, n_cols, chunk.max_columns):
         top = 0
-        for columns in piece.columns(places[left : left + piece.width], at_a_time):
-            bits = cells.bits(columns, start + top, left)
+        for columns in chunk.read_columns(indices[left : left + chunk.max_columns], rows_at_once):
+            bits = cells.to_bits(columns, start + top, left)
             if top + len(bits) <= n_rows:
                 words[top : top + len(bits), left // 64 :][:, : bits.words.shape[1]] = bits.words
             top += len(bits)
-        _check_rows(source, top, n_rows)
+        _check_length(source, top, n_rows)
     return BitMatrix.from_words(words, n_cols, check=False)
 
 
-def _check_rows(source: Source, found: int, expected: int) -> None:
-    """Refuse columns of another length than the file says."""
+def _check_length(source: Source, found: int, expected: int) -> None:
+    """Raise FileError if a column does not have the expected length."""
     if found != expected:
-        raise source.error(f"corrupt: a column has {found} values where the file says {expected}")
+        raise source.error(f"corrupt: a column has {found} values; expected {expected}")
 
 
-def _names(source: Source, piece: Piece, places: list[int]) -> list[str] | None:
-    """The names of the rows of a piece; where several columns make a name, joined by commas."""
-    if not places:
+def _row_names(source: Source, chunk: ArrowChunk, indices: list[int]) -> list[str] | None:
+    """Return the names of the rows of a chunk; the levels of a MultiIndex are joined by commas."""
+    if not indices:
         return None
     names: list[str] = []
-    for columns in piece.columns(places, CHUNK_BITS // 64):
-        parts = [texts(column) for column in columns]
-        names.extend(parts[0] if len(parts) == 1 else map(", ".join, zip(*parts, strict=True)))
-    _check_rows(source, len(names), piece.n_rows)
+    for columns in chunk.read_columns(indices, CHUNK_BITS // 64):
+        levels = [to_strings(column) for column in columns]
+        names.extend(levels[0] if len(levels) == 1 else map(", ".join, zip(*levels, strict=True)))
+    _check_length(source, len(names), chunk.n_rows)
     return names
 
 
-class _Columns:
-    """The columns of one file as bits, with a count of the missing values among them."""
+class _ColumnCells:
+    """Convert the columns of one file to bits and count the missing values."""
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str]) -> None:
         from pyarrow import types
@@ -181,115 +181,117 @@ class _Columns:
         self._source, self._options = source, options
         self._numbers = ChunkCells(source, options, columns)
         self._blank = MissingCells()
-        self._wrote_zeros = False
-        self._meanings: dict[str, int] = {}
+        self._has_zeros = False
+        self._text_states: dict[str, int] = {}
 
-    def bits(self, columns: Sequence[Any], top: int, left: int) -> BitMatrix:
-        """Some rows of some columns; ``top`` and ``left`` is where the table has the first of them."""
-        n_rows = len(columns[0])
-        table = np.empty((len(columns), n_rows), np.uint8)
-        for place, column in enumerate(columns):
-            table[place] = self._says(column, top, left + place)
-        if table.size and table.max() > 1:
-            for missing, kind in ((self._numbers.missing, _MISSING), (self._blank, _BLANK)):
-                across, down = np.nonzero(table == kind)
-                missing.add(top + down, left + across)
-            table &= 1
-        return BitMatrix.from_dense(table.T)
+    def to_bits(self, columns: Sequence[Any], top: int, left: int) -> BitMatrix:
+        """Return some rows of some columns; ``top`` and ``left`` are the indices of the first."""
+        states = np.empty((len(columns), len(columns[0])), np.uint8)
+        for number, column in enumerate(columns):
+            states[number] = self._states(column, top, left + number)
+        if states.size and states.max() > 1:
+            for missing, state in ((self._numbers.missing, _MISSING), (self._blank, _BLANK)):
+                column_indices, row_indices = np.nonzero(states == state)
+                missing.add(top + row_indices, left + column_indices)
+            states &= 1
+        return BitMatrix.from_dense(states.T)
 
-    def _says(self, column: Any, top: int, place: int) -> NDArray[Any]:
-        """What the cells of a column say: one, zero, or one of the two kinds of nothing."""
+    def _states(self, column: Any, top: int, index: int) -> NDArray[Any]:
+        """Return the state of each cell of a column: 0, 1, missing or blank."""
         types, kind = self._types, column.type
         if not types.is_primitive(kind):
             if types.is_null(kind):
                 return np.full(len(column), _MISSING, np.uint8)
             if is_text(kind):
-                return self._words(column if types.is_dictionary(kind) else column.dictionary_encode(), top, place)
-            return self._says(column.dictionary_decode(), top, place)
-        lost = None
-        if column.null_count and not types.is_floating(kind):  # in floats they become NaN
-            lost = column.is_null().to_numpy(zero_copy_only=False)
+                encoded = column if types.is_dictionary(kind) else column.dictionary_encode()
+                return self._states_of_text(encoded, top, index)
+            return self._states(column.dictionary_decode(), top, index)
+        is_null = None
+        if column.null_count and not types.is_floating(kind):  # nulls of floats become NaN
+            is_null = column.is_null().to_numpy(zero_copy_only=False)
             column = column.fill_null(0 if types.is_integer(kind) else False)
         values = column.to_numpy(zero_copy_only=False)
 
-        def locate(places: NDArray[np.intp]) -> Indices:
-            return top + places, np.full(len(places), place)
+        def locate(rows: NDArray[np.intp]) -> Indices:
+            return top + rows, np.full(len(rows), index)
 
-        ones = self._numbers.numbers_to_bits(values, locate)
-        if not self._wrote_zeros:
-            self._wrote_zeros = not ones.all()
-        return ones if lost is None else np.where(lost, np.uint8(_MISSING), ones)
+        bits = self._numbers.numbers_to_bits(values, locate)
+        if not self._has_zeros:
+            self._has_zeros = not bits.all()
+        return bits if is_null is None else np.where(is_null, np.uint8(_MISSING), bits)
 
-    def _words(self, column: Any, top: int, place: int) -> NDArray[np.uint8]:
-        """What the cells of a column of text say; each word is looked at once."""
-        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        lost = column.is_null().to_numpy(zero_copy_only=False)
-        used, first, which = np.unique(indices[~lost], return_index=True, return_inverse=True)
-        rows = np.flatnonzero(~lost)
-        meanings = np.empty(len(used), np.uint8)
-        for number, word in enumerate(used.tolist()):
-            text = column.dictionary[word].as_py()
-            meanings[number] = _MISSING if text is None else self._word(text, top + int(rows[first[number]]), place)
-        said = np.full(len(indices), _MISSING, np.uint8)
-        said[rows] = meanings[which]
-        return said
+    def _states_of_text(self, column: Any, top: int, index: int) -> NDArray[np.uint8]:
+        """Return the state of each cell of a dictionary-encoded column; each distinct text is converted once."""
+        codes = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        is_null = column.is_null().to_numpy(zero_copy_only=False)
+        used, first, inverse = np.unique(codes[~is_null], return_index=True, return_inverse=True)
+        rows = np.flatnonzero(~is_null)
+        used_states = np.empty(len(used), np.uint8)
+        for number, code in enumerate(used.tolist()):
+            text = column.dictionary[code].as_py()
+            row = top + int(rows[first[number]])
+            used_states[number] = _MISSING if text is None else self._state_of_text(text, row, index)
+        states = np.full(len(codes), _MISSING, np.uint8)
+        states[rows] = used_states[inverse]
+        return states
 
-    def _word(self, text: str, row: int, place: int) -> int:
-        """What a word says."""
-        if text not in self._meanings:
-            probe = TextCells(Cells(self._source, self._options))
-            one = probe.row_to_bits([text], lambda _: self._numbers.position(row, place))[0]
-            self._wrote_zeros = self._wrote_zeros or probe.has_zeros
-            if len(self._meanings) > CHUNK_BITS // 64:  # numbers as text: they seldom come again
-                self._meanings.clear()
-            self._meanings[text] = _BLANK if probe.n_blank else _MISSING if probe.cells.n_missing else int(one)
-        return self._meanings[text]
+    def _state_of_text(self, text: str, row: int, index: int) -> int:
+        """Return the state of a cell."""
+        if text not in self._text_states:
+            text_cells = TextCells(Cells(self._source, self._options))
+            bit = text_cells.row_to_bits([text], lambda _: self._numbers.position(row, index))[0]
+            self._has_zeros = self._has_zeros or text_cells.has_zeros
+            if len(self._text_states) > CHUNK_BITS // 64:  # numbers stored as text seldom repeat
+                self._text_states.clear()
+            is_missing = text_cells.cells.n_missing
+            self._text_states[text] = _BLANK if text_cells.n_blank else _MISSING if is_missing else int(bit)
+        return self._text_states[text]
 
     def check_missing(self) -> None:
-        """All cells were seen: say what a blank was, and refuse missing values, unless they are to be zeros."""
-        if self._wrote_zeros:
+        """Raise FileError for missing values, unless they are read as 0; call this after the last cell."""
+        if self._has_zeros:  # a blank is a zero only if the file has no other zeros
             self._numbers.missing.merge(self._blank)
         self._numbers.check_missing()
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write columns of booleans; names of rows are a column that pandas takes for its index."""
+    """Write columns of booleans; names of rows are stored as pandas' index."""
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
     schema = _schema(table)
     n_cols = table.shape[1]
     if not n_cols:
-        raise FileError(f"{path.name}: a file of columns cannot hold a table without any; choose another format")
-    at_a_time = min(1 << 20, max(1, 32 * CHUNK_BITS // n_cols))  # each column of each piece has a price
+        raise FileError(f"{path.name}: this format cannot store a table without columns; choose another format")
+    chunk_rows = min(1 << 20, max(1, 32 * CHUNK_BITS // n_cols))  # large: each column of each chunk has an overhead
     if format == "parquet":
         writer = parquet.ParquetWriter(
             path, schema, use_dictionary=False, write_statistics=False, write_page_checksum=True
         )
     else:
-        packed = "lz4" if pa.Codec.is_available("lz4") else None
-        writer = ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression=packed))
+        compression = "lz4" if pa.Codec.is_available("lz4") else None
+        writer = ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression=compression))
     with writer:
-        for start in range(0, len(table), at_a_time):
-            some = table.bits[start : start + at_a_time]
-            # Arrow keeps booleans as we keep bits.
-            columns = np.frombuffer(some.T.to_bytes(), np.uint8).reshape(n_cols, -(-len(some) // 8))
-            arrays = [pa.Array.from_buffers(pa.bool_(), len(some), [None, pa.py_buffer(column)]) for column in columns]
+        for start in range(0, len(table), chunk_rows):
+            chunk = table.bits[start : start + chunk_rows]
+            # Arrow packs booleans in the same way as BitMatrix.
+            columns = np.frombuffer(chunk.T.to_bytes(), np.uint8).reshape(n_cols, -(-len(chunk) // 8))
+            arrays = [pa.Array.from_buffers(pa.bool_(), len(chunk), [None, pa.py_buffer(column)]) for column in columns]
             if table.row_names is not None:
-                arrays.insert(0, pa.array(table.row_names[start : start + at_a_time], pa.string()))
+                arrays.insert(0, pa.array(table.row_names[start : start + chunk_rows], pa.string()))
             writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
 def _schema(table: Table) -> Any:
-    """The columns of a file and what is written beside them."""
+    """Return the columns of a file and its metadata."""
     import pyarrow as pa
 
     from ..._version import __version__
 
     columns = table.names_of(range(table.shape[1]))
     fields = [pa.field(name, pa.bool_()) for name in columns]
-    about = {"format": "bitatoms table", "version": 1, "columns": table.columns is not None, "picture": table.picture}
-    metadata = {KEY: json.dumps(about)}
+    stored = {"format": TABLE_FORMAT, "version": 1, "columns": table.columns is not None, "picture": table.picture}
+    metadata = {METADATA_KEY: json.dumps(stored)}
     if table.row_names is not None:
         index, taken = _INDEX, set(columns)
         while index in taken:
@@ -302,5 +304,5 @@ def _schema(table: Table) -> Any:
             "columns": [{"name": None, "field_name": index} | text],
             "creator": {"library": "bitatoms", "version": __version__},
         }
-        metadata[b"pandas"] = json.dumps(pandas)
+        metadata["pandas"] = json.dumps(pandas)
     return pa.schema(fields, metadata)

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files in pieces: rows that lie together, of which some columns are unpacked at a time."""
+"""Parquet and Arrow files as chunks of rows (row groups, record batches), of which some columns are read at a time."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from typing import Any, NamedTuple
 
 from ..stream import CHUNK_BITS, Source
 
-_WIDTH = 1024  # columns that are open together: each keeps some of its file in memory
+_MAX_COLUMNS = 1024  # columns read together: each keeps a part of the file in memory
 
 
-class Piece(NamedTuple):
-    """Rows that lie together in a file; ``columns`` gives some of their columns, at most so many rows at a time."""
+class ArrowChunk(NamedTuple):
+    """Consecutive rows of a file."""
 
     n_rows: int
-    width: int  # columns to ask for together, a multiple of 64
-    columns: Callable[[Sequence[int], int], Iterator[list[Any]]]
+    max_columns: int  # to read together, a multiple of 64
+    read_columns: Callable[[Sequence[int], int], Iterator[list[Any]]]  # indices of columns, rows at a time
 
 
-class Columnar(NamedTuple):
-    """An open file: what its columns are, and its rows."""
+class ArrowFile(NamedTuple):
+    """An open file: its schema, and its rows in chunks."""
 
     names: list[str]
     types: list[Any]
     metadata: dict[bytes, bytes]
-    pieces: Callable[[], Iterator[Piece]]
+    chunks: Callable[[], Iterator[ArrowChunk]]
 
     @classmethod
-    def of(cls, schema: Any, pieces: Callable[[], Iterator[Piece]]) -> Columnar:
-        """A file of this schema."""
-        return cls(schema.names, schema.types, schema.metadata or {}, pieces)
+    def from_schema(cls, schema: Any, chunks: Callable[[], Iterator[ArrowChunk]]) -> ArrowFile:
+        """Return a file with this schema."""
+        return cls(schema.names, schema.types, schema.metadata or {}, chunks)
 
 
-def open_arrow(source: Source) -> AbstractContextManager[Columnar]:
-    """A Parquet, Feather or Arrow file."""
-    return _parquet(source) if source.format == "parquet" else _arrow(source)
+def open_arrow(source: Source) -> AbstractContextManager[ArrowFile]:
+    """Open a Parquet, Feather or Arrow file."""
+    return _open_parquet(source) if source.format == "parquet" else _open_feather(source)
 
 
 @contextmanager
-def _parquet(source: Source) -> Iterator[Columnar]:
-    """A Parquet file, a piece a row group."""
+def _open_parquet(source: Source) -> Iterator[ArrowFile]:
+    """Open a Parquet file; each row group is a chunk."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(source.path, memory_map=True) as file:
         schema, metadata = file.schema_arrow, file.metadata
     names = schema.names
-    # Text comes as it is kept, each word once: a long one that is used often would fill the memory.
+    # Text is read dictionary-encoded: a long string that repeats often would fill the memory.
     text = [name for name, kind in zip(names, schema.types, strict=True) if is_text(kind)]
     with parquet.ParquetFile(
         source.path,
@@ -59,95 +59,95 @@ def _parquet(source: Source) -> Iterator[Columnar]:
         page_checksum_verification=True,
     ) as file:
 
-        def pieces() -> Iterator[Piece]:
+        def chunks() -> Iterator[ArrowChunk]:
             for group in range(metadata.num_row_groups):
                 yield _row_group(source, file, names, group)
 
-        yield Columnar.of(schema, pieces)
+        yield ArrowFile.from_schema(schema, chunks)
 
 
-def _row_group(source: Source, file: Any, names: list[str], group: int) -> Piece:
-    """A row group of a Parquet file."""
+def _row_group(source: Source, file: Any, names: list[str], group: int) -> ArrowChunk:
+    """Return a row group of a Parquet file."""
 
-    def columns(places: Sequence[int], at_a_time: int) -> Iterator[list[Any]]:
-        asked = dict.fromkeys(names[place] for place in places)
-        # pyarrow gives all columns of a name.
-        alike: dict[str, list[int]] = {name: [] for name in asked}
-        for place, name in enumerate(names):
-            if name in alike:
-                alike[name].append(place)
-        found = {place: number for number, place in enumerate(itertools.chain(*alike.values()))}
-        for batch in file.iter_batches(at_a_time, row_groups=[group], columns=list(asked)):
-            if batch.num_columns != len(found):
-                raise source.error("corrupt: its row groups have not the columns that it says")
-            yield [batch.column(found[place]) for place in places]
+    def read_columns(indices: Sequence[int], chunk_rows: int) -> Iterator[list[Any]]:
+        # Columns are requested by name, and pyarrow returns all columns with that name.
+        same_name: dict[str, list[int]] = {names[index]: [] for index in indices}
+        for index, name in enumerate(names):
+            if name in same_name:
+                same_name[name].append(index)
+        positions = {index: position for position, index in enumerate(itertools.chain(*same_name.values()))}
+        for batch in file.iter_batches(chunk_rows, row_groups=[group], columns=list(same_name)):
+            if batch.num_columns != len(positions):
+                raise source.error("corrupt: a row group does not have the columns of the schema")
+            yield [batch.column(positions[index]) for index in indices]
 
-    return Piece(file.metadata.row_group(group).num_rows, _WIDTH, columns)
+    return ArrowChunk(file.metadata.row_group(group).num_rows, _MAX_COLUMNS, read_columns)
 
 
 @contextmanager
-def _arrow(source: Source) -> Iterator[Columnar]:
-    """An Arrow file, an Arrow stream, or the first kind of Feather; a piece a record batch."""
+def _open_feather(source: Source) -> Iterator[ArrowFile]:
+    """Open an Arrow file, an Arrow stream or a Feather V1 file; each record batch is a chunk."""
     import pyarrow as pa
     from pyarrow import feather, ipc
 
     with pa.memory_map(str(source.path)) as file:
-        beginning = file.read(6)
+        magic = file.read(6)
         file.seek(0)
-        if beginning == b"ARROW1":
-            whole = ipc.open_file(file)
-            yield Columnar.of(whole.schema, lambda: _batches(file, whole))
-        elif beginning[:4] == b"FEA1":
+        if magic == b"ARROW1":
+            reader = ipc.open_file(file)
+            yield ArrowFile.from_schema(reader.schema, lambda: _record_batches(file, reader))
+        elif magic[:4] == b"FEA1":
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that it is going out of use is no concern of who reads it
+                warnings.simplefilter("ignore")  # about Feather V1 being deprecated
                 table = feather.read_table(file)
-            yield Columnar.of(table.schema, lambda: map(_in_memory, table.to_batches()))
+            yield ArrowFile.from_schema(table.schema, lambda: map(_loaded_batch, table.to_batches()))
         else:
 
-            def pieces() -> Iterator[Piece]:
+            def chunks() -> Iterator[ArrowChunk]:
                 file.seek(0)
-                yield from map(_in_memory, ipc.open_stream(file))
+                yield from map(_loaded_batch, ipc.open_stream(file))
 
-            yield Columnar.of(ipc.open_stream(file).schema, pieces)
+            yield ArrowFile.from_schema(ipc.open_stream(file).schema, chunks)
 
 
-def _batches(file: Any, whole: Any) -> Iterator[Piece]:
-    """The record batches of an Arrow file. Only what is asked for is unpacked: of large ones some columns at a time."""
+def _record_batches(file: Any, full_reader: Any) -> Iterator[ArrowChunk]:
+    """Yield the record batches of an Arrow file; only the requested columns are decompressed."""
     from pyarrow import ipc
 
     readers: dict[tuple[int, ...], Any] = {}
 
-    def reader(places: tuple[int, ...]) -> Any:
-        if places not in readers:
-            readers[places] = ipc.open_file(file, options=ipc.IpcReadOptions(included_fields=list(places)))
-        return readers[places]
+    def reader(indices: tuple[int, ...]) -> Any:
+        if indices not in readers:
+            readers[indices] = ipc.open_file(file, options=ipc.IpcReadOptions(included_fields=list(indices)))
+        return readers[indices]
 
-    def piece(number: int) -> Piece:
-        def columns(places: Sequence[int], at_a_time: int) -> Iterator[list[Any]]:
-            asked = sorted(places)
-            order = [asked.index(place) for place in places] if asked != list(places) else range(len(asked))
-            yield from _in_memory(reader(tuple(asked)).get_batch(number)).columns(order, at_a_time)
+    def chunk(number: int) -> ArrowChunk:
+        def read_columns(indices: Sequence[int], chunk_rows: int) -> Iterator[list[Any]]:
+            ordered = sorted(indices)
+            order = [ordered.index(index) for index in indices] if ordered != list(indices) else range(len(ordered))
+            yield from _loaded_batch(reader(tuple(ordered)).get_batch(number)).read_columns(order, chunk_rows)
 
-        narrow = reader((0,)) if len(whole.schema) else whole
+        narrow = reader((0,)) if len(full_reader.schema) else full_reader
         n_rows = narrow.get_batch(number).num_rows
-        return Piece(n_rows, min(_WIDTH, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64), columns)
+        max_columns = min(_MAX_COLUMNS, max(1, 16 * CHUNK_BITS // max(1, n_rows) // 64) * 64)
+        return ArrowChunk(n_rows, max_columns, read_columns)
 
-    return map(piece, range(whole.num_record_batches))
+    return map(chunk, range(full_reader.num_record_batches))
 
 
-def _in_memory(batch: Any) -> Piece:
-    """A record batch as a piece, made sure that it is sound: Arrow does not look by itself."""
+def _loaded_batch(batch: Any) -> ArrowChunk:
+    """Return a record batch in memory, validated: Arrow itself does not check untrusted data."""
     batch.validate(full=True)
 
-    def columns(places: Sequence[int], at_a_time: int) -> Iterator[list[Any]]:
-        for start in range(0, batch.num_rows, at_a_time):
-            yield [batch.column(place).slice(start, at_a_time) for place in places]
+    def read_columns(indices: Sequence[int], chunk_rows: int) -> Iterator[list[Any]]:
+        for start in range(0, batch.num_rows, chunk_rows):
+            yield [batch.column(index).slice(start, chunk_rows) for index in indices]
 
-    return Piece(batch.num_rows, _WIDTH, columns)
+    return ArrowChunk(batch.num_rows, _MAX_COLUMNS, read_columns)
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds text, directly or by a list of its words."""
+    """Return whether a column of this type contains text, plain or dictionary-encoded."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -155,11 +155,11 @@ def is_text(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view"
 
 
-def texts(column: Any) -> list[str]:
-    """The values of a column as text; a word that is kept once stays one string however often it is used."""
+def to_strings(column: Any) -> list[str]:
+    """Return the values of a column as text; equal values of a dictionary-encoded column share one string."""
     from pyarrow import types
 
     if types.is_dictionary(column.type):
-        words = texts(column.dictionary)
-        return ["" if place is None else words[place] for place in column.indices.to_pylist()]
+        strings = to_strings(column.dictionary)
+        return ["" if index is None else strings[index] for index in column.indices.to_pylist()]
     return ["" if value is None else str(value) for value in column.to_pylist()]

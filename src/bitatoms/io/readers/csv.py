@@ -1,4 +1,7 @@
-"""CSV and TSV: a row a line, with or without names; 0 and 1, yes and no, true and false, x and blank."""
+"""CSV and TSV files: one line per row, with or without names of rows and columns.
+
+Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,165 +11,259 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Table
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
 from ..text_lines import open_text_writer, read_lines
-from .csv_layout import Layout, is_quoted, laid_out
 
-_FEW = 10  # lines from which the separator is told
-_LOOKED_AT = 100  # rows from which header and row names are told
+_SEPARATOR_LINES = 10  # lines from which the separator is detected
+_LAYOUT_ROWS = 100  # rows from which the header and the row names are detected
 _SEPARATORS = (",", "\t", ";", "|")
-_TOLD = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)
+_DECLARED_SEPARATOR = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)  # as Excel writes it
+
+Record = tuple[int, str | list[str]]  # the line number of a row, and its cells or, if it has no quotes, its line
+
+
+class CsvLayout(NamedTuple):
+    """Where the names and the table's columns are in the lines of a file."""
+
+    columns: list[str] | None
+    has_row_names: bool
+    indices: list[int]  # of the table's columns among the cells of a line
+    n_cells: int  # per line
+    trailing_separator: bool = False  # each line ends with a separator, so that its last cell is empty
+
+    @property
+    def takes_all_cells(self) -> bool:
+        """Return whether every cell of a line except the row name is in the table."""
+        return len(self.indices) + self.has_row_names == self.n_cells
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """The rows of a CSV or TSV file."""
-    words = TextCells(Cells(source, options))
+    """Open a CSV or TSV file."""
+    text_cells = TextCells(Cells(source, options))
     if options.separator and (len(options.separator) != 1 or options.separator in '"\r\n'):
         raise source.error(Parameter("separator"), f" must be one character, got {options.separator!r}")
-    text = read_lines(source)
-    first = next(text, None)
+    lines = read_lines(source)
+    first = next(lines, None)
     if first is None:
         raise source.error("the file is empty")
-    told = _TOLD.fullmatch(first)
-    if told:  # as spreadsheets write it for each other
-        first = next(text, "")
-    some = [first, *itertools.islice(text, _FEW)]
-    separator = options.separator or (told["separator"] if told else _separator(source, some))
-    records = _records(source, itertools.chain(some, text), separator, 1 if told else 0)
-    looked_at = list(itertools.islice(records, _LOOKED_AT))
-    if not looked_at:
-        raise source.error("the file holds nothing but blank lines")
-    beginning = [(line, _cells(row, separator)) for line, row in looked_at]
-    # Names that could be ones and zeros are told by their quotes, where what follows has none; R writes them so.
-    quoted = len(looked_at) > 1 and isinstance(looked_at[1][1], str) and is_quoted(first, beginning[0][1], separator)
-    layout = laid_out(source, options, words, beginning, quoted)
-    body = itertools.chain(beginning[layout.columns is not None :], records)
-    return TableStream(len(layout.places), _blocks(source, words, layout, separator, body), layout.columns)
+    declared = _DECLARED_SEPARATOR.fullmatch(first)
+    if declared:
+        first = next(lines, "")
+    first_lines = [first, *itertools.islice(lines, _SEPARATOR_LINES)]
+    separator = options.separator or (declared["separator"] if declared else _detect_separator(source, first_lines))
+    records = _records(source, itertools.chain(first_lines, lines), separator, 1 if declared else 0)
+    head = list(itertools.islice(records, _LAYOUT_ROWS))
+    if not head:
+        raise source.error("the file contains only blank lines")
+    split_head = [(line, _split(record, separator)) for line, record in head]
+    # A quoted first line above unquoted ones is a header, even if its names look like bits; R writes such files.
+    is_quoted = len(head) > 1 and isinstance(head[1][1], str) and _all_quoted(first, split_head[0][1], separator)
+    layout = _detect_layout(source, options, text_cells, split_head, is_quoted)
+    body = itertools.chain(split_head[layout.columns is not None :], records)
+    return TableStream(len(layout.indices), _chunks(source, text_cells, layout, separator, body), layout.columns)
 
 
-def _separator(source: Source, some: list[str]) -> str:
-    """What stands between the cells: a tab in TSV; in CSV what all of the first lines have, and most of it."""
+def _detect_separator(source: Source, lines: list[str]) -> str:
+    """Return a tab for TSV; for CSV, the separator that each of the first lines contains most often."""
     if source.format == "tsv":
         return "\t"
-    counts = [min((line.count(separator) for line in some if line.strip()), default=0) for separator in _SEPARATORS]
+    counts = [min((line.count(separator) for line in lines if line.strip()), default=0) for separator in _SEPARATORS]
     return _SEPARATORS[int(np.argmax(counts))]
 
 
-def _records(source: Source, text: Iterator[str], separator: str, number: int) -> Iterator[tuple[int, str | list[str]]]:
-    """The rows, each with the number of its line: as cells or, without a quote in it, as the line; blank ones left out.
-
-    A line without quotes is looked at as a whole later on, which is much quicker where its cells are 0 and 1.
-    ``number`` is that of the line before the first.
-    """
-    for line in text:
+def _records(source: Source, lines: Iterator[str], separator: str, number: int) -> Iterator[Record]:
+    """Yield the rows that are not blank; ``number`` is that of the line before the first."""
+    for line in lines:
         number += 1
         if '"' in line:
-            # A quoted cell may go on over several lines: the reader takes as many as it needs.
-            reader = csv.reader(itertools.chain([line], text), delimiter=separator, strict=True)
+            # A quoted cell may span several lines; the reader takes as many as it needs.
+            reader = csv.reader(itertools.chain([line], lines), delimiter=separator, strict=True)
             try:
                 record = next(reader)
             except (csv.Error, StopIteration) as error:
-                raise source.error(f"line {number}: {error}; look for a quote that is never closed") from error
+                raise source.error(f"line {number}: {error}; check for an unclosed quote") from error
             number += reader.line_num - 1
             yield number, record
             continue
         bare = line.rstrip("\r\n")
         if "\r" in bare:
-            raise source.error(f"line {number} holds a carriage return; save the file with ordinary ends of lines")
+            raise source.error(f"line {number} contains a carriage return; save the file with \\n or \\r\\n line ends")
         if bare:
-            yield number, bare
+            yield number, bare  # as text: rows of single-character cells are converted without splitting
 
 
-def _cells(record: str | list[str], separator: str) -> list[str]:
-    """The cells of a row."""
+def _split(record: str | list[str], separator: str) -> list[str]:
+    """Return the cells of a row."""
     return record.split(separator) if isinstance(record, str) else record
 
 
-def _blocks(
-    source: Source, words: TextCells, layout: Layout, separator: str, records: Iterator[tuple[int, str | list[str]]]
+def _all_quoted(line: str, cells: list[str], separator: str) -> bool:
+    """Return whether all cells of a line are quoted."""
+    return line.rstrip("\r\n") == separator.join(f'"{cell}"' for cell in cells)
+
+
+def _detect_layout(
+    source: Source, options: ReadOptions, text_cells: TextCells, head: list[tuple[int, list[str]]], is_quoted: bool
+) -> CsvLayout:
+    """Detect from the first rows whether the first line and the first column contain names."""
+    first = head[0][1]
+    header = options.header
+    if header is None:
+        header = is_quoted or _has_header(text_cells, [cells for _, cells in head])
+    body = head[1:] if header else head
+    rows = [cells for _, cells in body]
+    n_cells = len(rows[0]) if body else len(first)
+    row_names = options.row_names
+    if row_names is None:
+        row_names = _has_row_names(text_cells, first if header else None, rows)
+    trailing = header and bool(body) and _ends_in_separators(first, rows, row_names)
+    indices = list(range(int(row_names), n_cells - trailing))
+    columns = None
+    if header:
+        columns = [name.strip() for name in (first[:-1] if trailing and len(first) == n_cells else first)]
+        if row_names and len(columns) == len(indices) + 1:
+            columns = columns[1:]
+        indices = indices if body else list(range(len(columns)))
+        if len(columns) != len(indices):
+            raise source.error(
+                f"the first line has {len(first)} cells and line {body[0][0]} has {n_cells}; delete any lines above "
+                "the header"
+            )
+    return _without_excluded(source, options, CsvLayout(columns, row_names, indices, n_cells, trailing))
+
+
+def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
+    """Return whether the first line contains column names: cells that are no bits, beyond the name of a row."""
+    first, *body = rows
+    if any(not text_cells.is_valid(cell) for cell in first[1:] or first):
+        return True
+    row_names_below = any(not text_cells.is_valid(cells[0]) for cells in body)
+    return bool(body) and (not first[0].strip() if row_names_below else not text_cells.is_valid(first[0]))
+
+
+def _has_row_names(text_cells: TextCells, header: list[str] | None, rows: list[list[str]]) -> bool:
+    """Return whether the first column contains row names."""
+    if not rows:
+        return False
+    n_cells = len(rows[0])
+    # R writes a header without a cell for the row names; if all lines end in a separator, this is another file.
+    if header is not None and len(header) == n_cells - 1 and any(cells[-1].strip() for cells in rows):
+        return True
+    if header is not None and len(header) == n_cells and not header[0].strip():
+        return True
+    first_column = [cells[0] for cells in rows]
+    are_distinct = len(set(first_column)) == len(first_column)
+    return n_cells > 1 and are_distinct and any(not text_cells.is_valid(cell) for cell in first_column)
+
+
+def _ends_in_separators(header: list[str], rows: list[list[str]], row_names: bool) -> bool:
+    """Return whether all lines end in a separator, so that the last cell is always empty and unnamed."""
+    n_cells = len(rows[0])
+    unnamed = (len(header) == n_cells and not header[-1].strip()) or (
+        len(header) == n_cells - 1 and (not row_names or header[0])
+    )
+    return bool(unnamed) and n_cells > 1 + row_names and not any(cells[-1].strip() for cells in rows)
+
+
+def _without_excluded(source: Source, options: ReadOptions, layout: CsvLayout) -> CsvLayout:
+    """Return the layout without the columns to exclude."""
+    if not options.without:
+        return layout
+    columns = layout.columns or [str(index + 1) for index in layout.indices]
+    check_columns_exist(source, options.without, columns)
+    kept = [number for number, name in enumerate(columns) if name not in options.without]
+    names = None if layout.columns is None else [columns[number] for number in kept]
+    return layout._replace(columns=names, indices=[layout.indices[number] for number in kept])
+
+
+def _chunks(
+    source: Source, text_cells: TextCells, layout: CsvLayout, separator: str, records: Iterator[Record]
 ) -> Iterator[RowChunk]:
-    """The rows as packed bits, some at a time."""
-    skip, n_cols = int(layout.row_names), len(layout.places)
-    block = np.empty((max(1, CHUNK_BITS // max(1, n_cols)), n_cols), np.uint8)
-    between = separator * (n_cols - 1)
+    """Yield the rows as packed bits."""
+    n_cols = len(layout.indices)
+    chunk = np.empty((max(1, CHUNK_BITS // max(1, n_cols)), n_cols), np.uint8)
+    separators = separator * (n_cols - 1)
     names: list[str] = []
     filled = 0
     for line, record in records:
         name, bits = "", None
-        if isinstance(record, str) and layout.is_whole:
-            name, _, rest = record.partition(separator) if skip else ("", "", record)
-            if len(rest) == 2 * n_cols - 1 and rest[1::2] == between:
-                bits = words.characters_to_bits(rest[::2])
+        if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
+            name, _, rest = record.partition(separator) if layout.has_row_names else ("", "", record)
+            if len(rest) == 2 * n_cols - 1 and rest[1::2] == separators:
+                bits = text_cells.characters_to_bits(rest[::2])
         if bits is None:
-            cells = _cells(record, separator)
-            if len(cells) != layout.width or (layout.trailing and cells[-1].strip()):
-                raise source.error(
-                    f"line {line} has {len(cells)} cells where {layout.width - layout.trailing} were expected; mend it "
-                    '(if every line lists the items of one row, pass format="baskets")'
-                )
-
-            def position(column: int, line: int = line) -> CellPosition:
-                if layout.columns is not None:
-                    return CellPosition(line, layout.columns[column], unit="line")
-                number = layout.places[column] + 1
-                return CellPosition(line, number, unit="line")
-
-            own = [cells[place] for place in layout.places]
-            if own and all(map(words.is_text, own)):
-                raise source.error(
-                    f"line {line} holds neither ones nor zeros, but {own[0].strip()[:40]!r}; if every line lists the "
-                    'items of one row, pass format="baskets"'
-                )
-            name, bits = cells[0], words.row_to_bits(own, position)
-        block[filled] = bits
+            cells = _split(record, separator)
+            name, bits = cells[0], _row_to_bits(source, text_cells, layout, line, cells)
+        chunk[filled] = bits
         names.append(name.strip())
         filled += 1
-        if filled == len(block):
-            yield RowChunk(BitMatrix.from_dense(block), names if skip else None)
+        if filled == len(chunk):
+            yield RowChunk(BitMatrix.from_dense(chunk), names if layout.has_row_names else None)
             names, filled = [], 0
     if filled:
-        yield RowChunk(BitMatrix.from_dense(block[:filled]), names if skip else None)
-    words.check_missing()
+        yield RowChunk(BitMatrix.from_dense(chunk[:filled]), names if layout.has_row_names else None)
+    text_cells.check_missing()
+
+
+def _row_to_bits(
+    source: Source, text_cells: TextCells, layout: CsvLayout, line: int, cells: list[str]
+) -> NDArray[np.uint8]:
+    """Convert the cells of a line to 0 and 1."""
+    hint = ("if each line lists the items of one row, pass ", Parameter("format", "baskets"))
+    if len(cells) != layout.n_cells or (layout.trailing_separator and cells[-1].strip()):
+        expected = layout.n_cells - layout.trailing_separator
+        raise source.error(f"line {line} has {len(cells)} cells; expected {expected}; ", *hint)
+    table_cells = [cells[index] for index in layout.indices]
+    if table_cells and all(map(text_cells.is_text, table_cells)):
+        text = table_cells[0].strip()[:40]
+        raise source.error(f"line {line} contains text ({text!r}) instead of ones and zeros; ", *hint)
+
+    def position(column: int) -> CellPosition:
+        label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
+        return CellPosition(line, label, unit="line")
+
+    return text_cells.row_to_bits(table_cells, position)
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write a table of 0 and 1, with its names."""
+    """Write a table of 0 and 1 with its names."""
     _check_names(table, path)
-    how: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
+    dialect: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
     with open_text_writer(path) as file:
-        writer = csv.writer(file, **how)
+        writer = csv.writer(file, **dialect)
         if table.columns is not None or table.row_names is not None:
             corner = [] if table.row_names is None else [""]
             header = [*corner, *table.names_of(range(table.shape[1]))]
-            bits = all(name.strip().lower() in CELL_WORDS for name in header[1:] or header)
-            # Names that could be ones and zeros are put in quotes, lest they be taken for such.
-            (csv.writer(file, **how, quoting=csv.QUOTE_ALL) if bits else writer).writerow(header)
-        at_a_time = max(1, CHUNK_BITS // max(1, table.shape[1]))
-        for start in range(0, len(table), at_a_time):
-            dense = table.bits[start : start + at_a_time].to_dense()
+            # Names that look like bits are quoted, so that they are read as a header.
+            ambiguous = all(name.strip().lower() in CELL_WORDS for name in header[1:] or header)
+            (csv.writer(file, **dialect, quoting=csv.QUOTE_ALL) if ambiguous else writer).writerow(header)
+        chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
+        for start in range(0, len(table), chunk_rows):
+            dense = table.bits[start : start + chunk_rows].to_dense()
             for row, cells in enumerate(dense.tolist(), start):
                 writer.writerow(cells if table.row_names is None else [table.row_names[row], *cells])
 
 
 def _check_names(table: Table, path: Path) -> None:
-    """Refuse names that would not come back, and say what becomes of others."""
+    """Raise FileError if a text file cannot store a name; warn if it is read back without its surrounding blanks."""
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
             raise FileError(f"{path.name}: a text file cannot store the name {name[:40]!r}; rename it, or write .npz")
     if table.row_names is None and table.columns and not table.columns[0].strip():
-        raise FileError(f"{path.name}: the first column has no name, so it would be taken for names of rows; name it")
+        raise FileError(f"{path.name}: the first column has no name, so it would be read as row names; give it a name")
     if any(name != name.strip() for name in names):
         warnings.warn(
-            f"{path.name}: blanks around names of rows and columns are not read back from text; .npz keeps them",
+            f"{path.name}: blanks around names are lost in a text file; .npz files keep them",
             stacklevel=4,
         )

@@ -1,4 +1,4 @@
-"""AnnData in .h5ad files: cells by genes, with names; and what was learned put into an AnnData, for scanpy."""
+"""AnnData in .h5ad files: read and write tables with names, and store learned codes and atoms in an AnnData."""
 
 from __future__ import annotations
 
@@ -17,117 +17,118 @@ from ...core.model import Model
 from ...table import Names, Picture, Table, check_columns, check_picture
 from ..chunked import ChunkCells
 from ..errors import FileError
+from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
-from .anndata_matrix import HierarchicalFile, Opened, bits_of, is_array, matrix_of
+from .anndata_matrix import HierarchicalFile, OpenFile, find_matrix, is_array, read_matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-KEY = "bitatoms"  # of what is ours in ``uns``
-
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """The rows of an .h5ad file: its X, or one of its layers."""
+    """Open X or a layer of an .h5ad file."""
     check_heaps(source)
-    return read_annotated(source, options, open_hdf5)
+    return read_anndata(source, options, open_hdf5)
 
 
-def read_annotated(source: Source, options: ReadOptions, opened: Opened) -> TableStream:
-    """The rows of an AnnData, wherever it lies."""
-    with source.catch_library_errors(), opened(source) as vault:
-        matrix = matrix_of(source, vault, options.layer)
+def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> TableStream:
+    """Open X or a layer of an AnnData in an HDF5 file or a Zarr store."""
+    with source.catch_library_errors(), open_file(source) as file:
+        matrix = find_matrix(source, file, options.layer)
         n_cols = matrix.shape[1]
-        about = _about(vault)
-        columns = _names(source, vault, "var", n_cols)
-        picture = _picture(about, matrix.shape)
-    named = about.get("columns") is not False or columns != _numbered(n_cols)
-    blocks = _blocks(source, options, opened, columns, about.get("rows") is not False)
-    return TableStream(n_cols, blocks, columns if named else None, picture)
+        metadata = _read_metadata(file)
+        columns = _read_names(source, file, "var", n_cols)
+        picture = _picture(metadata, matrix.shape)
+    has_columns = metadata.get("columns") is not False or columns != _default_names(n_cols)
+    chunks = _chunks(source, options, open_file, columns, metadata.get("rows") is not False)
+    return TableStream(n_cols, chunks, columns if has_columns else None, picture)
 
 
-def _names(source: Source, vault: HierarchicalFile, frame: str, expected: int) -> Names:
-    """The names of the rows ("obs") or columns ("var"): the index of that frame, and nothing else of it."""
-    group = vault.child(vault.root, frame)
+def _read_names(source: Source, file: HierarchicalFile, frame: str, expected: int) -> Names:
+    """Return the names of the rows ("obs") or columns ("var"): the index of that data frame."""
+    group = file.child(file.root, frame)
     if group is None or is_array(group) or "_index" not in group.attrs:
         raise source.error(
-            f"its {frame!r} is not as AnnData writes it since 0.7; if it is an old file, write it anew: "
+            f"{frame!r} is not in the format of AnnData 0.7 or later; rewrite an older file with "
             "anndata.read_h5ad(path).write_h5ad(path)"
         )
     name = group.attrs["_index"]
-    element = vault.child(group, name.decode() if isinstance(name, bytes) else str(name))
+    element = file.child(group, name.decode() if isinstance(name, bytes) else str(name))
     if element is None:
-        raise source.error(f"corrupt: its {frame!r} has not the index {str(name)[:40]!r} that it says")
+        raise source.error(f"corrupt: {frame!r} does not contain its index {str(name)[:40]!r}")
     if is_array(element):
-        found = element.shape
-    else:  # categories, or with a mask for missing ones
-        vault.check_all(element)
-        parts = [part for name in ("codes", "values") if (part := vault.child(element, name)) is not None]
-        found = parts[0].shape if len(parts) == 1 and is_array(parts[0]) else None
-    if found != (expected,):
-        raise source.error(f"corrupt: the names in its {frame!r} are of shape {found}, and X asks for {expected}")
-    return tuple(name if type(name) is str else _text(name) for name in _element(element))
+        shape = element.shape
+    else:  # categorical, or nullable
+        file.check_all(element)
+        arrays = [array for name in ("codes", "values") if (array := file.child(element, name)) is not None]
+        shape = arrays[0].shape if len(arrays) == 1 and is_array(arrays[0]) else None
+    if shape != (expected,):
+        raise source.error(f"corrupt: the names in {frame!r} have shape {shape}; expected ({expected},)")
+    return tuple(name if type(name) is str else _to_text(name) for name in _read_element(element))
 
 
-def _element(element: Any) -> Any:
-    """A small element as anndata reads it."""
+def _read_element(element: Any) -> Any:
+    """Return a small element as anndata reads it."""
     from anndata.io import read_elem
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a file is of an older kind is no concern of who reads it
+        warnings.simplefilter("ignore")  # about older encodings
         return read_elem(element)
 
 
-def _text(value: Any) -> str:
-    """A name as text; one that is missing is blank."""
+def _to_text(value: Any) -> str:
+    """Return a name as text; a missing one is blank."""
     if isinstance(value, bytes):
         return value.decode()
     return "" if validation.is_missing(value) else str(value)
 
 
-def _numbered(count: int) -> Names:
-    """The names that AnnData gives where there are none."""
+def _default_names(count: int) -> Names:
+    """Return the names that AnnData uses where none are given."""
     return tuple(map(str, range(count)))
 
 
-def _about(vault: HierarchicalFile) -> dict[str, Any]:
-    """What we wrote beside a table; nothing where others wrote the file."""
-    element: Any = vault.root
-    for name in ("uns", KEY, "table"):
-        element = None if element is None or is_array(element) else vault.child(element, name)
+def _read_metadata(file: HierarchicalFile) -> dict[str, Any]:
+    """Return what `write` stored in ``uns``, or an empty dict."""
+    element: Any = file.root
+    for name in ("uns", METADATA_KEY, "table"):
+        element = None if element is None or is_array(element) else file.child(element, name)
     if element is None or not is_array(element) or element.shape != ():
         return {}
     try:
-        about = json.loads(str(_element(element)))
+        metadata = json.loads(str(_read_element(element)))
     except (ValueError, RecursionError):
         return {}
-    return about if isinstance(about, dict) else {}
+    return metadata if isinstance(metadata, dict) else {}
 
 
-def _picture(about: dict[str, Any], shape: tuple[int, int]) -> Picture | None:
-    """The picture that each row is, where the file says so and it still fits."""
+def _picture(metadata: dict[str, Any], shape: tuple[int, int]) -> Picture | None:
+    """Return the picture of each row, if one is stored and still fits: other programs may have changed the table."""
     try:
-        return check_picture(about["picture"], shape)
-    except (KeyError, TypeError, ValueError, OverflowError, IndexError):  # others may have changed the table since
+        return check_picture(metadata["picture"], shape)
+    except (KeyError, TypeError, ValueError, OverflowError, IndexError):
         return None
 
 
-def _blocks(source: Source, options: ReadOptions, opened: Opened, columns: Names, named: bool) -> Iterator[RowChunk]:
-    """The rows as packed bits, some at a time."""
-    numbers = ChunkCells(source, options, columns)
-    with source.catch_library_errors(), opened(source) as vault:
-        matrix = matrix_of(source, vault, options.layer)
-        rows = _names(source, vault, "obs", matrix.shape[0])
-        named = named or rows != _numbered(len(rows))
+def _chunks(
+    source: Source, options: ReadOptions, open_file: OpenFile, columns: Names, has_rows: bool
+) -> Iterator[RowChunk]:
+    """Yield the rows as packed bits."""
+    cells = ChunkCells(source, options, columns)
+    with source.catch_library_errors(), open_file(source) as file:
+        matrix = find_matrix(source, file, options.layer)
+        rows = _read_names(source, file, "obs", matrix.shape[0])
+        has_rows = has_rows or rows != _default_names(len(rows))
         start = 0
-        for bits in bits_of(source, vault, matrix, numbers):
-            yield RowChunk(bits, rows[start : start + len(bits)] if named else None)
+        for bits in read_matrix(source, file, matrix, cells):
+            yield RowChunk(bits, rows[start : start + len(bits)] if has_rows else None)
             start += len(bits)
-    numbers.check_missing()
+    cells.check_missing()
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write an AnnData whose X is sparse, in CSR format, of float32: all of scanpy takes it, and no sum overflows."""
+    """Write an AnnData whose X is a CSR matrix of float32, which all of scanpy accepts."""
     import h5py
     import pandas as pd
     from anndata import AnnData
@@ -135,47 +136,52 @@ def write(table: Table, path: Path, format: str) -> None:
 
     n_rows, n_cols = table.shape
     if any("\0" in name for name in (*(table.row_names or ()), *(table.columns or ()))):
-        raise FileError(f"{path.name}: an .h5ad file keeps no zero byte in a name; rename it, or write .npz")
-    about = {
-        "format": "bitatoms table",
+        raise FileError(f"{path.name}: an .h5ad file cannot store a name with a zero byte; rename it, or write .npz")
+    metadata = {
+        "format": TABLE_FORMAT,
         "version": 1,
         "rows": table.row_names is not None,
         "columns": table.columns is not None,
         "picture": table.picture,
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # names of rows may come twice
+        warnings.simplefilter("ignore")  # about duplicate row names
         AnnData(
-            obs=pd.DataFrame(index=pd.Index(table.row_names or _numbered(n_rows), dtype=object)),
-            var=pd.DataFrame(index=pd.Index(table.columns or _numbered(n_cols), dtype=object)),
-            uns={KEY: {"table": json.dumps(about)}},
+            obs=pd.DataFrame(index=pd.Index(table.row_names or _default_names(n_rows), dtype=object)),
+            var=pd.DataFrame(index=pd.Index(table.columns or _default_names(n_cols), dtype=object)),
+            uns={METADATA_KEY: {"table": json.dumps(metadata)}},
         ).write_h5ad(path)
-    large = table.bits.count() >= np.iinfo(np.int32).max
-    at_a_time = max(1, CHUNK_BITS // max(1, n_cols))
+    needs_int64 = table.bits.count() >= np.iinfo(np.int32).max
+    chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
     with h5py.File(path, "a") as file:
-        for start in range(0, max(1, n_rows), at_a_time):
-            some = table.bits[start : start + at_a_time].to_sparse().astype(np.float32)
-            if large:
-                some.indptr = some.indptr.astype(np.int64)
+        for start in range(0, max(1, n_rows), chunk_rows):
+            chunk = table.bits[start : start + chunk_rows].to_sparse().astype(np.float32)
+            if needs_int64:
+                chunk.indptr = chunk.indptr.astype(np.int64)
             if start:
-                sparse_dataset(file["X"]).append(some)
+                sparse_dataset(file["X"]).append(chunk)
             else:
-                write_elem(file, "X", some, dataset_kwargs={"compression": "gzip", "compression_opts": 1})
+                write_elem(file, "X", chunk, dataset_kwargs={"compression": "gzip", "compression_opts": 1})
 
 
 def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
-    """Put what was learned into an AnnData.
+    """Store codes and a model in an AnnData.
 
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        It is changed: ``obsm["X_bitatoms"]`` gets the codes (n_obs, n_atoms) and ``varm["bitatoms_atoms"]`` the atoms
-        (n_vars, n_atoms), both as 0 and 1 in float32; ``uns["bitatoms"]`` the rest of the model: algebra, bias, uses of
-        the atoms, codelength.
+        Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms) and ``varm["bitatoms_atoms"]`` to
+        the atoms (n_vars, n_atoms), both as 0 and 1 in float32. ``uns["bitatoms"]`` is set to the rest of the model:
+        algebra, bias, uses of the atoms, codelength.
     codes : BitMatrix of shape (n_obs, n_atoms)
         Which atoms each observation uses.
     model : Model
-        The atoms, learned from as many variables.
+        The model, with ``n_vars`` features.
+
+    Raises
+    ------
+    ValueError
+        If the shapes or the names of the features differ.
 
     Examples
     --------
@@ -192,16 +198,16 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
     """
     if codes.shape != (adata.n_obs, model.atoms.n_rows):
         raise ValueError(
-            f"the codes are of shape {codes.shape}; {adata.n_obs} observations and {model.atoms.n_rows} atoms are here"
+            f"codes has shape {codes.shape}; expected {adata.n_obs} observations and {model.atoms.n_rows} atoms"
         )
     if adata.n_vars != model.atoms.n_cols:
-        raise ValueError(f"the AnnData has {adata.n_vars} variables, and the model has {model.atoms.n_cols} features")
+        raise ValueError(f"the AnnData has {adata.n_vars} variables, but the model has {model.atoms.n_cols} features")
     if model.columns is not None:
-        check_columns(model.columns, _distinct(adata.var_names, model.columns))
-    adata.obsm[f"X_{KEY}"] = codes.to_dense(np.float32)
-    adata.varm[f"{KEY}_atoms"] = model.atoms.T.to_dense(np.float32)
-    old = adata.uns.get(KEY)
-    adata.uns[KEY] = {
+        check_columns(model.columns, _numbered_like(adata.var_names, model.columns))
+    adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
+    adata.varm[f"{METADATA_KEY}_atoms"] = model.atoms.T.to_dense(np.float32)
+    old = adata.uns.get(METADATA_KEY)
+    adata.uns[METADATA_KEY] = {
         **({"table": old["table"]} if isinstance(old, dict) and "table" in old else {}),
         "version": __version__,
         "algebra": model.algebra,
@@ -216,14 +222,14 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
     }
 
 
-def _distinct(names: Sequence[str], learned: Names) -> Names:
-    """The names of variables; where some come twice and the learned ones were numbered, numbered as well."""
-    kept = tuple(map(str, names))
-    return kept if kept == learned else unique_columns(Source(Path(), "h5ad", ""), kept, "number")
+def _numbered_like(names: Sequence[str], learned: Names) -> Names:
+    """Return the names of variables; unless they are the learned ones, number duplicates as `read` does."""
+    names = tuple(map(str, names))
+    return names if names == learned else unique_columns(Source(Path(), "h5ad", ""), names, "number")
 
 
 def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Model) -> None:
-    """Write the .h5ad file at ``source_path`` to ``path``, with what was learned in it; see `annotate`."""
+    """Copy the .h5ad file at ``source_path`` to ``path`` and store codes and a model in it; see `annotate`."""
     from anndata import read_h5ad
 
     source = Source(source_path, "h5ad", str(source_path))

@@ -1,9 +1,8 @@
-"""Matrix Market: an entry a line, or a value a line; names go along as comments, which other programs pass over."""
+"""Matrix Market files: one entry or one value per line; names are stored in comments, which other programs ignore."""
 
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -18,197 +17,199 @@ from ..text_lines import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 
 _BANNER = "%%MatrixMarket"
-_NAMES = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a list in JSON
-_LONG_LINE = 1 << 20  # bytes; what JSON says takes many times its length
-_SHORT_LINE = 1000  # characters; the format allows 1024, and some programs take no more
+_NAME_COMMENTS = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a JSON list
+_MAX_HEADER_LINE = 1 << 20  # bytes; parsed JSON takes many times its length
+_WRITTEN_LINE = 1000  # characters; the format allows 1024, and some programs accept no more
 _FIELDS = ("pattern", "integer", "unsigned-integer", "real", "double")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
 class MatrixMarketHeader(NamedTuple):
-    """What the first lines of a file say."""
+    """The contents of the lines before the first entry."""
 
-    sparse: bool  # an entry a line, with its row and column; else a value a line, column after column
+    sparse: bool  # one entry per line, with its row and column; else one value per line, column by column
     pattern: bool  # entries without values, all of them ones
     symmetry: str
     shape: tuple[int, int]
     n_entries: int
-    n_lines: int  # that this takes
+    n_lines: int  # of the header
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """The rows of a Matrix Market file."""
+    """Open a Matrix Market file."""
     with open_decompressed(source) as file:
-        header = _header(source, file)
+        header = _read_header(source, file)
     source.check_size(*header.shape)
     with open_decompressed(source) as file:
-        rows, columns = _names(source, file, header)
+        rows, columns = _read_names(source, file, header)
 
-    def blocks() -> Iterator[RowChunk]:
-        entries = CooBuilder(source, options, header.shape, first=1)
+    def chunks() -> Iterator[RowChunk]:
+        builder = CooBuilder(source, options, header.shape, first=1)
         with open_decompressed(source) as file:
             for _ in range(header.n_lines):
-                _line(source, file)
+                _read_header_line(source, file)
             n_entries = 0
-            for some in read_numbers(source, file, header.n_lines + 1):
-                n_entries += _put(source, header, some, n_entries, entries)
+            for lines in read_numbers(source, file, header.n_lines + 1):
+                n_entries += _add_entries(source, header, lines, n_entries, builder)
         if n_entries < header.n_entries:
-            raise source.error(f"it ends after {n_entries} of the {header.n_entries} entries it should have: truncated")
-        yield RowChunk(entries.build(), rows)
+            raise source.error(f"truncated: it ends after {n_entries} of {header.n_entries} entries")
+        yield RowChunk(builder.build(), rows)
 
-    return TableStream(header.shape[1], blocks(), columns)
+    return TableStream(header.shape[1], chunks(), columns)
 
 
-def _line(source: Source, file: IO[bytes]) -> str:
-    """A line of the header; it is there."""
-    try:
-        line = file.readline(_LONG_LINE)
-    except (EOFError, OSError, zlib.error) as error:
-        raise source.error(f"corrupt, or truncated: {error}") from error
+def _read_header_line(source: Source, file: IO[bytes]) -> str:
+    """Return the next line of the header."""
+    line = file.readline(_MAX_HEADER_LINE)
     if not line:
-        raise source.error("it ends before the line that tells its size: truncated")
-    if len(line) == _LONG_LINE:
+        raise source.error("truncated: it ends before the line with the size of the matrix")
+    if len(line) == _MAX_HEADER_LINE:
         raise source.error(
-            f"it has a line of more than {_LONG_LINE >> 20} MiB before its size: corrupt, or no .mtx file"
+            f"corrupt, or not a Matrix Market file: a line before the size of the matrix is longer than "
+            f"{_MAX_HEADER_LINE >> 20} MiB"
         )
-    return line.decode("utf-8", "replace")  # what others write into comments may be anything
+    return line.decode("utf-8", "replace")  # comments may be in any encoding
 
 
-def _header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
-    """The first lines of a file, up to the one that tells its size."""
+def _read_header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
+    """Read the lines up to the size of the matrix."""
     if not source.path.stat().st_size:
         raise source.error("the file is empty")
-    words = _line(source, file).removeprefix("\ufeff").lower().split()
+    words = _read_header_line(source, file).removeprefix("\ufeff").lower().split()
     if (
         len(words) != 5
         or words[0] != _BANNER.lower()
         or words[1] != "matrix"
         or words[2] not in ("coordinate", "array")
     ):
-        raise source.error(f"its first line is not '{_BANNER} matrix coordinate pattern general' or the like")
+        raise source.error(f"the first line must have the form '{_BANNER} matrix coordinate pattern general'")
     sparse, field, symmetry = words[2] == "coordinate", words[3], words[4]
     if field not in _FIELDS or symmetry not in _SYMMETRIES or (field == "pattern" and symmetry == "skew-symmetric"):
-        raise source.error(f"a matrix that is {field[:20]} and {symmetry[:20]} is no table of 0 and 1")
+        raise source.error(f"a {field[:20]} {symmetry[:20]} matrix cannot be read as a table of 0 and 1")
     if field == "pattern" and not sparse:
-        raise source.error("it says 'array' and 'pattern', so that there would be nothing in it")
+        raise source.error("a matrix cannot be both 'array' and 'pattern': it would contain no values")
     n_lines = 2
-    while (line := _line(source, file)).startswith("%") or not line.strip():
+    while (line := _read_header_line(source, file)).startswith("%") or not line.strip():
         n_lines += 1
     sizes = [int(word) for word in line.split() if word.isdecimal() and word.isascii() and len(word) < 20]
     if len(sizes) != len(line.split()) or len(sizes) != 2 + sparse:
-        wanted = "rows, columns and entries" if sparse else "rows and columns"
-        raise source.error(f"line {n_lines} should tell the numbers of {wanted}, and is {line.strip()[:40]!r}")
+        expected = "rows, columns and entries" if sparse else "rows and columns"
+        raise source.error(f"line {n_lines} must contain the numbers of {expected}, got {line.strip()[:40]!r}")
     n_rows, n_cols = sizes[:2]
     if symmetry != "general" and n_rows != n_cols:
-        raise source.error(f"a {symmetry} matrix of {n_rows} rows and {n_cols} columns: corrupt")
+        raise source.error(f"corrupt: a {symmetry} matrix cannot have {n_rows} rows and {n_cols} columns")
     if sparse:
         n_entries = sizes[2]
     elif symmetry == "general":
         n_entries = n_rows * n_cols
-    else:  # the diagonal and below it, or only below
+    else:  # the lower triangle, with or without the diagonal
         n_entries = n_rows * (n_rows + 1 if symmetry == "symmetric" else n_rows - 1) // 2
     return MatrixMarketHeader(sparse, field == "pattern", symmetry, (n_rows, n_cols), n_entries, n_lines)
 
 
-def _names(source: Source, file: IO[bytes], header: MatrixMarketHeader) -> tuple[list[str] | None, list[str] | None]:
-    """The names of rows and columns that `write` has put into comments; there are as many as of these, or none."""
-    found: dict[str, list[str]] = {what: [] for what in _NAMES}
-    sizes = dict(zip(_NAMES, header.shape, strict=True))
+def _read_names(
+    source: Source, file: IO[bytes], header: MatrixMarketHeader
+) -> tuple[list[str] | None, list[str] | None]:
+    """Return the names of rows and columns that `write` stores in comments."""
+    found: dict[str, list[str]] = {axis: [] for axis in _NAME_COMMENTS}
+    sizes = dict(zip(_NAME_COMMENTS, header.shape, strict=True))
     for number in range(1, header.n_lines):
-        line = _line(source, file)
-        for what, begin in _NAMES.items():
-            if not line.startswith(begin):
+        line = _read_header_line(source, file)
+        for axis, prefix in _NAME_COMMENTS.items():
+            if not line.startswith(prefix):
                 continue
             try:
-                names = json.loads(line.removeprefix(begin))
+                names = json.loads(line.removeprefix(prefix))
             except (ValueError, RecursionError):
                 names = None
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise source.error(f"line {number} should name {what} in a list of JSON; mend it or take it out")
-            found[what] += names
-            if len(found[what]) > sizes[what]:
-                raise source.error(f"line {number}: there are more names than the {sizes[what]} {what}; mend it")
-    for what, names in found.items():
-        if names and len(names) != sizes[what]:
-            raise source.error(f"its comments name {len(names)} {what}, and it has {sizes[what]}; mend them")
+                raise source.error(f"line {number} must contain the names of {axis} as a JSON list; fix or delete it")
+            found[axis] += names
+            if len(found[axis]) > sizes[axis]:
+                raise source.error(f"line {number}: there are more names than the {sizes[axis]} {axis}; fix them")
+    for axis, names in found.items():
+        if names and len(names) != sizes[axis]:
+            raise source.error(f"the comments contain names of {len(names)} {axis}, expected {sizes[axis]}; fix them")
     return found["rows"] or None, found["columns"] or None
 
 
-def _put(source: Source, header: MatrixMarketHeader, some: NumberLines, before: int, entries: CooBuilder) -> int:
-    """Put the entries of some lines into their places; returns how many there were."""
-    width = 1 if not header.sparse else 2 if header.pattern else 3
-    odd = (some.counts != width) & (some.counts != 0)
-    if odd.any():
-        line = int(np.argmax(odd))
-        what = ("a value", "row and column", "row, column and value")[width - 1]
-        raise source.error(f"line {some.line + line} has {some.counts[line]} numbers where {width} should be: {what}")
-    table = some.values.reshape(-1, width)
-    if before + len(table) > header.n_entries:
-        line = some.line_of((header.n_entries - before) * width)
-        raise source.error(f"line {line}: there are more entries than the {header.n_entries} that it should have")
+def _add_entries(
+    source: Source, header: MatrixMarketHeader, lines: NumberLines, n_before: int, builder: CooBuilder
+) -> int:
+    """Add the entries of some lines to the table; return their number."""
+    n_fields = 1 if not header.sparse else 2 if header.pattern else 3
+    wrong = (lines.counts != n_fields) & (lines.counts != 0)
+    if wrong.any():
+        line = int(np.argmax(wrong))
+        expected = ("a value", "row and column", "row, column and value")[n_fields - 1]
+        raise source.error(
+            f"line {lines.line + line} has {lines.counts[line]} numbers; expected {n_fields} ({expected})"
+        )
+    table = lines.values.reshape(-1, n_fields)
+    if n_before + len(table) > header.n_entries:
+        line = lines.line_of((header.n_entries - n_before) * n_fields)
+        raise source.error(f"line {line}: there are more entries than the header states ({header.n_entries})")
     if header.sparse:
-        rows, columns = _indices(source, some, table, 0), _indices(source, some, table, 1)
+        rows, columns = _indices(source, lines, table, 0), _indices(source, lines, table, 1)
     else:
-        rows, columns = _down_the_columns(header, np.arange(before, before + len(table)))
+        rows, columns = _unravel(header, np.arange(n_before, n_before + len(table)))
     values = np.ones(len(table), np.uint8) if header.pattern else table[:, -1]
-    entries.add(rows, columns, values)
+    builder.add(rows, columns, values)
     if header.symmetry != "general":
-        other = rows != columns
-        mirrored = values[other] if header.symmetry == "symmetric" else -values[other]
-        entries.add(columns[other], rows[other], mirrored)
+        off_diagonal = rows != columns
+        mirrored = values[off_diagonal] if header.symmetry == "symmetric" else -values[off_diagonal]
+        builder.add(columns[off_diagonal], rows[off_diagonal], mirrored)
     return len(table)
 
 
-def _indices(source: Source, some: NumberLines, table: NDArray[Any], field: int) -> NDArray[np.int64]:
-    """The rows or columns of entries, counted from 0; they may be written as 1.0, but not as 1.5."""
+def _indices(source: Source, lines: NumberLines, table: NDArray[Any], field: int) -> NDArray[np.int64]:
+    """Return the row or column indices of entries, from 0; in the file they may be written as 1.0 but not as 1.5."""
     found = table[:, field]
     if found.dtype != np.int64:
-        broken = np.floor(found) != found
-        if broken.any():
-            place = int(np.argmax(broken))
-            line = some.line_of(place * table.shape[1])
-            raise source.error(f"line {line}: {found[place]} is no number of a {('row', 'column')[field]}")
-        found = found.clip(-1, 2.0**62).astype(np.int64)  # so that it fits; that it is too large is seen later
+        fractional = np.floor(found) != found
+        if fractional.any():
+            entry = int(np.argmax(fractional))
+            line = lines.line_of(entry * table.shape[1])
+            raise source.error(f"line {line}: {found[entry]} is not a {('row', 'column')[field]} index")
+        found = found.clip(-1, 2.0**62).astype(np.int64)  # still out of range, which `CooBuilder` checks
     return found - 1
 
 
-def _down_the_columns(
-    header: MatrixMarketHeader, places: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of values that come column after column, of a symmetric matrix from the diagonal down."""
+def _unravel(header: MatrixMarketHeader, indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows and columns of values stored column by column, of symmetric matrices only the lower triangle."""
     n_rows = header.shape[0]
     if header.symmetry == "general":
-        columns, rows = np.divmod(places, max(n_rows, 1))
+        columns, rows = np.divmod(indices, max(n_rows, 1))
         return rows, columns
-    below = int(header.symmetry != "symmetric")  # 1 where the diagonal is left out
+    below = int(header.symmetry != "symmetric")  # 1 if the diagonal is not stored
     column = np.arange(n_rows)
     starts = column * (n_rows - below) - column * (column - 1) // 2
-    columns = np.searchsorted(starts, places, "right") - 1
-    return places - starts[columns] + columns + below, columns
+    columns = np.searchsorted(starts, indices, "right") - 1
+    return indices - starts[columns] + columns + below, columns
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write the places of the ones, and the names as comments."""
+    """Write the indices of the ones, and the names as comments."""
     with open_text_writer(path) as file:
         file.write(f"{_BANNER} matrix coordinate pattern general\n")
-        for what, begin in _NAMES.items():
-            for some in _short_lists((table.row_names if what == "rows" else table.columns) or ()):
-                file.write(f"{begin}{some}\n")
+        for axis, prefix in _NAME_COMMENTS.items():
+            for names in _json_lists((table.row_names if axis == "rows" else table.columns) or ()):
+                file.write(f"{prefix}{names}\n")
         file.write(f"{table.shape[0]} {table.shape[1]} {table.bits.count()}\n")
         for row, columns in enumerate(column_indices_by_row(table.bits), 1):
             if len(columns):
                 file.write(f"{row} " + f"\n{row} ".join(map(str, (columns + 1).tolist())) + "\n")
 
 
-def _short_lists(names: Sequence[str]) -> Iterator[str]:
-    """Names as lists of JSON, each as long as a line may be (a name that is longer has a line to itself)."""
-    begun: list[str] = []
+def _json_lists(names: Sequence[str]) -> Iterator[str]:
+    """Yield names as JSON lists that each fit on a line; a longer name has a line of its own."""
+    pending: list[str] = []
     length = 0
     for name in map(json.dumps, names):
-        if begun and length + len(name) > _SHORT_LINE - 20:
-            yield f"[{', '.join(begun)}]"
-            begun, length = [], 0
-        begun.append(name)
+        if pending and length + len(name) > _WRITTEN_LINE - 20:
+            yield f"[{', '.join(pending)}]"
+            pending, length = [], 0
+        pending.append(name)
         length += len(name) + 2
-    if begun:
-        yield f"[{', '.join(begun)}]"
+    if pending:
+        yield f"[{', '.join(pending)}]"

@@ -1,13 +1,11 @@
-"""PBM: black and white pictures, raw (P4) or as text (P1); a line of pixels a row, or a block of pixels a row."""
+"""PBM files: black and white pictures, raw (P4) or as text (P1); one line of pixels or one block of pixels per row."""
 
 from __future__ import annotations
 
 import gzip
 import re
 import warnings
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -22,279 +20,276 @@ from ..errors import FileError
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from ..text_lines import open_decompressed, open_text_writer
 
-_WHITE = b" \t\n\r\v\f"
+_WHITESPACE = b" \t\n\r\v\f"
 _COMMENT = re.compile(rb"#[^\r\n]*")
-_LONGEST_HEADER = 1 << 16
-_CHUNK = 1 << 20  # bytes of text looked at together
-_MOST_TIMES = 1100  # deflate makes at most 1032 bytes of one
-_OTHERS = {b"P2": "gray", b"P3": "coloured", b"P5": "gray", b"P6": "coloured", b"P7": "in the format PAM"}
-# In PBM the first pixel is the highest bit of its byte, here it is the lowest.
-_TURNED = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
+_MAX_HEADER = 1 << 16  # bytes
+_TEXT_CHUNK = 1 << 20  # bytes
+_MAX_GZIP_RATIO = 1100  # deflate expands one byte to at most 1032
+_OTHER_KINDS = {b"P2": "gray", b"P3": "color", b"P5": "gray", b"P6": "color", b"P7": "PAM"}
+# The first pixel is the highest bit of its byte in PBM, and the lowest one in a BitMatrix.
+_REVERSED_BITS = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bitorder="little")
 
 
 class PbmHeader(NamedTuple):
-    """What a picture says of itself."""
+    """Kind and size of a picture."""
 
     raw: bool
     height: int
     width: int
 
     @property
-    def n_bytes(self) -> int:
-        """The bytes of its pixels; as text, the fewest that they can be."""
+    def min_bytes(self) -> int:
+        """The number of bytes of the pixels; of a text picture, without blanks."""
         return self.height * (-(-self.width // 8) if self.raw else self.width)
 
 
-class Strip(NamedTuple):
-    """Some rows of blocks of a large picture, gone through in pieces, so that not too much is unpacked at a time."""
+class BlockChunk(NamedTuple):
+    """Consecutive blocks of a picture, and how to read their lines without unpacking too many pixels at once."""
 
-    first: int  # of the blocks, as a row of the table
+    first: int  # row of the table
     n_blocks: int
-    pieces: list[tuple[int, int, int]]  # the first line within a block, lines of the block, lines of the picture
+    reads: list[tuple[int, int, int]]  # first line within a block, lines per block, lines of the picture
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """The lines of pixels of a picture, or its blocks."""
-    with _unpacked(source) as file:
-        header = _header(source, file)
+    """Open a picture as lines of pixels, or as blocks."""
+    with open_decompressed(source) as file:
+        header = _read_header(source, file)
     if options.blocks is None:
         source.check_size(header.height, header.width)
-        return TableStream(header.width, _lines(source, options))
+        return TableStream(header.width, _line_chunks(source, options))
     tall, wide = check_pair("blocks", options.blocks, least=1)
     source.check_size(-(-header.height // tall) * -(-header.width // wide), tall * wide)
     picture = Picture((tall, wide), (header.height, header.width))
-    return TableStream(tall * wide, _blocks(source, options, picture), picture=picture)
+    return TableStream(tall * wide, _block_chunks(source, options, picture), picture=picture)
 
 
-def _lines(source: Source, options: ReadOptions) -> Iterator[RowChunk]:
-    """The picture as it is, a line of pixels a row."""
-    with _unpacked(source) as file:
+def _line_chunks(source: Source, options: ReadOptions) -> Iterator[RowChunk]:
+    """Yield the lines of pixels."""
+    with open_decompressed(source) as file:
         pixels = _pixels(source, file)
         height, width = pixels.header.height, pixels.header.width
-        at_a_time = max(1, CHUNK_BITS // width)
-        for top in range(0, height, at_a_time):
-            yield RowChunk(BitMatrix.from_any(pixels.take(min(at_a_time, height - top)), options.binarize))
-        pixels.end()
+        chunk_rows = max(1, CHUNK_BITS // width)
+        for top in range(0, height, chunk_rows):
+            yield RowChunk(BitMatrix.from_any(pixels.read(min(chunk_rows, height - top)), options.binarize))
+        pixels.check_end()
 
 
-def _blocks(source: Source, options: ReadOptions, picture: Picture) -> Iterator[RowChunk]:
-    """The picture cut in blocks, from left to right and top to bottom, a block a row."""
+def _block_chunks(source: Source, options: ReadOptions, picture: Picture) -> Iterator[RowChunk]:
+    """Yield the blocks of the picture, from left to right and from top to bottom."""
     tall, wide = picture.tile
-    with _unpacked(source) as file:
+    with open_decompressed(source) as file:
         pixels = _pixels(source, file)
-        for strip in _strips(picture):
-            packed = np.zeros((strip.n_blocks, -(-tall * wide // 8)), np.uint8)
-            for first, n_lines, n_taken in strip.pieces:
-                lines = BitMatrix.from_any(pixels.take(n_taken), options.binarize)
-                part = np.packbits(cut_blocks(lines.to_dense(), (n_lines, wide)), axis=1, bitorder="little")
-                begins = first * wide // 8
-                packed[:, begins : begins + part.shape[1]] = part
-            yield RowChunk(BitMatrix.from_bytes(packed.data, strip.n_blocks, tall * wide))
-        pixels.end()
+        for chunk in _plan_chunks(picture):
+            packed = np.zeros((chunk.n_blocks, -(-tall * wide // 8)), np.uint8)
+            for first, n_lines, n_picture_lines in chunk.reads:
+                lines = BitMatrix.from_any(pixels.read(n_picture_lines), options.binarize)
+                blocks = np.packbits(cut_blocks(lines.to_dense(), (n_lines, wide)), axis=1, bitorder="little")
+                start = first * wide // 8
+                packed[:, start : start + blocks.shape[1]] = blocks
+            yield RowChunk(BitMatrix.from_bytes(packed.data, chunk.n_blocks, tall * wide))
+        pixels.check_end()
 
 
-def _strips(picture: Picture) -> Iterator[Strip]:
-    """The large picture from top to bottom."""
+def _plan_chunks(picture: Picture) -> Iterator[BlockChunk]:
+    """Yield the chunks of blocks of a picture, from top to bottom."""
     tall, wide = picture.tile
     height, width = picture.whole or (0, 0)
-    across = -(-width // wide)
-    at_once = tall * max(1, CHUNK_BITS // (tall * across * wide))
-    # A piece of a block that is too tall: eight lines of it always end with a whole byte.
-    piece = min(tall, max(8, CHUNK_BITS // (across * wide) // 8 * 8))
-    step = at_once if piece == tall else piece
-    for top in range(0, height, at_once):
-        n_lines = min(at_once, height - top)
-        pieces = [(first, min(piece, tall - first), min(step, n_lines - first)) for first in range(0, n_lines, step)]
-        yield Strip(top // tall * across, -(-n_lines // tall) * across, pieces)
+    n_across = -(-width // wide)
+    chunk_lines = tall * max(1, CHUNK_BITS // (tall * n_across * wide))
+    # Blocks that are too tall are read in several steps; eight lines always end at a byte boundary.
+    n_block_lines = min(tall, max(8, CHUNK_BITS // (n_across * wide) // 8 * 8))
+    step = chunk_lines if n_block_lines == tall else n_block_lines
+    for top in range(0, height, chunk_lines):
+        n_lines = min(chunk_lines, height - top)
+        reads = [
+            (first, min(n_block_lines, tall - first), min(step, n_lines - first)) for first in range(0, n_lines, step)
+        ]
+        yield BlockChunk(top // tall * n_across, -(-n_lines // tall) * n_across, reads)
 
 
-@contextmanager
-def _unpacked(source: Source) -> Iterator[IO[bytes]]:
-    """The bytes of the file, with errors of its compression in our words."""
-    try:
-        with open_decompressed(source) as file:
-            yield file
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise source.error(f"its compression is corrupt, or it is truncated: {error}") from error
-
-
-def _header(source: Source, file: IO[bytes]) -> PbmHeader:
-    """The header, checked; the file then stands at the first pixel."""
+def _read_header(source: Source, file: IO[bytes]) -> PbmHeader:
+    """Read and check the header, up to the first pixel."""
     kind = file.read(2)
-    if kind in _OTHERS:
+    if kind in _OTHER_KINDS:
         raise source.error(
-            f"this picture is {_OTHERS[kind]} ({kind.decode()}), not black and white; turn it into a .pbm (P4) first"
+            f"this is a {_OTHER_KINDS[kind]} picture ({kind.decode()}), not black and white; convert it to .pbm (P4)"
         )
     if kind not in (b"P1", b"P4"):
         raise source.error("not a .pbm picture: it does not begin with P1 or P4" if kind else "the file is empty")
-    characters = _characters(source, file)
-    if next(characters) not in _WHITE:
-        raise source.error(f"its header is corrupt: no blank follows {kind.decode()}")
-    width, height = (_number(source, characters, what) for what in ("width", "height"))
+    characters = _header_characters(source, file)
+    if next(characters) not in _WHITESPACE:
+        raise source.error(f"the header is malformed: no blank follows {kind.decode()}")
+    width, height = (_read_number(source, characters, name) for name in ("width", "height"))
     header = PbmHeader(kind == b"P4", height, width)
     size = source.path.stat().st_size
     if isinstance(file, gzip.GzipFile):
-        if header.n_bytes > _MOST_TIMES * size:
-            raise source.error(f"it says that it is {height} x {width} pixels, more than can be in a file so small")
-    elif (missing := header.n_bytes - (size - file.tell())) > 0:
-        raise source.error(_cut_short(header, f"{missing} bytes" if header.raw else f"at least {missing} pixels"))
+        if header.min_bytes > _MAX_GZIP_RATIO * size:
+            raise source.error(f"the header states {height} x {width} pixels, more than a file of this size can hold")
+    elif (missing := header.min_bytes - (size - file.tell())) > 0:
+        raise source.error(
+            _truncated(header, f"{missing} bytes are" if header.raw else f"at least {missing} pixels are")
+        )
     return header
 
 
-def _characters(source: Source, file: IO[bytes]) -> Iterator[bytes]:
-    """The characters of the header; of a comment, the end of the line."""
+def _header_characters(source: Source, file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the characters of the header without comments, but with the line ends after them."""
     in_comment = False
-    for _ in range(_LONGEST_HEADER):
+    for _ in range(_MAX_HEADER):
         character = file.read(1)
         if not character:
-            raise source.error("it ends within its header: truncated")
+            raise source.error("truncated: it ends within the header")
         in_comment = (in_comment or character == b"#") and character not in b"\r\n"
         if not in_comment:
             yield character
-    raise source.error(f"its header is longer than {_LONGEST_HEADER >> 10} KiB: corrupt, or no .pbm picture")
+    raise source.error(f"corrupt, or not a .pbm picture: the header is longer than {_MAX_HEADER >> 10} KiB")
 
 
-def _number(source: Source, characters: Iterator[bytes], what: str) -> int:
-    """The next number of the header, and one blank behind it."""
+def _read_number(source: Source, characters: Iterator[bytes], name: str) -> int:
+    """Read the next number of the header and the blank after it."""
     digits = b""
     for character in characters:
         if character.isdigit() and len(digits) < 18:
             digits += character
-        elif character not in _WHITE:
-            raise source.error(f"its header is corrupt: {chr(character[0])!a} in its {what}")
+        elif character not in _WHITESPACE:
+            raise source.error(f"the header is malformed: {chr(character[0])!a} in the {name}")
         elif digits:
             break
     if not int(digits):
-        raise source.error(f"it says that its {what} is 0: there are no pixels to read")
+        raise source.error(f"the header states a {name} of 0: there are no pixels")
     return int(digits)
 
 
-def _cut_short(header: PbmHeader, missing: str) -> str:
-    """The trouble of a picture that ends too early."""
-    return f"it ends {missing} too early for a picture of {header.height} x {header.width} pixels: truncated"
+def _truncated(header: PbmHeader, missing: str) -> str:
+    """Return the message for a picture that ends too early."""
+    return f"truncated: {missing} missing in a picture of {header.height} x {header.width} pixels"
 
 
-def _pixels(source: Source, file: IO[bytes]) -> _Raw | _Plain:
-    """The pixels of a picture, from its beginning."""
-    header = _header(source, file)
-    return _Raw(source, file, header) if header.raw else _Plain(source, file, header)
+def _pixels(source: Source, file: IO[bytes]) -> _RawPixels | _TextPixels:
+    """Return a reader of the pixels, from the first."""
+    header = _read_header(source, file)
+    return _RawPixels(source, file, header) if header.raw else _TextPixels(source, file, header)
 
 
-class _Raw:
-    """The pixels of a raw picture: lines of whole bytes."""
+class _RawPixels:
+    """Read the pixels of a raw picture, whose lines are padded to bytes."""
 
     def __init__(self, source: Source, file: IO[bytes], header: PbmHeader) -> None:
         self.source, self.file, self.header = source, file, header
-        self._missing = header.n_bytes
+        self._n_missing = header.min_bytes
 
-    def take(self, n_lines: int) -> BitMatrix:
-        """The next lines."""
+    def read(self, n_lines: int) -> BitMatrix:
+        """Return the next lines."""
         width = self.header.width
         size = n_lines * -(-width // 8)
         data = self.file.read(size)
-        self._missing -= len(data)
+        self._n_missing -= len(data)
         if len(data) < size:
-            raise self.source.error(_cut_short(self.header, f"{self._missing} bytes"))
-        packed = _TURNED[np.frombuffer(data, np.uint8)].reshape(n_lines, -1)
-        if width % 8:  # what lies beyond the width may be anything
+            raise self.source.error(_truncated(self.header, f"{self._n_missing} bytes are"))
+        packed = _REVERSED_BITS[np.frombuffer(data, np.uint8)].reshape(n_lines, -1)
+        if width % 8:  # the padding bits may have any value
             packed[:, -1] &= (1 << width % 8) - 1
         return BitMatrix.from_bytes(packed.data, n_lines, width)
 
-    def end(self) -> None:
-        """Refuse what comes after the last line."""
+    def check_end(self) -> None:
+        """Raise FileError if anything follows the last line."""
         rest = self.file.read(2)
         if rest:
-            raise self.source.error(_too_much(self.header, rest))
+            raise self.source.error(_trailing_data(self.header, rest))
 
 
-class _Plain:
-    """The pixels of a picture of text: zeros and ones, with or without blanks between them."""
+class _TextPixels:
+    """Read the pixels of a text picture: zeros and ones, with or without blanks between them."""
 
     def __init__(self, source: Source, file: IO[bytes], header: PbmHeader) -> None:
         self.source, self.file, self.header = source, file, header
-        self._done = 0
-        self._rest = memoryview(b"")
+        self._n_read = 0
+        self._buffer = memoryview(b"")
         self._in_comment = False
 
-    def take(self, n_lines: int) -> BitMatrix:
-        """The next lines."""
+    def read(self, n_lines: int) -> BitMatrix:
+        """Return the next lines."""
         width = self.header.width
         values = np.empty(n_lines * width, np.uint8)
         filled = 0
         while filled < len(values):
-            if not self._rest and not self._more():
-                missing = self.header.height * width - self._done
-                raise self.source.error(_cut_short(self.header, f"{missing} pixels"))
-            taken = self._rest[: len(values) - filled]
-            self._rest = self._rest[len(taken) :]
-            values[filled : filled + len(taken)] = self._bits(taken)
-            filled += len(taken)
-            self._done += len(taken)
+            if not self._buffer and not self._fill_buffer():
+                missing = self.header.height * width - self._n_read
+                raise self.source.error(_truncated(self.header, f"{missing} pixels are"))
+            text = self._buffer[: len(values) - filled]
+            self._buffer = self._buffer[len(text) :]
+            values[filled : filled + len(text)] = self._to_bits(text)
+            filled += len(text)
+            self._n_read += len(text)
         return BitMatrix.from_dense(values.reshape(n_lines, width))
 
-    def end(self) -> None:
-        """Refuse what comes after the last pixel."""
-        if self._rest or self._more():
-            raise self.source.error(_too_much(self.header, self._rest))
+    def check_end(self) -> None:
+        """Raise FileError if anything but blanks and comments follows the last pixel."""
+        if self._buffer or self._fill_buffer():
+            raise self.source.error(_trailing_data(self.header, self._buffer))
 
-    def _more(self) -> bool:
-        """Read on to the next text that is no blank and no comment; False at the end of the file."""
-        while not self._rest and (text := self.file.read(_CHUNK)):
+    def _fill_buffer(self) -> bool:
+        """Read the next text that is neither blank nor comment; return False at the end of the file."""
+        while not self._buffer and (text := self.file.read(_TEXT_CHUNK)):
             if self._in_comment:
                 text = b"#" + text
             self._in_comment = text.rfind(b"#") > max(text.rfind(b"\n"), text.rfind(b"\r"))
-            self._rest = memoryview(_COMMENT.sub(b"", text).translate(None, _WHITE))
-        return bool(self._rest)
+            self._buffer = memoryview(_COMMENT.sub(b"", text).translate(None, _WHITESPACE))
+        return bool(self._buffer)
 
-    def _bits(self, text: memoryview) -> NDArray[np.uint8]:
-        """Characters as 0 and 1."""
-        values = np.frombuffer(text, np.uint8) - np.uint8(ord("0"))  # what is below "0" becomes large
+    def _to_bits(self, text: memoryview) -> NDArray[np.uint8]:
+        """Return characters as 0 and 1."""
+        values = np.frombuffer(text, np.uint8) - np.uint8(ord("0"))  # characters below "0" wrap around
         if values.max() > 1:
-            wrong = int(np.argmax(values > 1))
-            line, column = divmod(self._done + wrong, self.header.width)
-            shown = ascii(chr(text[wrong]))
-            raise self.source.error(f"line {line + 1} of the picture, pixel {column + 1}: {shown} is neither 0 nor 1")
+            invalid = int(np.argmax(values > 1))
+            line, column = divmod(self._n_read + invalid, self.header.width)
+            raise self.source.error(
+                f"line {line + 1} of the picture, pixel {column + 1}: {chr(text[invalid])!a} is neither 0 nor 1"
+            )
         return values
 
 
-def _too_much(header: PbmHeader, rest: bytes | memoryview) -> str:
-    """The trouble of a file that goes on after its picture."""
+def _trailing_data(header: PbmHeader, rest: bytes | memoryview) -> str:
+    """Return the message for a file that continues after its picture."""
     if rest[:1] == b"P":
-        return "it holds several pictures; split it in files of one each (pamsplit does)"
-    return f"it goes on after its picture of {header.height} x {header.width} pixels: corrupt, or of another size"
+        return "the file contains several pictures; split it into files of one each (with pamsplit)"
+    return f"corrupt: data follows the picture of {header.height} x {header.width} pixels"
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write a table as a raw picture (P4): blocks put back into the picture they were cut from, or a row a line."""
+    """Write a raw picture (P4): the picture that the blocks were cut from, or one line of pixels per row."""
     height, width = table.shape
     if not height or not width:
-        raise FileError(f"{path.name}: a table of {height} x {width} has no pixels; write .npz or .csv")
+        raise FileError(f"{path.name}: a table of shape {height} x {width} has no pixels; write .npz or .csv")
     if table.row_names is not None or table.columns is not None:
         warnings.warn(
-            f"{path.name}: a picture keeps no names of rows and columns; .npz and .csv do", UserWarning, stacklevel=3
+            f"{path.name}: a picture cannot store names of rows and columns; .npz and .csv files can",
+            UserWarning,
+            stacklevel=3,
         )
     if table.picture is not None and table.picture.whole is not None:
         height, width = table.picture.whole
     with open_text_writer(path) as text:
         file = text.buffer  # type: ignore[attr-defined]
         file.write(f"P4\n{width} {height}\n".encode("ascii"))
-        for lines in _written(table):
-            file.write(_TURNED[np.frombuffer(lines.to_bytes(), np.uint8)].tobytes())
+        for lines in _picture_lines(table):
+            file.write(_REVERSED_BITS[np.frombuffer(lines.to_bytes(), np.uint8)].tobytes())
 
 
-def _written(table: Table) -> Iterator[BitMatrix]:
-    """The lines of pixels of a table."""
+def _picture_lines(table: Table) -> Iterator[BitMatrix]:
+    """Yield the lines of pixels of a table, in chunks."""
     if table.picture is None or table.picture.whole is None:
-        at_a_time = max(1, CHUNK_BITS // table.shape[1])
-        for start in range(0, len(table), at_a_time):
-            yield table.bits[start : start + at_a_time]
+        chunk_rows = max(1, CHUNK_BITS // table.shape[1])
+        for start in range(0, len(table), chunk_rows):
+            yield table.bits[start : start + chunk_rows]
         return
     _, wide = table.picture.tile
     _, width = table.picture.whole
-    for strip in _strips(table.picture):
-        blocks = table.bits[strip.first : strip.first + strip.n_blocks]
-        packed = np.frombuffer(blocks.to_bytes(), np.uint8).reshape(strip.n_blocks, -1)
-        for first, n_lines, n_taken in strip.pieces:
-            part = packed[:, first * wide // 8 :]
-            part = np.unpackbits(part, axis=1, count=n_lines * wide, bitorder="little")
-            yield BitMatrix.from_dense(stitch_blocks(part, (n_taken, width), (n_lines, wide)))
+    for chunk in _plan_chunks(table.picture):
+        blocks = table.bits[chunk.first : chunk.first + chunk.n_blocks]
+        packed = np.frombuffer(blocks.to_bytes(), np.uint8).reshape(chunk.n_blocks, -1)
+        for first, n_lines, n_picture_lines in chunk.reads:
+            bits = packed[:, first * wide // 8 :]
+            bits = np.unpackbits(bits, axis=1, count=n_lines * wide, bitorder="little")
+            yield BitMatrix.from_dense(stitch_blocks(bits, (n_picture_lines, width), (n_lines, wide)))

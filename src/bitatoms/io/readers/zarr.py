@@ -1,4 +1,4 @@
-"""Zarr stores: packed bits with names, written and read block by block; arrays of others; AnnData."""
+"""Zarr stores: the packed tables that bitatoms writes, arrays of numbers, and AnnData."""
 
 from __future__ import annotations
 
@@ -8,95 +8,93 @@ from pathlib import Path
 from typing import Any
 
 from ...bits import BitMatrix
+from ...errors import Parameter
 from ...table import Table
 from ..chunked import ChunkCells, read_row_chunks
 from ..errors import MissingLibrary
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
-from .h5ad import read_annotated
-
-
-def write(table: Table, path: Path, format: str) -> None:
-    """Write a packed store."""
-    at_a_time = max(1, CHUNK_BITS // max(1, table.shape[1]))
-    with PackedStoreWriter(path, table.shape[1], table.columns, table.picture) as store:
-        for start in range(0, len(table), at_a_time):
-            names = None if table.row_names is None else table.row_names[start : start + at_a_time]
-            store.append(RowChunk(table.bits[start : start + at_a_time], names))
+from .anndata_matrix import check_numeric_table, is_array
+from .h5ad import read_anndata
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """The rows of a Zarr store: a packed one, an AnnData, or an array."""
+    """Open a Zarr store: a packed table, an AnnData, or an array."""
     check_store_folder(source)
     with source.catch_library_errors():
-        reader = ZarrReader(source)
-        attributes = dict(reader.root.attrs)
-        about = attributes.get(METADATA_KEY)
-        if isinstance(about, dict) and about.get("format") == TABLE_FORMAT:
-            return _read_packed(source, options, PackedStoreReader(reader, about))
+        store = ZarrReader(source)
+        attributes = dict(store.root.attrs)
+        metadata = attributes.get(METADATA_KEY)
+        if isinstance(metadata, dict) and metadata.get("format") == TABLE_FORMAT:
+            return _read_packed(source, options, PackedStoreReader(store, metadata))
         if attributes.get("encoding-type") == "anndata":
             if find_spec("anndata") is None:
                 raise MissingLibrary(
-                    f'{source.name}: AnnData needs anndata; get it with pip install "bitatoms[anndata]"'
+                    f'{source.name}: AnnData needs anndata; install it with pip install "bitatoms[anndata]"'
                 )
-            return read_annotated(Source(*source), options, open_zarr)  # parts of which may be gathered in memory
-        return _read_array(source, options, reader, _array(source, options, reader))
+            # A plain Source, whose size check is strict: a CSC matrix is collected in memory.
+            return read_anndata(Source(*source), options, open_zarr)
+        return _read_array(source, options, store, _select_array(source, options, store))
 
 
-def _array(source: Source, options: ReadOptions, reader: ZarrReader) -> Any:
-    """The array of a store that has one, or of the name that is asked for."""
-    element = reader.root
-    if hasattr(element, "shape"):
+def _select_array(source: Source, options: ReadOptions, store: ZarrReader) -> Any:
+    """Return the array ``layer``, or the only table of the store."""
+    element = store.root
+    if is_array(element):
         if options.layer is not None:
-            raise source.error(f"it is one array, and has no {options.layer!r}; leave layer= out")
+            raise source.error(f"it is a single array without {options.layer!r}; omit ", Parameter("layer"))
         return element
+    names = "contents: " + (", ".join(map(repr, store.children(element)[:20])) or "none")
     if options.layer is not None:
         for name in options.layer.strip("/").split("/"):
-            element = None if element is None or hasattr(element, "shape") else reader.child(element, name)
-        if element is None or not hasattr(element, "shape"):
-            raise source.error(f"it has no array {options.layer!r}; its arrays are {_listed(reader)}")
+            element = None if element is None or is_array(element) else store.child(element, name)
+        if element is None or not is_array(element):
+            raise source.error(f"there is no array {options.layer!r} ({names})")
         return element
-    children = [reader.child(element, name) for name in reader.children(element)]
+    children = [store.child(element, name) for name in store.children(element)]
     tables = [child for child in children if len(getattr(child, "shape", ())) == 2]
     if len(tables) != 1:
-        raise source.error(f"it has {len(tables)} tables; pass layer= with the name of one of {_listed(reader)}")
+        raise source.error(f"the store contains {len(tables)} tables ({names}); pass ", Parameter("layer"))
     return tables[0]
 
 
-def _listed(reader: ZarrReader) -> str:
-    """What is in a store, by name."""
-    return ", ".join(map(repr, reader.children(reader.root)[:20])) or "none"
-
-
-def _read_array(source: Source, options: ReadOptions, reader: ZarrReader, array: Any) -> TableStream:
-    """The rows of an array of numbers."""
-    if len(array.shape) != 2 or array.dtype.kind not in "biuf":
-        raise source.error(f"its array is of shape {array.shape} and type {array.dtype}, no table of numbers")
+def _read_array(source: Source, options: ReadOptions, store: ZarrReader, array: Any) -> TableStream:
+    """Open an array of numbers."""
+    check_numeric_table(source, "the array", array)
     source.check_size(*array.shape)
-    numbers = ChunkCells(source, options, None)
+    cells = ChunkCells(source, options, None)
 
-    def blocks() -> Iterator[RowChunk]:
+    def chunks() -> Iterator[RowChunk]:
         with source.catch_library_errors():
-            chunk = array.shards or array.chunks
-            for bits in read_row_chunks(lambda *tile: reader.read(array, *tile), array.shape, chunk, numbers):
-                yield RowChunk(bits)
-        numbers.check_missing()
+            chunk_shape = array.shards or array.chunks
+            rows = read_row_chunks(lambda *slices: store.read(array, *slices), array.shape, chunk_shape, cells)
+            yield from map(RowChunk, rows)
+        cells.check_missing()
 
-    return TableStream(array.shape[1], blocks())
+    return TableStream(array.shape[1], chunks())
 
 
 def _read_packed(source: Source, options: ReadOptions, packed: PackedStoreReader) -> TableStream:
-    """The rows of a packed store."""
+    """Open a packed table."""
     if options.layer is not None:
-        raise source.error(f"a table that bitatoms wrote has no {options.layer!r}; leave layer= out")
+        raise source.error(f"a packed table has no array {options.layer!r}; omit ", Parameter("layer"))
     source.check_size(packed.n_rows, packed.n_cols)
 
-    def blocks() -> Iterator[RowChunk]:
+    def chunks() -> Iterator[RowChunk]:
         start = 0
         for bits in packed.iter_chunks(packed.chunk_rows):
             names = packed.names(start, start + len(bits))
             yield RowChunk(BitMatrix.from_any(bits, options.binarize), names)
             start += len(bits)
 
-    return TableStream(packed.n_cols, blocks(), packed.columns, packed.picture)
+    return TableStream(packed.n_cols, chunks(), packed.columns, packed.picture)
+
+
+def write(table: Table, path: Path, format: str) -> None:
+    """Write a packed table."""
+    chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
+    with PackedStoreWriter(path, table.shape[1], table.columns, table.picture) as store:
+        for start in range(0, len(table), chunk_rows):
+            names = None if table.row_names is None else table.row_names[start : start + chunk_rows]
+            store.append(RowChunk(table.bits[start : start + chunk_rows], names))

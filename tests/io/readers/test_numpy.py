@@ -1,0 +1,354 @@
+"""NumPy files: round trips, arrays of other programs, malformed files."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata, write_npz
+from bitatoms.io.readers import numpy
+from bitatoms.table import Picture, Table
+from support.files import assert_refused, outcome, tables
+from support.memory import read_with_peak
+from support.npz import npy, npy_with_header, npz
+from support.strategies import matrices, random_bits
+
+SMALL = settings(max_examples=25, deadline=None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return one folder for all examples of hypothesis."""
+    return tmp_path_factory.mktemp("arrays")
+
+
+# Packed tables
+
+
+@SMALL
+@given(tables())
+def test_round_trip(folder, table):
+    ba.write(table, folder / "table.npz")
+    assert ba.read(folder / "table.npz") == table
+
+
+def test_round_trip_of_pictures_and_names_with_any_characters(tmp_path):
+    bits = BitMatrix.from_dense(random_bits(0, 6, 12, 0.5))
+    table = Table(
+        bits, row_names=list("äöü\n\0x"), columns=[f"\ud800{k}" for k in range(12)], picture=Picture((3, 4), (5, 12))
+    )
+    ba.write(table, tmp_path / "table.npz")
+    assert ba.read(tmp_path / "table.npz") == table
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0), (1, 1), (70, 130)])
+@pytest.mark.parametrize("ending", ["npy", "npz"])
+def test_round_trip_of_any_shape(tmp_path, shape, ending):
+    table = Table(BitMatrix.from_dense(random_bits(1, *shape, 0.5)))
+    ba.write(table, tmp_path / f"table.{ending}")
+    assert ba.read(tmp_path / f"table.{ending}") == table
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz"])
+def test_writing_is_deterministic(tmp_path, ending):
+    table = Table(BitMatrix.from_dense(random_bits(2, 100, 77, 0.3)))
+    for name in "ab":
+        ba.write(table, tmp_path / f"{name}.{ending}")
+    assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_packed_tables_are_compressed(tmp_path):
+    ba.write(np.zeros((1000, 1000), np.uint8), tmp_path / "zeros.npz")
+    assert (tmp_path / "zeros.npz").stat().st_size < 5000
+
+
+def test_numpy_loads_written_npy_files(tmp_path):
+    X = random_bits(3, 9, 70, 0.5)
+    ba.write(X, tmp_path / "array.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "array.npy"), X)
+    assert np.load(tmp_path / "array.npy").dtype == np.uint8
+
+
+def test_writing_names_to_npy_warns(tmp_path):
+    table = Table(BitMatrix.from_dense([[1, 0]]), columns=["a", "b"])
+    with pytest.warns(UserWarning, match=r"array\.npy: .*names.*\.npz") as caught:
+        ba.write(table, tmp_path / "array.npy")
+    assert caught[0].filename == __file__
+    assert ba.read(tmp_path / "array.npy").columns is None
+
+
+def test_round_trip_in_chunks(tmp_path, monkeypatch):
+    table = Table(BitMatrix.from_dense(random_bits(4, 50, 20, 0.5)), row_names=[f"r{k}" for k in range(50)])
+    monkeypatch.setattr(numpy, "CHUNK_BITS", 8 * 3 * 7)  # seven rows of three bytes
+    ba.write(table, tmp_path / "table.npz")
+    assert ba.read(tmp_path / "table.npz") == table
+
+
+# Arrays
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "u1", "<i2", ">i2", "<u4", ">u4", "<i8", ">i8", "<f2", ">f4", "<f8", ">f8", "g"]
+)
+def test_reads_arrays_of_any_numeric_type(tmp_path, dtype, order):
+    X = random_bits(5, 13, 70, 0.4)
+    array = np.array(X.astype(dtype), order=order)
+    np.save(tmp_path / "array.npy", array)
+    np.savez(tmp_path / "plain.npz", anything=array)
+    np.savez_compressed(tmp_path / "small.npz", anything=array, y=np.arange(13))
+    for name in ("array.npy", "plain.npz", "small.npz"):
+        np.testing.assert_array_equal(ba.read(tmp_path / name).to_dense(), X)
+
+
+@SMALL
+@given(matrices(), st.sampled_from("CF"), st.sampled_from((1, 8, 520, 4000)))
+def test_reads_arrays_in_chunks_of_any_size(folder, X, order, chunk_bits):
+    np.save(folder / "array.npy", np.array(X.astype(np.float64), order=order))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numpy, "CHUNK_BITS", chunk_bits)
+        np.testing.assert_array_equal(ba.read(folder / "array.npy").to_dense(), X)
+
+
+def test_binarize(tmp_path):
+    X = np.array([[0.2, 3.0], [-1.0, 0.5]])
+    np.save(tmp_path / "array.npy", X)
+    np.testing.assert_array_equal(ba.read(tmp_path / "array.npy", binarize=0.3).to_dense(), X > 0.3)
+
+
+def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
+    X = np.array([[0, 1, np.nan], [np.nan, 1, 0], [1, 1, 1]])
+    for order in "CF":
+        np.save(tmp_path / "array.npy", np.array(X, order=order))
+        assert_refused(tmp_path / "array.npy", "2 values are missing", "row", 'missing="zero"')
+        np.testing.assert_array_equal(ba.read(tmp_path / "array.npy", missing="zero").to_dense(), np.nan_to_num(X))
+
+
+def test_layer_selects_an_array(tmp_path):
+    X, Y = random_bits(6, 5, 9, 0.5), random_bits(7, 4, 3, 0.5)
+    np.savez(tmp_path / "two.npz", first=X, second=Y, labels=np.arange(5), objects=np.array([None]))
+    assert_refused(tmp_path / "two.npz", "'first', 'second'", "pass layer")
+    assert_refused(tmp_path / "two.npz", "no array 'third'", "'second'", layer="third")
+    assert_refused(tmp_path / "two.npz", "unpickled", layer="objects")
+    np.testing.assert_array_equal(ba.read(tmp_path / "two.npz", layer="second").to_dense(), Y)
+    np.savez(tmp_path / "X.npz", X=X, Y=Y)
+    np.testing.assert_array_equal(ba.read(tmp_path / "X.npz").to_dense(), X)
+
+
+@pytest.mark.parametrize("n_cols", [2, 8, 9, 64, 100])
+def test_reads_rows_packed_by_packbits(tmp_path, n_cols):
+    X, clean = random_bits(8, 11, n_cols, 0.5), random_bits(9, 11, n_cols, 0.5)
+    packed = {"X": np.packbits(X, axis=1), "clean": np.packbits(clean, axis=1)}
+    np.savez(tmp_path / "packed.npz", **packed, shape=X.shape, y=np.arange(11))
+    np.testing.assert_array_equal(ba.read(tmp_path / "packed.npz").to_dense(), X)
+    np.testing.assert_array_equal(ba.read(tmp_path / "packed.npz", layer="clean").to_dense(), clean)
+    np.testing.assert_array_equal(ba.read(tmp_path / "packed.npz", binarize=0).to_dense(), X)
+
+
+def test_rows_packed_in_the_other_bit_order_are_errors(tmp_path):
+    X = np.ones((3, 10), np.uint8)
+    np.savez(tmp_path / "packed.npz", X=np.packbits(X, axis=1, bitorder="little"), shape=X.shape)
+    assert_refused(tmp_path / "packed.npz", "packed in another bit order")
+
+
+def test_reading_a_model_is_an_error(tmp_path):
+    about = {"format": "bitatoms model", "version": 1}
+    write_npz(tmp_path / "model.npz", {METADATA_KEY: encode_metadata(about), "atoms": np.zeros((2, 2), np.uint8)})
+    assert_refused(tmp_path / "model.npz", "not a table, but a model", "bitatoms show")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_peak_memory(tmp_path, monkeypatch, order):
+    X = random_bits(15, 1000, 3000, 0.5)
+    np.save(tmp_path / "array.npy", np.array(X.astype(np.float64), order=order))  # 24 MB
+    monkeypatch.setattr(numpy, "CHUNK_BITS", 1 << 16)
+    table, peak = read_with_peak(tmp_path / "array.npy")
+    assert table.bits.words.nbytes < peak < 2.2 * table.bits.words.nbytes + (3 << 20)
+    np.testing.assert_array_equal(table.to_dense(), X)
+
+
+# Malformed files
+
+ARRAY = npy(np.eye(40, dtype=np.uint8))
+ARCHIVE = npz(X=np.eye(3))
+MALFORMED_NPY = {
+    "empty": (b"", "empty"),
+    "truncated values": (ARRAY[:-1], "truncated", "1599"),
+    "longer than its header claims": (ARRAY + b"\0", "corrupt", "1601"),
+    "a truncated header": (ARRAY[:20], "truncated"),
+    "a truncated magic string": (ARRAY[:3], "truncated"),
+    "text": (b"a,b\n1,0\n", "not a NumPy array"),
+    "another format": (npz(X=np.eye(2)), "looks like 'npz'", 'format="npz"'),
+    "a malformed header": (npy_with_header("rubbish"), "corrupt"),
+    "a header with code": (npy_with_header("__import__('os').system('true')"), "corrupt"),
+    "a deeply nested header": (npy_with_header("(" * 3000), "corrupt"),
+    "a malformed type": (npy_with_header("{'descr': (), 'fortran_order': False, 'shape': (2, 2)}"), "corrupt"),
+    "a huge claimed shape": (
+        npy_with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000, 1000000)}"),
+        "truncated",
+    ),
+    "a shape beyond 64 bits": (
+        npy_with_header(f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({10**30}, 0)}}"),
+        "GiB",
+    ),
+    "many columns without rows": (
+        npy_with_header(f"{{'descr': '|u1', 'fortran_order': False, 'shape': (0, {10**15})}}"),
+        "GiB",
+    ),
+    "a negative shape": (
+        npy_with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (-2, -2)}", b"1234"),
+        "corrupt",
+    ),
+    "objects": (npy(np.array([[None]])), "never unpickled"),
+    "text in it": (npy(np.array([["a"]])), "text", "0 and 1"),
+    "bytes in it": (npy(np.array([[b"a"]])), "text"),
+    "records": (npy(np.zeros((2, 2), "i4,f8")), "several fields"),
+    "dates": (npy(np.zeros((2, 2), "M8[s]")), "datetime64"),
+    "complex": (npy(np.ones((2, 2), complex)), "complex"),
+    "zero dimensions": (npy(np.array(1)), "0 dimensions", "reshape"),
+    "one dimension": (npy(np.ones(3)), "1 dimension ", "(3,)", "reshape"),
+    "three dimensions": (npy(np.ones((2, 3, 4))), "3 dimensions"),
+    "a two": (
+        npy(np.array([[0, 1], [1, 2]])),
+        "row 1, column 1 (counted from 0)",
+        "2 is neither 0 nor 1",
+        "binarize=0",
+    ),
+    "a two in Fortran order": (npy(np.array([[0, 1, 1], [1, 1, 2]], order="F")), "row 1, column 2 (counted from 0)"),
+    "a negative number": (npy(np.array([[0, -1]])), "-1 is neither"),
+    "infinite": (npy(np.array([[0, np.inf]])), "inf is neither"),
+    "the wrong byte order": (
+        npy_with_header("{'descr': '>i4', 'fortran_order': False, 'shape': (1, 1)}", b"\1\0\0\0"),
+        "16777216",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED_NPY)
+def test_malformed_npy_files_are_errors(tmp_path, case):
+    content, *parts = MALFORMED_NPY[case]
+    (tmp_path / "bad.npy").write_bytes(content)
+    assert_refused(tmp_path / "bad.npy", *parts)
+
+
+def packed_table(changes=(), bits=None):
+    """Return the bytes of a packed table with changed metadata or bits."""
+    metadata = {
+        "format": TABLE_FORMAT,
+        "version": 1,
+        "n_rows": 2,
+        "n_cols": 3,
+        "rows": None,
+        "columns": None,
+        "picture": None,
+    }
+    return npz(
+        **{
+            METADATA_KEY: encode_metadata(metadata | dict(changes)),
+            "bits": np.array([[1], [6]], np.uint8) if bits is None else bits,
+        }
+    )
+
+
+def with_directory_field(content, field, value, size):
+    """Return an archive with another value in the directory entry of its first member."""
+    place = content.index(b"PK\x01\x02") + field
+    return content[:place] + value.to_bytes(size, "little") + content[place + size :]
+
+
+def compressed_by(method):
+    """Return an archive that is compressed by another method than those of NumPy."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("X.npy", npy(np.zeros((10, 10))))
+    return file.getvalue()
+
+
+def with_duplicate_names():
+    """Return an archive with two arrays named X."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("X", npy(np.eye(2)))
+        archive.writestr("X.npy", npy(np.eye(3)))
+    return file.getvalue()
+
+
+MALFORMED_NPZ = {
+    "empty": (b"", "empty"),
+    "truncated at its end": (ARCHIVE[:-30], "not a zip file"),
+    "its first half": (ARCHIVE[: len(ARCHIVE) // 2], "corrupt"),
+    "text": (b"a,b\n1,0\n", "corrupt"),
+    "another format": (ARRAY, "looks like 'npy'"),
+    "without arrays": (npz(), "no arrays"),
+    "not an array": (npz(X=b"hello"), "'X'", "not a NumPy array"),
+    "a path out of the folder": (npz(**{"../../X": b"hello"}), "not a NumPy array"),
+    "duplicate names": (with_duplicate_names(), "two arrays named 'X'"),
+    "a truncated array": (npz(X=npy(np.eye(3))[:-8]), "'X'", "truncated"),
+    "another compression": (compressed_by(zipfile.ZIP_LZMA), "np.savez"),
+    "a huge claimed size": (with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), "larger than it can be"),
+    "huge claimed sizes": (
+        with_directory_field(with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), 20, 2**31, 4),
+        "larger than it can be",
+    ),
+    "encrypted": (with_directory_field(npz(X=np.eye(3)), 8, 1, 2), "corrupt"),
+    "a wrong checksum": (with_directory_field(npz(X=np.eye(3)), 16, 12345, 4), "CRC"),
+    "only a 1-D array": (npz(y=np.arange(3)), "1 dimension"),
+    "only 1-D arrays": (npz(y=np.arange(3), z=np.arange(3)), "several arrays", "'y', 'z'"),
+    "objects": (npz(X=np.array([[None]])), "never unpickled"),
+    "a newer table": (packed_table({"version": 99, "bitatoms": "9.9"}), "bitatoms 9.9", "update"),
+    "an unknown format": (packed_table({"format": "bitatoms\nthing"}), "not a table"),
+    "no version": (packed_table({"version": None}), "corrupt"),
+    "deeply nested metadata": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "corrupt"),
+    "metadata that is a list": (npz(**{METADATA_KEY: np.frombuffer(b"[1]", np.uint8)}), "corrupt"),
+    "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
+    "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
+    "no bits": (
+        npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}),
+        "corrupt",
+    ),
+    "bits of another shape": (packed_table(bits=np.array([[1]], np.uint8)), "corrupt", "(1, 1)"),
+    "bits of another type": (packed_table(bits=np.array([[1], [6]], np.int64)), "corrupt", "int64"),
+    "nonzero padding bits": (packed_table(bits=np.array([[1], [15]], np.uint8)), "corrupt", "column 3"),
+    "a fractional number of rows": (packed_table({"n_rows": 1.5}), "corrupt"),
+    "a negative number of rows": (packed_table({"n_rows": -1}), "-1 rows"),
+    "a huge table": (packed_table({"n_rows": 10**12, "n_cols": 10**12}), "GiB"),
+    "too few names": (packed_table({"columns": ["a"]}), "names", "3 columns"),
+    "names that are numbers": (packed_table({"columns": [1, 2, 3]}), "names"),
+    "a duplicate name": (packed_table({"columns": ["a", "b", "a"]}), "columns 1 and 3", "'a'", "duplicates="),
+    "a picture that does not fit": (packed_table({"picture": [[2, 2], None]}), "an image of 2 x 2"),
+    "a malformed picture": (packed_table({"picture": "yes"}), "corrupt"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED_NPZ)
+def test_malformed_npz_files_are_errors(tmp_path, case):
+    content, *parts = MALFORMED_NPZ[case]
+    (tmp_path / "bad.npz").write_bytes(content)
+    assert_refused(tmp_path / "bad.npz", *parts)
+
+
+@pytest.mark.parametrize("name", ["table.npy", "table.npz"])
+def test_truncated_files_are_errors(tmp_path, name):
+    ba.write(np.eye(9), tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    for length in range(0, len(content), max(1, len(content) // 60)):
+        (tmp_path / name).write_bytes(content[:length])
+        assert_refused(tmp_path / name)
+
+
+@SMALL
+@given(st.sampled_from(("table.npy", "table.npz")), st.data())
+def test_fuzzed_files_give_a_table_or_an_error(folder, name, data):
+    ba.write(random_bits(13, 6, 10, 0.5), folder / name)
+    content = bytearray((folder / name).read_bytes())
+    for index in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=4)):
+        content[index] = data.draw(st.integers(0, 255))
+    (folder / name).write_bytes(content)
+    outcome(ba.read, folder / name)
