@@ -19,7 +19,7 @@ from ..compare.methods import chosen
 from ..compare.standings import Standings, fewest_bits, fewest_wrong
 from ..compare.verdict import verdicts
 from ..io.errors import FileError
-from ..report.html.figures import check_drawing
+from ..report.html.figures import check_matplotlib
 from .console import Line, doing, out, say, say_json
 from .files import check_folder, read_telling, spelled
 from .options import STANDARD
@@ -71,7 +71,7 @@ def compare(
         raise FileError(f"there is nothing to compare on; name a file, or some of {', '.join(BUNDLED)}")
     how = wanted.arguments()
     chosen(how["only"], how["leave_out"])  # before tables are read
-    check_drawing()
+    check_matplotlib()
     check_folder(folder, "a comparison")
     silent = quiet or json
     tables = _tables(data, reading, silent)
