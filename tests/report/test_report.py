@@ -1,33 +1,20 @@
-"""The HTML report: correct counts, texts and pictures, and safe against hostile names."""
+"""The HTML report: texts, pictures, size, and safety against hostile names."""
 
 import base64
 import hashlib
 import re
-import struct
-import zlib
-from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core.model import Model
 from bitatoms.mdl import Codelength
-from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html, write_report
-from bitatoms.report.codelength import ticks
-from bitatoms.report.curve import codelength_curve, curve_sizes
-from bitatoms.report.html.png import encode_png, png_data_uri
-from bitatoms.report.html.tables import DataTable
-from bitatoms.report.html.text import escape, percent, truncated
-from bitatoms.report.page import render
 from bitatoms.report.pictures import full_picture
 from bitatoms.table import Picture, Table
+from support.html import Outline, decode_png
 from support.strategies import random_bits
 
 HOSTILE = (
@@ -44,62 +31,6 @@ HOSTILE = (
     "{0} %s ${x}",
     "牛乳",
 )
-VOID = {"meta", "link", "img", "br", "input"}
-
-
-class Outline(HTMLParser):
-    """Parse a page into its tags with attributes and its text, and assert that tags are balanced."""
-
-    def __init__(self, html):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.open, self.texts = [], [], []
-        self.feed(html)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "script"):
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join("".join(self.texts).split())
-
-    def find_all(self, tag, **expected):
-        expected = {name.rstrip("_"): value for name, value in expected.items()}
-        return [attrs for name, attrs in self.tags if name == tag and expected.items() <= attrs.items()]
-
-
-@pytest.fixture(scope="module")
-def baskets():
-    """A table with names, and its OR model."""
-    X = ba.datasets.planted(300, 40, 5, algebra="or", code_density=0.3, atom_density=0.15, noise=0.02, random_state=0).X
-    table = Table(BitMatrix.from_dense(X), [f"basket {n}" for n in range(300)], [f"item {n}" for n in range(40)])
-    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table), table
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """A table of pictures, and its XOR model, which has a bias."""
-    X, _ = ba.datasets.digits()
-    table = Table(BitMatrix.from_dense(X[:600]), picture=Picture((8, 8)))
-    return ba.BinaryDictionaryLearning(random_state=0).fit(table), table
-
-
-@pytest.fixture(scope="module", params=["baskets", "digits"])
-def both(request):
-    return request.getfixturevalue(request.param)
 
 
 def random_model(n_rows, n_features, n_atoms, **more):
@@ -119,120 +50,7 @@ def random_model(n_rows, n_features, n_atoms, **more):
     )
 
 
-# --- report data
-
-
-def test_counts_match_the_table_and_its_reconstruction(both):
-    model, table = both
-    data = report_data(model, table)
-    X, codes = table.to_dense(), model.transform(table)
-    reconstruction = model.inverse_transform(codes)
-    assert np.array_equal(data.codes.to_dense(), codes)
-    assert np.array_equal(data.ones, X.sum(axis=0))
-    assert np.array_equal(data.missed, ((X == 1) & (reconstruction == 0)).sum(axis=0))
-    assert np.array_equal(data.invented, ((X == 0) & (reconstruction == 1)).sum(axis=0))
-    assert np.array_equal(data.uses, codes.sum(axis=0))
-    assert np.allclose(data.row_bits, -model.score_samples(table))
-    expected = ba.codelength(X, model.components_, codes, bias=model.bias_, algebra=model.algebra_)
-    assert data.codelength == expected
-    assert data.bits_without == ba.codelength(X).total
-    row = data.row(17)
-    assert np.array_equal(row.data, X[17])
-    assert np.array_equal(row.reconstruction, reconstruction[17])
-    assert row.missed.tolist() == np.flatnonzero(X[17] > reconstruction[17]).tolist()
-    assert row.invented.tolist() == np.flatnonzero(X[17] < reconstruction[17]).tolist()
-    assert row.better == pytest.approx((data.row_bits > data.row_bits[17]).mean())
-    assert row.worse == pytest.approx((data.row_bits < data.row_bits[17]).mean())
-
-
-def test_curve_points_are_codelengths_with_the_first_atoms(both):
-    model, table = both
-    data, learned = report_data(model, table), model.as_model()
-    assert data.curve_stride == 1
-    assert [point.atoms for point in data.curve] == curve_sizes(learned.atoms.n_rows)
-    for point in data.curve:
-        first = replace(learned, atoms=learned.atoms[: point.atoms], uses=learned.uses[: point.atoms])
-        codes = first.code(table.bits, Workers()).factors()[1]
-        length = ba.codelength(table, first.atoms, codes, bias=learned.bias, algebra=learned.algebra)
-        assert (point.bits_errors, point.bits_codes, point.bits_atoms) == (length.errors, length.codes, length.atoms)
-        assert point.bits == length.total
-    assert data.curve[-1].bits == data.codelength.total
-
-
-@pytest.mark.parametrize("n_atoms", [0, 1, 2, 20, 21, 68, 500, 5000])
-def test_curve_sizes_go_from_none_to_all_in_few_steps(n_atoms):
-    ks = curve_sizes(n_atoms)
-    assert ks[0] == 0
-    assert ks[-1] == n_atoms
-    assert ks == sorted(set(ks))
-    assert len(ks) <= 24
-    assert n_atoms > 20 or ks == list(range(n_atoms + 1))
-
-
-def test_long_curve_is_estimated_from_every_kth_row(baskets):
-    model, table = baskets
-    exact = report_data(model, table)
-    learned = model.as_model()
-    points, stride = codelength_curve(learned, table.bits, exact.codelength, Workers(), max_work=300 * 40 * 10 // 4)
-    assert stride == 4
-    assert points[-1] == exact.curve[-1]
-    for point, expected in zip(points, exact.curve, strict=True):
-        assert point.bits == pytest.approx(expected.bits, rel=0.15)
-    assert "from one row in 4" in render(replace(exact, curve=points, curve_stride=stride), None, {})
-    assert "one row in" not in render(exact, None, {})
-
-
-def test_examples_use_their_atom_and_little_else(both):
-    model, table = both
-    data = report_data(model, table)
-    codes = data.codes.to_dense()
-    cost = data.errors.row_weights() + codes.sum(axis=1)
-    for atom, rows in enumerate(data.examples):
-        users = np.flatnonzero(codes[:, atom])
-        best = sorted(users.tolist(), key=lambda row: (cost[row], row))[:3]
-        assert [row for row in rows.tolist() if row >= 0] == best
-
-
-def test_rows_are_chosen_by_name_or_index_or_by_quantiles_of_fit(baskets):
-    model, table = baskets
-    assert report_data(model, table, rows=["basket 7", 5, "3"]).chosen == (7, 5, 3)
-    assert report_data(model, table.bits, rows=["row 7", "5"]).chosen == (7, 5)
-    data = report_data(model, table)
-    bits = data.row_bits[list(data.chosen)]
-    assert len(bits) == 6
-    assert (np.diff(bits) >= 0).all()
-    worst = data.row_bits[list(data.worst)]
-    assert worst.tolist() == sorted(data.row_bits, reverse=True)[:15]
-
-
-@pytest.mark.parametrize("row", ["nobody", 300, -1, "300", "", 2.5])
-def test_unknown_rows_raise(baskets, row):
-    with pytest.raises(ValueError, match=r"the table has no row .*; pass names or indices up to basket 299"):
-        report_data(*baskets, rows=[row])
-
-
-def test_tables_that_do_not_match_the_model_raise(baskets):
-    model, table = baskets
-    with pytest.raises(ValueError, match="the table has 3 columns, but the model was learned from 40"):
-        report_data(model, [[0, 1, 0]])
-    with pytest.raises(ValueError, match=r"the table is empty \(0 rows and 40 columns\): nothing to report"):
-        report_data(model, np.zeros((0, 40), np.uint8))
-    other = Table(table.bits, columns=[f"thing {n}" for n in range(40)])
-    with pytest.raises(ValueError, match="columns that the model was not fitted on: 'thing 0'"):
-        report_data(model, other)
-    with pytest.raises(TypeError, match="model must be a fitted BinaryDictionaryLearning or its Model, not str"):
-        report_data("model.npz", table)
-    with pytest.raises(NotFittedError):
-        report_data(ba.BinaryDictionaryLearning(), table)
-
-
-def test_raw_table_is_binarized_as_in_fit():
-    X = ba.datasets.planted(100, 20, 2, noise=0, random_state=0).X * 5.0
-    model = ba.BinaryDictionaryLearning(binarize=2.5, random_state=0).fit(X)
-    assert report_data(model, X).ones.tolist() == (X > 2.5).sum(axis=0).tolist()
-
-
-# --- texts
+# --- content
 
 
 def test_summary_states_savings_and_accuracy(baskets):
@@ -276,10 +94,10 @@ def test_atoms_and_rows_are_drawn_if_features_are_pixels(digits):
     outline, data = Outline(report_html(model, table, rows=[0])), report_data(model, table)
     drawn = (model.components_ ^ model.bias_).reshape(-1, 8, 8)
     shown = outline.find_all("img", alt="pattern 3")[0]
-    assert np.array_equal(decoded(shown["src"])[0], drawn[2])
+    assert np.array_equal(decode_png(shown["src"])[0], drawn[2])
     assert (shown["width"], shown["height"]) == ("96", "96")
     before, after, wrong = (
-        decoded(outline.find_all("img", alt=f"row 0: {kind}")[0]["src"])[0].ravel()
+        decode_png(outline.find_all("img", alt=f"row 0: {kind}")[0]["src"])[0].ravel()
         for kind in ("data", "reconstruction", "wrong cells")
     )
     row = data.row(0)
@@ -297,7 +115,7 @@ def test_full_picture_is_shown_unless_it_is_too_large():
     model = ba.BinaryDictionaryLearning(random_state=0, max_components=8).fit(table)
     outline = Outline(report_html(model, table))
     before, after = (
-        decoded(outline.find_all("img", alt=f"the picture, {kind}")[0]["src"])[0] for kind in ("before", "after")
+        decode_png(outline.find_all("img", alt=f"the picture, {kind}")[0]["src"])[0] for kind in ("before", "after")
     )
     assert np.array_equal(before, image)
     reconstruction = model.inverse_transform(model.transform(table))
@@ -431,107 +249,3 @@ def test_page_of_500_atoms_is_small_for_any_table(n_features, picture):
     assert html.count('<li class="card"') == 500
     few = report_html(model, Table(table.bits[:100], picture=picture))
     assert abs(len(html) - len(few)) < 0.2 * len(html)
-
-
-# --- html
-
-
-def decoded(uri):
-    """Decode a PNG data URI by the PNG specification; return its pixels and palette."""
-    data = base64.b64decode(uri.removeprefix("data:image/png;base64,"))
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    chunks, offset = {}, 8
-    while offset < len(data):
-        (length,) = struct.unpack(">I", data[offset : offset + 4])
-        kind, body = data[offset + 4 : offset + 8], data[offset + 8 : offset + 8 + length]
-        (check,) = struct.unpack(">I", data[offset + 8 + length : offset + 12 + length])
-        assert check == zlib.crc32(kind + body)
-        chunks[kind] = body
-        offset += 12 + length
-    width, height, depth, colour, *_ = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-    assert colour == 3
-    lines = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, -1)
-    assert not lines[:, 0].any()
-    bits = np.unpackbits(lines[:, 1:], axis=1)[:, : width * depth].reshape(height, width, depth)
-    return bits @ (1 << np.arange(depth)[::-1]), np.frombuffer(chunks[b"PLTE"], np.uint8).reshape(-1, 3)
-
-
-@settings(max_examples=25)
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 16), st.integers(0, 9))
-def test_png_round_trip(height, width, colours, seed):
-    rng = np.random.default_rng(seed)
-    pixels = rng.integers(0, colours, (height, width)).astype(np.uint8)
-    palette = [tuple(map(int, colour)) for colour in rng.integers(0, 256, (colours, 3))]
-    shown, used = decoded(png_data_uri(encode_png(pixels, palette)))
-    assert np.array_equal(shown, pixels)
-    assert [tuple(map(int, colour)) for colour in used] == palette
-
-
-def test_png_is_read_by_pillow():
-    image = pytest.importorskip("PIL.Image")
-    from io import BytesIO
-
-    pixels = random_bits(0, 9, 13, 0.5)
-    seen = np.asarray(image.open(BytesIO(encode_png(pixels, [(0, 0, 0), (255, 0, 9)]))).convert("RGB"))
-    assert np.array_equal(seen[:, :, 0] // 255, pixels)
-
-
-@pytest.mark.parametrize(
-    ("part", "total", "expected"),
-    [
-        (0, 10, "0%"),
-        (0, 0, "0%"),
-        (10, 10, "100%"),
-        (1, 8, "12%"),
-        (1, 80, "1.2%"),
-        (1, 10**6, "less than 0.1%"),
-        (99_950, 10**5, "more than 99.9%"),
-        (995, 1000, "99.5%"),
-    ],
-)
-def test_percent_is_never_rounded_to_none_or_all(part, total, expected):
-    assert percent(part, total) == expected
-
-
-@given(st.text())
-def test_escaped_text_has_no_markup_characters(value):
-    shown = escape(truncated(value))
-    assert not set("<>\"'") & set(shown)
-    shown.encode("utf-8")
-
-
-@given(st.integers(1, 10**12))
-def test_ticks_are_few_and_round(most):
-    marks = ticks(most)
-    assert marks[0] == 0
-    assert 2 <= len(marks) <= 6
-    assert marks[-1] <= most
-    step = str(marks[1])
-    assert step[0] in "125"
-    assert set(step[1:]) <= {"0"}
-
-
-def test_table_is_exported_as_csv_markdown_and_html():
-    table = DataTable.from_rows(("name|", "count", "share"), [("a|b<", 12345, 0.12345), ("c", None, 1234.5)])
-    assert table.to_csv() == "name|,count,share\na|b<,12345,0.12345\nc,,1234.5\n"
-    lines = table.to_markdown().splitlines()
-    assert lines[1:] == [
-        "| --- | ---: | ---: |",
-        "| a\\|b< | 12,345 | 0.123 |",
-        "| c | – | 1,234 |",
-    ]
-    assert '<td class="number">12,345</td><td class="number">0.123</td>' in table.to_html("label")
-    assert "a|b&lt;" in table.to_html("label")
-
-
-def test_renamed_functions_still_work_with_a_warning(baskets):
-    from bitatoms import report
-
-    with pytest.warns(FutureWarning, match="renamed to report_data"):
-        assert report.findings is report_data
-    with pytest.warns(FutureWarning, match="renamed to ReportData"):
-        assert report.Findings is report.ReportData
-    with pytest.warns(FutureWarning, match="renamed to report_html"):
-        assert report.page(*baskets, title="old") == report_html(*baskets, title="old")
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        report.nothing  # noqa: B018
