@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .curve import Point
 from .data import ReportData
-from .html.tables import DataTable
+from .html.tables import DataTable, table_html
 from .html.text import format_count, percent, pluralize
 
 
@@ -34,11 +34,21 @@ def codelength_section(data: ReportData) -> str:
     total = data.codelength.total
     longest = max(data.bits_without, total, 1)
     segments = "".join(_segment(key, value, longest) for key, value in bits.items())
-    rows = "".join(
-        f'<tr><th scope="row"><i class="{part.key}"></i>{part.name}</th><td>{part.meaning}</td>'
-        f'<td class="number">{format_count(bits[part.key])}</td>'
-        f'<td class="number">{percent(bits[part.key], total)}</td></tr>'
+    rows = [
+        (
+            f'<i class="{part.key}"></i>{part.name}',
+            part.meaning,
+            format_count(bits[part.key]),
+            percent(bits[part.key], total),
+        )
         for part in PARTS
+    ]
+    table = table_html(
+        ("part", "what it describes", "bits", "share"),
+        rows,
+        (False, False, True, True),
+        "The three parts of the description",
+        "parts",
     )
     return f"""<section id="bits">
 <h2>Where the bits go</h2>
@@ -48,10 +58,7 @@ rows that they are in. With patterns, the description of a row is the patterns t
 {_bar("without patterns", _segment("nothing", data.bits_without, longest), data.bits_without)}
 {_bar("with patterns", segments, total)}
 </div>
-<div class="scroll" role="region" aria-label="The three parts of the description" tabindex="0"><table class="parts">
-<thead><tr><th scope="col">part</th><th scope="col">what it describes</th><th scope="col" class="number">bits</th>
-<th scope="col" class="number">share</th></tr></thead>
-<tbody>{rows}</tbody></table></div>
+{table}
 {_recoding_note(data)}{_curve(data) if data.n_atoms else ""}
 </section>"""
 

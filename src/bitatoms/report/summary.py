@@ -7,7 +7,7 @@ import numpy as np
 from .data import ReportData
 from .html.text import format_count, percent, pluralize
 
-_SMALL_SAVING = 0.02  # fraction of the bits; below it, the summary says that the patterns save little
+_SMALL_SAVING = 0.02  # fraction of the bits; below it, the summary calls the saving small
 
 
 def summary_section(data: ReportData) -> str:
@@ -18,7 +18,7 @@ def summary_section(data: ReportData) -> str:
     return f"""<section id="summary">
 <p class="lede">{_headline(data)}</p>
 {f'<dl class="figures">{figures}</dl>' if figures else ""}
-<div class="told">{paragraphs}</div>
+<div class="sentences">{paragraphs}</div>
 </section>"""
 
 

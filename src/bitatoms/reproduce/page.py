@@ -64,7 +64,7 @@ def _panel(panel: Panel) -> str:
     figures = f'<div class="{panel.layout}">{figures}</div>' if figures else ""
     runs = "" if panel.runs is None else panel.runs.to_html(f"{panel.title}: all runs")
     runs = f"<details><summary>All runs</summary>{runs}</details>" if runs else ""
-    claims = f'<ul class="found">{"".join(map(_claim, panel.claims))}</ul>' if panel.claims else ""
+    claims = f'<ul class="findings">{"".join(map(_claim, panel.claims))}</ul>' if panel.claims else ""
     return f'<div class="panel">{heading}{description}{figures}{runs}{claims}</div>'
 
 
