@@ -51,7 +51,7 @@ def _key_figures(data: ReportData) -> list[tuple[str, str]]:
     if n_ones:
         figures.append((percent(n_ones - n_missed, n_ones), "of the ones are accounted for"))
     if n_zeros:
-        figures.append((percent(int(data.invented.sum()), n_zeros), "of the zeros are ones in the patterns"))
+        figures.append((percent(int(data.invented.sum()), n_zeros), "of the zeros are turned into ones"))
     per_row = int(data.uses.sum()) / data.n_rows
     figures.append((f"{per_row:.{1 if per_row >= 0.1 else 2}f}", "patterns per row, on average"))
     return figures
@@ -70,8 +70,8 @@ def _accuracy(data: ReportData) -> str:
     n_missed, n_invented = int(data.missed.sum()), int(data.invented.sum())
     return (
         f"Of the {pluralize(n_ones, 'one')} in the table the patterns account for {format_count(n_ones - n_missed)} "
-        f"and miss {format_count(n_missed)}. Of the {pluralize(n_zeros, 'zero')} they make {format_count(n_invented)} "
-        "ones."
+        f"and miss {format_count(n_missed)}. They turn {format_count(n_invented)} of the {pluralize(n_zeros, 'zero')} "
+        "into ones."
     )
 
 
