@@ -15,6 +15,7 @@ from bitatoms.report import report_data, report_html, write_report
 from bitatoms.report.pictures import full_picture
 from bitatoms.table import Picture, Table
 from support.html import Outline, decode_png
+from support.reports import fitted_baskets, fitted_digits
 from support.strategies import random_bits
 
 HOSTILE = (
@@ -31,6 +32,21 @@ HOSTILE = (
     "{0} %s ${x}",
     "牛乳",
 )
+
+
+@pytest.fixture
+def baskets():
+    return fitted_baskets()
+
+
+@pytest.fixture
+def digits():
+    return fitted_digits()
+
+
+@pytest.fixture(params=[fitted_baskets, fitted_digits])
+def both(request):
+    return request.param()
 
 
 def random_model(n_rows, n_features, n_atoms, **more):

@@ -12,6 +12,17 @@ from bitatoms.report import report_data, report_html
 from bitatoms.report.curve import codelength_curve, curve_sizes
 from bitatoms.report.page import render
 from bitatoms.table import Table
+from support.reports import fitted_baskets, fitted_digits
+
+
+@pytest.fixture
+def baskets():
+    return fitted_baskets()
+
+
+@pytest.fixture(params=[fitted_baskets, fitted_digits])
+def both(request):
+    return request.param()
 
 
 def test_counts_match_the_table_and_its_reconstruction(both):
