@@ -1,6 +1,6 @@
-"""The experiments of the paper in a few lines each, with nothing but the public functions.
+"""The experiments of the paper in a few lines each, with public functions only.
 
-``bitatoms reproduce`` does them in full, with figures and with what the paper says beside them.
+``bitatoms reproduce`` runs them in full, with figures and the claims of the paper.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ UPDATES = {"mob": "MOB", "k-prox": "K-PROX"}
 
 
 def models(X: np.ndarray, name: str) -> dict[str, ba.Factorization]:
-    """Forward selection from 16 random samples, with both updates."""
-    found = {}
+    """Run forward selection from 16 random samples, with both updates."""
+    results = {}
     for update, method in UPDATES.items():
-        found[update] = ba.factorize(X, search="paper", update=update, patience=10, random_state=0)
-        bits = found[update].codelength.total / len(X)
-        print(f"{name}, forward selection with {method}: {found[update].atoms.n_rows} atoms, {bits:.1f} bits a sample")
-    return found
+        result = results[update] = ba.factorize(X, search="paper", update=update, patience=10, random_state=0)
+        bits = result.codelength.total / len(X)
+        print(f"{name}, forward selection with {method}: {result.atoms.n_rows} atoms, {bits:.1f} bits per sample")
+    return results
 
 
 def starts(X: np.ndarray, name: str) -> None:
-    """36 atoms from either start, with both updates."""
+    """Learn 36 atoms from each kind of start, with both updates."""
     for start in ("bernoulli", "samples"):
         for update, method in UPDATES.items():
             result = ba.factorize(X, 36, search="paper", update=update, init=start, random_state=0)
@@ -36,39 +36,39 @@ def starts(X: np.ndarray, name: str) -> None:
             print(f"{name}, {method} from {start}: {used} of 36 atoms used, {bits:.1f} bits, {result.n_iter} steps")
 
 
-def curve(X: np.ndarray, most: int) -> tuple[ba.Factorization, Figure]:
-    """Forward selection, forced on to so many atoms: the codelength and its parts at each."""
-    result = ba.factorize(X, search="paper", patience=None, max_components=most, random_state=0)
+def curve(X: np.ndarray, n_atoms: int) -> tuple[ba.Factorization, Figure]:
+    """Continue forward selection to this number of atoms, and plot the codelength and its parts."""
+    result = ba.factorize(X, search="paper", patience=None, max_components=n_atoms, random_state=0)
     figure = Figure(layout="constrained")
     plots.codelength_curve(result.history, ax=figure.subplots())
     return result, figure
 
 
 def convergence(X: np.ndarray, name: str) -> None:
-    """Each step of learning 36 atoms, to the last, which changes nothing."""
+    """Learn 36 atoms until a step changes nothing."""
     for update, method in UPDATES.items():
         steps = ba.factorize(X, 36, search="paper", update=update, random_state=0).history
         first, last = steps[0], steps[-1]
         changed = last.codes_changed + last.atoms_changed + last.errors_changed
         print(
-            f"{name}, {method}: {len(steps)} steps, {first.bits / len(X):.1f} bits after the first and "
-            f"{last.bits / len(X):.1f} at the end; the last changes {changed} bits"
+            f"{name}, {method}: {len(steps)} steps, {first.bits / len(X):.1f} bits per sample after the first and "
+            f"{last.bits / len(X):.1f} after the last, which changes {changed} bits"
         )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path("."), help="where to draw")
+    parser.add_argument("--folder", type=Path, default=Path("."), help="folder for the figures")
     folder = parser.parse_args().folder
     digits, blocks = datasets.digits()[0], datasets.cut_blocks(datasets.halftone())
-    for X, name, most in ((digits, "digits", 48), (blocks, "halftone", 240)):
-        found = models(X, name)
+    for X, name, n_atoms in ((digits, "digits", 48), (blocks, "halftone", 240)):
+        results = models(X, name)
         starts(X, name)
         convergence(X, name)
-        result, figure = curve(X, most)
-        print(f"{name}, forced on to {most}: the shortest codelength is that of {result.atoms.n_rows} atoms")
+        result, figure = curve(X, n_atoms)
+        print(f"{name}, selection up to {n_atoms} atoms: the codelength is shortest with {result.atoms.n_rows}")
         figure.savefig(folder / f"{name}-curve.png")
-        ax = plots.mosaic(found["k-prox"].atoms)
+        ax = plots.mosaic(results["k-prox"].atoms)
         ax.figure.savefig(folder / f"{name}-atoms.png")
 
 

@@ -130,7 +130,7 @@ def wrong_bits(
     ----------
     missed, invented : array-like of shape (n_features,)
         Rows in which the feature is one and the atoms say zero, and the other way round: ``missed`` and ``invented`` of
-        `bitatoms.report.findings`.
+        `bitatoms.report.report_data`.
     names : sequence of str, optional
         Names of the features; by default x0, x1 and so on.
     shape : pair of int, optional
@@ -180,7 +180,7 @@ def row_bits(bits: Any, names: Sequence[str] | None = None, *, most: int = 15, a
     Parameters
     ----------
     bits : array-like of shape (n_rows,)
-        Bits that each row takes: ``row_bits`` of `bitatoms.report.findings`, or minus ``score_samples``.
+        Bits that each row takes: ``row_bits`` of `bitatoms.report.report_data`, or minus ``score_samples``.
     names : sequence of str, optional
         Names of the rows; by default their numbers.
     most : int, default=15
@@ -228,7 +228,7 @@ def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     history : sequence of rows, or structured array
         With the fields ``round``, ``atoms``, ``bits_errors``, ``bits_codes`` and ``bits_atoms``: the ``history`` of a
-        result, or ``history_`` of an estimator. Also the ``curve`` of `bitatoms.report.findings`: bits with only the
+        result, or ``history_`` of an estimator. Also the ``curve`` of `bitatoms.report.report_data`: bits with only the
         most useful atoms.
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure.

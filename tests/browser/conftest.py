@@ -1,9 +1,11 @@
-"""A browser to open reports in. Without one these tests are skipped, unless REQUIRE_BROWSER says that they must run."""
+"""A browser for the tests of pages. Without one they are skipped, or fail if REQUIRE_BROWSER is set."""
 
 import os
 import shutil
 
 import pytest
+
+from support.browser import DESKTOP
 
 ARGUMENTS = (
     "--headless",
@@ -17,11 +19,11 @@ ARGUMENTS = (
 )
 
 
-def give_up(why):
-    """Skip, or fail where a browser is required."""
+def skip_or_fail(reason):
+    """Skip the test, or fail it if a browser is required."""
     if os.environ.get("REQUIRE_BROWSER"):
-        pytest.fail(why, pytrace=False)
-    pytest.skip(why)
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -29,11 +31,36 @@ def browser():
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        give_up('playwright is not installed; pip install -e ".[browser]" does it')
+        skip_or_fail('playwright is not installed; install it with pip install -e ".[browser]"')
     chromium = shutil.which(os.environ.get("CHROMIUM") or "chromium")
     if chromium is None:
-        give_up("there is no Chromium; install it, or say in CHROMIUM where it is")
+        skip_or_fail("Chromium is not installed; install it, or set CHROMIUM to its path")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open addresses; at the end, assert that no page made a request or wrote to the console."""
+    contexts, messages = [], []
+
+    def open_address(address, viewport=DESKTOP, **options):
+        def log_request(request):
+            if request.url.split("#")[0] != address and not request.url.startswith("data:"):
+                messages.append(request.url)
+
+        context = browser.new_context(viewport=viewport, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", log_request)
+        page.goto(address)
+        return page
+
+    yield open_address
+    for context in contexts:
+        context.close()
+    assert messages == []

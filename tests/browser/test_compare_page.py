@@ -1,18 +1,18 @@
-"""The page of a comparison in a browser: it fits a phone, is read in light and dark, and is quiet."""
+"""The page of a comparison in a browser: small screens, dark mode, and no requests."""
 
 import numpy as np
 import pytest
 
 import bitatoms as ba
+from support.browser import CONTRAST, DESKTOP, HEADING_LEVELS, IS_WIDER_THAN_WINDOW, PHONE
 from support.plans import use_budget
 
 HOSTILE = "<img src=x onerror='window.hurt = 1'> and a name that is long " + "without any blank" * 9
-PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory):
-    """Where the page is."""
+    """Write a comparison; return the address of its page."""
     pytest.importorskip("matplotlib")
     from bitatoms.compare import Method, compare
 
@@ -31,39 +31,20 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, address):
-    """Open the page; at the end it must have been quiet: nothing fetched, nothing in the console."""
-    contexts, heard = [], []
-
-    def open_page(viewport=None, **how):
-        context = browser.new_context(viewport=viewport or DESK, **how)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("request", lambda request: heard.append(request.url) if is_foreign(request.url) else None)
-        page.goto(address)
-        return page
-
-    def is_foreign(url):
-        return not (url.split("#")[0] == address or url.startswith("data:"))
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert heard == []
+def visit(open_page, address):
+    """Open the page."""
+    return lambda viewport=DESKTOP, **options: open_page(address, viewport, **options)
 
 
-@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
-def test_the_page_is_no_wider_than_its_window(visit, viewport):
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_page_fits_the_window(visit, viewport):
     page = visit(viewport)
     page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-    wide, window = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-    assert wide <= window
+    assert not page.evaluate(IS_WIDER_THAN_WINDOW)
     assert page.evaluate("window.hurt") is None
 
 
-def test_wide_tables_scroll_by_keyboard_within_themselves(visit):
+def test_wide_tables_scroll_by_keyboard(visit):
     page = visit(PHONE)
     table = page.locator(".scroll").nth(1)
     table.focus()
@@ -74,7 +55,7 @@ def test_wide_tables_scroll_by_keyboard_within_themselves(visit):
     assert table.get_attribute("aria-label")
 
 
-def test_every_picture_is_there_and_has_a_text(visit):
+def test_pictures_are_shown_with_alternative_text(visit):
     page = visit()
     sizes = page.evaluate("[...document.images].map(each => [each.naturalWidth, each.alt.length])")
     assert len(sizes) == 16
@@ -82,18 +63,16 @@ def test_every_picture_is_there_and_has_a_text(visit):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out(visit, scheme):
-    from test_page import CONTRAST
-
+def test_text_has_contrast(visit, scheme):
     ratios = visit(color_scheme=scheme).evaluate(CONTRAST)
     assert min(ratios.values()) >= 4.5, ratios
 
 
-def test_headings_go_down_step_by_step_and_links_lead_somewhere(visit):
+def test_headings_are_nested_and_links_have_targets(visit):
     page = visit()
-    levels = page.evaluate("[...document.querySelectorAll('h1, h2, h3')].map(each => Number(each.tagName[1]))")
+    levels = page.evaluate(HEADING_LEVELS)
     assert levels[0] == 1
     assert max(np.diff(levels)) <= 1
-    lost = page.evaluate("""[...document.querySelectorAll("a[href^='#']")]
+    broken = page.evaluate("""[...document.querySelectorAll("a[href^='#']")]
         .filter(each => !document.getElementById(each.getAttribute("href").slice(1))).length""")
-    assert lost == 0
+    assert broken == 0

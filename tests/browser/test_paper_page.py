@@ -1,4 +1,4 @@
-"""The page of the paper's experiments in a browser: it fits a phone and the dark, shows all figures, and is quiet."""
+"""The page of the paper's experiments in a browser: small screens, dark mode, figures and tables."""
 
 import pytest
 
@@ -6,12 +6,12 @@ import bitatoms as ba
 from bitatoms import BitMatrix, datasets
 from bitatoms.reproduce import reproduce
 from bitatoms.table import Table
-
-PHONE, DESK = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
+from support.browser import DESKTOP, IS_WIDER_THAN_WINDOW, PHONE
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
+    """Reproduce the experiments on small data; return the address of the page."""
     folder = tmp_path_factory.mktemp("paper")
     ba.write(Table(BitMatrix.from_dense(datasets.halftone()[100:260, 200:520])), folder / "picture.pbm")
     ba.write(Table(BitMatrix.from_dense(datasets.digits()[0][:200])), folder / "digits.npz")
@@ -19,37 +19,29 @@ def address(tmp_path_factory):
     return (folder / "index.html").as_uri()
 
 
-@pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
-def page(request, browser, address):
-    context = browser.new_context(viewport=request.param, color_scheme="dark" if request.param is PHONE else "light")
-    page = context.new_page()
-    page.heard = []
-    page.on("console", lambda message: page.heard.append(message.text))
-    page.on("pageerror", lambda error: page.heard.append(str(error)))
-    page.on("request", lambda request: page.heard.append(request.url) if request.url.startswith("http") else None)
-    page.goto(address)
-    yield page
-    context.close()
+@pytest.fixture(params=[PHONE, DESKTOP], ids=["phone", "desktop"])
+def page(request, open_page, address):
+    """Open the page, on the phone in dark mode."""
+    return open_page(address, request.param, color_scheme="dark" if request.param is PHONE else "light")
 
 
-def test_it_fits_and_is_quiet(page):
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    assert page.heard == []
+def test_page_fits_the_window(page):
+    assert not page.evaluate(IS_WIDER_THAN_WINDOW)
 
 
-def test_every_figure_is_shown_and_described(page):
+def test_figures_are_shown_with_alternative_text(page):
     images = page.locator("figure img")
     assert images.count() > 20
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth > 0 && image.alt)")
 
 
-def test_the_contents_lead_to_the_experiments(page):
-    for place in page.locator("nav a").evaluate_all("links => links.map(link => link.hash)"):
-        assert page.locator(place).count() == 1
+def test_contents_link_to_the_experiments(page):
+    for anchor in page.locator("nav a").evaluate_all("links => links.map(link => link.hash)"):
+        assert page.locator(anchor).count() == 1
 
 
-def test_numbers_unfold_and_scroll_within_themselves(page):
+def test_tables_unfold_and_scroll(page):
     for summary in page.locator("figure summary").all()[:4]:
         summary.click()
     assert page.locator("figure details[open] table").first.is_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert not page.evaluate(IS_WIDER_THAN_WINDOW)

@@ -21,7 +21,7 @@ def found(monkeypatch):
     claims = (
         Claim("It converges", "it does", Verdict.AGREES),
         Claim("It is [bold]fast[/bold]", "it is slow", Verdict.PARTLY, "because"),
-        Claim("It is smooth", "it is", Verdict.AGREES, of_paper=False),
+        Claim("It is smooth", "it is", Verdict.AGREES, in_paper=False),
     )
     asked = []
 
@@ -45,7 +45,7 @@ def test_claims_and_page_are_printed(bitatoms, found, tmp_path):
         "    it is slow because",
         "  agrees: It is smooth (not in the paper)",
     ]
-    assert "2 claims of the paper were looked at: 1 agree with what was found, 1 in part." in stdout
+    assert "2 claims of the paper were checked: 1 agree with the results, 1 agree in part." in stdout
     assert f"The page is {tmp_path / 'index.html'}" in stdout
     how = {"einstein": tmp_path / "picture.pbm", "mnist": "openml", "random_state": 0}
     assert found == [(tmp_path, how)]

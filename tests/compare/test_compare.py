@@ -520,7 +520,7 @@ def test_no_line_leads_across_the_others_to_a_point_further_left(chosen, led, mo
 
     from matplotlib.figure import Figure as Sheet
 
-    monkeypatch.setattr("bitatoms.compare.figures.drawn", kept)
+    monkeypatch.setattr("bitatoms.compare.figures.plot_figure", kept)
 
     def choose(task):
         return first_rows(task._replace(rank=chosen))

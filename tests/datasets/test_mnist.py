@@ -9,14 +9,9 @@ import pytest
 
 from bitatoms.datasets import mnist
 from bitatoms.datasets.mnist_digits import is_published, shrunk
+from support.mnist import idx
 
 GRAY = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
-
-
-def idx(pictures):
-    """The bytes of a file of pictures."""
-    sizes = b"".join(size.to_bytes(4, "big") for size in pictures.shape)
-    return bytes([0, 0, 8, 3]) + sizes + pictures.tobytes()
 
 
 def naive_shrunk(picture, side):

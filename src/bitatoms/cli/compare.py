@@ -19,7 +19,7 @@ from ..compare.methods import chosen
 from ..compare.standings import Standings, fewest_bits, fewest_wrong
 from ..compare.verdict import verdicts
 from ..io.errors import FileError
-from ..report.html.figures import check_drawing
+from ..report.html.figures import check_matplotlib
 from .console import out, print_json, print_line
 from .files import check_folder, read_with_status
 from .options import Input, Reading
@@ -73,7 +73,7 @@ def compare(
         raise FileError(f"there is no data to compare on; name a file, or one of {', '.join(BUNDLED)}")
     how = requested.arguments()
     chosen(how["only"], how["leave_out"])  # check the names before tables are read
-    check_drawing()
+    check_matplotlib()
     check_folder(folder, "a comparison")
     silent = quiet or json
     tables = _tables(data, reading, silent)

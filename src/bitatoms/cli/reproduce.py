@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.text import Text
 
 from ..io.errors import FileError
-from ..report.html.figures import check_drawing
+from ..report.html.figures import check_matplotlib
 from ..reproduce import Experiment, Verdict
 from ..reproduce import reproduce as run_experiments
 from ..reproduce.datasets import OPENML
-from ..reproduce.experiment import counted
+from ..reproduce.experiment import summarize_verdicts
 from .console import out, print_json, print_line
 from .files import check_folder, check_not_stdout
 from .progress import ProgressLine, show_status
@@ -26,7 +25,7 @@ def reproduce(folder: Path, einstein: Path | None, mnist: str | None, seed: int,
     for path in (einstein, None if mnist in (None, OPENML) else Path(str(mnist))):
         if path is not None and not path.exists():
             raise FileError(f"{path}: there is no such file")
-    check_drawing()
+    check_matplotlib()
     check_folder(folder, "the result")
     silent = quiet or json
     with show_status("Starting", silent) as status:
@@ -53,18 +52,28 @@ def _print_claims(experiments: list[Experiment]) -> None:
             if panel.claims:
                 print_line(f"\n{experiment.title}: {panel.title}", style="bold")
             for claim in panel.claims:
-                own = "" if claim.of_paper else " (not in the paper)"
-                out.print(Text.assemble((f"  {claim.verdict}: ", _STYLES[claim.verdict]), claim.says, (own, "dim")))
+                own = "" if claim.in_paper else " (not in the paper)"
+                out.print(
+                    Text.assemble((f"  {claim.verdict}: ", _STYLES[claim.verdict]), claim.statement, (own, "dim"))
+                )
                 if claim.verdict != Verdict.AGREES:
-                    out.print(Text(f"    {claim.found} {claim.why}".rstrip(), style="dim"))
-    print_line(f"\n{counted(claim for experiment in experiments for claim in experiment.claims)}")
+                    out.print(Text(f"    {claim.finding} {claim.explanation}".rstrip(), style="dim"))
+    print_line(f"\n{summarize_verdicts(claim for experiment in experiments for claim in experiment.claims)}")
 
 
 def _as_json(experiments: list[Experiment], folder: Path) -> dict[str, object]:
     """Return the claims, for ``--json``."""
     return {
         "claims": [
-            {"experiment": experiment.name, "data": panel.title, **asdict(claim)}
+            {
+                "experiment": experiment.name,
+                "data": panel.title,
+                "says": claim.statement,
+                "found": claim.finding,
+                "verdict": claim.verdict,
+                "why": claim.explanation,
+                "of_paper": claim.in_paper,
+            }
             for experiment in experiments
             for panel in experiment.panels
             for claim in panel.claims

@@ -139,7 +139,7 @@ class Comparison:
     def numbers(self) -> DataTable:
         """All runs, one a row."""
         cells = {table.name: table.n_cells for table in self.tables}
-        return DataTable.of(COLUMNS, [_row(run, cells[run.data]) for run in self.runs])
+        return DataTable.from_rows(COLUMNS, [_row(run, cells[run.data]) for run in self.runs])
 
     def to_markdown(self) -> str:
         """For each table who gets the fewest cells wrong and who needs the fewest bits, in words and figures."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..report.html.figures import Figure, drawn
+from ..report.html.figures import Figure, plot_figure
 from ..report.html.tables import DataTable
 from .comparison import Comparison, Dataset, Result
 
@@ -107,7 +107,7 @@ def _figure(
         for line in lines
         for result in line.results
     ]
-    numbers = DataTable.of(("contender", "atoms asked", "atoms", "CPU seconds", measure.axis), rows)
+    numbers = DataTable.from_rows(("contender", "atoms asked", "atoms", "CPU seconds", measure.axis), rows)
 
     high = max(_HIGH, _AXIS_HIGH + _NAME_HIGH * len(lines))
 
@@ -119,7 +119,7 @@ def _figure(
         axes.set_xlabel("atoms" if against == "atoms" else "CPU seconds")
         _name_ends(axes, lines, _NAME_HIGH / (high - _AXIS_HIGH), table.ranks[-1] if against == "atoms" else None)
 
-    return drawn(f"{slug}-{measure.slug}-by-{against}", title, says, draw, numbers, (_WIDE, high))
+    return plot_figure(f"{slug}-{measure.slug}-by-{against}", title, says, draw, numbers, (_WIDE, high))
 
 
 class _Line(NamedTuple):

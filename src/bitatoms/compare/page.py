@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._version import __version__
-from ..report.html.document import Section, Top, document, inlined
+from ..report.html.document import PageHeader, Section, html_document, read_asset
 from ..report.html.figures import Figure
-from ..report.html.text import many, name, share, shortened, text
+from ..report.html.text import escape, name_html, percent, pluralize, truncated
 from .comparison import Comparison, Dataset
 from .environment import COMMAND
 from .figures import slugs
@@ -41,26 +41,26 @@ def render(comparison: Comparison, figures: Sequence[Sequence[Figure]]) -> str:
     """The whole page; ``figures`` are those of each table."""
     tables = comparison.tables
     names = [table.name for table in tables]
-    heading = shortened(", ".join(names) or "nothing yet") if len(names) < 4 else f"{len(names)} tables"
-    top = Top(f"{heading} – a comparison", "Binary matrix factorization, compared on the same data", heading)
+    heading = truncated(", ".join(names) or "nothing yet") if len(names) < 4 else f"{len(names)} tables"
+    top = PageHeader(f"{heading} – a comparison", "Binary matrix factorization, compared on the same data", heading)
     places = [f"data-{slug}" for slug in slugs(names)]
     sections = [
         Section(_summary(comparison)),
         *(
-            Section(_part(comparison, table, place, some), place, name(table.name))
+            Section(_part(comparison, table, place, some), place, name_html(table.name))
             for table, place, some in zip(tables, places, figures, strict=True)
         ),
         Section(_contenders(comparison), "contenders", "Who is compared"),
         Section(_how(comparison), "how", "How it was run"),
     ]
-    return document(top, sections, _footer(), inlined("compare", "page.css"))
+    return html_document(top, sections, _footer(), read_asset("compare", "page.css"))
 
 
 def _summary(comparison: Comparison) -> str:
     """What the page is."""
     done = sum(run.done for run in comparison.runs)
-    said = f"{_methods(comparison)}; {many(len(comparison.tables), 'table')}, {many(done, 'run')}."
-    ended = f'<p class="warning">{text(comparison.ended)}</p>' if comparison.interrupted else ""
+    said = f"{_methods(comparison)}; {pluralize(len(comparison.tables), 'table')}, {pluralize(done, 'run')}."
+    ended = f'<p class="warning">{escape(comparison.ended)}</p>' if comparison.interrupted else ""
     best = overview(comparison).to_html("Who is best on each table") if len(comparison.tables) > 1 else ""
     return (
         f'<section id="summary"><p class="lede">{said} Wrong cells and bits are counted by the same function for all, '
@@ -74,39 +74,40 @@ def _methods(comparison: Comparison) -> str:
     ways = sum(there.values())
     others = len(there) - ways
     if not ways:
-        return many(others, "method")
+        return pluralize(others, "method")
     ours = "bitatoms" if ways == 1 else f"bitatoms in {ways} ways"
-    return f"{ours} and {many(others, 'other method')}" if others else ours
+    return f"{ours} and {pluralize(others, 'other method')}" if others else ours
 
 
 def _part(comparison: Comparison, table: Dataset, place: str, figures: Sequence[Figure]) -> str:
     """The part on one table."""
-    about = f"{text(table.about[:1].upper() + table.about[1:])}; " if table.about else ""
-    size = f"{many(table.shape[0], 'row')} of {many(table.shape[1], 'column')}, {share(table.density, 1)} ones."
-    said = "".join(f"<li>{text(each)}</li>" for each in verdicts(comparison, table))
+    about = f"{escape(table.about[:1].upper() + table.about[1:])}; " if table.about else ""
+    shape = f"{pluralize(table.shape[0], 'row')} of {pluralize(table.shape[1], 'column')}"
+    size = f"{shape}, {percent(table.density, 1)} ones."
+    said = "".join(f"<li>{escape(each)}</li>" for each in verdicts(comparison, table))
     tables = "".join(
         _table(standings, table.name) for standings in (fewest_wrong(comparison, table), fewest_bits(comparison, table))
     )
     drawn = "".join(figure.to_html() for figure in figures)
     return (
-        f'<section id="{place}"><h2>{name(table.name)}</h2><p class="note">{about}{size}</p>'
+        f'<section id="{place}"><h2>{name_html(table.name)}</h2><p class="note">{about}{size}</p>'
         f'<ul class="verdicts">{said}</ul>{tables}<div class="figures">{drawn}</div></section>'
     )
 
 
 def _table(standings: Standings, of: str) -> str:
     """A table with its heading and its notes."""
-    notes = "".join(f"<p>{text(note)}</p>" for note in standings.notes)
-    body = standings.to_html(f"{standings.heading}: {shortened(of)}") if standings.rows else "<p>No figures.</p>"
-    return f'<h3>{text(standings.heading)}</h3>{body}<div class="note notes">{notes}</div>'
+    notes = "".join(f"<p>{escape(note)}</p>" for note in standings.notes)
+    body = standings.to_html(f"{standings.heading}: {truncated(of)}") if standings.rows else "<p>No figures.</p>"
+    return f'<h3>{escape(standings.heading)}</h3>{body}<div class="note notes">{notes}</div>'
 
 
 def _contenders(comparison: Comparison) -> str:
     """Who was run, and what the words mean."""
     there: dict[str, Method] = {run.contender.key: run.contender for run in comparison.runs}
     rows = "".join(
-        f'<tr{" class=ours" if each.ours else ""}><th scope="row">{text(each.name)}</th><td>{each.algebra_label}</td>'
-        f"<td>{text(each.small)}</td><td>{text(each.about)}</td><td><code>{text(each.key)}</code></td></tr>"
+        f'<tr{" class=ours" if each.ours else ""}><th scope="row">{escape(each.name)}</th><td>{each.algebra_label}</td>'
+        f"<td>{escape(each.small)}</td><td>{escape(each.about)}</td><td><code>{escape(each.key)}</code></td></tr>"
         for each in there.values()
     )
     words = "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in _WORDS)
@@ -122,7 +123,7 @@ def _contenders(comparison: Comparison) -> str:
 def _how(comparison: Comparison) -> str:
     """On which machine, and how to repeat it."""
     items = "".join(
-        f"<dt>{text(what)}</dt><dd>{f'<code>{text(value)}</code>' if what == COMMAND else text(value)}</dd>"
+        f"<dt>{escape(what)}</dt><dd>{f'<code>{escape(value)}</code>' if what == COMMAND else escape(value)}</dd>"
         for what, value in comparison.how
     )
     return f'<section id="how"><h2>How it was run</h2><dl class="words">{items}</dl></section>'

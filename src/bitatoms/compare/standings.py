@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..report.html.tables import readable
-from ..report.html.text import text
+from ..report.html.tables import format_cell
+from ..report.html.text import escape
 from .comparison import Comparison, Dataset, Result, Spread
 
 _TEXTS = 2  # the contender and its algebra
@@ -43,17 +43,18 @@ class Standings(NamedTuple):
         """The table as HTML that scrolls within itself where it is wide; ``says`` is what it is of."""
         kinds = ["" if column < self.texts else ' class="number"' for column in range(len(self.columns))]
         head = "".join(
-            f'<th scope="col"{kind}>{text(name)}</th>' for name, kind in zip(self.columns, kinds, strict=True)
+            f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(self.columns, kinds, strict=True)
         )
         wraps = " texts" if self.texts == len(self.columns) else ""
         body = []
         for i, row in enumerate(self.rows):
-            cells = [f"<b>{text(cell)}</b>" if (i, j) in self.best else text(cell) for j, cell in enumerate(row)]
+            cells = [f"<b>{escape(cell)}</b>" if (i, j) in self.best else escape(cell) for j, cell in enumerate(row)]
             rest = "".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(cells[1:], kinds[1:], strict=True))
             ours = ' class="ours"' if i in self.ours else ""
             body.append(f'<tr{ours}><th scope="row">{cells[0]}</th>{rest}</tr>')
         return (
-            f'<div class="scroll" role="region" aria-label="{text(says)}" tabindex="0"><table class="standings{wraps}">'
+            f'<div class="scroll" role="region" aria-label="{escape(says)}" tabindex="0">'
+            f'<table class="standings{wraps}">'
             f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         )
 
@@ -186,7 +187,7 @@ def _spread(figures: Spread, times: float, digits: int) -> str:
 
 def _seconds(result: Result | None) -> str:
     """CPU seconds."""
-    return readable(float(result.cpu)) if result is not None and result.done else NOTHING
+    return format_cell(float(result.cpu)) if result is not None and result.done else NOTHING
 
 
 def _wrongs(results: Sequence[Result | None]) -> list[float]:

@@ -1,4 +1,4 @@
-"""The atoms: a card each, with its rows, features and examples; and what a search needs to find them by feature."""
+"""The patterns section: one card per atom with its features and example rows, and the index for searching them."""
 
 from __future__ import annotations
 
@@ -9,186 +9,196 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from .findings import Findings
-from .html.text import chips, count, listed, many, name, share, shortened
-from .pictures import tile
+from .data import ReportData
+from .html.text import chips_html, format_count, join_names, name_html, percent, pluralize, truncated
+from .pictures import bits_image
 
-SHOWN = 12  # features of an atom that are seen at once; the others are folded away
-_MOST_TEXT = 800_000  # characters of names over all cards
-_CAPS = (10**9, 1000, 500, 200, 100, 50, SHOWN)  # names on a card: all of them, or fewer where that is too much
-_FEW = 4  # names at most that say what an example has besides, or lacks
-_SIDE, _SMALL = 96, 40  # pixels of the screen that an atom, and an example, takes
-_MOST_EXAMPLE_PIXELS = 4_000_000  # over all cards; above that, examples are not drawn
+N_NAMES_UNFOLDED = 12  # features of an atom that are visible without unfolding the others
+_MAX_NAMES_SIZE = 800_000  # characters of names on all cards together
+_NAME_LIMITS = (10**9, 1000, 500, 200, 100, 50, N_NAMES_UNFOLDED)  # names per card: the first limit that fits is used
+_MAX_DIFFERENCES = 4  # names listed for the difference between an example and its atom
+_ATOM_SIDE, _EXAMPLE_SIDE = 96, 40  # CSS pixels
+_MAX_EXAMPLE_PIXELS = 4_000_000  # on all cards together; above that, examples are not drawn
+
+_NO_PATTERNS = """<section id="patterns"><h2>The patterns</h2>
+<p>No pattern was found that saves more bits than its own description takes. Either the columns are independent, or the
+search did not find what they have in common. You can try more rows, both ways to combine patterns
+(<code>bitatoms fit --algebra auto</code>), or a longer search (<code>bitatoms fit --search thorough</code>).</p>
+</section>"""
 
 
-_NONE = """<section id="patterns"><h2>The patterns</h2>
-<p>There are none: no pattern saves as many bits as it takes to write it down. Either the columns have nothing to do
-with each other, or the search did not find what they have in common. What may help: more rows; to try both ways of
-putting patterns together, <code>bitatoms fit --algebra auto</code>; and a longer search,
-<code>bitatoms fit --search thorough</code>.</p></section>"""
-
-
-def patterns(found: Findings) -> str:
-    """The section with all atoms."""
-    if not found.n_atoms:
-        return _NONE
-    cap = _most_names(found)
-    cards = "\n".join(_card(found, atom, cap) for atom in range(found.n_atoms))
-    kind = "names" if found.picture is None else "pictures"
+def patterns_section(data: ReportData) -> str:
+    """Return the section with one card per atom."""
+    if not data.n_atoms:
+        return _NO_PATTERNS
+    limit = _name_limit(data)
+    cards = "\n".join(_card(data, atom, limit) for atom in range(data.n_atoms))
+    kind = "names" if data.picture is None else "pictures"
     return f"""<section id="patterns">
 <h2>The patterns</h2>
-<p>{_introduction(found)}</p>
-{_bias(found)}
+<p>{_introduction(data)}</p>
+{_bias(data)}
 <form class="controls" id="find" role="search" aria-label="Patterns" hidden>
 <label>Search <kbd aria-hidden="true">/</kbd>
 <input id="search" type="search" placeholder="a feature, or a number" autocomplete="off"
 spellcheck="false" aria-describedby="shown" aria-keyshortcuts="/"></label>
-<label>Sort by <select id="order">{_orders(found)}</select></label>
+<label>Sort by <select id="order">{_sort_options(data)}</select></label>
 <p id="shown" role="status"></p>
 </form>
 <ol class="cards {kind}" id="cards" role="list">
 {cards}
 </ol>
-<p id="nothing" hidden>No pattern has that among its features or the rows shown with it.</p>
-{_index(found)}
+<p id="nothing" hidden>No pattern matches, neither by its features nor by its example rows.</p>
+{_search_index(data)}
 </section>"""
 
 
-def _orders(found: Findings) -> str:
-    """What the cards can be sorted by; they come sorted by the first."""
-    rows, features, number = ("rows", "rows"), ("features", f"number of {_columns(found)}s"), ("atom", "number")
-    by = (number, rows, features) if found.model.saved is None else (("saved", "bits saved"), rows, features, number)
-    return "".join(f'<option value="{key}">{says}</option>' for key, says in by)
+def _sort_options(data: ReportData) -> str:
+    """Return the sort keys as options; the cards are initially sorted by the first."""
+    rows, features, number = ("rows", "rows"), ("features", f"number of {_feature_noun(data)}s"), ("atom", "number")
+    keys = (number, rows, features) if data.model.saved is None else (("saved", "bits saved"), rows, features, number)
+    return "".join(f'<option value="{key}">{label}</option>' for key, label in keys)
 
 
-def _introduction(found: Findings) -> str:
-    """What the cards show."""
-    if found.picture is not None:
-        what = "Each picture is what a row with this pattern alone looks like; below it are rows that use it."
+def _introduction(data: ReportData) -> str:
+    """Explain what the cards show."""
+    if data.picture is not None:
+        text = "Each picture shows a row that uses this pattern alone. Below it are examples of rows that use it."
     else:
-        what = "A pattern is a set of features that come together. Below it are rows that use it, and little else."
-    return what if found.model.saved is None else f"{what} The pattern that saves most bits comes first."
+        text = "A pattern is a set of features that occur together. Below it are rows that use it and little else."
+    return text if data.model.saved is None else f"{text} The pattern that saves most bits comes first."
 
 
-def _columns(found: Findings) -> str:
-    """What a column is called."""
-    return "feature" if found.picture is None else "pixel"
+def _feature_noun(data: ReportData) -> str:
+    """Return the word for a column."""
+    return "feature" if data.picture is None else "pixel"
 
 
-def _bias(found: Findings) -> str:
-    """What every row begins with, where that is not nothing."""
-    held = np.flatnonzero(found.model.bias)
-    if not len(held):
+def _bias(data: ReportData) -> str:
+    """Describe the bias, if there is one."""
+    features = np.flatnonzero(data.model.bias)
+    if not len(features):
         return ""
-    if found.picture is not None:
-        start = tile(found.model.bias, found.picture.tile, "what every row begins with", _SIDE)
+    if data.picture is not None:
+        image = bits_image(data.model.bias, data.picture.tile, "the bias", _ATOM_SIDE)
         return (
-            f'<figure class="bias">{start}<figcaption>Every row begins with these {count(len(held))} pixels, which are '
-            "ones more often than not (the bias). A pattern changes pixels: its picture is drawn on top of this one."
+            f'<figure class="bias">{image}<figcaption>Every row starts from these {format_count(len(features))} '
+            "pixels, which are ones in most rows (the bias). A pattern flips pixels: it is drawn on top of the bias."
             "</figcaption></figure>"
         )
-    columns = "1 column is a one" if len(held) == 1 else f"{count(len(held))} columns are ones"
+    columns = "1 column is a one" if len(features) == 1 else f"{format_count(len(features))} columns are ones"
     return (
-        f"<p>In every row {columns} unless a pattern says otherwise (the bias): {listed(found.names_of(held), SHOWN)}. "
-        "“not” before a feature says that the pattern takes it away.</p>"
+        f"<p>{columns} in every row unless a pattern changes that (the bias): "
+        f"{join_names(data.names_of(features), N_NAMES_UNFOLDED)}. "
+        "“not” before a feature means that the pattern removes it.</p>"
     )
 
 
-def _card(found: Findings, atom: int, cap: int) -> str:
-    """One atom."""
-    held = np.flatnonzero(found.model.atoms[atom])
-    uses = int(found.uses[atom])
-    saved = None if found.model.saved is None else int(found.model.saved[atom])
-    what = _columns(found)
-    facts = [(uses, f"{'row' if uses == 1 else 'rows'}, {share(uses, found.n_rows)}")]
-    facts += [(len(held), what if len(held) == 1 else f"{what}s")]
+def _card(data: ReportData, atom: int, name_limit: int) -> str:
+    """Return the card of one atom."""
+    features = np.flatnonzero(data.model.atoms[atom])
+    uses = int(data.uses[atom])
+    saved = None if data.model.saved is None else int(data.model.saved[atom])
+    noun = _feature_noun(data)
+    facts = [(uses, f"{'row' if uses == 1 else 'rows'}, {percent(uses, data.n_rows)}")]
+    facts += [(len(features), noun if len(features) == 1 else f"{noun}s")]
     facts += [] if saved is None else [(saved, "bit saved" if saved == 1 else "bits saved")]
-    told = "".join(f"<div><dt>{says}</dt><dd>{count(number)}</dd></div>" for number, says in facts)
-    if found.picture is None:
-        body = f"<dl>{told}</dl>{_names(found, held, cap)}"
+    facts_html = "".join(f"<div><dt>{label}</dt><dd>{format_count(value)}</dd></div>" for value, label in facts)
+    if data.picture is None:
+        body = f"<dl>{facts_html}</dl>{_feature_names(data, features, name_limit)}"
     else:
-        image = tile(found.drawn_atoms[atom], found.picture.tile, f"pattern {atom + 1}", _SIDE)
-        body = f'<div class="tile">{image}<dl>{told}</dl></div>'
+        image = bits_image(data.atoms_on_bias[atom], data.picture.tile, f"pattern {atom + 1}", _ATOM_SIDE)
+        body = f'<div class="tile">{image}<dl>{facts_html}</dl></div>'
     return (
         f'<li class="card" id="atom-{atom + 1}" data-atom="{atom + 1}" data-saved="{saved or 0}" data-rows="{uses}" '
-        f'data-features="{len(held)}"><h3>Pattern {atom + 1}</h3>{body}'
-        f'<p class="hits" hidden></p>{_examples(found, atom)}</li>'
+        f'data-features="{len(features)}"><h3>Pattern {atom + 1}</h3>{body}'
+        f'<p class="hits" hidden></p>{_examples(data, atom)}</li>'
     )
 
 
-def _names(found: Findings, held: NDArray[np.intp], cap: int) -> str:
-    """The features of an atom by name, as many as there is room for."""
+def _feature_names(data: ReportData, features: NDArray[np.intp], limit: int) -> str:
+    """Return the names of an atom's features, all but the first folded."""
     names = [
-        f"not {called}" if found.model.bias[feature] else called
-        for feature, called in zip(held[:cap], found.names_of(held[:cap]), strict=True)
+        f"not {name}" if data.model.bias[feature] else name
+        for feature, name in zip(features[:limit], data.names_of(features[:limit]), strict=True)
     ]
-    body = f'<ul class="chips">{chips(names[:SHOWN])}</ul>'
-    if len(held) <= SHOWN:
-        return body
-    more = f'<ul class="chips">{chips(names[SHOWN:])}</ul>' if len(names) > SHOWN else ""
-    left = "" if len(held) <= cap else f'<p class="note">and {count(len(held) - cap)} that there is no room for</p>'
-    return f"{body}<details><summary>{count(len(held) - SHOWN)} more</summary>{more}{left}</details>"
+    first = f'<ul class="chips">{chips_html(names[:N_NAMES_UNFOLDED])}</ul>'
+    if len(features) <= N_NAMES_UNFOLDED:
+        return first
+    rest = names[N_NAMES_UNFOLDED:]
+    folded = f'<ul class="chips">{chips_html(rest)}</ul>' if rest else ""
+    n_omitted = len(features) - limit
+    omitted = f'<p class="note">and {format_count(n_omitted)} not listed</p>' if n_omitted > 0 else ""
+    n_more = format_count(len(features) - N_NAMES_UNFOLDED)
+    return f"{first}<details><summary>{n_more} more</summary>{folded}{omitted}</details>"
 
 
-def _most_names(found: Findings) -> int:
-    """How many names a card may hold, so that all of them together stay readable and quick."""
-    if found.picture is not None:
+def _name_limit(data: ReportData) -> int:
+    """Return the number of names per card that keeps the page small enough."""
+    if data.picture is not None:
         return 0
-    weights = found.model.atoms.row_weights()
-    names = found.names_of(range(min(found.n_features, 1000)))
-    each = 20 + sum(len(shortened(called)) for called in names) / len(names)
-    return next(cap for cap in _CAPS if cap == SHOWN or np.minimum(weights, cap).sum() * each <= _MOST_TEXT)
+    weights = data.model.atoms.row_weights()
+    names = data.names_of(range(min(data.n_features, 1000)))
+    size = 20 + sum(len(truncated(name)) for name in names) / len(names)
+    return next(
+        limit
+        for limit in _NAME_LIMITS
+        if limit == N_NAMES_UNFOLDED or np.minimum(weights, limit).sum() * size <= _MAX_NAMES_SIZE
+    )
 
 
-def _examples(found: Findings, atom: int) -> str:
-    """Rows that use the atom and little else."""
-    rows = [int(row) for row in found.examples[atom] if row >= 0]
+def _examples(data: ReportData, atom: int) -> str:
+    """Return rows that use the atom and little else."""
+    rows = [int(row) for row in data.examples[atom] if row >= 0]
     if not rows:
         return '<p class="note">No row of this table uses it.</p>'
-    if found.picture is None:
-        items = _examples_in_words(found, atom, rows)
+    if data.picture is None:
+        items = _examples_as_text(data, atom, rows)
     else:
-        drawn = found.examples.size * found.n_features <= _MOST_EXAMPLE_PIXELS
-        items = "".join(_example_as_picture(found, row, drawn) for row in rows)
+        drawn = data.examples.size * data.n_features <= _MAX_EXAMPLE_PIXELS
+        items = "".join(_example_as_picture(data, row, drawn) for row in rows)
     return f'<ul class="examples">{items}</ul>'
 
 
-def _examples_in_words(found: Findings, atom: int, rows: list[int]) -> str:
-    """Rows, and how they differ from the atom alone; those that differ alike together."""
-    alone = found.drawn_atoms[atom]
-    alike: dict[str, list[str]] = {}
-    for number in rows:
-        row = found.table.bits[number]
-        both = (("also", np.flatnonzero(row > alone)), ("lacks", np.flatnonzero(row < alone)))
-        told = "; ".join(f"{word} {_some(found, some)}" for word, some in both if len(some))
-        alike.setdefault(told or "nothing else", []).append(f'<b class="row">{name(found.table.row_name(number))}</b>')
-    return "".join(f"<li>{', '.join(called)}: {told}</li>" for told, called in alike.items())
+def _examples_as_text(data: ReportData, atom: int, rows: list[int]) -> str:
+    """Return the names of rows with their difference from the atom, rows of equal difference together."""
+    expected = data.atoms_on_bias[atom]
+    names_by_difference: dict[str, list[str]] = {}
+    for row in rows:
+        bits = data.table.bits[row]
+        differences = (("also", np.flatnonzero(bits > expected)), ("lacks", np.flatnonzero(bits < expected)))
+        text = "; ".join(f"{word} {_features_text(data, features)}" for word, features in differences if len(features))
+        name = f'<b class="row">{name_html(data.table.row_name(row))}</b>'
+        names_by_difference.setdefault(text or "nothing else", []).append(name)
+    return "".join(f"<li>{', '.join(names)}: {text}</li>" for text, names in names_by_difference.items())
 
 
-def _some(found: Findings, features: NDArray[np.intp]) -> str:
-    """A few features by name; many by their number."""
-    return many(len(features), "feature") if len(features) > _FEW else listed(found.names_of(features), _FEW)
+def _features_text(data: ReportData, features: NDArray[np.intp]) -> str:
+    """Return a few features by name, or the number of many."""
+    if len(features) > _MAX_DIFFERENCES:
+        return pluralize(len(features), "feature")
+    return join_names(data.names_of(features), _MAX_DIFFERENCES)
 
 
-def _example_as_picture(found: Findings, number: int, drawn: bool) -> str:
-    """A row as a picture, with its name."""
-    called = found.table.row_name(number)
-    assert found.picture is not None
-    image = tile(found.table.bits[number], found.picture.tile, "", _SMALL) if drawn else ""
-    return f'<li>{image}<span class="row">{name(called)}</span></li>'
+def _example_as_picture(data: ReportData, row: int, drawn: bool) -> str:
+    """Return a row as a picture, with its name."""
+    assert data.picture is not None
+    image = bits_image(data.table.bits[row], data.picture.tile, "", _EXAMPLE_SIDE) if drawn else ""
+    return f'<li>{image}<span class="row">{name_html(data.table.row_name(row))}</span></li>'
 
 
-def _index(found: Findings) -> str:
-    """The names of the features that atoms hold, and which atom holds which, for the search."""
-    held = np.flatnonzero(found.model.atoms.to_dense().any(axis=0))
-    names = [shortened(called) for called in found.names_of(held)]
-    bits = BitMatrix.from_dense(found.model.atoms.to_dense()[:, held])
-    each = [base64.b64encode(bits[atom : atom + 1].to_bytes()).decode("ascii") for atom in range(found.n_atoms)]
-    return f'<script type="application/json" id="index">{as_json({"features": names, "atoms": each})}</script>'
+def _search_index(data: ReportData) -> str:
+    """Return, as JSON for the script, the names of the features in use and a bitmap of them for each atom."""
+    atoms = data.model.atoms.to_dense()
+    features = np.flatnonzero(atoms.any(axis=0))
+    names = [truncated(name) for name in data.names_of(features)]
+    bits = BitMatrix.from_dense(atoms[:, features])
+    bitmaps = [base64.b64encode(bits[atom : atom + 1].to_bytes()).decode("ascii") for atom in range(data.n_atoms)]
+    return f'<script type="application/json" id="index">{_script_json({"features": names, "atoms": bitmaps})}</script>'
 
 
-def as_json(value: object) -> str:
-    """JSON that can stand in a script element: no sign in it begins a tag."""
+def _script_json(value: object) -> str:
+    """Return JSON without any character that could end a script element."""
     return (
         json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     )

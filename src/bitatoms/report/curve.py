@@ -1,4 +1,4 @@
-"""The codelength of a table with only the k most useful atoms, for a few k."""
+"""The codelength of a table as a function of the number of atoms used, most useful atoms first."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 
-ALL = 20  # with up to so many atoms every number of them is a point of the curve
-BENT = 1.7  # with more, the points are this much denser where there are few atoms, which save most
-MOST_WORK = 10**11  # rows x features x atoms over all points: some five seconds of one thread
+N_STEPS = 20  # up to this many atoms, the curve has one point per number of atoms
+EXPONENT = 1.7  # with more atoms, points are denser where there are few, since these save most
+MAX_WORK = 10**11  # rows x features x atoms, summed over all points: about five seconds of one thread
 
 
 class Point(NamedTuple):
-    """Bits with the first so many atoms."""
+    """Bits with the first ``atoms`` atoms."""
 
     atoms: int
     bits_errors: int
@@ -28,45 +28,46 @@ class Point(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """The bits in all."""
+        """The sum of the three parts."""
         return self.bits_errors + self.bits_codes + self.bits_atoms
 
 
-def codelength_by_atoms(
-    model: Model, data: BitMatrix, full: Codelength, workers: Workers
+def codelength_curve(
+    model: Model, data: BitMatrix, full: Codelength, workers: Workers, max_work: int = MAX_WORK
 ) -> tuple[tuple[Point, ...], int]:
-    """The codelength with the first k atoms for some k, the rows coded afresh by each; ``full`` is that with all.
+    """Return the codelength with the first k atoms for several k, and the stride of the rows coded for it.
 
-    Where that would take too long, one row in so many stands for all; that number comes along, else 1.
+    The rows are coded again for each k; ``full`` is the codelength with all atoms. Where coding all rows would exceed
+    ``max_work``, only every stride-th row is coded.
     """
-    ks = numbers_of_atoms(model.atoms.n_rows)[:-1]
-    work = data.n_rows * data.n_cols * sum(ks)
-    stride = max(1, -(-work // MOST_WORK))
+    sizes = curve_sizes(model.atoms.n_rows)[:-1]
+    work = data.n_rows * data.n_cols * sum(sizes)
+    stride = max(1, -(-work // max_work))
     rows = data if stride == 1 else data[::stride]
-    points = [_point(model, k, rows, data.n_rows, workers) for k in ks]
-    return (*points, _as_point(model.atoms.n_rows, full)), stride
+    points = [_point(model, k, rows, data.n_rows, workers) for k in sizes]
+    return (*points, _to_point(model.atoms.n_rows, full)), stride
 
 
-def numbers_of_atoms(n_atoms: int) -> list[int]:
-    """The numbers of atoms for which the codelength is computed: 0, ..., all of them."""
-    if n_atoms <= ALL:
+def curve_sizes(n_atoms: int) -> list[int]:
+    """Return the numbers of atoms on the curve, from 0 to all."""
+    if n_atoms <= N_STEPS:
         return list(range(n_atoms + 1))
-    return sorted({round(n_atoms * (step / ALL) ** BENT) for step in range(ALL + 1)} | {1})
+    return sorted({round(n_atoms * (step / N_STEPS) ** EXPONENT) for step in range(N_STEPS + 1)} | {1})
 
 
 def _point(model: Model, k: int, rows: BitMatrix, n_rows: int, workers: Workers) -> Point:
-    """The bits with the first k atoms, of a table of n_rows of which these are some."""
-    few = replace(model, atoms=model.atoms[:k], uses=model.uses[:k])
-    block = few.code(rows, workers)
-    wrong, uses = (_scaled(counts, rows.n_rows, n_rows) for counts in (block.wrong(), block.uses()))
-    weights, bias = few.atoms.row_weights(), int(model.bias.sum())
-    return _as_point(k, codelength_from_counts(n_rows, rows.n_cols, wrong, uses, weights, bias))
+    """Return the bits with the first k atoms, estimated for ``n_rows`` rows from the given ones."""
+    first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k])
+    block = first.code(rows, workers)
+    wrong, uses = (_extrapolated(counts, rows.n_rows, n_rows) for counts in (block.wrong(), block.uses()))
+    weights, bias = first.atoms.row_weights(), int(model.bias.sum())
+    return _to_point(k, codelength_from_counts(n_rows, rows.n_cols, wrong, uses, weights, bias))
 
 
-def _scaled(counts: NDArray[np.int64], seen: int, of: int) -> NDArray[np.int64]:
-    """Counts among the rows seen as they would be among all."""
-    return counts if seen == of else np.rint(counts * (of / seen)).astype(np.int64)
+def _extrapolated(counts: NDArray[np.int64], n_sampled: int, n_rows: int) -> NDArray[np.int64]:
+    """Return counts of the sampled rows, scaled to all rows."""
+    return counts if n_sampled == n_rows else np.rint(counts * (n_rows / n_sampled)).astype(np.int64)
 
 
-def _as_point(k: int, length: Codelength) -> Point:
-    return Point(k, length.errors, length.codes, length.atoms)
+def _to_point(k: int, codelength: Codelength) -> Point:
+    return Point(k, codelength.errors, codelength.codes, codelength.atoms)

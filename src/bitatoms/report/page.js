@@ -1,23 +1,23 @@
 "use strict";
-// The page is complete without this: it only searches and sorts what is there.
+// The page is complete without this script, which only searches and sorts.
 (() => {
   const at = (id) => document.getElementById(id);
-  const told = (shown, all, what) =>
-    shown === all ? `${all.toLocaleString("en")} ${what}` : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} ${what}`;
+  const countText = (shown, all, noun) =>
+    shown === all ? `${all.toLocaleString("en")} ${noun}` : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} ${noun}`;
 
-  // Patterns: searched by feature, by row and by number; sorted by what their cards say.
+  // Patterns: search by feature, by row and by number; sort by the data attributes of the cards.
   const list = at("cards");
   if (list) {
     const cards = [...list.children];
     const index = JSON.parse(at("index").textContent);
     const features = index.features.map((name) => name.toLowerCase());
-    const held = index.atoms.map(atob); // a string of bytes for each atom, the first feature in the lowest bit
+    const bitmaps = index.atoms.map(atob); // one string of bytes per atom, the first feature in the lowest bit
     const rows = cards.map((card) => [...card.querySelectorAll(".row")].map((row) => row.textContent.toLowerCase()));
     const search = at("search");
     const order = at("order");
 
-    const holds = (atom, feature) => (held[atom].charCodeAt(feature >> 3) >> (feature & 7)) & 1;
-    const named = (names) => names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
+    const holds = (atom, feature) => (bitmaps[atom].charCodeAt(feature >> 3) >> (feature & 7)) & 1;
+    const joinNames = (names) => names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
 
     const filter = () => {
       const query = search.value.trim().toLowerCase();
@@ -28,14 +28,14 @@
       for (const card of cards) {
         const atom = card.dataset.atom - 1;
         const found = hits.filter((feature) => holds(atom, feature));
-        const wanted = !query || found.length > 0 || card.dataset.atom === number || rows[atom].some((row) => row.includes(query));
-        card.hidden = !wanted;
-        shown += wanted;
-        const says = card.querySelector(".hits");
-        says.hidden = !found.length;
-        says.textContent = found.length ? `has ${named(found.map((feature) => index.features[feature]))}` : "";
+        const matches = !query || found.length > 0 || card.dataset.atom === number || rows[atom].some((row) => row.includes(query));
+        card.hidden = !matches;
+        shown += matches;
+        const hitsText = card.querySelector(".hits");
+        hitsText.hidden = !found.length;
+        hitsText.textContent = found.length ? `has ${joinNames(found.map((feature) => index.features[feature]))}` : "";
       }
-      at("shown").textContent = told(shown, cards.length, cards.length === 1 ? "pattern" : "patterns");
+      at("shown").textContent = countText(shown, cards.length, cards.length === 1 ? "pattern" : "patterns");
       at("nothing").hidden = shown > 0;
     };
 
@@ -46,7 +46,7 @@
       list.append(...sorted);
     };
 
-    // A link to a pattern that the search hides shows it again.
+    // A link to a pattern that the search hides clears the search.
     const follow = () => {
       const card = location.hash && at(location.hash.slice(1));
       if (!card?.hidden) return;
@@ -70,15 +70,15 @@
     filter();
   }
 
-  // Features: a table sorted by the buttons in its head.
+  // Features: a table sorted by the buttons in its header.
   const table = at("feature-table");
   if (table) {
     const lines = [...table.tBodies[0].rows];
     const search = at("search-feature");
     const buttons = [...table.querySelectorAll("thead button")];
     const collator = new Intl.Collator("en", { numeric: true });
-    const cell = (line, place) => line.cells[place].textContent;
-    const value = (line, place) => Number(cell(line, place).replaceAll(",", ""));
+    const cell = (line, column) => line.cells[column].textContent;
+    const value = (line, column) => Number(cell(line, column).replaceAll(",", ""));
 
     const filter = () => {
       const query = search.value.trim().toLowerCase();
@@ -87,20 +87,20 @@
         line.hidden = !cell(line, 0).toLowerCase().includes(query);
         shown += !line.hidden;
       }
-      at("shown-features").textContent = told(shown, lines.length, lines.length === 1 ? "feature" : "features");
+      at("shown-features").textContent = countText(shown, lines.length, lines.length === 1 ? "feature" : "features");
     };
 
-    buttons.forEach((button, place) => {
+    buttons.forEach((button, column) => {
       const head = button.closest("th");
       button.addEventListener("click", () => {
-        const first = place ? "descending" : "ascending"; // numbers from the largest, names from A
-        const other = place ? "ascending" : "descending";
-        const way = head.getAttribute("aria-sort") === first ? other : first;
+        const first = column ? "descending" : "ascending"; // numbers from the largest, names from A to Z
+        const other = column ? "ascending" : "descending";
+        const direction = head.getAttribute("aria-sort") === first ? other : first;
         for (const each of buttons) each.closest("th").removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", way);
-        const sign = way === "ascending" ? 1 : -1;
-        const difference = place
-          ? (a, b) => value(a, place) - value(b, place)
+        head.setAttribute("aria-sort", direction);
+        const sign = direction === "ascending" ? 1 : -1;
+        const difference = column
+          ? (a, b) => value(a, column) - value(b, column)
           : (a, b) => collator.compare(cell(a, 0), cell(b, 0));
         const sorted = [...lines].sort((a, b) => sign * difference(a, b) || lines.indexOf(a) - lines.indexOf(b));
         table.tBodies[0].append(...sorted);
@@ -111,7 +111,7 @@
     filter();
   }
 
-  // Escape clears a search; Enter in one has nowhere to go.
+  // Escape clears a search; Enter must not submit its form.
   for (const input of document.querySelectorAll("input[type=search]")) {
     input.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !input.value) return;
@@ -122,7 +122,7 @@
     input.form.addEventListener("submit", (event) => event.preventDefault());
   }
 
-  // On paper everything is unfolded.
+  // Print all details unfolded.
   let folded = [];
   addEventListener("beforeprint", () => {
     folded = [...document.querySelectorAll("details:not([open])")];

@@ -1,33 +1,33 @@
-"""The page: its sections, from top to bottom."""
+"""The report page: its sections from top to bottom, the glossary and the footer."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .._version import __version__
-from .atoms import patterns
-from .features import by_feature
-from .findings import Findings
-from .html.document import Section, Top, document, inlined
-from .html.text import count, many, text
-from .length import where_bits_go
-from .pictures import whole_picture
-from .rows import chosen_rows, worst_rows
-from .summary import summary
+from .atoms import patterns_section
+from .codelength import codelength_section
+from .data import ReportData
+from .features import features_section
+from .html.document import PageHeader, Section, html_document, read_asset
+from .html.text import escape, format_count, pluralize
+from .pictures import full_picture
+from .rows import rows_section, worst_rows_section
+from .summary import summary_section
 
 _SHOWN_PARAMETERS = ("n_components", "search", "objective", "random_state")
-_WORDS = (
-    ("pattern", "Features that often come together; called an atom in the program, and in its paper."),
-    ("feature", "A column of the table. Each cell of it is a one (yes) or a zero (no)."),
+_GLOSSARY = (
+    ("pattern", "A set of features that often occur together. The program and its paper call it an atom."),
+    ("feature", "A column of the table. Each of its cells is a one (yes) or a zero (no)."),
     (
         "bits",
-        "How long the shortest description is that was found, in answers to yes/no questions. Patterns have to be "
-        "described too: one that does not save more than it costs is left out.",
+        "The length of the shortest description that was found, in answers to yes/no questions. The patterns are part "
+        "of the description: a pattern that saves fewer bits than it takes is left out.",
     ),
-    ("bits saved", "How much longer the description of the table learned from would be without this pattern."),
+    ("bits saved", "How much longer the description of the training table would be without this pattern."),
     ("accounted for", "A one of the table that the patterns of its row have too."),
     ("missed", "A one of the table that the patterns of its row do not have."),
-    ("invented", "A zero of the table that the patterns of its row take for a one."),
+    ("invented", "A zero of the table that is a one in the patterns of its row."),
 )
 _ALGEBRAS = {
     "or": "A feature that two patterns of a row have is a one (OR).",
@@ -35,58 +35,64 @@ _ALGEBRAS = {
 }
 
 
-def render(found: Findings, title: str | None, parameters: dict[str, Any]) -> str:
-    """The whole page; ``parameters`` are those of the search, as far as they are known."""
-    heading = title or f"A table of {many(found.n_rows, 'row')} and {many(found.n_features, 'column')}"
-    top = Top(f"{heading} – patterns", "Patterns in a table of zeros and ones", heading, ("patterns", "the patterns"))
-    style, script = (inlined("report", name) for name in ("page.css", "page.js"))
-    return document(top, _sections(found), _footer(found, parameters), style, script)
-
-
-def _sections(found: Findings) -> list[Section]:
-    """What the page shows, from top to bottom; without atoms there is no more to say than what the table holds."""
-    sections = (
-        Section(summary(found)),
-        Section(_whole(found) if found.explains else "", "picture", "Picture"),
-        Section(patterns(found), "patterns", "Patterns"),
-        Section(where_bits_go(found) if found.explains else "", "bits", "Where the bits go"),
-        Section(chosen_rows(found) if found.explains else "", "rows", "Rows"),
-        Section(worst_rows(found) if found.explains else "", "worst", "Worst fits"),
-        Section(by_feature(found), "features", "Features"),
-        Section(_glossary(found), "words", "Words"),
+def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> str:
+    """Return the HTML of the report; ``parameters`` are those of the search, as far as they are known."""
+    heading = title or f"A table of {pluralize(data.n_rows, 'row')} and {pluralize(data.n_features, 'column')}"
+    header = PageHeader(
+        title=f"{heading} – patterns",
+        kicker="Patterns in a table of zeros and ones",
+        heading=heading,
+        skip_link=("patterns", "the patterns"),
     )
+    style, script = (read_asset("report", name) for name in ("page.css", "page.js"))
+    return html_document(header, _sections(data), _footer(data, parameters), style, script)
+
+
+def _sections(data: ReportData) -> list[Section]:
+    """Return the sections that are not empty; an empty model has neither codelength nor rows to show."""
+    sections = [Section(summary_section(data))]
+    if not data.is_model_empty:
+        sections.append(Section(_picture_section(data), "picture", "Picture"))
+    sections.append(Section(patterns_section(data), "patterns", "Patterns"))
+    if not data.is_model_empty:
+        sections += [
+            Section(codelength_section(data), "bits", "Where the bits go"),
+            Section(rows_section(data), "rows", "Rows"),
+            Section(worst_rows_section(data), "worst", "Worst fits"),
+        ]
+    sections += [
+        Section(features_section(data), "features", "Features"),
+        Section(_glossary(data), "words", "Glossary"),
+    ]
     return [section for section in sections if section.html]
 
 
-def _whole(found: Findings) -> str:
-    """The picture that the rows are blocks of."""
-    shown = whole_picture(found)
+def _picture_section(data: ReportData) -> str:
+    """Return the picture that the rows are blocks of."""
+    shown = full_picture(data)
     return f'<section id="picture"><h2>The picture</h2>{shown}</section>' if shown else ""
 
 
-def _glossary(found: Findings) -> str:
-    """What the words mean."""
-    words = (*_WORDS, ("putting patterns together", _ALGEBRAS[found.model.algebra]))
-    items = "".join(f"<dt>{word}</dt><dd>{meaning}</dd>" for word, meaning in words)
-    return (
-        '<section id="words"><details><summary><h2>What do these words mean?</h2></summary>'
-        f"<dl>{items}</dl></details></section>"
-    )
+def _glossary(data: ReportData) -> str:
+    """Return the definitions of terms."""
+    entries = (*_GLOSSARY, ("combining patterns", _ALGEBRAS[data.model.algebra]))
+    items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in entries)
+    return f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'
 
 
-def _footer(found: Findings, parameters: dict[str, Any]) -> str:
-    """How this was made, and where the numbers are."""
-    model = found.model
-    how = [
+def _footer(data: ReportData, parameters: dict[str, Any]) -> str:
+    """Describe how the report was made."""
+    model = data.model
+    facts = [
         f"algebra {model.algebra.upper()}",
-        f"rows coded by “{text(model.coder)}”",
-        f"search ended: {text(model.ended)}",
+        f"rows coded by “{escape(model.coder)}”",
+        f"search ended: {escape(model.ended)}",
     ]
     known = {name: parameters[name] for name in _SHOWN_PARAMETERS if name in parameters}
-    asked = [f"{name}={text(value)}" for name, value in known.items() if isinstance(value, (int, float, str))]
-    how += [f"asked for: {', '.join(asked)}"] if asked else []
+    shown = [f"{name}={escape(value)}" for name, value in known.items() if isinstance(value, (int, float, str))]
+    facts += [f"parameters: {', '.join(shown)}"] if shown else []
     return f"""<footer>
-<p>Made by bitatoms {__version__} from a table of {count(found.n_rows)} × {count(found.n_features)} and a model of
-{many(found.n_atoms, "pattern")} learned from {many(model.n_samples, "row")}; {"; ".join(how)}.</p>
-<p>All numbers as a table: <code>bitatoms show MODEL --patterns patterns.csv</code></p>
+<p>Made by bitatoms {__version__} from a table of {format_count(data.n_rows)} × {format_count(data.n_features)} and a
+model of {pluralize(data.n_atoms, "pattern")} learned from {pluralize(model.n_samples, "row")}; {"; ".join(facts)}.</p>
+<p>To export all patterns as CSV: <code>bitatoms show MODEL --patterns patterns.csv</code></p>
 </footer>"""

@@ -1,4 +1,4 @@
-"""Rows, atoms and counts of features as pictures, where a row is one."""
+"""Rows, atoms and counts per feature drawn as images, for tables whose rows are pictures."""
 
 from __future__ import annotations
 
@@ -6,106 +6,104 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..datasets import stitch_blocks
-from .findings import Findings, Row
-from .html.png import Colour, data_uri
-from .html.text import shortened, text
+from .data import ReportData, ReportRow
+from .html.png import Colour, encode_png, png_data_uri
+from .html.text import escape, truncated
 
 INK: Colour = (28, 27, 25)
 PAPER: Colour = (250, 249, 246)
-FADED: Colour = (188, 185, 178)  # ones that are right, behind those that are not
+FADED: Colour = (188, 185, 178)  # correct ones, behind the wrong pixels
 MISSED: Colour = (213, 94, 0)
 INVENTED: Colour = (91, 63, 196)
-PLAIN = (PAPER, INK)  # zeros, ones
-WRONG = (PAPER, FADED, MISSED, INVENTED)  # zeros and ones that are right, and what is not
-
-_SHADES = 16
-_MOST_PIXELS = 4_000_000  # of a whole picture that is shown before and after
-_DETAIL = (96, 144)  # height and width of the part that is shown enlarged
-
-
-def picture(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], says: str, side: int) -> str:
-    """An img, each pixel enlarged a whole number of times so that it is about ``side`` wide or high.
-
-    Large pictures are made smaller, but are no smaller than twice that.
-    """
-    height, width = pixels.shape
-    longest = max(height, width)
-    times = max(1, side // longest) if longest <= 2 * side else 2 * side / longest
-    size = f'width="{max(1, round(width * times))}" height="{max(1, round(height * times))}"'
-    fine = ' class="fine"' if times < 1 else ""
-    return f'<img src="{data_uri(pixels, palette)}" {size}{fine} alt="{text(says)}">'
-
-
-def tile(bits: NDArray, shape: tuple[int, int], says: str, side: int) -> str:
-    """A row or an atom."""
-    return picture(bits.astype(np.uint8).reshape(shape), PLAIN, says, side)
-
-
-def marked(data: NDArray[np.bool_], made: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Places in the palette of `WRONG`: right zeros, right ones, missed, invented."""
-    return np.where(data == made, data, np.where(data, 2, 3)).astype(np.uint8)
-
-
-def before_and_after(row: Row, shape: tuple[int, int], side: int) -> str:
-    """A row, what the atoms make of it, and where the two differ."""
-    called = shortened(row.name)
-    wrong = picture(marked(row.data, row.made).reshape(shape), WRONG, f"{called}: what is wrong", side)
-    shown = (
-        (tile(row.data, shape, f"{called} as it is", side), "before"),
-        (tile(row.made, shape, f"{called} as its patterns make it", side), "after"),
-        (wrong, "wrong"),
-    )
-    return "".join(f"<figure>{image}<figcaption>{says}</figcaption></figure>" for image, says in shown)
-
-
-def heat(counts: NDArray[np.int64], shape: tuple[int, int], colour: Colour, says: str, side: int) -> str:
-    """Counts of features, from paper for none to the colour for the most."""
-    steps = np.linspace(0, 1, _SHADES)[:, np.newaxis]
-    ramp = np.rint(np.array(PAPER) * (1 - steps) + np.array(colour) * steps).astype(int)
-    most = max(1, int(counts.max(initial=0)))
-    shades = -(-counts * (_SHADES - 1) // most)  # rounded up, so that what is there is seen
-    palette = tuple((int(red), int(green), int(blue)) for red, green, blue in ramp)
-    return picture(shades.astype(np.uint8).reshape(shape), palette, says, side)
-
-
-def whole_picture(found: Findings) -> str:
-    """The picture that the rows are blocks of, before and after; or why it is left out."""
-    picture_of = found.table.picture
-    if picture_of is None or picture_of.whole is None:
-        return ""
-    height, width = picture_of.whole
-    if height * width > _MOST_PIXELS:
-        return f'<p class="note">The whole picture, {width:,} × {height:,} pixels, is too large to be shown here.</p>'
-    if not height * width:
-        return ""
-    data = stitch_blocks(found.table.bits, picture_of.whole, picture_of.tile)
-    made = stitch_blocks(found.table.bits ^ found.errors, picture_of.whole, picture_of.tile)
-    wrong = marked(data.astype(np.bool_), made.astype(np.bool_))
-    both = _panel(data, PLAIN, "before") + _panel(made, PLAIN, "after")
-    tall, wide = (min(size, most) for size, most in zip((height, width), _DETAIL, strict=True))
-    top, left = (height - tall) // 2, (width - wide) // 2
-    middle = np.s_[top : top + tall, left : left + wide]
-    detail = "".join(
-        _panel(pixels[middle], palette, says)
-        for pixels, palette, says in (
-            (data, PLAIN, "before"),
-            (made, PLAIN, "after"),
-            (wrong, WRONG, "wrong"),
-        )
-    )
-    return (
-        f'<div class="whole">{both}</div>'
-        f'<p class="note">Its middle, enlarged. {KEY}</p><div class="whole detail">{detail}</div>'
-    )
-
-
-KEY = (
+BITS_PALETTE = (PAPER, INK)  # zeros, ones
+ERRORS_PALETTE = (PAPER, FADED, MISSED, INVENTED)  # correct zeros, correct ones, missed, invented
+LEGEND = (
     '<span class="key"><i class="missed"></i>missed: a one that the patterns do not have</span> '
     '<span class="key"><i class="invented"></i>invented: a one that only the patterns have</span>'
 )
 
+_N_SHADES = 16
+MAX_PIXELS = 4_000_000  # of a picture that is shown before and after coding
+_DETAIL = (96, 144)  # height and width of the part that is shown enlarged
 
-def _panel(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], says: str) -> str:
-    """A large picture that takes the width it gets."""
-    image = picture(pixels, palette, f"the picture, {says}", max(pixels.shape))
-    return f"<figure>{image}<figcaption>{says}</figcaption></figure>"
+
+def image_html(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], alt: str, side: int) -> str:
+    """Return an img element, small pictures enlarged by an integer factor to about ``side`` CSS pixels.
+
+    Large pictures are reduced to twice that.
+    """
+    height, width = pixels.shape
+    longest = max(height, width)
+    scale = max(1, side // longest) if longest <= 2 * side else 2 * side / longest
+    size = f'width="{max(1, round(width * scale))}" height="{max(1, round(height * scale))}"'
+    css_class = ' class="fine"' if scale < 1 else ""
+    return f'<img src="{png_data_uri(encode_png(pixels, palette))}" {size}{css_class} alt="{escape(alt)}">'
+
+
+def bits_image(bits: NDArray, shape: tuple[int, int], alt: str, side: int) -> str:
+    """Return the image of a row or an atom."""
+    return image_html(bits.astype(np.uint8).reshape(shape), BITS_PALETTE, alt, side)
+
+
+def mark_errors(data: NDArray[np.bool_], reconstruction: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return indices into `ERRORS_PALETTE`."""
+    return np.where(data == reconstruction, data, np.where(data, 2, 3)).astype(np.uint8)
+
+
+def before_and_after(row: ReportRow, shape: tuple[int, int], side: int) -> str:
+    """Return a row, its reconstruction, and the difference of the two."""
+    name = truncated(row.name)
+    errors = mark_errors(row.data, row.reconstruction).reshape(shape)
+    images = (
+        (bits_image(row.data, shape, f"{name}: data", side), "before"),
+        (bits_image(row.reconstruction, shape, f"{name}: reconstruction", side), "after"),
+        (image_html(errors, ERRORS_PALETTE, f"{name}: wrong cells", side), "wrong"),
+    )
+    return "".join(f"<figure>{image}<figcaption>{caption}</figcaption></figure>" for image, caption in images)
+
+
+def heat_map(counts: NDArray[np.int64], shape: tuple[int, int], colour: Colour, alt: str, side: int) -> str:
+    """Return counts per feature as shades, from paper for none to the colour for the maximum."""
+    weights = np.linspace(0, 1, _N_SHADES)[:, np.newaxis]
+    ramp = np.rint(np.array(PAPER) * (1 - weights) + np.array(colour) * weights).astype(int)
+    maximum = max(1, int(counts.max(initial=0)))
+    shades = -(-counts * (_N_SHADES - 1) // maximum)  # rounded up, so that every count above 0 is visible
+    palette = tuple((int(red), int(green), int(blue)) for red, green, blue in ramp)
+    return image_html(shades.astype(np.uint8).reshape(shape), palette, alt, side)
+
+
+def full_picture(data: ReportData, max_pixels: int = MAX_PIXELS) -> str:
+    """Return the picture that the rows are blocks of, before and after coding; or a note that it is too large."""
+    picture = data.table.picture
+    if picture is None or picture.whole is None:
+        return ""
+    height, width = picture.whole
+    if height * width > max_pixels:
+        return f'<p class="note">The picture, {width:,} × {height:,} pixels, is too large to be shown here.</p>'
+    if not height * width:
+        return ""
+    before = stitch_blocks(data.table.bits, picture.whole, picture.tile)
+    after = stitch_blocks(data.table.bits ^ data.errors, picture.whole, picture.tile)
+    errors = mark_errors(before.astype(np.bool_), after.astype(np.bool_))
+    full = _panel(before, BITS_PALETTE, "before") + _panel(after, BITS_PALETTE, "after")
+    detail_height, detail_width = (min(size, limit) for size, limit in zip((height, width), _DETAIL, strict=True))
+    top, left = (height - detail_height) // 2, (width - detail_width) // 2
+    centre = np.s_[top : top + detail_height, left : left + detail_width]
+    detail = "".join(
+        _panel(pixels[centre], palette, caption)
+        for pixels, palette, caption in (
+            (before, BITS_PALETTE, "before"),
+            (after, BITS_PALETTE, "after"),
+            (errors, ERRORS_PALETTE, "wrong"),
+        )
+    )
+    return (
+        f'<div class="whole">{full}</div>'
+        f'<p class="note">The centre, enlarged. {LEGEND}</p><div class="whole detail">{detail}</div>'
+    )
+
+
+def _panel(pixels: NDArray[np.uint8], palette: tuple[Colour, ...], caption: str) -> str:
+    """Return a large picture that takes the available width."""
+    image = image_html(pixels, palette, f"the picture, {caption}", max(pixels.shape))
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"

@@ -1,104 +1,109 @@
-"""What was found, in words, for people who have a table and never read the paper."""
+"""The summary section: the result in a few sentences and numbers, for readers who do not know the method."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .findings import Findings
-from .html.text import count, many, share
+from .data import ReportData
+from .html.text import format_count, percent, pluralize
 
-_HARDLY = 0.02  # saved less than this, a table has next to no patterns
+_SMALL_SAVING = 0.02  # fraction of the bits; below it, the summary calls the saving small
 
 
-def summary(found: Findings) -> str:
-    """The section at the top: what was found, and how well it fits."""
-    figures = "".join(f"<div><dt>{what}</dt><dd>{number}</dd></div>" for number, what in _figures(found))
-    told = "".join(f"<p>{says}</p>" for says in (_how_well(found), _a_row(found), _which_table(found)) if says)
+def summary_section(data: ReportData) -> str:
+    """Return the section at the top: what was found, and how well it fits."""
+    figures = "".join(f"<div><dt>{label}</dt><dd>{number}</dd></div>" for number, label in _key_figures(data))
+    sentences = (_accuracy(data), _patterns_per_row(data), _training_table(data))
+    paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences if sentence)
     return f"""<section id="summary">
-<p class="lede">{_verdict(found)}</p>
+<p class="lede">{_headline(data)}</p>
 {f'<dl class="figures">{figures}</dl>' if figures else ""}
-<div class="told">{told}</div>
+<div class="sentences">{paragraphs}</div>
 </section>"""
 
 
-def _verdict(found: Findings) -> str:
-    """The one sentence that matters."""
-    total, without = found.codelength.total, found.bits_without
-    shape = f"{many(found.n_rows, 'row')} and {many(found.n_features, 'column')}"
-    if not found.explains:
+def _headline(data: ReportData) -> str:
+    """Say how much shorter the patterns make the description."""
+    total, without = data.codelength.total, data.bits_without
+    shape = f"{pluralize(data.n_rows, 'row')} and {pluralize(data.n_features, 'column')}"
+    if data.is_model_empty:
         return (
             f"No pattern makes the description of {shape} shorter: the table has none, or the search did not find them."
         )
     saved = without - total
-    by = many(found.n_atoms, "pattern") if found.n_atoms else "To know what is usually a one"
-    says = f"{by} {'make' if found.n_atoms > 1 else 'makes'} the description of {shape}"
+    subject = pluralize(data.n_atoms, "pattern") if data.n_atoms else "Knowing which columns are usually ones"
+    text = f"{subject} {'make' if data.n_atoms > 1 else 'makes'} the description of {shape}"
     if saved <= 0:
-        return f"{says} no shorter: {many(total, 'bit')}, and {count(without)} without."
-    says += f" <b>{share(saved, without)} shorter</b>: {many(total, 'bit')} instead of {count(without)}."
-    if saved < _HARDLY * without:
-        says += " That is hardly less: the table has few such patterns, or the search did not find them."
-    return says
+        return f"{text} no shorter: {pluralize(total, 'bit')}, and {format_count(without)} without."
+    text += f" <b>{percent(saved, without)} shorter</b>: {pluralize(total, 'bit')} instead of {format_count(without)}."
+    if saved < _SMALL_SAVING * without:
+        text += " This is a small saving: the table has few such patterns, or the search did not find them."
+    return text
 
 
-def _figures(found: Findings) -> list[tuple[str, str]]:
-    """The few numbers to remember."""
-    if not found.n_atoms:
+def _key_figures(data: ReportData) -> list[tuple[str, str]]:
+    """Return the most important numbers, each with its label."""
+    if not data.n_atoms:
         return []
-    ones, missed = int(found.ones.sum()), int(found.missed.sum())
-    cells = found.n_rows * found.n_features
-    figures = [(count(found.n_atoms), "patterns" if found.n_atoms != 1 else "pattern")]
-    if ones:
-        figures.append((share(ones - missed, ones), "of the ones are accounted for"))
-    if cells > ones:
-        figures.append((share(int(found.invented.sum()), cells - ones), "of the zeros are taken for ones"))
-    uses = int(found.uses.sum())
-    a_row = uses / found.n_rows
-    figures.append((f"{a_row:.{1 if a_row >= 0.1 else 2}f}", "patterns in a row, on average"))
+    n_ones, n_missed = int(data.ones.sum()), int(data.missed.sum())
+    n_zeros = data.n_rows * data.n_features - n_ones
+    figures = [(format_count(data.n_atoms), "patterns" if data.n_atoms != 1 else "pattern")]
+    if n_ones:
+        figures.append((percent(n_ones - n_missed, n_ones), "of the ones are accounted for"))
+    if n_zeros:
+        figures.append((percent(int(data.invented.sum()), n_zeros), "of the zeros are turned into ones"))
+    per_row = int(data.uses.sum()) / data.n_rows
+    figures.append((f"{per_row:.{1 if per_row >= 0.1 else 2}f}", "patterns per row, on average"))
     return figures
 
 
-def _how_well(found: Findings) -> str:
-    """How much of the table the patterns give back."""
-    ones, zeros = int(found.ones.sum()), found.n_rows * found.n_features - int(found.ones.sum())
-    if not ones:
+def _accuracy(data: ReportData) -> str:
+    """Say how many cells the patterns reproduce."""
+    n_ones = int(data.ones.sum())
+    n_zeros = data.n_rows * data.n_features - n_ones
+    if not n_ones:
         return "The table has no ones at all."
-    if not zeros:
+    if not n_zeros:
         return "The table has no zeros at all."
-    if not found.n_atoms:
-        return f"{share(ones, ones + zeros)} of its cells are ones."
-    missed, invented = int(found.missed.sum()), int(found.invented.sum())
+    if not data.n_atoms:
+        return f"{percent(n_ones, n_ones + n_zeros)} of its cells are ones."
+    n_missed, n_invented = int(data.missed.sum()), int(data.invented.sum())
     return (
-        f"Of the {many(ones, 'one')} in the table the patterns account for {count(ones - missed)}; they miss "
-        f"{count(missed)}, and take {count(invented)} of the {many(zeros, 'zero')} for ones."
+        f"Of the {pluralize(n_ones, 'one')} in the table the patterns account for {format_count(n_ones - n_missed)} "
+        f"and miss {format_count(n_missed)}. They turn {format_count(n_invented)} of the {pluralize(n_zeros, 'zero')} "
+        "into ones."
     )
 
 
-def _a_row(found: Findings) -> str:
-    """How many patterns a row uses."""
-    if not found.n_atoms:
+def _patterns_per_row(data: ReportData) -> str:
+    """Say how many patterns a row uses."""
+    if not data.n_atoms:
         return ""
-    used = found.codes.row_weights()
-    none = int((used == 0).sum())
+    used = data.codes.row_weights()
+    n_without = int((used == 0).sum())
     most = int(used.max())
     if not most:
         return "No row uses a pattern."
-    if found.n_rows == 1:
-        return f"The row uses {many(most, 'pattern')}."
-    middle = int(np.sort(used)[(len(used) - 1) // 2])
-    lacking = f"{many(none, 'row')} ({share(none, found.n_rows)}) {'uses' if none == 1 else 'use'} no pattern"
-    if not middle:
-        return f"{lacking}; none uses more than {count(most)}."
-    says = f"Half of the rows use {many(middle, 'pattern')} or fewer; none uses more than {count(most)}."
-    return f"{says} {lacking}." if none else says
+    if data.n_rows == 1:
+        return f"The row uses {pluralize(most, 'pattern')}."
+    median = int(np.sort(used)[(len(used) - 1) // 2])
+    without = (
+        f"{pluralize(n_without, 'row')} ({percent(n_without, data.n_rows)}) "
+        f"{'uses' if n_without == 1 else 'use'} no pattern"
+    )
+    if not median:
+        return f"{without}; none uses more than {format_count(most)}."
+    text = f"Half of the rows use {pluralize(median, 'pattern')} or fewer; none uses more than {format_count(most)}."
+    return f"{text} {without}." if n_without else text
 
 
-def _which_table(found: Findings) -> str:
-    """Whether these are the rows that the patterns were learned from."""
-    if not found.n_atoms:
+def _training_table(data: ReportData) -> str:
+    """Say whether this is the table that the patterns were learned from."""
+    if not data.n_atoms:
         return ""
-    if found.is_what_was_learned:
+    if data.is_training_table:
         return "This is the table that the patterns were learned from."
     return (
         "This is not the table that the patterns were learned from, which had "
-        f"{many(found.model.n_samples, 'row')}: the page says how well they fit rows that may be new to them."
+        f"{pluralize(data.model.n_samples, 'row')}: the report shows how well they fit rows that may be new to them."
     )

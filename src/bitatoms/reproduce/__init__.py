@@ -1,4 +1,4 @@
-"""The experiments of the paper, done again: figures, and each of its claims beside what is found."""
+"""Reproduction of the paper's experiments: its figures, and each of its claims with what was found here."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from pathlib import Path
 from ..io.atomic import write_files
 from ..report.html.tables import DataTable
 from ..validation import check_int
-from .datasets import Subject, halftone, handwriting
+from .datasets import PaperDataset, load_digits, load_halftone
 from .experiment import Claim, Experiment, Panel, Verdict
 from .experiments.convergence import convergence
-from .experiments.data_sets import data_sets
-from .experiments.default_search import today
+from .experiments.default_search import default_search
 from .experiments.initialisation import initialisation
+from .experiments.input_data import input_data
 from .experiments.models import models
 from .experiments.selection import selection
 from .page import render
-from .runs import UPDATES, learned, starting_atoms
+from .runs import UPDATES, run_learning, starting_atoms
 
 __all__ = ["Claim", "Experiment", "Panel", "Verdict", "reproduce"]
 
 _EXPERIMENTS = {
-    "Drawing the data": data_sets,
+    "Drawing the data": input_data,
     "Learning the four models": models,
-    "Learning from two starts": initialisation,
-    "Selecting how many atoms": selection,
-    "Following convergence": convergence,
-    "Searching as the default does": today,
+    "Learning from two kinds of initial atoms": initialisation,
+    "Selecting the number of atoms": selection,
+    "Measuring convergence": convergence,
+    "Running the default search": default_search,
 }
-_WARMING = 64  # rows that kernels are compiled with, so that no time is taken of that
+_N_WARM_UP_ROWS = 64  # rows that kernels are compiled with, so that times do not include compilation
 
 
 def reproduce(
@@ -42,82 +42,82 @@ def reproduce(
     random_state: int = 0,
     callback: Callable[[str], object] | None = None,
 ) -> list[Experiment]:
-    """Do the experiments of the paper again, and write a page of what comes out.
+    """Run the experiments of the paper and write a page with the results.
 
     Parameters
     ----------
     folder : str or path-like
-        Where to write: ``index.html``, ``claims.csv``, and in ``figures`` a PNG of every figure and a CSV of the
+        The folder to write: ``index.html``, ``claims.csv``, and in ``figures`` one PNG per figure and one CSV with the
         numbers behind it.
     einstein : str or path-like, optional
-        The halftone picture of the paper, 1160 × 896, in a file that `bitatoms.read` takes, such as a .pbm. By default
-        another photograph, which comes with scikit-learn, as a halftone.
+        The halftone picture of the paper, 1160 × 896, in a file that `bitatoms.read` can read, such as a .pbm file. By
+        default a halftone of another photograph, which scikit-learn contains.
     mnist : str or path-like, optional
-        Digits of MNIST: "openml" to fetch them, a file of pictures as MNIST is published, or a table of 17 × 17 or 28
-        × 28 pixels in a file that `bitatoms.read` takes. By default the digits that come with scikit-learn.
+        The digits of MNIST: "openml" to download them, an image file of the MNIST distribution, or a table of 17 × 17
+        or 28 × 28 pixels in a file that `bitatoms.read` can read. By default the digits that scikit-learn contains.
     random_state : int, default=0
-        The same number gives the same figures, but for those of time.
+        The seed. Equal seeds give equal results, except for times.
     callback : callable, optional
-        Called with what is being done, in words.
+        Called with a description of each step before it starts.
 
     Returns
     -------
     list of Experiment
-        With figures and claims.
+        The experiments with their figures and claims.
 
     Examples
     --------
     >>> from bitatoms.reproduce import reproduce
     >>> experiments = reproduce("paper")  # doctest: +SKIP
-    >>> [claim.says for experiment in experiments for claim in experiment.claims]  # doctest: +SKIP
+    >>> [claim.statement for experiment in experiments for claim in experiment.claims]  # doctest: +SKIP
     ['The model of MNIST has 79 atoms.', ...]
     """
     seed = check_int("random_state", random_state, 0)
-    tell = callback or (lambda _: None)
-    tell("Reading the data")
-    subjects = handwriting(mnist), halftone(einstein)
-    tell("Compiling")
-    for subject in subjects:
-        _warm(subject)
+    report_step = callback or (lambda _: None)
+    report_step("Reading the data")
+    datasets = load_digits(mnist), load_halftone(einstein)
+    report_step("Compiling")
+    for dataset in datasets:
+        _compile_kernels(dataset)
     experiments = []
-    for doing, experiment in _EXPERIMENTS.items():
-        tell(doing)
-        experiments.append(experiment(*subjects, seed))
-    tell("Writing the page")
-    write(experiments, Path(folder), _how(subjects, seed))
+    for step, experiment in _EXPERIMENTS.items():
+        report_step(step)
+        experiments.append(experiment(*datasets, seed))
+    report_step("Writing the page")
+    write_results(experiments, Path(folder), _provenance(datasets, seed))
     return experiments
 
 
-def write(experiments: list[Experiment], folder: Path, how: str) -> None:
-    """Write the page, and the files of every figure; the page comes last, when all that it names is there."""
+def write_results(experiments: list[Experiment], folder: Path, provenance: str) -> None:
+    """Write the files of every figure, the claims, and last the page."""
     files: dict[str, bytes] = {}
     claims: list[tuple[str, ...]] = []
     for experiment in experiments:
         for panel in experiment.panels:
             for figure in panel.figures:
                 files |= figure.files()
-            if panel.numbers is not None:
-                name = f"{experiment.place}-{panel.title}-runs".lower()
-                files[f"figures/{name}.csv"] = panel.numbers.to_csv().encode()
+            if panel.runs is not None:
+                name = f"{experiment.anchor}-{panel.title}-runs".lower()
+                files[f"figures/{name}.csv"] = panel.runs.to_csv().encode()
             for claim in panel.claims:
-                whose = "yes" if claim.of_paper else "no"
-                told = claim.says, claim.found, str(claim.verdict), claim.why
-                claims.append((experiment.name, panel.title, whose, *told))
+                in_paper = "yes" if claim.in_paper else "no"
+                texts = claim.statement, claim.finding, str(claim.verdict), claim.explanation
+                claims.append((experiment.name, panel.title, in_paper, *texts))
     columns = ("experiment", "data", "in the paper", "the paper says", "found", "verdict", "why")
-    files["claims.csv"] = DataTable.of(columns, claims).to_csv().encode()
-    files["index.html"] = render(experiments, how).encode()
+    files["claims.csv"] = DataTable.from_rows(columns, claims).to_csv().encode()
+    files["index.html"] = render(experiments, provenance).encode()
     write_files(folder, files)
 
 
-def _warm(subject: Subject) -> None:
-    """Have all kernels compiled."""
-    few = subject.data[:_WARMING]
+def _compile_kernels(dataset: PaperDataset) -> None:
+    """Run each method on a few rows, so that all kernels are compiled."""
+    rows = dataset.data[:_N_WARM_UP_ROWS]
     for update in UPDATES:
-        learned(few, starting_atoms("samples", few, 4, 0), update)
+        run_learning(rows, starting_atoms("samples", rows, 4, 0), update)
 
 
-def _how(subjects: tuple[Subject, ...], seed: int) -> str:
-    """On what it was made."""
-    sets = ", ".join(f"{subject.name} ({subject.data.n_rows} × {subject.data.n_cols})" for subject in subjects)
+def _provenance(datasets: tuple[PaperDataset, ...], seed: int) -> str:
+    """Describe the data, the seed and the machine."""
+    shapes = ", ".join(f"{dataset.name} ({dataset.data.n_rows} × {dataset.data.n_cols})" for dataset in datasets)
     machine = platform.processor() or platform.machine()
-    return f"Data: {sets}. Seed {seed}; times of one thread on {machine}, Python {platform.python_version()}."
+    return f"Data: {shapes}. Seed {seed}; times of one thread on {machine}, Python {platform.python_version()}."

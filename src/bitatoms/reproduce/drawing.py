@@ -1,4 +1,4 @@
-"""How the two methods are drawn, the same in all figures, and told apart without colours."""
+"""The line styles of the two methods, distinguishable without colours and equal in all figures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ _COLOURS = {"mob": "#0072b2", "k-prox": "#d55e00"}
 _LINES = {"mob": "-", "k-prox": "--"}
 
 
-def curve(ax: Axes, update: str, x: Any, y: Any, **how: Any) -> None:
-    """A line of a method."""
-    ax.plot(x, y, **({"color": _COLOURS[update], "linestyle": _LINES[update], "label": UPDATES[update]} | how))
+def plot_method(ax: Axes, update: str, x: Any, y: Any, **style: Any) -> None:
+    """Plot a line in the style of a method; ``style`` overrides it."""
+    ax.plot(x, y, **({"color": _COLOURS[update], "linestyle": _LINES[update], "label": UPDATES[update]} | style))

@@ -1,18 +1,22 @@
-"""What an experiment leaves: figures, and claims of the paper beside what was found."""
+"""The results of an experiment: figures, and claims of the paper with what was found here."""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..report.html.figures import Figure
 from ..report.html.tables import DataTable
 
+BITS_PER_SAMPLE = "bits a sample"  # the name of this column in all CSV files
+
 
 class Verdict(StrEnum):
-    """Whether what was found agrees with what the paper says."""
+    """Whether a finding agrees with a claim."""
 
     AGREES = "agrees"
     PARTLY = "agrees in part"
@@ -20,60 +24,96 @@ class Verdict(StrEnum):
     NOT_SEEN = "cannot be seen here"
 
 
-_COUNTED = {
-    Verdict.AGREES: "{} agree with what was found",
-    Verdict.PARTLY: "{} in part",
-    Verdict.DIFFERS: "{} not",
-    Verdict.NOT_SEEN: "{} cannot be seen in this data",
+_SUMMARIES = {
+    Verdict.AGREES: "{} agree with the results",
+    Verdict.PARTLY: "{} agree in part",
+    Verdict.DIFFERS: "{} differ",
+    Verdict.NOT_SEEN: "{} cannot be checked on this data",
 }
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the paper, or what one would expect beside it, and what was found of it."""
+class _RenamedAttributes:
+    """Mixin that returns renamed attributes under their old names, with a FutureWarning."""
 
-    says: str  # the paper
-    found: str  # here
+    _RENAMED: ClassVar[dict[str, str]] = {}
+
+    if not TYPE_CHECKING:  # with it, type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            new = self._RENAMED.get(name)
+            if new is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            message = f"{type(self).__name__}.{name} is renamed to {new}; the old name is removed in 0.3"
+            warnings.warn(message, FutureWarning, stacklevel=2)
+            return getattr(self, new)
+
+
+@dataclass(frozen=True)
+class Claim(_RenamedAttributes):
+    """A claim of the paper, or a related expectation, and what was found here.
+
+    Attributes
+    ----------
+    statement : str
+        The claim.
+    finding : str
+        What was found here.
+    verdict : Verdict
+        Whether the two agree.
+    explanation : str
+        Why they differ, if they do.
+    in_paper : bool
+        Whether the paper makes the claim.
+    """
+
+    _RENAMED: ClassVar = {"says": "statement", "found": "finding", "why": "explanation", "of_paper": "in_paper"}
+
+    statement: str
+    finding: str
     verdict: Verdict
-    why: str = ""  # where it does not agree, or not quite
-    of_paper: bool = True
+    explanation: str = ""
+    in_paper: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
-    """Figures that belong together, and the claims that are read off them."""
+class Panel(_RenamedAttributes):
+    """Figures of one data set, or of one model of it, and the claims about them."""
 
-    title: str  # the data set, and the method where it is one
-    about: str
+    _RENAMED: ClassVar = {"about": "description", "numbers": "runs"}
+
+    title: str
+    description: str
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...] = ()
-    layout: str = "curves"  # how figures stand beside each other, as the style of the page names it
-    numbers: DataTable | None = None  # of all runs behind it
+    layout: str = "curves"  # CSS class that arranges the figures
+    runs: DataTable | None = None  # all runs behind the figures
 
 
 @dataclass(frozen=True, eq=False)
-class Experiment:
-    """A part of Section V of the paper."""
+class Experiment(_RenamedAttributes):
+    """An experiment of Section V of the paper."""
 
-    place: str  # its address on the page
-    name: str  # among the contents
+    _RENAMED: ClassVar = {"place": "anchor", "about": "description"}
+
+    anchor: str  # of its section on the page
+    name: str  # in the contents
     title: str
-    about: str
+    description: str
     panels: tuple[Panel, ...]
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """All claims of its panels."""
+        """The claims of all panels."""
         return tuple(claim for panel in self.panels for claim in panel.claims)
 
 
-def judged(agrees: bool, otherwise: Verdict = Verdict.DIFFERS) -> Verdict:
-    """The verdict where a fact decides."""
+def verdict_if(agrees: bool, otherwise: Verdict = Verdict.DIFFERS) -> Verdict:
+    """Return `Verdict.AGREES` if the condition holds."""
     return Verdict.AGREES if agrees else otherwise
 
 
-def counted(claims: Iterable[Claim]) -> str:
-    """How many claims of the paper there are, and how many of them hold, in a sentence."""
-    counts = Counter(claim.verdict for claim in claims if claim.of_paper)
-    said = ", ".join(words.format(counts[verdict]) for verdict, words in _COUNTED.items() if counts[verdict])
-    return f"{counts.total()} claims of the paper were looked at: {said}."
+def summarize_verdicts(claims: Iterable[Claim]) -> str:
+    """Return one sentence with the number of the paper's claims per verdict."""
+    counts = Counter(claim.verdict for claim in claims if claim.in_paper)
+    parts = ", ".join(summary.format(counts[verdict]) for verdict, summary in _SUMMARIES.items() if counts[verdict])
+    return f"{counts.total()} claims of the paper were checked: {parts}."

@@ -1,31 +1,31 @@
-"""The page: each experiment with its figures, and beside them what the paper says and what was found."""
+"""The page: each experiment with its figures, the claims of the paper, and what was found here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from .._version import __version__
-from ..report.html.document import Section, Top, document, inlined
-from ..report.html.text import text
-from .experiment import Claim, Experiment, Panel, counted
+from ..report.html.document import PageHeader, Section, html_document, read_asset
+from ..report.html.text import escape
+from .experiment import Claim, Experiment, Panel, summarize_verdicts
 
-_TITLE = "Binary Matrix Factorization via Dictionary Learning, done again"
+_TITLE = "Binary Matrix Factorization via Dictionary Learning: experiments reproduced"
 _PAPER = (
     "I. Ramírez, “Binary Matrix Factorization via Dictionary Learning”, IEEE Journal of Selected Topics in Signal "
     "Processing 12(6), 2018"
 )
 
 
-def render(experiments: Sequence[Experiment], how: str) -> str:
-    """The whole page; ``how`` says on what it was made, and how to repeat it."""
-    top = Top(_TITLE, "The experiments of a paper", _TITLE, ("summary", "what was found"))
+def render(experiments: Sequence[Experiment], provenance: str) -> str:
+    """Return the HTML of the page; ``provenance`` describes the data and the machine."""
+    header = PageHeader(_TITLE, "The experiments of a paper", _TITLE, ("summary", "the results"))
     sections = [_summary(experiments), *map(_section, experiments)]
-    footer = f"<footer><p>Made by bitatoms {__version__}. {text(how)}</p></footer>"
-    return document(top, sections, footer, inlined("reproduce", "page.css"))
+    footer = f"<footer><p>Made by bitatoms {__version__}. {escape(provenance)}</p></footer>"
+    return html_document(header, sections, footer, read_asset("reproduce", "page.css"))
 
 
 def _summary(experiments: Sequence[Experiment]) -> Section:
-    """All claims, with links to where they are looked at."""
+    """Return the section with all claims of the paper, linked to their experiments."""
     claims = [
         (experiment, panel, claim)
         for experiment in experiments
@@ -33,16 +33,16 @@ def _summary(experiments: Sequence[Experiment]) -> Section:
         for claim in panel.claims
     ]
     rows = "".join(
-        f'<tr><td>{_badge(claim)}</td><td><a href="#{experiment.place}">{text(claim.says)}</a> '
-        f'<span class="note">{text(panel.title)}</span></td></tr>'
+        f'<tr><td>{_badge(claim)}</td><td><a href="#{experiment.anchor}">{escape(claim.statement)}</a> '
+        f'<span class="note">{escape(panel.title)}</span></td></tr>'
         for experiment, panel, claim in claims
-        if claim.of_paper
+        if claim.in_paper
     )
     return Section(
-        f'<section id="summary"><p class="lede">{counted(claim for *_, claim in claims)}</p>'
-        f"<p>{text(_PAPER)}. All of its experiments are done again here with the methods as it describes them, "
-        "mistakes in its text mended. Its figures are not copied, but made anew.</p>"
-        '<table class="claims"><thead><tr><th scope="col">what was found</th><th scope="col">the paper says</th></tr>'
+        f'<section id="summary"><p class="lede">{summarize_verdicts(claim for *_, claim in claims)}</p>'
+        f"<p>{escape(_PAPER)}. This page repeats all of its experiments with the methods that it describes; errors in "
+        "its text are corrected. No figure is copied from the paper.</p>"
+        '<table class="claims"><thead><tr><th scope="col">verdict</th><th scope="col">claim of the paper</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></section>",
         "summary",
         "Claims",
@@ -50,31 +50,34 @@ def _summary(experiments: Sequence[Experiment]) -> Section:
 
 
 def _section(experiment: Experiment) -> Section:
-    """An experiment."""
+    """Return the section of an experiment."""
     panels = "".join(map(_panel, experiment.panels))
-    about = f"<h2>{text(experiment.title)}</h2><p>{text(experiment.about)}</p>"
-    return Section(f'<section id="{experiment.place}">{about}{panels}</section>', experiment.place, experiment.name)
+    head = f"<h2>{escape(experiment.title)}</h2><p>{escape(experiment.description)}</p>"
+    return Section(f'<section id="{experiment.anchor}">{head}{panels}</section>', experiment.anchor, experiment.name)
 
 
 def _panel(panel: Panel) -> str:
-    """Figures, and the claims that are read off them."""
-    heading = f"<h3>{text(panel.title)}</h3>" if panel.title else ""
-    about = f"<p>{text(panel.about)}</p>" if panel.about else ""
+    """Return the figures of a panel, its runs and its claims."""
+    heading = f"<h3>{escape(panel.title)}</h3>" if panel.title else ""
+    description = f"<p>{escape(panel.description)}</p>" if panel.description else ""
     figures = "".join(figure.to_html() for figure in panel.figures)
-    claims = f'<ul class="found">{"".join(map(_claim, panel.claims))}</ul>' if panel.claims else ""
-    runs = "" if panel.numbers is None else panel.numbers.to_html(f"{panel.title}: all runs")
-    unfolded = f"<details><summary>All runs</summary>{runs}</details>" if runs else ""
-    shown = f'<div class="{panel.layout}">{figures}</div>' if figures else ""
-    return f'<div class="panel">{heading}{about}{shown}{unfolded}{claims}</div>'
+    figures = f'<div class="{panel.layout}">{figures}</div>' if figures else ""
+    runs = "" if panel.runs is None else panel.runs.to_html(f"{panel.title}: all runs")
+    runs = f"<details><summary>All runs</summary>{runs}</details>" if runs else ""
+    claims = f'<ul class="findings">{"".join(map(_claim, panel.claims))}</ul>' if panel.claims else ""
+    return f'<div class="panel">{heading}{description}{figures}{runs}{claims}</div>'
 
 
 def _claim(claim: Claim) -> str:
-    """What the paper says, what was found, and whether the two agree."""
-    why = f'<p class="note">{text(claim.why)}</p>' if claim.why else ""
-    whose = "" if claim.of_paper else ' <span class="note">not in the paper</span>'
-    return f"<li>{_badge(claim)}{whose}<p><q>{text(claim.says)}</q></p><p>{text(claim.found)}</p>{why}</li>"
+    """Return a claim with its verdict and finding."""
+    explanation = f'<p class="note">{escape(claim.explanation)}</p>' if claim.explanation else ""
+    note = "" if claim.in_paper else ' <span class="note">not in the paper</span>'
+    return (
+        f"<li>{_badge(claim)}{note}<p><q>{escape(claim.statement)}</q></p><p>{escape(claim.finding)}</p>"
+        f"{explanation}</li>"
+    )
 
 
 def _badge(claim: Claim) -> str:
-    """The verdict."""
+    """Return the verdict as a badge."""
     return f'<span class="verdict {claim.verdict.name.lower()}">{claim.verdict}</span>'

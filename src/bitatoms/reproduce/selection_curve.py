@@ -1,4 +1,4 @@
-"""A path of forward selection, forced past its minimum, and what can be measured on its curve."""
+"""The codelength during forward selection past its minimum, and measurements on that curve."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.result import Round
-from .runs import Run, shortest
+from .runs import MethodRun, best_round
 
-_DEEP = 0.005  # two minima are told apart by a rise of so much between them
-_GAINED = 0.05  # of what there was to gain: what is left when it is as good as gained
-_POINTS = 8  # steps until then that a law can be told from
+_MIN_RISE = 0.005  # of the minimum: two minima are distinct if the curve rises by this much between them
+_TAIL = 0.05  # of the initial excess over the minimum: the decay is fitted until only this much is left
+_MIN_POINTS = 8  # to fit a decay
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
-    """What forward selection went through, atom by atom."""
+class SelectionCurve:
+    """The rounds of a forward selection, one per number of atoms."""
 
-    run: Run
+    run: MethodRun
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """What was counted after each atom."""
+        """The history of the run."""
         return self.run.history
 
     @property
     def atoms(self) -> NDArray[np.int64]:
-        """Their number at each round."""
+        """The number of atoms at each round."""
         return np.array([row.atoms for row in self.rounds])
 
     @property
     def bits(self) -> NDArray[np.float64]:
-        """The codelength a sample."""
+        """The codelength per sample at each round."""
         return np.array([row.bits for row in self.rounds]) / self.run.codes.n_rows
 
     @property
-    def steps(self) -> NDArray[np.float64]:
-        """Seconds that each round took, but for the first, which starts from nothing."""
+    def step_seconds(self) -> NDArray[np.float64]:
+        """The duration of each round but the first, which starts from scratch."""
         return np.diff([row.seconds for row in self.rounds])
 
     def seconds_to(self, n_atoms: int) -> float:
-        """How long it took to come to so many atoms."""
+        """Return the time until this number of atoms."""
         return max(row.seconds for row in self.rounds if row.atoms <= n_atoms)
 
     @property
     def best(self) -> Round:
         """The round with the shortest codelength."""
-        return shortest(self.rounds)
+        return best_round(self.rounds)
 
 
-def count_valleys(bits: NDArray[np.float64], deep: float = _DEEP) -> int:
-    """Minimum regions of a curve: a new one begins where it has risen by so much, and falls by so much again."""
-    step = deep * float(bits.min())
-    valleys, lowest, highest, falling = 1, float(bits[0]), float(bits[0]), True
+def count_minima(bits: NDArray[np.float64], min_rise: float = _MIN_RISE) -> int:
+    """Return the number of minimum regions: a new one starts where the curve has risen and falls by ``min_rise``."""
+    step = min_rise * float(bits.min())
+    n_minima, lowest, highest, falling = 1, float(bits[0]), float(bits[0]), True
     for value in map(float, bits):
         if falling:
             lowest = min(lowest, value)
@@ -65,34 +65,33 @@ def count_valleys(bits: NDArray[np.float64], deep: float = _DEEP) -> int:
             highest = max(highest, value)
             if value < highest - step:
                 falling, lowest = True, value
-                valleys += 1
-    return valleys
+                n_minima += 1
+    return n_minima
 
 
-class Fit(NamedTuple):
-    """How well a law describes what is left to gain: R² of a straight line, after the logarithm."""
+class DecayFit(NamedTuple):
+    """R² of a linear fit to the logarithm of the excess over the minimum."""
 
-    exponential: float
-    power: float
+    exponential: float  # against the number of atoms
+    power: float  # against its logarithm
 
 
-def law_of(path: Path) -> Fit | None:
-    """How well what is left to gain falls like an exponential, and like a power of the number of atoms; None where it
-    is gained in a few steps."""
-    left = path.bits - path.bits.min()
-    until = int(np.argmax(left < _GAINED * left[0])) if left[0] > 0 else 0
-    if until < _POINTS:
+def fit_decay(curve: SelectionCurve) -> DecayFit | None:
+    """Fit an exponential and a power law to the excess over the minimum; None if there are too few points."""
+    excess = curve.bits - curve.bits.min()
+    until = int(np.argmax(excess < _TAIL * excess[0])) if excess[0] > 0 else 0
+    if until < _MIN_POINTS:
         return None
-    atoms, logarithm = path.atoms[:until], np.log(left[:until])
-    return Fit(*(float(np.corrcoef(x, logarithm)[0, 1] ** 2) for x in (atoms, np.log(atoms))))
+    atoms, log_excess = curve.atoms[:until], np.log(excess[:until])
+    return DecayFit(*(float(np.corrcoef(x, log_excess)[0, 1] ** 2) for x in (atoms, np.log(atoms))))
 
 
-def growth_of(steps: NDArray[np.float64]) -> float:
-    """How many times as long a step takes in the last third as in the first."""
-    third = max(1, len(steps) // 3)
-    return float(np.median(steps[-third:]) / np.median(steps[:third]))
+def growth_factor(step_seconds: NDArray[np.float64]) -> float:
+    """Return the ratio of the median duration of a step in the last third to that in the first third."""
+    third = max(1, len(step_seconds) // 3)
+    return float(np.median(step_seconds[-third:]) / np.median(step_seconds[:third]))
 
 
 def running_median(values: NDArray[np.float64], reach: int = 7) -> NDArray[np.float64]:
-    """The median of each value and those around it."""
+    """Return the median of each value and up to ``reach`` values on either side."""
     return np.array([np.median(values[max(0, at - reach) : at + reach + 1]) for at in range(len(values))])

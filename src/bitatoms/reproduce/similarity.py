@@ -1,4 +1,4 @@
-"""How like samples atoms are, beside atoms of the same size that are like none."""
+"""Similarity of atoms to samples, compared with atoms whose pixels are shuffled."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 
-MORE = 0.15  # in common than shuffled pixels have: alike
+MARGIN = 0.15  # above the similarity of shuffled atoms: clearly similar
 
 
-class Alike(NamedTuple):
-    """What the typical atom shares with the sample that it is most like."""
+class Similarity(NamedTuple):
+    """The median over atoms of the Jaccard index with the most similar sample."""
 
-    share: float  # of all pixels that are black in either, those that are in both
+    jaccard: float
     shuffled: float  # the same for atoms whose pixels are shuffled
 
     @property
-    def clearly(self) -> bool:
-        """Whether they are more alike than chance would have it."""
-        return self.share > self.shuffled + MORE
+    def is_clear(self) -> bool:
+        """Whether atoms are clearly more similar to samples than shuffled atoms are."""
+        return self.jaccard > self.shuffled + MARGIN
 
 
-def likeness(atoms: BitMatrix, data: BitMatrix, start: BitMatrix) -> Alike:
-    """How like samples atoms are, and how like they would be with their pixels shuffled.
+def sample_similarity(atoms: BitMatrix, data: BitMatrix, start: BitMatrix) -> Similarity:
+    """Return the similarity of atoms to samples.
 
-    An atom that began as a sample is like that one, whatever it has learned: those of the start are left out.
+    Samples among the initial atoms are excluded: an atom that started as a sample resembles it without learning.
     """
     shuffled = BitMatrix.from_dense(atoms.to_dense()[:, np.random.default_rng(0).permutation(atoms.n_cols)])
-    shares = (most_shared(each, data, start) for each in (atoms, shuffled))
-    return Alike(*(float(np.median(share)) if len(share) else 0.0 for share in shares))
+    maxima = (max_jaccard(each, data, start) for each in (atoms, shuffled))
+    return Similarity(*(float(np.median(values)) if len(values) else 0.0 for values in maxima))
 
 
-def most_shared(atoms: BitMatrix, data: BitMatrix, start: BitMatrix) -> NDArray:
-    """For each atom, the largest share of ones in both among ones in either, over the samples not of the start."""
-    begun = set(map(bytes, start.words))
-    others = np.array([bytes(row) not in begun for row in data.words])
-    patterns, rows = (table.to_dense().astype(np.float32) for table in (atoms, data[np.flatnonzero(others)]))
+def max_jaccard(atoms: BitMatrix, data: BitMatrix, start: BitMatrix) -> NDArray:
+    """Return for each atom the largest Jaccard index with a sample that is not an initial atom."""
+    initial = set(map(bytes, start.words))
+    others = np.array([bytes(row) not in initial for row in data.words])
+    patterns, rows = (bits.to_dense().astype(np.float32) for bits in (atoms, data[np.flatnonzero(others)]))
     if not len(rows):
         return np.zeros(len(patterns))
-    both = patterns @ rows.T
-    either = patterns.sum(axis=1)[:, np.newaxis] + rows.sum(axis=1) - both
-    return (both / np.maximum(either, 1)).max(axis=1)
+    intersection = patterns @ rows.T
+    union = patterns.sum(axis=1)[:, np.newaxis] + rows.sum(axis=1) - intersection
+    return (intersection / np.maximum(union, 1)).max(axis=1)

@@ -1,1 +1,1 @@
-"""Building blocks of HTML pages: the document, figures, tables, text, PNG."""
+"""Building blocks of self-contained HTML pages: documents, tables, figures, text."""

@@ -1,4 +1,4 @@
-"""A page of HTML that is complete in itself: style, script and pictures are in it; nothing comes from elsewhere."""
+"""Self-contained HTML documents: styles, scripts and images are inlined, so a page needs no network."""
 
 from __future__ import annotations
 
@@ -9,45 +9,46 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from ..._version import __version__
-from .text import text
+from .text import escape
 
 
 class Section(NamedTuple):
-    """A part of a page; without a place it is not among the contents."""
+    """A section of a page; one without an anchor is not listed in the contents."""
 
     html: str
-    place: str = ""
-    name: str = ""
+    anchor: str = ""
+    title: str = ""
 
 
-class Top(NamedTuple):
-    """What stands above the sections."""
+class PageHeader(NamedTuple):
+    """The texts above the sections."""
 
-    title: str  # of the window
+    title: str  # of the browser window
     kicker: str
     heading: str
-    skip: tuple[str, str] | None = None  # the place that a link leads to for who does not see the page, and its name
+    skip_link: tuple[str, str] | None = None  # anchor and name of the section that screen readers can skip to
 
 
-def document(top: Top, sections: Sequence[Section], footer: str, style: str, script: str = "") -> str:
-    """The whole page; ``style`` is added to what all pages share."""
-    skip = "" if top.skip is None else f'<a class="skip" href="#{top.skip[0]}">Skip to {top.skip[1]}</a>\n'
+def html_document(header: PageHeader, sections: Sequence[Section], footer: str, style: str, script: str = "") -> str:
+    """Return the HTML of a page; ``style`` is appended to the style sheet that all pages share."""
+    skip = header.skip_link
+    skip_html = "" if skip is None else f'<a class="skip" href="#{skip[0]}">Skip to {skip[1]}</a>\n'
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
+<meta http-equiv="Content-Security-Policy" content="{_content_security_policy(script)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="bitatoms {__version__}">
 <link rel="icon" href="data:,">
-<title>{text(top.title)}</title>
-<style>{inlined("report.html", "base.css")}{style}</style>
+<title>{escape(header.title)}</title>
+<style>{read_asset("report.html", "base.css")}{style}</style>
 </head>
 <body>
-{skip}<header class="top">
-<p class="kicker">{text(top.kicker)}</p>
-<h1>{text(top.heading)}</h1>
+{skip_html}<header class="top">
+<p class="kicker">{escape(header.kicker)}</p>
+<h1>{escape(header.heading)}</h1>
 {_contents(sections)}
 </header>
 <main>
@@ -60,20 +61,22 @@ def document(top: Top, sections: Sequence[Section], footer: str, style: str, scr
 """
 
 
-def inlined(package: str, name: str) -> str:
+def read_asset(package: str, name: str) -> str:
     """Return the text of a file inside a subpackage of bitatoms."""
     return files(f"bitatoms.{package}").joinpath(name).read_text(encoding="utf-8")
 
 
 def _contents(sections: Sequence[Section]) -> str:
-    """Links to the sections."""
-    links = "".join(f'<li><a href="#{section.place}">{section.name}</a></li>' for section in sections if section.place)
+    """Return links to the sections."""
+    links = "".join(
+        f'<li><a href="#{section.anchor}">{section.title}</a></li>' for section in sections if section.anchor
+    )
     return f'<nav aria-label="Contents"><ul>{links}</ul></nav>' if links else ""
 
 
-def _policy(script: str) -> str:
-    """What a browser may do with this page: run this one script, show the pictures in it, and fetch nothing."""
+def _content_security_policy(script: str) -> str:
+    """Return a policy that allows this one script and inlined images, and forbids all requests."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    runs = f"script-src 'sha256-{digest}'" if script else "script-src 'none'"
-    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", runs)
+    script_rule = f"script-src 'sha256-{digest}'" if script else "script-src 'none'"
+    rules = ("default-src 'none'", "img-src data:", "style-src 'unsafe-inline'", script_rule)
     return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))

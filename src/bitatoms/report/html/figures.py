@@ -1,8 +1,7 @@
-"""Figures: a picture as PNG with the numbers that it shows, for a page and for files of their own."""
+"""Figures: a PNG image and the table of numbers behind it, for HTML pages and for separate files."""
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,91 +11,92 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .png import Colour, encoded
+from .png import Colour, encode_png, png_data_uri
 from .tables import DataTable
-from .text import text
+from .text import escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_INCHES = (4.4, 3.2)  # small, so that its letters can still be read on a phone
-_DENSITY = 100  # pixels of a page to an inch
-_UNFOLDED = 150  # rows of a table that a page still shows
-_FINER = 2  # pixels of the file to one of the page, for sharp screens
+_INCHES = (4.4, 3.2)  # small enough that labels stay readable on a phone
+_DPI = 100  # CSS pixels per inch
+_PIXEL_RATIO = 2  # image pixels per CSS pixel, for high-density screens
+_MAX_ROWS_SHOWN = 150  # longer tables are only written as CSV
 
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A picture, and the numbers behind it."""
+    """An image, and the table of numbers behind it."""
 
     name: str  # of its files: NAME.png and NAME.csv
     title: str
-    says: str  # what is to be seen in it, for who does not see it
+    alt: str  # alternative text
     png: bytes
-    size: tuple[int, int]  # height and width on the page, where there is room
-    numbers: DataTable | None = None
+    size: tuple[int, int]  # height and width in CSS pixels, where there is room
+    table: DataTable | None = None
     pixelated: bool = False
 
     def files(self) -> dict[str, bytes]:
-        """What is written of it, by the names of files."""
-        found = {f"figures/{self.name}.png": self.png}
-        if self.numbers is not None:
-            found[f"figures/{self.name}.csv"] = self.numbers.to_csv().encode("utf-8", "replace")
-        return found
+        """Return the contents of its files by relative path."""
+        contents = {f"figures/{self.name}.png": self.png}
+        if self.table is not None:
+            contents[f"figures/{self.name}.csv"] = self.table.to_csv().encode("utf-8", "replace")
+        return contents
 
     def to_html(self) -> str:
-        """The picture with its title, and its numbers to unfold."""
+        """Return a figure element with the image, its title and its folded table."""
         height, width = self.size
-        source = "data:image/png;base64," + base64.b64encode(self.png).decode("ascii")
-        fine = "" if self.pixelated else ' class="fine"'
-        image = f'<img src="{source}" width="{width}" height="{height}"{fine} alt="{text(self.says)}">'
-        unfolded = ""
-        if self.numbers is not None and len(self.numbers.rows) <= _UNFOLDED:
-            table = self.numbers.to_html(self.title)
-            unfolded = f"<details><summary>The numbers</summary>{table}</details>"
-        elif self.numbers is not None:
-            unfolded = f' <span class="note">(numbers: {self.name}.csv)</span>'
-        return f'<figure id="{self.name}">{image}<figcaption>{text(self.title)}{unfolded}</figcaption></figure>'
+        css_class = "" if self.pixelated else ' class="fine"'
+        image = (
+            f'<img src="{png_data_uri(self.png)}" width="{width}" height="{height}"{css_class} '
+            f'alt="{escape(self.alt)}">'
+        )
+        details = ""
+        if self.table is not None and len(self.table.rows) <= _MAX_ROWS_SHOWN:
+            details = f"<details><summary>The numbers</summary>{self.table.to_html(self.title)}</details>"
+        elif self.table is not None:
+            details = f' <span class="note">(numbers: {self.name}.csv)</span>'
+        return f'<figure id="{self.name}">{image}<figcaption>{escape(self.title)}{details}</figcaption></figure>'
 
 
-def check_drawing() -> None:
-    """Before long work: refuse where there is nothing to draw with."""
+def check_matplotlib() -> None:
+    """Raise ImportError if matplotlib is not installed; called before long computations."""
     if find_spec("matplotlib") is None:
-        raise ImportError('figures are drawn with matplotlib; get it with pip install "bitatoms[plot]"')
+        raise ImportError('figures require matplotlib; install it with pip install "bitatoms[plot]"')
 
 
-def drawn(
+def plot_figure(
     name: str,
     title: str,
-    says: str,
+    alt: str,
     draw: Callable[[Axes], object],
-    numbers: DataTable | None = None,
+    table: DataTable | None = None,
     inches: tuple[float, float] = _INCHES,
 ) -> Figure:
-    """A figure that matplotlib draws; ``inches`` are its width and height."""
-    check_drawing()
-    from matplotlib.figure import Figure as Sheet
+    """Return a figure drawn by matplotlib; ``inches`` are its width and height."""
+    check_matplotlib()
+    from matplotlib.figure import Figure as MatplotlibFigure
 
-    sheet = Sheet(figsize=inches, layout="constrained")
-    draw(sheet.subplots())
-    made = io.BytesIO()
-    # no date and no version in the file: the same figure is the same bytes
-    sheet.savefig(made, format="png", dpi=_FINER * _DENSITY, metadata={"Software": None})
-    width, height = (round(_DENSITY * side) for side in inches)
-    return Figure(name, title, says, made.getvalue(), (height, width), numbers)
+    figure = MatplotlibFigure(figsize=inches, layout="constrained")
+    draw(figure.subplots())
+    buffer = io.BytesIO()
+    # without a date or version in the metadata, equal figures have equal bytes
+    figure.savefig(buffer, format="png", dpi=_PIXEL_RATIO * _DPI, metadata={"Software": None})
+    width, height = (round(_DPI * side) for side in inches)
+    return Figure(name, title, alt, buffer.getvalue(), (height, width), table)
 
 
-def pixels(
+def pixel_figure(
     name: str,
     title: str,
-    says: str,
-    picture: NDArray[np.uint8],
+    alt: str,
+    pixels: NDArray[np.uint8],
     palette: Sequence[Colour],
-    times: int = 1,
-    numbers: DataTable | None = None,
+    scale: int = 1,
+    table: DataTable | None = None,
     pixelated: bool = True,
 ) -> Figure:
-    """A figure of pixels that are places in a palette, each enlarged so many times."""
-    enlarged = picture.repeat(times, axis=0).repeat(times, axis=1)
+    """Return a figure of pixels, given as indices into the palette and enlarged ``scale`` times."""
+    enlarged = pixels.repeat(scale, axis=0).repeat(scale, axis=1)
     height, width = enlarged.shape
-    return Figure(name, title, says, encoded(enlarged, palette), (height, width), numbers, pixelated)
+    return Figure(name, title, alt, encode_png(enlarged, palette), (height, width), table, pixelated)

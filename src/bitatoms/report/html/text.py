@@ -1,4 +1,4 @@
-"""Numbers, names and lists as people read them, safe to put into HTML."""
+"""Numbers, names and lists formatted as text that is safe in HTML."""
 
 from __future__ import annotations
 
@@ -6,56 +6,56 @@ import html
 import re
 from collections.abc import Sequence
 
-LONGEST = 80  # characters of a name that are shown
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # no text, or no UTF-8
+MAX_NAME_LENGTH = 80  # characters of a name that are shown
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")  # control, or not UTF-8
 
 
-def text(value: object) -> str:
-    """Anything as text for HTML, between tags and within quotes alike."""
-    return html.escape(_UNSEEN.sub("\ufffd", str(value)))
+def escape(value: object) -> str:
+    """Return a value as text that is safe between tags and in quoted attributes."""
+    return html.escape(_UNPRINTABLE.sub("\ufffd", str(value)))
 
 
-def shortened(name: str) -> str:
-    """A name, cut where it is longer than anyone reads."""
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+def truncated(name: str) -> str:
+    """Return a name, cut to the maximum length."""
+    return name if len(name) <= MAX_NAME_LENGTH else name[: MAX_NAME_LENGTH - 1] + "…"
 
 
-def name(value: str) -> str:
-    """A name for HTML; whatever direction its letters run in, what follows is not turned round by it."""
-    return f"<bdi>{text(shortened(value))}</bdi>"
+def name_html(name: str) -> str:
+    """Return a truncated name as HTML; right-to-left text does not affect what follows."""
+    return f"<bdi>{escape(truncated(name))}</bdi>"
 
 
-def count(number: int) -> str:
-    """A whole number, with its thousands apart."""
+def format_count(number: int) -> str:
+    """Return an integer with thousands separators."""
     return f"{number:,}"
 
 
-def many(number: int, one: str, several: str | None = None) -> str:
-    """A number of things: 1 row, 2 rows."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+def pluralize(number: int, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun: 1 row, 2 rows."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def share(part: float, whole: float) -> str:
-    """A share in percent; 0% and 100% mean none and all."""
-    if not whole or not part:
+def percent(part: float, total: float) -> str:
+    """Return a proportion in percent; only exact values are shown as 0% and 100%."""
+    if not total or not part:
         return "0%"
-    percent = 100 * part / whole
-    if part == whole:
+    value = 100 * part / total
+    if part == total:
         return "100%"
-    if percent < 0.1:
+    if value < 0.1:
         return "less than 0.1%"
-    if percent > 99.9:
+    if value > 99.9:
         return "more than 99.9%"
-    return f"{percent:.1f}%" if percent < 9.95 or percent > 99 else f"{percent:.0f}%"
+    return f"{value:.1f}%" if value < 9.95 or value > 99 else f"{value:.0f}%"
 
 
-def listed(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    some = ", ".join(map(name, names[:most]))
-    return some if len(names) <= most else f"{some} and {len(names) - most:,} more"
+def join_names(names: Sequence[str], limit: int) -> str:
+    """Return the first names as HTML, and the number of the others."""
+    first = ", ".join(map(name_html, names[:limit]))
+    return first if len(names) <= limit else f"{first} and {len(names) - limit:,} more"
 
 
-def chips(names: Sequence[str], kind: str = "") -> str:
-    """Names as items of a list that wraps; ``kind`` is their class."""
-    begin = f'<li class="{kind}">' if kind else "<li>"
-    return "".join(f"{begin}{name(each)}</li>" for each in names)
+def chips_html(names: Sequence[str], css_class: str = "") -> str:
+    """Return names as the items of a wrapping list."""
+    begin = f'<li class="{css_class}">' if css_class else "<li>"
+    return "".join(f"{begin}{name_html(name)}</li>" for name in names)

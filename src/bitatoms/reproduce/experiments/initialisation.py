@@ -1,4 +1,4 @@
-"""The effect of where learning starts (the paper's fourth and fifth figure): two sets, two methods, two starts."""
+"""The effect of the initial atoms (Figures 4 and 5 of the paper): two data sets, two methods, two kinds of start."""
 
 from __future__ import annotations
 
@@ -11,217 +11,222 @@ from ...bits import BitMatrix
 from ...mdl import codelength_from_counts
 from ...report.html.figures import Figure
 from ...report.html.tables import DataTable
-from ..atoms import figure_of_atoms
-from ..datasets import Subject
-from ..experiment import Claim, Experiment, Panel, Verdict, judged
-from ..runs import STARTS, UPDATES, Run, learned, starting_atoms
-from ..similarity import most_shared
+from ..datasets import PaperDataset
+from ..experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if
+from ..mosaics import mosaic_figure
+from ..runs import STARTS, UPDATES, MethodRun, run_learning, starting_atoms
+from ..similarity import max_jaccard
 
 N_ATOMS = 36
-_ACROSS = 6
-_SEEDS = 5  # for the figures in words; the pictures are of the first
-_OF_USE = 0.85  # of the bits without atoms: a start that leads below is of use
-_AS_WELL = 0.15  # more bits than from the other start: as good as it
-_ALIKE = 0.6  # of black pixels in common: an atom that resembles a block
-_SOME = 0.1  # of the atoms
+_N_ACROSS = 6
+_N_SEEDS = 5  # for the numbers; the mosaics show the first
+_MAX_BITS = 0.85  # of the bits without atoms, for a start to work well
+_MAX_EXCESS = 0.15  # over the bits of the other start, for both to work equally well
+_MIN_JACCARD = 0.6  # with a block, for an atom to resemble it
+_MIN_CHANGED = 0.1  # of the atoms, to show adaptation
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What one start came to, at one seed."""
+class InitTrial:
+    """A run from one kind of start, with one method and one seed."""
 
     start: str
     update: str
     seed: int
-    run: Run
+    run: MethodRun
 
     @property
     def bits(self) -> float:
-        """The codelength a sample."""
+        """The codelength per sample."""
         return self.run.history[-1].bits / self.run.codes.n_rows
 
     @property
-    def used(self) -> int:
-        """Atoms that a sample uses."""
+    def n_used(self) -> int:
+        """The number of atoms that a sample uses."""
         return int((self.run.uses > 0).sum())
 
     @property
-    def unchanged(self) -> int:
-        """Atoms that are what they were at the start."""
-        return int(self.same.sum())
+    def n_unchanged(self) -> int:
+        """The number of atoms that are equal to their start."""
+        return int(self.is_unchanged.sum())
 
     @property
-    def unchanged_and_unused(self) -> int:
-        """Of those, atoms that no sample uses."""
-        return int((self.same & (self.run.uses == 0)).sum())
+    def n_unchanged_and_unused(self) -> int:
+        """The number of unchanged atoms that no sample uses."""
+        return int((self.is_unchanged & (self.run.uses == 0)).sum())
 
     @property
-    def same(self) -> NDArray[np.bool_]:
-        """Whether each atom is what it was at the start."""
+    def is_unchanged(self) -> NDArray[np.bool_]:
+        """Whether each atom is equal to its start."""
         return (self.run.start.words == self.run.atoms.words).all(axis=1)
 
 
-def initialisation(digits: Subject, halftone: Subject, seed: int) -> Experiment:
-    """Learn 36 atoms from each start with each method, on each set, at several seeds."""
-    panels = tuple(_panel(subject, seed) for subject in (halftone, digits))
-    about = (
-        f"{N_ATOMS} atoms, learned from atoms whose pixels are black with probability one half, or from samples drawn "
-        f"at random. The pictures are of one seed, the numbers of {_SEEDS}. The paper itself asks to take this with a "
-        "grain of salt: it only shows how starts can work or fail."
+def initialisation(digits: PaperDataset, halftone: PaperDataset, seed: int) -> Experiment:
+    """Learn 36 atoms from each kind of start with each method, on each data set, with several seeds."""
+    panels = tuple(_panel(dataset, seed) for dataset in (halftone, digits))
+    description = (
+        f"{N_ATOMS} atoms are learned from random atoms, whose pixels are black with probability one half, or from "
+        f"random samples. The mosaics show one seed, the numbers are from {_N_SEEDS}. The paper itself advises to take "
+        "this experiment with a grain of salt: it only illustrates how initialisation can work or fail."
     )
-    return Experiment("start", "Initialisation", "Where learning starts", about, panels)
+    return Experiment("start", "Initialisation", "The effect of the initial atoms", description, panels)
 
 
-def _panel(subject: Subject, seed: int) -> Panel:
-    """One set: for each start, the atoms before and after."""
+def _panel(dataset: PaperDataset, seed: int) -> Panel:
+    """Return the atoms before and after learning on one data set, for each kind of start."""
     trials = [
-        Trial(start, update, each, learned(subject.data, starting_atoms(start, subject.data, N_ATOMS, each), update))
+        InitTrial(
+            start, update, each, run_learning(dataset.data, starting_atoms(start, dataset.data, N_ATOMS, each), update)
+        )
         for start in STARTS
         for update in UPDATES
-        for each in range(seed, seed + _SEEDS)
+        for each in range(seed, seed + _N_SEEDS)
     ]
     shown = {(trial.start, trial.update): trial.run for trial in trials if trial.seed == seed}
     figures: list[Figure] = []
-    for start, called in STARTS.items():
+    for start, label in STARTS.items():
         before = shown[start, "mob"].start
-        figures.append(_mosaic(subject, before, None, f"start-{start}", f"before: {called}"))
+        figures.append(_mosaic(dataset, before, None, f"start-{start}", f"before: {label}"))
         for update, method in UPDATES.items():
             run = shown[start, update]
-            figures.append(_mosaic(subject, run.atoms, run.uses, f"{update}-{start}", f"after {method}"))
-    without = _bits_without(subject.data)
-    is_mnist = subject.of_the_paper == "MNIST"
-    claims = _of_mnist(subject, trials, without) if is_mnist else _of_einstein(subject, trials, without)
-    about = f"Without atoms a sample takes {without:.1f} bits. " + _in_words(trials)
-    return Panel(subject.name, about, tuple(figures), claims, "triples", _numbers(trials))
+            figures.append(_mosaic(dataset, run.atoms, run.uses, f"{update}-{start}", f"after {method}"))
+    without = _bits_without_atoms(dataset.data)
+    is_mnist = dataset.paper_name == "MNIST"
+    claims = _mnist_claims(dataset, trials, without) if is_mnist else _einstein_claims(dataset, trials, without)
+    description = f"Without atoms, {without:.1f} bits per sample. " + _bits_by_start(trials)
+    return Panel(dataset.name, description, tuple(figures), claims, "triples", _runs_table(trials))
 
 
-def _mosaic(subject: Subject, atoms: BitMatrix, uses: NDArray[np.int64] | None, name: str, title: str) -> Figure:
-    times = 3 if subject.tile[1] > 8 else 5
-    return figure_of_atoms(f"{subject.name.lower()}-{name}", title, atoms, uses, subject.tile, _ACROSS, times)
+def _mosaic(dataset: PaperDataset, atoms: BitMatrix, uses: NDArray[np.int64] | None, name: str, title: str) -> Figure:
+    scale = 3 if dataset.tile[1] > 8 else 5
+    return mosaic_figure(f"{dataset.name.lower()}-{name}", title, atoms, uses, dataset.tile, _N_ACROSS, scale)
 
 
-def _numbers(trials: list[Trial]) -> DataTable:
-    """What each trial came to."""
-    columns = ("start", "method", "seed", "steps", "atoms used", "atoms unchanged", "wrong pixels", "bits a sample")
+def _runs_table(trials: list[InitTrial]) -> DataTable:
+    """Return the results of all trials."""
+    columns = ("start", "method", "seed", "steps", "atoms used", "atoms unchanged", "wrong pixels", BITS_PER_SAMPLE)
     rows = [
         (
             STARTS[trial.start],
             UPDATES[trial.update],
             trial.seed,
             len(trial.run.history),
-            trial.used,
-            trial.unchanged,
+            trial.n_used,
+            trial.n_unchanged,
             trial.run.history[-1].wrong_bits,
             round(trial.bits, 2),
         )
         for trial in trials
     ]
-    return DataTable.of(columns, rows)
+    return DataTable.from_rows(columns, rows)
 
 
-def _in_words(trials: list[Trial]) -> str:
-    """The codelengths that each start leads to."""
-    said = []
-    for start, called in STARTS.items():
-        each = {
+def _bits_by_start(trials: list[InitTrial]) -> str:
+    """Return the range of codelengths for each kind of start and method."""
+    sentences = []
+    for start, label in STARTS.items():
+        bits_by_method = {
             method: [trial.bits for trial in trials if (trial.start, trial.update) == (start, update)]
             for update, method in UPDATES.items()
         }
-        spans = " and ".join(f"{_span(bits)} with {method}" for method, bits in each.items())
-        said.append(f"From {called}: {spans}.")
-    return " ".join(said)
+        ranges = " and ".join(f"{_range_text(bits)} with {method}" for method, bits in bits_by_method.items())
+        sentences.append(f"From {label}: {ranges}.")
+    return " ".join(sentences)
 
 
-def _span(bits: list[float]) -> str:
-    """From the least to the most."""
-    least, most = f"{min(bits):.1f}", f"{max(bits):.1f}"
-    return least if least == most else f"{least} to {most}"
+def _range_text(bits: list[float]) -> str:
+    """Return the minimum and maximum, or one number if they are equal."""
+    lowest, highest = f"{min(bits):.1f}", f"{max(bits):.1f}"
+    return lowest if lowest == highest else f"{lowest} to {highest}"
 
 
-def _mean(trials: list[Trial], start: str, update: str) -> float:
-    """The mean codelength a sample that a start leads to."""
+def _mean_bits(trials: list[InitTrial], start: str, update: str) -> float:
+    """Return the mean codelength per sample from one kind of start."""
     return float(np.mean([trial.bits for trial in trials if (trial.start, trial.update) == (start, update)]))
 
 
-def _of_einstein(subject: Subject, trials: list[Trial], without: float) -> tuple[Claim, ...]:
-    """What the paper says of the halftone."""
+def _einstein_claims(dataset: PaperDataset, trials: list[InitTrial], without: float) -> tuple[Claim, ...]:
+    """Return the claims about the halftone."""
     worst = max(trial.bits for trial in trials)
-    longer = {update: _mean(trials, "bernoulli", update) / _mean(trials, "samples", update) - 1 for update in UPDATES}
-    fine = worst < _OF_USE * without
-    unchanged, unused = (
-        sum(counts) for counts in zip(*((t.unchanged, t.unchanged_and_unused) for t in trials), strict=True)
-    )
-    drawn = sum(trial.unchanged for trial in trials if trial.start == "bernoulli")
-    like = [_patterns(subject, trial) for trial in trials]
+    excess = {
+        update: _mean_bits(trials, "bernoulli", update) / _mean_bits(trials, "samples", update) - 1
+        for update in UPDATES
+    }
+    works, is_equal = worst < _MAX_BITS * without, max(excess.values()) < _MAX_EXCESS
+    n_unchanged = sum(trial.n_unchanged for trial in trials)
+    n_unused = sum(trial.n_unchanged_and_unused for trial in trials)
+    n_bernoulli = sum(trial.n_unchanged for trial in trials if trial.start == "bernoulli")
+    n_similar = min(_count_similar(dataset, trial) for trial in trials)
     return (
         Claim(
             "Both starts work well, with both methods.",
-            f"All lead from {without:.0f} bits a sample to {worst:.0f} or fewer. From the Bernoulli start they are "
-            f"{longer['mob']:.0%} (MOB) and {longer['k-prox']:.0%} (K-PROX) more than from samples.",
-            judged(fine and max(longer.values()) < _AS_WELL, Verdict.PARTLY if fine else Verdict.DIFFERS),
-            "" if max(longer.values()) < _AS_WELL else "Many atoms of the Bernoulli start stay noise.",
+            f"All runs reduce {without:.0f} bits per sample to {worst:.0f} or fewer. The Bernoulli start takes "
+            f"{excess['mob']:.0%} (MOB) and {excess['k-prox']:.0%} (K-PROX) more bits than random samples.",
+            verdict_if(works and is_equal, Verdict.PARTLY if works else Verdict.DIFFERS),
+            "" if is_equal else "Many atoms of the Bernoulli start remain noise.",
         ),
         Claim(
             "In all cases some atoms come to resemble halftone patterns.",
-            f"In each of {len(trials)} runs at least {min(like)} of {N_ATOMS} atoms have changed and share "
-            f"{_ALIKE:.0%} of their black pixels, or more, with a block.",
-            judged(min(like) > 0),
+            f"In each of {len(trials)} runs at least {n_similar} of {N_ATOMS} atoms have changed and have a Jaccard "
+            f"index of {_MIN_JACCARD:.0%} or more with a block.",
+            verdict_if(n_similar > 0),
         ),
         Claim(
             "Other atoms were not changed, which shows that they were never used.",
-            f"Of {N_ATOMS * len(trials)} atoms, {unchanged} are as they were at the start, {drawn} of them from the "
-            f"Bernoulli start; no sample uses {unused} of these.",
-            judged(unchanged > 0 and unused == unchanged, Verdict.PARTLY if unused else Verdict.DIFFERS),
-            "" if unused == unchanged else "An atom also stays as it is where most of its users agree with it.",
+            f"Of {N_ATOMS * len(trials)} atoms, {n_unchanged} are unchanged, {n_bernoulli} of them from the Bernoulli "
+            f"start. No sample uses {n_unused} of the unchanged atoms.",
+            verdict_if(n_unchanged > 0 and n_unused == n_unchanged, Verdict.PARTLY if n_unused else Verdict.DIFFERS),
+            "" if n_unused == n_unchanged else "An atom also stays unchanged if most of its users agree with it.",
         ),
     )
 
 
-def _patterns(subject: Subject, trial: Trial) -> int:
-    """How many atoms have changed and are like a block."""
-    shares = most_shared(trial.run.atoms, subject.data, trial.run.start)
-    return int(((shares >= _ALIKE) & ~trial.same).sum())
+def _count_similar(dataset: PaperDataset, trial: InitTrial) -> int:
+    """Return the number of atoms that have changed and resemble a block."""
+    jaccard = max_jaccard(trial.run.atoms, dataset.data, trial.run.start)
+    return int(((jaccard >= _MIN_JACCARD) & ~trial.is_unchanged).sum())
 
 
-def _of_mnist(subject: Subject, trials: list[Trial], without: float) -> tuple[Claim, ...]:
-    """What the paper says of the digits."""
-    drawn, held = ([trial for trial in trials if trial.start == start] for start in STARTS)
-    steps, used = max(len(t.run.history) for t in drawn), max(t.used for t in drawn)
-    changed = sum(N_ATOMS - t.unchanged for t in held) / (N_ATOMS * len(held))
-    first, last = (np.mean([t.run.history[place].bits / t.run.codes.n_rows for t in held]) for place in (0, -1))
-    fails = used == 0 and steps == 1
-    worst = max(trial.bits for trial in held)
-    found = "No atom is ever used, at any seed, and both methods stop at the first step."
+def _mnist_claims(dataset: PaperDataset, trials: list[InitTrial], without: float) -> tuple[Claim, ...]:
+    """Return the claims about the digits."""
+    bernoulli, samples = ([trial for trial in trials if trial.start == start] for start in STARTS)
+    n_steps, n_used = max(len(t.run.history) for t in bernoulli), max(t.n_used for t in bernoulli)
+    changed = sum(N_ATOMS - t.n_unchanged for t in samples) / (N_ATOMS * len(samples))
+    first, last = (np.mean([t.run.history[step].bits / t.run.codes.n_rows for t in samples]) for step in (0, -1))
+    fails = n_used == 0 and n_steps == 1
+    worst = max(trial.bits for trial in samples)
+    finding = "No atom is ever used, with any seed, and both methods stop at the first step."
     if not fails:
-        found = (
-            f"At most {used} of {N_ATOMS} atoms are used, and learning ends after at most {steps} steps, with "
-            f"{np.mean([t.bits for t in drawn]):.1f} bits a sample; from samples, {last:.1f}."
+        finding = (
+            f"At most {n_used} of {N_ATOMS} atoms are used, and learning ends after at most {n_steps} steps with "
+            f"{np.mean([t.bits for t in bernoulli]):.1f} bits per sample; from random samples, with {last:.1f}."
         )
     return (
         Claim(
             "The Bernoulli start does not work: no atom is ever used, and both methods stop at the first step.",
-            found,
-            judged(fails, Verdict.NOT_SEEN if subject.stands_in else Verdict.DIFFERS),
+            finding,
+            verdict_if(fails, Verdict.NOT_SEEN if dataset.is_substitute else Verdict.DIFFERS),
             ""
             if fails
-            else f"Here {subject.density:.0%} of the pixels are black, in MNIST 13%, and there are fewer of them: an "
-            "atom drawn at random more often has most of its pixels in common with a sample.",
+            else f"Here {dataset.density:.0%} of the pixels are black, in MNIST 13%, and samples have fewer pixels. A "
+            "random atom is more likely to have most of its pixels in common with a sample.",
         ),
         Claim(
             "The random samples do a good job as a start in both cases.",
-            f"They lead from {without:.1f} bits a sample to {worst:.1f} or fewer on {subject.name}; for the other set "
-            "see above.",
-            judged(worst < without),
+            f"They reduce {without:.1f} bits per sample to {worst:.1f} or fewer on {dataset.name}; for the other data "
+            "set see above.",
+            verdict_if(worst < without),
         ),
         Claim(
             "From random samples, both final models show some adaptation.",
-            f"{changed:.0%} of the atoms change. The first step leaves {first:.1f} bits a sample, the last {last:.1f}.",
-            judged(changed > _SOME),
+            f"{changed:.0%} of the atoms change. The codelength is {first:.1f} bits per sample after the first step "
+            f"and {last:.1f} after the last.",
+            verdict_if(changed > _MIN_CHANGED),
         ),
     )
 
 
-def _bits_without(data: BitMatrix) -> float:
-    """The codelength a sample without atoms."""
+def _bits_without_atoms(data: BitMatrix) -> float:
+    """Return the codelength per sample without atoms."""
     none = np.zeros(0, np.int64)
     return codelength_from_counts(data.n_rows, data.n_cols, data.column_weights(), none, none, 0).total / data.n_rows

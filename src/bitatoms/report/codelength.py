@@ -1,0 +1,166 @@
+"""The codelength section: bars of its three parts, and the codelength as a function of the number of atoms."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .curve import Point
+from .data import ReportData
+from .html.tables import DataTable, table_html
+from .html.text import format_count, percent, pluralize
+
+
+class Part(NamedTuple):
+    """One of the three parts of a codelength."""
+
+    key: str  # its CSS class, and its field in a Codelength
+    name: str
+    meaning: str
+
+
+PARTS = (
+    Part("errors", "exceptions", "the cells that the patterns get wrong"),
+    Part("codes", "uses", "which row uses which patterns"),
+    Part("atoms", "patterns", "the patterns themselves"),
+)
+_MAX_TICKS = 5  # on an axis, besides 0
+
+
+def codelength_section(data: ReportData) -> str:
+    """Return the section with the bars and the curve."""
+    bits = {part.key: getattr(data.codelength, part.key) for part in PARTS}
+    total = data.codelength.total
+    longest = max(data.bits_without, total, 1)
+    segments = "".join(_segment(key, value, longest) for key, value in bits.items())
+    rows = [
+        (
+            f'<i class="{part.key}"></i>{part.name}',
+            part.meaning,
+            format_count(bits[part.key]),
+            percent(bits[part.key], total),
+        )
+        for part in PARTS
+    ]
+    table = table_html(
+        ("part", "what it describes", "bits", "share"),
+        rows,
+        (False, False, True, True),
+        "The three parts of the description",
+        "parts",
+    )
+    return f"""<section id="bits">
+<h2>Where the bits go</h2>
+<p>A short description is a good one. Without patterns, the description of a column is the number of its ones and the
+rows that they are in. With patterns, the description of a row is the patterns that it uses and its exceptions.</p>
+<div class="lengths">
+{_bar("without patterns", _segment("nothing", data.bits_without, longest), data.bits_without)}
+{_bar("with patterns", segments, total)}
+</div>
+{table}
+{_recoding_note(data)}{_curve(data) if data.n_atoms else ""}
+</section>"""
+
+
+def _bar(name: str, segments: str, bits: int) -> str:
+    """Return one bar with its name and its length in bits."""
+    return f'<div><span>{name}</span><span class="track">{segments}</span><b>{pluralize(bits, "bit")}</b></div>'
+
+
+def _segment(key: str, bits: int, longest: int) -> str:
+    """Return a segment of a bar; the longest bar is 100% wide."""
+    return f'<i class="{key}" style="width:{100 * bits / longest:.2f}%"></i>'
+
+
+def _recoding_note(data: ReportData) -> str:
+    """Return a note if the search ended with another codelength than coding the training table gives."""
+    learned = data.model.codelength.total
+    if not data.is_training_table or learned == data.codelength.total:
+        return ""
+    return (
+        f'<p class="note">The report codes all rows again, as it would code new rows. The search itself ended with '
+        f"{pluralize(learned, 'bit')}.</p>"
+    )
+
+
+def _curve(data: ReportData) -> str:
+    """Return the curve as stacked areas, and its numbers in a table."""
+    points = data.curve
+    most, top = points[-1].atoms, max(1, *(point.bits for point in points))
+    x = {point.atoms: 100 * point.atoms / most for point in points}
+    floor = [0.0] * len(points)
+    areas = []
+    for part in reversed(PARTS):
+        ceiling = [low + getattr(point, f"bits_{part.key}") for low, point in zip(floor, points, strict=True)]
+        areas.append(f'<polygon class="{part.key}" points="{_outline(points, x, floor, ceiling, top)}"/>')
+        floor = ceiling
+    line = " ".join(f"{x[point.atoms]:.2f},{100 - 100 * point.bits / top:.2f}" for point in points)
+    best = min(points, key=lambda point: point.bits)
+    table = DataTable.from_rows(
+        ("patterns used", *(part.name for part in PARTS), "total bits"),
+        [(point.atoms, point.bits_errors, point.bits_codes, point.bits_atoms, point.bits) for point in points],
+    )
+    label = (
+        f"Bits by number of patterns: {format_count(points[0].bits)} with none, {format_count(points[-1].bits)} with "
+        f"all {format_count(most)}, fewest ({format_count(best.bits)}) with {format_count(best.atoms)}"
+    )
+    return f"""<h3>How much each further pattern helps</h3>
+<figure class="curve">
+<p class="legend">{_legend()}</p>
+<div class="plot">
+<div class="y">{_tick_labels(top, "bottom")}</div>
+<svg viewBox="0 0 100 100" preserveAspectRatio="none" role="img" aria-label="{label}">
+{_grid(top)}{"".join(areas)}<polyline points="{line}"/></svg>
+<div class="x">{_tick_labels(most, "left")}</div>
+</div>
+<p class="axis">bits by number of patterns used, most useful patterns first</p>
+<figcaption><p>{_caption(data)}</p>
+<details><summary>The numbers</summary>
+{table.to_html("Bits by number of patterns")}</details></figcaption>
+</figure>"""
+
+
+def _caption(data: ReportData) -> str:
+    """Explain the curve, and which rows it was computed from."""
+    text = "The bits that describe the table with only the most useful patterns. Rows are coded again each time."
+    if data.model.bias.any():
+        text += " With no pattern, the bias still applies."
+    if data.curve_stride > 1:
+        text += f" Between its ends the curve is estimated from one row in {data.curve_stride}."
+    return text
+
+
+def _legend() -> str:
+    return " ".join(f'<span class="key"><i class="{part.key}"></i>{part.name}</span>' for part in PARTS)
+
+
+def _outline(
+    points: Sequence[Point], x: dict[int, float], floor: Sequence[float], ceiling: Sequence[float], top: int
+) -> str:
+    """Return the corners of the area between two curves, clockwise."""
+    upper = [f"{x[point.atoms]:.2f},{100 - 100 * high / top:.2f}" for point, high in zip(points, ceiling, strict=True)]
+    lower = [f"{x[point.atoms]:.2f},{100 - 100 * low / top:.2f}" for point, low in zip(points, floor, strict=True)]
+    return " ".join([*upper, *reversed(lower)])
+
+
+def ticks(maximum: int) -> list[int]:
+    """Return a few round numbers from 0 to at most ``maximum``, in steps of 1, 2, 5, 10, 20, ..."""
+    steps = (digit * 10**zeros for zeros in itertools.count() for digit in (1, 2, 5))
+    step = next(step for step in steps if maximum // step <= _MAX_TICKS)
+    return list(range(0, maximum + 1, step))
+
+
+def _tick_labels(maximum: int, side: str) -> str:
+    """Return the numbers along an axis, positioned from this side."""
+    return "".join(
+        f'<span style="{side}:{100 * tick / maximum:.2f}%">{format_count(tick)}</span>' for tick in ticks(maximum)
+    )
+
+
+def _grid(top: int) -> str:
+    """Return a horizontal line at each tick of the vertical axis."""
+    return "".join(
+        f'<line x1="0" x2="100" y1="{100 - 100 * tick / top:.2f}" y2="{100 - 100 * tick / top:.2f}"/>'
+        for tick in ticks(top)
+    )

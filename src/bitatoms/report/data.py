@@ -1,0 +1,230 @@
+"""The data of a report: a table coded by the atoms of a model, with statistics of its rows and features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import index
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..core.model import Model
+from ..mdl import Codelength, codelength_from_counts
+from ..parallel import Workers
+from ..table import Names, Picture, Table, feature_names
+from .curve import Point, codelength_curve
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # of the bits per row: the rows shown by default
+N_WORST = 15  # rows with the worst fit
+N_EXAMPLES = 3  # rows shown for each atom
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    """One row before and after coding."""
+
+    index: int
+    name: str
+    bits: float
+    better: float  # fraction of rows that take more bits
+    worse: float  # fraction of rows that take fewer bits
+    atoms: NDArray[np.intp]  # indices of the atoms that it uses
+    data: NDArray[np.bool_]
+    reconstruction: NDArray[np.bool_]
+
+    @property
+    def missed(self) -> NDArray[np.intp]:
+        """Indices of features that are 1 in the row and 0 in its reconstruction."""
+        return np.flatnonzero(self.data & ~self.reconstruction)
+
+    @property
+    def invented(self) -> NDArray[np.intp]:
+        """Indices of features that are 0 in the row and 1 in its reconstruction."""
+        return np.flatnonzero(self.reconstruction & ~self.data)
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """A table coded by the atoms of a model, with the statistics that a report shows.
+
+    Attributes
+    ----------
+    model : Model
+    table : Table
+    codes, errors : BitMatrix
+        The atoms that each row uses, and the cells that they get wrong.
+    ones, missed, invented : ndarray of shape (n_features,), int64
+        For each feature, the number of rows in which it is 1, in which it is 1 and reconstructed as 0, and in which it
+        is 0 and reconstructed as 1.
+    uses : ndarray of shape (n_atoms,), int64
+        The number of rows that use each atom.
+    codelength : Codelength
+        Bits that describe the table, in three parts.
+    bits_without : int
+        Bits that describe the table without atoms and bias.
+    row_bits : ndarray of shape (n_rows,)
+        Bits that describe each row.
+    examples : ndarray of shape (n_atoms, 3), int
+        For each atom, indices of rows that use it and little else; -1 where there are fewer.
+    curve : tuple of Point
+        The codelength with only the most useful atoms, from none to all.
+    curve_stride : int
+        1 if all rows were coded for the curve; k if every k-th row was.
+    chosen, worst : tuple of int
+        Indices of the rows to show before and after coding, and of those that take most bits.
+    """
+
+    model: Model
+    table: Table
+    codes: BitMatrix
+    errors: BitMatrix
+    ones: NDArray[np.int64]
+    missed: NDArray[np.int64]
+    invented: NDArray[np.int64]
+    uses: NDArray[np.int64]
+    codelength: Codelength
+    bits_without: int
+    row_bits: NDArray[np.float64]
+    examples: NDArray[np.int64]
+    curve: tuple[Point, ...]
+    curve_stride: int
+    chosen: tuple[int, ...]
+    worst: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of the table."""
+        return self.table.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns of the table."""
+        return self.table.shape[1]
+
+    @property
+    def n_atoms(self) -> int:
+        """The number of atoms of the model."""
+        return self.model.atoms.n_rows
+
+    @property
+    def is_model_empty(self) -> bool:
+        """Whether the model has neither atoms nor a bias."""
+        return not (self.n_atoms or self.model.bias.any())
+
+    @property
+    def columns(self) -> Names | None:
+        """The names of the columns, if the table or the model has them."""
+        return self.model.columns if self.table.columns is None else self.table.columns
+
+    @property
+    def picture(self) -> Picture | None:
+        """The shape of the rows, if they are pictures."""
+        return self.model.picture if self.table.picture is None else self.table.picture
+
+    @property
+    def is_training_table(self) -> bool:
+        """Whether, by its counts, this is the table that the model was learned from."""
+        learned = self.model.ones
+        return self.model.n_samples == self.n_rows and (learned is None or np.array_equal(learned, self.ones))
+
+    @cached_property
+    def atoms_on_bias(self) -> NDArray[np.uint8]:
+        """The reconstruction of a row that uses one atom only, for each atom."""
+        return self.model.atoms.to_dense() ^ self.model.bias
+
+    @cached_property
+    def sorted_row_bits(self) -> NDArray[np.float64]:
+        """The bits per row in ascending order."""
+        return np.sort(self.row_bits)
+
+    def names_of(self, features: Sequence[int] | NDArray[np.intp]) -> Names:
+        """Return the names of features, given by their indices."""
+        return feature_names(self.columns, features)
+
+    def row(self, number: int) -> ReportRow:
+        """Return the row of this index before and after coding."""
+        data = self.table.bits[number].astype(np.bool_)
+        bits = float(self.row_bits[number])
+        return ReportRow(
+            index=number,
+            name=self.table.row_name(number),
+            bits=bits,
+            better=1 - np.searchsorted(self.sorted_row_bits, bits, "right") / self.n_rows,
+            worse=np.searchsorted(self.sorted_row_bits, bits, "left") / self.n_rows,
+            atoms=np.flatnonzero(self.codes[number]),
+            data=data,
+            reconstruction=data ^ self.errors[number].astype(np.bool_),
+        )
+
+
+def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Workers) -> ReportData:
+    """Code the table and return the data of its report."""
+    if 0 in table.shape:
+        raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
+    model.check(table)
+    n_rows, n_features = table.shape
+    requested = tuple(_row_index(table, row) for row in rows)
+    block = model.code(table.bits, workers)
+    codes = block.factors()[1]
+    errors = block.errors()
+    ones, wrong, uses = table.bits.column_weights(), block.wrong(), block.uses()
+    missed = BitMatrix.from_words(table.bits.words & errors.words, n_features, check=False).column_weights()
+    codelength = codelength_from_counts(
+        n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum())
+    )
+    row_bits = model.row_bits(errors, codes)
+    curve, stride = codelength_curve(model, table.bits, codelength, workers)
+    return ReportData(
+        model=model,
+        table=table,
+        codes=codes,
+        errors=errors,
+        ones=ones,
+        missed=missed,
+        invented=wrong - missed,
+        uses=uses,
+        codelength=codelength,
+        bits_without=codelength_from_counts(n_rows, n_features, ones, (), ()).total,
+        row_bits=row_bits,
+        examples=_example_rows(codes, errors.row_weights() + codes.row_weights()),
+        curve=curve,
+        curve_stride=stride,
+        chosen=requested or _quantile_rows(row_bits),
+        worst=tuple(np.argsort(-row_bits, kind="stable")[:N_WORST].tolist()),
+    )
+
+
+def _row_index(table: Table, row: int | str) -> int:
+    """Return the index of a row given by name or index."""
+    if isinstance(row, str) and table.row_names is not None and row in table.row_names:
+        return table.row_names.index(row)
+    try:
+        number = int(row.removeprefix("row ")) if isinstance(row, str) else index(row)
+    except (TypeError, ValueError):
+        number = -1
+    if not 0 <= number < len(table):
+        kinds = "names or indices" if table.row_names is not None else "indices"
+        last = table.row_name(len(table) - 1)
+        raise ValueError(f"the table has no row {row!r}; pass {kinds} up to {last}")
+    return number
+
+
+def _quantile_rows(row_bits: NDArray[np.float64]) -> tuple[int, ...]:
+    """Return rows of good, typical and bad fit: those at some quantiles of the bits per row."""
+    order = np.argsort(row_bits, kind="stable")
+    ranks = [round(quantile * (len(order) - 1)) for quantile in QUANTILES]
+    return tuple(order[list(dict.fromkeys(ranks))].tolist())
+
+
+def _example_rows(codes: BitMatrix, cost: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each atom the rows of lowest cost that use it, the first ones on a tie."""
+    order = np.argsort(cost, kind="stable")
+    users = codes[order].T
+    examples = np.full((codes.n_cols, N_EXAMPLES), -1, np.int64)
+    for atom in range(codes.n_cols):
+        rows = order[np.flatnonzero(users[atom])[:N_EXAMPLES]]
+        examples[atom, : len(rows)] = rows
+    return examples

@@ -1,0 +1,81 @@
+"""The building blocks of pages: PNG images, tables, text and ticks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitatoms.report.codelength import ticks
+from bitatoms.report.html.png import encode_png, png_data_uri
+from bitatoms.report.html.tables import DataTable
+from bitatoms.report.html.text import escape, percent, truncated
+from support.html import decode_png
+from support.strategies import random_bits
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 16), st.integers(0, 9))
+def test_png_round_trip(height, width, colours, seed):
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, colours, (height, width)).astype(np.uint8)
+    palette = [tuple(map(int, colour)) for colour in rng.integers(0, 256, (colours, 3))]
+    shown, used = decode_png(png_data_uri(encode_png(pixels, palette)))
+    assert np.array_equal(shown, pixels)
+    assert [tuple(map(int, colour)) for colour in used] == palette
+
+
+def test_png_is_read_by_pillow():
+    image = pytest.importorskip("PIL.Image")
+    from io import BytesIO
+
+    pixels = random_bits(0, 9, 13, 0.5)
+    seen = np.asarray(image.open(BytesIO(encode_png(pixels, [(0, 0, 0), (255, 0, 9)]))).convert("RGB"))
+    assert np.array_equal(seen[:, :, 0] // 255, pixels)
+
+
+@pytest.mark.parametrize(
+    ("part", "total", "expected"),
+    [
+        (0, 10, "0%"),
+        (0, 0, "0%"),
+        (10, 10, "100%"),
+        (1, 8, "12%"),
+        (1, 80, "1.2%"),
+        (1, 10**6, "less than 0.1%"),
+        (99_950, 10**5, "more than 99.9%"),
+        (995, 1000, "99.5%"),
+    ],
+)
+def test_percent_is_never_rounded_to_none_or_all(part, total, expected):
+    assert percent(part, total) == expected
+
+
+@given(st.text())
+def test_escaped_text_has_no_markup_characters(value):
+    shown = escape(truncated(value))
+    assert not set("<>\"'") & set(shown)
+    shown.encode("utf-8")
+
+
+@given(st.integers(1, 10**12))
+def test_ticks_are_few_and_round(most):
+    marks = ticks(most)
+    assert marks[0] == 0
+    assert 2 <= len(marks) <= 6
+    assert marks[-1] <= most
+    step = str(marks[1])
+    assert step[0] in "125"
+    assert set(step[1:]) <= {"0"}
+
+
+def test_table_is_exported_as_csv_markdown_and_html():
+    table = DataTable.from_rows(("name|", "count", "share"), [("a|b<", 12345, 0.12345), ("c", None, 1234.5)])
+    assert table.to_csv() == "name|,count,share\na|b<,12345,0.12345\nc,,1234.5\n"
+    lines = table.to_markdown().splitlines()
+    assert lines[1:] == [
+        "| --- | ---: | ---: |",
+        "| a\\|b< | 12,345 | 0.123 |",
+        "| c | – | 1,234 |",
+    ]
+    assert '<td class="number">12,345</td><td class="number">0.123</td>' in table.to_html("label")
+    assert "a|b&lt;" in table.to_html("label")

@@ -1,0 +1,148 @@
+"""The data of a report: counts, curve, examples and selected rows, against direct computation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import bitatoms as ba
+from bitatoms.parallel import Workers
+from bitatoms.report import report_data, report_html
+from bitatoms.report.curve import codelength_curve, curve_sizes
+from bitatoms.report.page import render
+from bitatoms.table import Table
+from support.reports import fitted_baskets, fitted_digits
+
+
+@pytest.fixture
+def baskets():
+    return fitted_baskets()
+
+
+@pytest.fixture(params=[fitted_baskets, fitted_digits])
+def both(request):
+    return request.param()
+
+
+def test_counts_match_the_table_and_its_reconstruction(both):
+    model, table = both
+    data = report_data(model, table)
+    X, codes = table.to_dense(), model.transform(table)
+    reconstruction = model.inverse_transform(codes)
+    assert np.array_equal(data.codes.to_dense(), codes)
+    assert np.array_equal(data.ones, X.sum(axis=0))
+    assert np.array_equal(data.missed, ((X == 1) & (reconstruction == 0)).sum(axis=0))
+    assert np.array_equal(data.invented, ((X == 0) & (reconstruction == 1)).sum(axis=0))
+    assert np.array_equal(data.uses, codes.sum(axis=0))
+    assert np.allclose(data.row_bits, -model.score_samples(table))
+    expected = ba.codelength(X, model.components_, codes, bias=model.bias_, algebra=model.algebra_)
+    assert data.codelength == expected
+    assert data.bits_without == ba.codelength(X).total
+    row = data.row(17)
+    assert np.array_equal(row.data, X[17])
+    assert np.array_equal(row.reconstruction, reconstruction[17])
+    assert row.missed.tolist() == np.flatnonzero(X[17] > reconstruction[17]).tolist()
+    assert row.invented.tolist() == np.flatnonzero(X[17] < reconstruction[17]).tolist()
+    assert row.better == pytest.approx((data.row_bits > data.row_bits[17]).mean())
+    assert row.worse == pytest.approx((data.row_bits < data.row_bits[17]).mean())
+
+
+def test_curve_points_are_codelengths_with_the_first_atoms(both):
+    model, table = both
+    data, learned = report_data(model, table), model.as_model()
+    assert data.curve_stride == 1
+    assert [point.atoms for point in data.curve] == curve_sizes(learned.atoms.n_rows)
+    for point in data.curve:
+        first = replace(learned, atoms=learned.atoms[: point.atoms], uses=learned.uses[: point.atoms])
+        codes = first.code(table.bits, Workers()).factors()[1]
+        length = ba.codelength(table, first.atoms, codes, bias=learned.bias, algebra=learned.algebra)
+        assert (point.bits_errors, point.bits_codes, point.bits_atoms) == (length.errors, length.codes, length.atoms)
+        assert point.bits == length.total
+    assert data.curve[-1].bits == data.codelength.total
+
+
+@pytest.mark.parametrize("n_atoms", [0, 1, 2, 20, 21, 68, 500, 5000])
+def test_curve_sizes_go_from_none_to_all_in_few_steps(n_atoms):
+    ks = curve_sizes(n_atoms)
+    assert ks[0] == 0
+    assert ks[-1] == n_atoms
+    assert ks == sorted(set(ks))
+    assert len(ks) <= 24
+    assert n_atoms > 20 or ks == list(range(n_atoms + 1))
+
+
+def test_long_curve_is_estimated_from_every_kth_row(baskets):
+    model, table = baskets
+    exact = report_data(model, table)
+    learned = model.as_model()
+    points, stride = codelength_curve(learned, table.bits, exact.codelength, Workers(), max_work=300 * 40 * 10 // 4)
+    assert stride == 4
+    assert points[-1] == exact.curve[-1]
+    for point, expected in zip(points, exact.curve, strict=True):
+        assert point.bits == pytest.approx(expected.bits, rel=0.15)
+    assert "from one row in 4" in render(replace(exact, curve=points, curve_stride=stride), None, {})
+    assert "one row in" not in render(exact, None, {})
+
+
+def test_examples_use_their_atom_and_little_else(both):
+    model, table = both
+    data = report_data(model, table)
+    codes = data.codes.to_dense()
+    cost = data.errors.row_weights() + codes.sum(axis=1)
+    for atom, rows in enumerate(data.examples):
+        users = np.flatnonzero(codes[:, atom])
+        best = sorted(users.tolist(), key=lambda row: (cost[row], row))[:3]
+        assert [row for row in rows.tolist() if row >= 0] == best
+
+
+def test_rows_are_chosen_by_name_or_index_or_by_quantiles_of_fit(baskets):
+    model, table = baskets
+    assert report_data(model, table, rows=["basket 7", 5, "3"]).chosen == (7, 5, 3)
+    assert report_data(model, table.bits, rows=["row 7", "5"]).chosen == (7, 5)
+    data = report_data(model, table)
+    bits = data.row_bits[list(data.chosen)]
+    assert len(bits) == 6
+    assert (np.diff(bits) >= 0).all()
+    worst = data.row_bits[list(data.worst)]
+    assert worst.tolist() == sorted(data.row_bits, reverse=True)[:15]
+
+
+@pytest.mark.parametrize("row", ["nobody", 300, -1, "300", "", 2.5])
+def test_unknown_rows_raise(baskets, row):
+    with pytest.raises(ValueError, match=r"the table has no row .*; pass names or indices up to basket 299"):
+        report_data(*baskets, rows=[row])
+
+
+def test_tables_that_do_not_match_the_model_raise(baskets):
+    model, table = baskets
+    with pytest.raises(ValueError, match="the table has 3 columns, but the model was learned from 40"):
+        report_data(model, [[0, 1, 0]])
+    with pytest.raises(ValueError, match=r"the table is empty \(0 rows and 40 columns\): nothing to report"):
+        report_data(model, np.zeros((0, 40), np.uint8))
+    other = Table(table.bits, columns=[f"thing {n}" for n in range(40)])
+    with pytest.raises(ValueError, match="columns that the model was not fitted on: 'thing 0'"):
+        report_data(model, other)
+    with pytest.raises(TypeError, match="model must be a fitted BinaryDictionaryLearning or its Model, not str"):
+        report_data("model.npz", table)
+    with pytest.raises(NotFittedError):
+        report_data(ba.BinaryDictionaryLearning(), table)
+
+
+def test_raw_table_is_binarized_as_in_fit():
+    X = ba.datasets.planted(100, 20, 2, noise=0, random_state=0).X * 5.0
+    model = ba.BinaryDictionaryLearning(binarize=2.5, random_state=0).fit(X)
+    assert report_data(model, X).ones.tolist() == (X > 2.5).sum(axis=0).tolist()
+
+
+def test_renamed_functions_still_work_with_a_warning(baskets):
+    from bitatoms import report
+
+    with pytest.warns(FutureWarning, match="renamed to report_data"):
+        assert report.findings is report_data
+    with pytest.warns(FutureWarning, match="renamed to ReportData"):
+        assert report.Findings is report.ReportData
+    with pytest.warns(FutureWarning, match="renamed to report_html"):
+        assert report.page(*baskets, title="old") == report_html(*baskets, title="old")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        report.nothing  # noqa: B018
