@@ -20,10 +20,11 @@ from ..validation import as_generator, check_int
 
 
 class Factors(NamedTuple):
-    """What a method finds: arrays of 0 and 1, or of bools."""
+    """The atoms and codes that a method finds: tables of 0 and 1, or of bools."""
 
-    atoms: NDArray  # (n_atoms, n_features)
-    codes: NDArray  # (n_samples, n_atoms)
+    atoms: Any  # (n_atoms, n_features)
+    codes: Any  # (n_samples, n_atoms)
+    bias: Any = None  # (n_features,), or None
 
 
 class Baseline(TableTransformer):
