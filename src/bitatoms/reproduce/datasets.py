@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import datasets
 from ..bits import BitMatrix
 from ..datasets.mnist_digits import SIDE as MNIST_SIDE
-from ..datasets.mnist_digits import is_published, shrunk
+from ..datasets.mnist_digits import downsample, is_idx_file
 from ..io.api import read
 from ..io.errors import FileError
 from ..io.formats import format_of
@@ -62,7 +62,7 @@ def handwriting(source: str | os.PathLike[str] | None) -> Subject:
         data, about = BitMatrix.from_dense(found.X), f"The {len(found.X)} test digits of MNIST, from OpenML, {how}."
         return Subject("MNIST", "MNIST", about, False, data, (_SIDE, _SIDE), labels=found.y)
     path = Path(source)
-    if is_published(path):
+    if is_idx_file(path):
         data = BitMatrix.from_dense(datasets.mnist(path, side=_SIDE).X)
         about = f"{data.n_rows} digits of MNIST from {path.name}, {how}."
     else:
@@ -70,7 +70,7 @@ def handwriting(source: str | os.PathLike[str] | None) -> Subject:
         about = f"{data.n_rows} digits from {path.name}."
         if data.n_cols == MNIST_SIDE**2:
             pictures = data.to_dense().reshape(-1, MNIST_SIDE, MNIST_SIDE)
-            data, about = BitMatrix.from_dense(shrunk(255 * pictures, _SIDE)), f"{about[:-1]}, {how}."
+            data, about = BitMatrix.from_dense(downsample(255 * pictures, _SIDE)), f"{about[:-1]}, {how}."
     side = isqrt(data.n_cols)
     if side * side != data.n_cols:
         raise FileError(f"{path}: rows of {data.n_cols} pixels make no square; give digits of 17 × 17 or 28 × 28")
