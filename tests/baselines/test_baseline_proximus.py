@@ -126,7 +126,7 @@ def test_duplicate_rows_have_the_same_pattern():
     ("parameters", "error", "match"),
     [
         ({"radius": -1}, ValueError, "radius must be at least 0, not -1"),
-        ({"radius": "small"}, ValueError, "radius='small' is not available; choose from 'auto' or a whole number"),
+        ({"radius": "small"}, ValueError, "radius='small' is not available; choose from 'auto' or an integer"),
         ({"radius": 1.5}, TypeError, "radius must be an integer, not 1.5"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
     ],

@@ -63,8 +63,8 @@ def test_comparison_on_a_file_writes_all_outputs(bitatoms, tmp_path):
         rows = list(csv.DictReader(file))
     asked = [(row["contender"], row["atoms asked"], row["seed"]) for row in rows]
     assert asked == [(key, rank, "" if key == "grecond" else "5") for key in FEW[1].split(",") for rank in "12"]
-    again = f"bitatoms compare table.csv --atoms 1,2 --only {FEW[1]} --seed 5 -o {tmp_path / 'out'}"
-    assert again in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    command = f"bitatoms compare table.csv --atoms 1,2 --only {FEW[1]} --seed 5 -o {tmp_path / 'out'}"
+    assert command in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
 def test_no_figure_is_lost_in_a_narrow_terminal(bitatoms, monkeypatch, tmp_path):

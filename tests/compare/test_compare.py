@@ -115,9 +115,9 @@ def test_seeded_methods_run_once_per_seed(found):
 def test_same_seed_gives_same_numbers_except_seconds(found):
     tables = {"planted": table(), HOSTILE: table(70, 65, "xor", 1)}
     only = ["bitatoms-or", "bitatoms-xor-mdl", "mob", "proximus", "grecond"]
-    again = compare(tables, [2, 1, 2], only=only, seeds=2, random_state=3)
+    repeated = compare(tables, [2, 1, 2], only=only, seeds=2, random_state=3)
     mine, theirs = (
-        [row[: SECONDS.start] + row[SECONDS.stop :] for row in each.numbers().rows] for each in (found, again)
+        [row[: SECONDS.start] + row[SECONDS.stop :] for row in each.numbers().rows] for each in (found, repeated)
     )
     assert mine == theirs
 
@@ -236,7 +236,7 @@ def test_callback_is_called_before_each_run():
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("arguments", "message"),
     [
         ({"only": ["assso"]}, "there is no method 'assso'; choose from bitatoms-or, "),
         ({"leave_out": ["nobody"]}, "there is no method 'nobody'"),
@@ -263,9 +263,9 @@ def test_callback_is_called_before_each_run():
         ({"data": {"wrong": [[2, 0]]}}, "values other than 0 and 1"),
     ],
 )
-def test_invalid_arguments_raise(how, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
-        compare(**({"data": {"x": table()}, "ranks": [1]} | how))
+        compare(**({"data": {"x": table()}, "ranks": [1]} | arguments))
 
 
 # --- rankings and summaries
@@ -333,20 +333,20 @@ def test_summary_names_the_best_method(mine, theirs, expected):
 
 
 def test_summary_names_the_best_of_both_algebras(found):
-    said = summarize(found, found.tables[0])
+    sentences = summarize(found, found.tables[0])
     most = [result for result in found.results(found.tables[0]) if result.asked == 2]
     least = min(result.wrong.median for result in most)
     first = [result.method.label for result in most if result.wrong.median == least]
-    assert said[2].startswith(f"Across both algebras, {first[0]}")
-    assert said[2].endswith(" the fewest wrong cells in the median.")
-    assert len(said) == 5
+    assert sentences[2].startswith(f"Across both algebras, {first[0]}")
+    assert sentences[2].endswith(" the fewest wrong cells in the median.")
+    assert len(sentences) == 5
 
 
 def test_sentences_and_headings_mention_medians_with_several_seeds(found, small):
     first = found.tables[0]
-    *said, how = summarize(found, first)
-    assert all(" in the median" in each for each in said)
-    assert how == (
+    *sentences, note = summarize(found, first)
+    assert all(" in the median" in each for each in sentences)
+    assert note == (
         "Figures are medians over 2 seeds (the lower of the two middle values), "
         "taken separately for the number of atoms, wrong cells, bits and seconds."
     )
@@ -356,16 +356,16 @@ def test_sentences_and_headings_mention_medians_with_several_seeds(found, small)
 
 
 @pytest.mark.parametrize(
-    ("over", "said"), [(-1, "."), (0, ", as many as without a model."), (1, ", more than without")]
+    ("excess", "ending"), [(-1, "."), (0, ", as many as without a model."), (1, ", more than without")]
 )
-def test_summary_mentions_a_rival_longer_than_no_model(over, said):
+def test_summary_mentions_a_rival_longer_than_no_model(excess, ending):
     result = compare({"x": table()}, [2], only=["bitatoms-or", fake_method(first_rows)])
     first = result.tables[0]
     theirs = result.results(first)[1]
-    first = first._replace(bits_without=int(theirs.bits.median) - over)
+    first = first._replace(bits_without=int(theirs.bits.median) - excess)
     assert result.results(first)[0].bits.median < first.bits_without
     sentence = summarize(result, first)[-1]
-    assert f"the best other method, mine, needs {theirs.bits.median / 90:.2f}{said}" in sentence
+    assert f"the best other method, mine, needs {theirs.bits.median / 90:.2f}{ending}" in sentence
 
 
 def test_different_values_are_formatted_differently():
@@ -411,8 +411,8 @@ def test_markdown_escapes_hostile_names(found):
 @pytest.mark.parametrize("command", ["bitatoms compare a_b*.csv --only 'x'", "compare '```' '`````'", "a 'b\nc'"])
 def test_command_is_literal_in_markdown(command):
     text = compare(table(), 1, only=fake_method(first_rows), command=command).to_markdown()
-    (fence, said) = re.findall(r"^To repeat it:\n\n(`{3,})sh\n(.*)\n\1\n\Z", text, re.MULTILINE | re.DOTALL)[0]
-    assert said == command
+    (fence, shown) = re.findall(r"^To repeat it:\n\n(`{3,})sh\n(.*)\n\1\n\Z", text, re.MULTILINE | re.DOTALL)[0]
+    assert shown == command
     assert fence not in command
 
 

@@ -80,7 +80,7 @@ class Proximus(Baseline):
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         if isinstance(self.radius, str):
-            check_choice("radius", self.radius, ("auto",), "a whole number")
+            check_choice("radius", self.radius, ("auto",), "an integer")
             best = self._search_radius(data, random)
         else:
             best = self._try_radius(data, check_int("radius", self.radius, 0), random)

@@ -53,7 +53,7 @@ class Run:
 
 
 class Spread(NamedTuple):
-    """The median, the least and the most of some values."""
+    """The median, the minimum and the maximum of several values."""
 
     median: float
     least: float
