@@ -1,7 +1,7 @@
-"""Compare bitatoms with other methods on bundled data, and bring docs/how-good.md and its picture up to date.
+"""Compare bitatoms with other methods on bundled data, and update docs/how-good.md and its picture.
 
-python examples/how_good.py                                    # some ten minutes, better on an idle machine
-python examples/how_good.py --machine "a 2-core Neoverse-N1"   # how to call it
+python examples/how_good.py                                    # about ten minutes on an idle machine
+python examples/how_good.py --machine "a 2-core Neoverse-N1"   # with the name of the machine
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from pathlib import Path
 
 from PIL import Image
 
-from bitatoms.compare import Comparison, compare
-from bitatoms.compare.figures import figures_of
-from bitatoms.compare.markdown import part_of
-from bitatoms.compare.standings import overview
+from bitatoms.compare import Comparison, Run, compare
+from bitatoms.compare.figures import draw_figures
+from bitatoms.compare.markdown import table_section
+from bitatoms.compare.rankings import overview
 
 DOCS = Path(__file__).parents[1] / "docs"
-SETS = ("digits", "planted-or", "planted-xor", "planted-dense", "halftone", "baskets")
+DATASETS = ("digits", "planted-or", "planted-xor", "planted-dense", "halftone", "baskets")
 BEGIN, END = "<!-- compare: begin -->", "<!-- compare: end -->"
 SHOWN = ("digits-or-wrong-by-atoms", "digits-xor-bits-by-atoms")
 
 
 def main() -> None:
-    """Run the comparison, then write what it found."""
+    """Run the comparison and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--machine", help="what to call the machine")
-    parser.add_argument("--folder", type=Path, help="also write all tables, figures and the page there")
+    parser.add_argument("--machine", help="name of the machine in the text")
+    parser.add_argument("--folder", type=Path, help="also write the tables, the figures and the page to this folder")
     options = parser.parse_args()
-    found = compare(SETS, callback=lambda done, count, run: tell(f"{done}/{count} {run.data}: {run.contender.label}"))
-    tell("")
+    found = compare(DATASETS, callback=report_run)
+    show_progress("")
     if found.interrupted:
         raise SystemExit("interrupted; nothing was written")
     if options.folder is not None:
@@ -47,16 +47,16 @@ def main() -> None:
 
 
 def tables(found: Comparison, machine: str | None) -> str:
-    """What was found, as Markdown."""
+    """Return the results as Markdown."""
     how = dict(found.how) | ({"Machine": machine} if machine else {})
     run = f"*{how['Machine'][0].upper()}{how['Machine'][1:]}; threads: {how['Threads']}; {how['Versions']}; seed 0.*\n"
-    parts = [run, overview(found).to_markdown(), *(part_of(found, table) for table in found.tables)]
+    parts = [run, overview(found).to_markdown(), *(table_section(found, table) for table in found.tables)]
     return "\n".join(parts)
 
 
 def picture(found: Comparison) -> bytes:
-    """Two of the figures side by side, in few colours."""
-    figures = {figure.name: figure for figure in figures_of(found, found.tables[0])}
+    """Return two of the figures side by side as a PNG with few colours."""
+    figures = {figure.name: figure for figure in draw_figures(found, found.tables[0])}
     images = [Image.open(io.BytesIO(figures[name].png)).convert("RGB") for name in SHOWN]
     sheet = Image.new("RGB", (sum(image.width for image in images), max(image.height for image in images)), "white")
     left = 0
@@ -68,8 +68,13 @@ def picture(found: Comparison) -> bytes:
     return made.getvalue()
 
 
-def tell(line: str) -> None:
-    """Say how far it has come."""
+def report_run(done: int, count: int, run: Run) -> None:
+    """Show the run that starts."""
+    show_progress(f"{done}/{count} {run.data}: {run.method.label}")
+
+
+def show_progress(line: str) -> None:
+    """Write a line of progress."""
     sys.stderr.write(f"\r{line[:78]:78}")
 
 

@@ -1,4 +1,4 @@
-"""Pictures: what is drawn where, and what is refused."""
+"""Plots: the drawn content, and errors."""
 
 import sys
 from types import SimpleNamespace
@@ -27,15 +27,15 @@ def drawn(ax):
     return np.ma.filled(ax.images[0].get_array().astype(float), np.nan)
 
 
-def test_tiles_hold_the_atoms_in_reading_order():
+def test_mosaic_shows_atoms_in_reading_order():
     atoms = (np.arange(5 * 6).reshape(5, 6) % 4 == 0).astype(np.uint8)
     ax = mosaic(atoms, shape=(2, 3), columns=2)
     sheet = drawn(ax)
     assert sheet.shape == (3 * 3 + 1, 2 * 4 + 1)
-    for place, atom in enumerate(atoms):
-        top, left = 3 * (place // 2) + 1, 4 * (place % 2) + 1
+    for index, atom in enumerate(atoms):
+        top, left = 3 * (index // 2) + 1, 4 * (index % 2) + 1
         assert np.array_equal(sheet[top : top + 2, left : left + 3], atom.reshape(2, 3))
-    assert np.isnan(sheet[7:, 5:]).all()  # the place of a sixth atom
+    assert np.isnan(sheet[7:, 5:]).all()  # a sixth atom would be here
     assert np.isnan(sheet[::3]).all()
     assert np.isnan(sheet[:, ::4]).all()
 
@@ -46,19 +46,19 @@ def test_one_is_black_and_zero_white():
     assert image.cmap(image.norm(0.0))[:3] == (1, 1, 1)
 
 
-@pytest.mark.parametrize(("n_features", "tile"), [(64, (8, 8)), (1, (1, 1)), (63, (1, 63))])
-def test_tiles_are_square_where_they_can_be_and_lines_elsewhere(n_features, tile):
+@pytest.mark.parametrize(("n_features", "shape"), [(64, (8, 8)), (1, (1, 1)), (63, (1, 63))])
+def test_pictures_are_square_if_possible(n_features, shape):
     sheet = drawn(mosaic(np.ones((4, n_features)), columns=1))
-    assert sheet.shape == (4 * (tile[0] + 1) + 1, tile[1] + 2)
+    assert sheet.shape == (4 * (shape[0] + 1) + 1, shape[1] + 2)
 
 
-def test_a_mosaic_is_about_square_by_default():
+def test_mosaic_is_about_square_by_default():
     assert drawn(mosaic(np.ones((36, 256)))).shape == (6 * 17 + 1, 6 * 17 + 1)
     assert drawn(mosaic(np.ones((20, 63)))).shape == (20 * 2 + 1, 63 + 2)
     assert drawn(mosaic(np.ones((2, 4)), columns=9)).shape == (4, 7)
 
 
-def test_mosaic_takes_packed_atoms_and_draws_where_told():
+def test_mosaic_accepts_packed_atoms_and_axes():
     atoms = np.eye(4, dtype=np.uint8)
     figure, ax = plt.subplots()
     assert mosaic(BitMatrix.from_dense(atoms), ax=ax) is ax
@@ -67,7 +67,7 @@ def test_mosaic_takes_packed_atoms_and_draws_where_told():
 
 
 @pytest.mark.parametrize("shape", [(0, 64), (3, 0), (0, 0)])
-def test_no_atoms_are_said_in_words(shape):
+def test_mosaic_without_atoms(shape):
     ax = mosaic(np.zeros(shape))
     assert ax.texts[0].get_text() == "no atoms"
 
@@ -75,12 +75,12 @@ def test_no_atoms_are_said_in_words(shape):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"atoms": np.zeros(4)}, "atoms has 1 dimensions; pass a 2-D array with one atom a row"),
+        ({"atoms": np.zeros(4)}, "atoms has 1 dimensions; pass a 2-D array with one atom per row"),
         ({"atoms": np.zeros((2, 6)), "shape": (2, 2)}, "shape is 2 × 2 = 4, but an atom has 6 bits"),
-        ({"atoms": np.zeros((2, 4)), "columns": 0}, "columns is 0; pass a number ≥ 1"),
+        ({"atoms": np.zeros((2, 4)), "columns": 0}, "columns must be at least 1, not 0"),
     ],
 )
-def test_mosaic_refuses_bad_arguments(arguments, message):
+def test_mosaic_raises_for_invalid_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         mosaic(**arguments)
 
@@ -93,7 +93,7 @@ def test_mosaic_refuses_bad_arguments(arguments, message):
     ],
     ids=["rows", "structured array"],
 )
-def test_the_curves_are_the_parts_and_their_sum(history):
+def test_curve_shows_the_parts_and_their_sum(history):
     ax = codelength_curve(history)
     lines = {line.get_label(): line for line in ax.lines}
     assert list(lines) == ["total", "errors", "codes", "atoms"]
@@ -106,7 +106,7 @@ def test_the_curves_are_the_parts_and_their_sum(history):
     ax.figure.canvas.draw()
 
 
-def test_with_a_fixed_number_of_atoms_the_curves_go_over_the_rounds():
+def test_curve_with_fixed_atoms_is_over_rounds():
     rows = [(number, 8, 900 - number, 50, 20) for number in range(4)]
     _, ax = plt.subplots()
     assert codelength_curve(np.array(rows, dtype=[(field, np.int64) for field in FIELDS]), ax=ax) is ax
@@ -119,19 +119,19 @@ def test_with_a_fixed_number_of_atoms_the_curves_go_over_the_rounds():
     [[SimpleNamespace(atoms=1)], np.zeros(2, dtype=[("atoms", int)]), np.zeros(2)],
     ids=["row", "array", "plain"],
 )
-def test_a_history_without_the_fields_is_refused(history):
+def test_history_without_the_fields_raises(history):
     with pytest.raises(ValueError, match=r"history has no field '.*'; pass the history of a result"):
         codelength_curve(history)
 
 
-def test_a_curve_of_one_point_is_drawn_over_atoms_too():
+def test_curve_of_one_point_is_over_atoms():
     point = SimpleNamespace(atoms=0, bits_errors=90, bits_codes=0, bits_atoms=0)
     ax = codelength_curve([point])
     assert ax.get_xlabel() == "atoms"
     assert ax.lines[0].get_ydata().tolist() == [90]
 
 
-def test_rows_before_and_after_are_beside_what_is_wrong_in_its_colours():
+def test_before_after_colours_the_errors():
     data, made = np.array([[1, 1, 0, 0]]), np.array([[1, 0, 1, 0]])
     ax = before_after(BitMatrix.from_dense(data), made, shape=(2, 2))
     image, sheet = ax.images[0], drawn(ax)
@@ -142,7 +142,7 @@ def test_rows_before_and_after_are_beside_what_is_wrong_in_its_colours():
     assert [colour[value] for value in wrong] == ["#bcb9b2", "#d55e00", "#5b3fc4", "#ffffff"]
 
 
-def test_bars_of_wrong_bits_go_from_the_most_to_the_least_and_leave_out_what_is_right():
+def test_wrong_bits_bars_are_sorted_and_skip_zero():
     missed, invented = np.array([3, 0, 4, 1]), np.array([4, 0, 1, 0])
     ax = wrong_bits(missed, invented, ["a", "b", "c", "d"], most=2)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "c"]
@@ -154,12 +154,12 @@ def test_bars_of_wrong_bits_go_from_the_most_to_the_least_and_leave_out_what_is_
     unnamed.figure.canvas.draw()
 
 
-def test_wrong_bits_of_pixels_are_a_heat_map():
+def test_wrong_bits_with_shape_is_a_heat_map():
     ax = wrong_bits([3, 0, 4, 1], [4, 0, 1, 0], shape=(2, 2))
     assert ax.images[0].get_array().tolist() == [[7, 0], [5, 1]]
 
 
-def test_rows_that_take_most_bits_have_bars_and_the_median_a_line():
+def test_row_bits_bars_and_median():
     ax = row_bits([5.0, 20.0, 10.0, 20.0], ["ann", "bob", "cy", "di"], most=3)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["bob", "di", "cy"]
     assert [bar.get_width() for bar in ax.patches] == [20, 20, 10]
@@ -173,12 +173,12 @@ def test_rows_that_take_most_bits_have_bars_and_the_median_a_line():
     [
         (lambda: before_after([[1, 0]], [[1]]), r"data has shape \(1, 2\), made \(1, 1\); pass the same rows of both"),
         (lambda: before_after(np.zeros((0, 4)), np.zeros((0, 4))), "pass the same rows of both"),
-        (lambda: wrong_bits([1, 2], [1]), r"missed has shape \(2,\), invented \(1,\); pass a number a feature"),
+        (lambda: wrong_bits([1, 2], [1]), r"missed has shape \(2,\), invented \(1,\); pass one number per feature"),
         (lambda: wrong_bits([1, 2], [1, 0], shape=(3, 3)), "shape is 3 × 3 = 9, but an atom has 2 bits"),
-        (lambda: row_bits([[1, 2]]), "bits has 2 dimensions; pass a number a row"),
+        (lambda: row_bits([[1, 2]]), "bits has 2 dimensions; pass one number per row"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(draw, message):
+def test_mismatched_shapes_raise(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
 
@@ -194,7 +194,7 @@ def test_what_does_not_fit_together_is_refused(draw, message):
     ],
     ids=["mosaic", "curve", "before and after", "wrong bits", "row bits"],
 )
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch, draw):
+def test_missing_matplotlib_names_the_extra(monkeypatch, draw):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):
         draw()

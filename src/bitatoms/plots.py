@@ -1,4 +1,4 @@
-"""Pictures of a factorization: functions that take and return matplotlib Axes."""
+"""Plots of a factorization: functions that take and return matplotlib Axes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .validation import check_int, check_pair
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["before_after", "codelength_curve", "mosaic", "row_bits", "wrong_bits"]
 
-# colours that colour-blind readers tell apart too
+# a colour-blind safe palette
 _COLOURS = {"total": "black", "errors": "#d55e00", "codes": "#0072b2", "atoms": "#009e73"}
 _MISSED, _INVENTED, _FADED = "#d55e00", "#5b3fc4", "#bcb9b2"
 _GAP = "#a6bddb"
@@ -22,18 +24,18 @@ _GAP = "#a6bddb"
 def mosaic(
     atoms: Any, shape: tuple[int, int] | None = None, *, columns: int | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw each atom as a small picture, black where it is 1; the first at the top left, then along the rows.
+    """Draw each atom as a small picture, black where it is 1, in reading order.
 
     Parameters
     ----------
     atoms : array-like or BitMatrix of shape (n_atoms, n_features)
         0 and 1; values between them are drawn gray.
     shape : pair of int, optional
-        Height and width of a picture. By default a square where n_features is a square number, else one line an atom.
+        Height and width of a picture. By default a square if n_features is a square number, else one line per atom.
     columns : int, optional
-        Pictures side by side; by default the mosaic is about as wide as it is high.
+        Number of pictures side by side; by default the mosaic is about square.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -51,23 +53,23 @@ def mosaic(
     """
     table = np.asarray(atoms.to_dense() if hasattr(atoms, "to_dense") else atoms)
     if table.ndim != 2:
-        raise ValueError(f"atoms has {table.ndim} dimensions; pass a 2-D array with one atom a row")
+        raise ValueError(f"atoms has {table.ndim} dimensions; pass a 2-D array with one atom per row")
     n_atoms, n_features = table.shape
-    tall, wide = _tile(shape, n_features)
-    if columns is not None and columns < 1:
-        raise ValueError(f"columns is {columns}; pass a number ≥ 1")
+    height, width = _picture_shape(shape, n_features)
+    if columns is not None:
+        columns = check_int("columns", columns, least=1)
     axes = _axes(ax)
     axes.set_axis_off()
     if not table.size:
         axes.text(0.5, 0.5, "no atoms", ha="center", va="center", transform=axes.transAxes)
         return axes
-    across = min(columns or ceil(sqrt(n_atoms * tall / wide)), n_atoms)
+    across = min(columns or ceil(sqrt(n_atoms * height / width)), n_atoms)
     down = -(-n_atoms // across)
-    # Each picture has a gap above it and to its left; the frame is closed at the right and at the bottom.
-    tiles = np.full((down * across, tall + 1, wide + 1), np.nan)
-    tiles[:n_atoms, 1:, 1:] = table.reshape(n_atoms, tall, wide)
-    rows = tiles.reshape(down, across, tall + 1, wide + 1).swapaxes(1, 2)
-    sheet = rows.reshape(down * (tall + 1), across * (wide + 1))
+    # Each picture has a gap above it and to its left; padding adds the gaps at the right and at the bottom.
+    pictures = np.full((down * across, height + 1, width + 1), np.nan)
+    pictures[:n_atoms, 1:, 1:] = table.reshape(n_atoms, height, width)
+    rows = pictures.reshape(down, across, height + 1, width + 1).swapaxes(1, 2)
+    sheet = rows.reshape(down * (height + 1), across * (width + 1))
     sheet = np.pad(sheet, ((0, 1), (0, 1)), constant_values=np.nan)
     image = axes.imshow(sheet, cmap="gray_r", vmin=0, vmax=1, interpolation="nearest")
     image.set_cmap(image.get_cmap().with_extremes(bad=_GAP))
@@ -75,18 +77,18 @@ def mosaic(
 
 
 def before_after(data: Any, made: Any, shape: tuple[int, int] | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw rows before and after: as they are, as their atoms make them, and what is wrong in that, a row a line.
+    """Draw rows of a table beside their reconstruction and its errors, with one line per row.
 
-    In the third picture ones that are right are gray, ones that are missed orange, those that are invented violet.
+    In the third picture, correct ones are gray, missed ones orange, and ones that should be zeros violet.
 
     Parameters
     ----------
     data, made : array-like or BitMatrix of shape (n_rows, n_features)
-        0 and 1: some rows of the table, and of what ``inverse_transform`` makes of their codes.
+        0 and 1: rows of the table, and their reconstruction from ``inverse_transform``.
     shape : pair of int, optional
         Height and width of a picture, as in `mosaic`.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -104,7 +106,7 @@ def before_after(data: Any, made: Any, shape: tuple[int, int] | None = None, *, 
     before, after = (np.asarray(rows.to_dense() if hasattr(rows, "to_dense") else rows) for rows in (data, made))
     if before.ndim != 2 or before.shape != after.shape or not before.size:
         raise ValueError(f"data has shape {before.shape}, made {after.shape}; pass the same rows of both")
-    # 0 and 1 as they are, then what the third picture tells apart: right zeros, right ones, missed, invented
+    # values of the third picture: 0 correct zeros, 2 correct ones, 3 missed ones, 4 invented ones
     wrong = np.where(before == after, 2 * before, np.where(before, 3, 4)).astype(float)
     axes = mosaic(np.stack([before, after, wrong], axis=1).reshape(-1, before.shape[1]), shape, columns=3, ax=ax)
     from matplotlib.colors import ListedColormap
@@ -124,21 +126,21 @@ def wrong_bits(
     most: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw in how many rows each feature is wrong: bars of those that are so most often, or a heat map of pixels.
+    """Draw the number of wrong rows per feature: bars for the features with the most, or a heat map of pixels.
 
     Parameters
     ----------
     missed, invented : array-like of shape (n_features,)
-        Rows in which the feature is one and the atoms say zero, and the other way round: ``missed`` and ``invented`` of
-        `bitatoms.report.report_data`.
+        Number of rows in which the feature is one but its reconstruction zero, and vice versa: ``missed`` and
+        ``invented`` of `bitatoms.report.report_data`.
     names : sequence of str, optional
-        Names of the features; by default x0, x1 and so on.
+        Names of the features; by default x0, x1, ...
     shape : pair of int, optional
-        Height and width of the picture that the features are the pixels of: draws the heat map.
+        Height and width of the picture whose pixels are the features. If given, a heat map is drawn.
     most : int, default=20
-        How many features have a bar.
+        Maximum number of bars.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -153,40 +155,42 @@ def wrong_bits(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['beer', 'milk']
     """
-    parts = [np.asarray(counts) for counts in (missed, invented)]
-    if parts[0].ndim != 1 or parts[0].shape != parts[1].shape:
-        raise ValueError(f"missed has shape {parts[0].shape}, invented {parts[1].shape}; pass a number a feature")
-    wrong, axes = parts[0] + parts[1], _axes(ax)
+    both = [np.asarray(counts) for counts in (missed, invented)]
+    if both[0].ndim != 1 or both[0].shape != both[1].shape:
+        raise ValueError(f"missed has shape {both[0].shape}, invented {both[1].shape}; pass one number per feature")
+    wrong, axes = both[0] + both[1], _axes(ax)
     if shape is not None:
-        image = axes.imshow(wrong.reshape(_tile(shape, len(wrong))), cmap="Oranges", vmin=0, interpolation="nearest")
+        image = axes.imshow(
+            wrong.reshape(_picture_shape(shape, len(wrong))), cmap="Oranges", vmin=0, interpolation="nearest"
+        )
         axes.set_axis_off()
-        axes.figure.colorbar(image, ax=axes, label="rows in which it is wrong")
+        axes.figure.colorbar(image, ax=axes, label="wrong rows")
         return axes
     order = np.argsort(-wrong, kind="stable")[:most]
     order = order[wrong[order] > 0]
     start = np.zeros(len(order))
-    for counts, name, colour in zip(parts, ("missed", "invented"), (_MISSED, _INVENTED), strict=True):
+    for counts, name, colour in zip(both, ("missed", "invented"), (_MISSED, _INVENTED), strict=True):
         axes.barh(np.arange(len(order)), counts[order], left=start, color=colour, label=name)
         start = start + counts[order]
-    _name_bars(axes, [f"x{feature}" if names is None else names[feature] for feature in order])
-    axes.set(xlabel="rows in which it is wrong")
+    _label_bars(axes, [f"x{feature}" if names is None else names[feature] for feature in order])
+    axes.set(xlabel="wrong rows")
     axes.legend(loc="lower right")
     return axes
 
 
 def row_bits(bits: Any, names: Sequence[str] | None = None, *, most: int = 15, ax: Axes | None = None) -> Axes:
-    """Draw the bits of the rows that take most of them, and a line at what a typical row takes.
+    """Draw the bits of the rows with the most, and a line at the median of all rows.
 
     Parameters
     ----------
     bits : array-like of shape (n_rows,)
-        Bits that each row takes: ``row_bits`` of `bitatoms.report.report_data`, or minus ``score_samples``.
+        Codelength of each row: ``row_bits`` of `bitatoms.report.report_data`, or the negative of ``score_samples``.
     names : sequence of str, optional
-        Names of the rows; by default their numbers.
+        Names of the rows; by default their indices.
     most : int, default=15
-        How many rows have a bar.
+        Maximum number of bars.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -203,35 +207,35 @@ def row_bits(bits: Any, names: Sequence[str] | None = None, *, most: int = 15, a
     """
     values = np.asarray(bits, float)
     if values.ndim != 1:
-        raise ValueError(f"bits has {values.ndim} dimensions; pass a number a row")
+        raise ValueError(f"bits has {values.ndim} dimensions; pass one number per row")
     order = np.argsort(-values, kind="stable")[:most]
     axes = _axes(ax)
     axes.barh(np.arange(len(order)), values[order], color=_COLOURS["errors"])
     if len(values):
-        axes.axvline(float(np.median(values)), color="black", linewidth=1, label="a typical row")
+        axes.axvline(float(np.median(values)), color="black", linewidth=1, label="median")
         axes.legend(loc="lower right")
-    _name_bars(axes, [f"row {row}" if names is None else names[row] for row in order])
+    _label_bars(axes, [f"row {row}" if names is None else names[row] for row in order])
     axes.set(xlabel="bits")
     return axes
 
 
-def _name_bars(axes: Axes, names: list[str]) -> None:
-    """Put names beside bars, the first bar at the top."""
+def _label_bars(axes: Axes, names: list[str]) -> None:
+    """Label the bars with names, the first bar at the top."""
     axes.set_yticks(np.arange(len(names)), names)
     axes.invert_yaxis()
 
 
 def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how the codelength and its three parts change with the number of atoms, or with the rounds if that is fixed.
+    """Draw the codelength and its three parts against the number of atoms, or against rounds if that is fixed.
 
     Parameters
     ----------
     history : sequence of rows, or structured array
-        With the fields ``round``, ``atoms``, ``bits_errors``, ``bits_codes`` and ``bits_atoms``: the ``history`` of a
-        result, or ``history_`` of an estimator. Also the ``curve`` of `bitatoms.report.report_data`: bits with only the
-        most useful atoms.
+        Has the fields ``round``, ``atoms``, ``bits_errors``, ``bits_codes`` and ``bits_atoms``: the ``history`` of a
+        result, or ``history_`` of an estimator. The ``curve`` of `bitatoms.report.report_data` (bits with only the most
+        useful atoms) is accepted, too.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -249,8 +253,8 @@ def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('atoms', 'bits')
     """
-    fixed = len(set(_column(history, "atoms").tolist())) <= 1
-    step = "round" if fixed and not _lacks_rounds(history) else "atoms"
+    is_fixed = len(set(_column(history, "atoms").tolist())) <= 1
+    step = "round" if is_fixed and _has_rounds(history) else "atoms"
     steps = _column(history, step)
     parts = {part: _column(history, f"bits_{part}") for part in ("errors", "codes", "atoms")}
     axes = _axes(ax)
@@ -263,39 +267,40 @@ def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """The Axes given, or those of a new figure."""
+    """Return the given axes, or those of a new figure."""
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
-    except ImportError as missing:
-        raise ImportError('plots are drawn with matplotlib; get it with pip install "bitatoms[plot]"') from missing
+    except ImportError as error:
+        raise ImportError('plots require matplotlib; install it with pip install "bitatoms[plot]"') from error
     return plt.subplots(layout="constrained")[1]
 
 
-def _tile(shape: tuple[int, int] | None, n_features: int) -> tuple[int, int]:
-    """Height and width of one atom's picture."""
+def _picture_shape(shape: tuple[int, int] | None, n_features: int) -> tuple[int, int]:
+    """Return the height and width of the picture of an atom."""
     if shape is None:
         side = isqrt(n_features)
         return (side, side) if side * side == n_features else (1, n_features)
-    tall, wide = shape
-    if tall * wide != n_features:
-        raise ValueError(f"shape is {tall} × {wide} = {tall * wide}, but an atom has {n_features} bits; pass its shape")
-    return tall, wide
+    height, width = check_pair("shape", shape, least=0)
+    if height * width != n_features:
+        size = f"{height} × {width} = {height * width}"
+        raise ValueError(f"shape is {size}, but an atom has {n_features} bits; pass a shape with this product")
+    return height, width
 
 
-def _lacks_rounds(history: Any) -> bool:
-    """Whether these are points of a curve over atoms, not rounds of a search."""
-    return not isinstance(history, np.ndarray) and not any(hasattr(row, "round") for row in history)
+def _has_rounds(history: Any) -> bool:
+    """Return whether these are rounds of a search, not points of a curve over atoms."""
+    return isinstance(history, np.ndarray) or any(hasattr(row, "round") for row in history)
 
 
 def _column(history: Any, field: str) -> np.ndarray:
-    """One field of every row, whether rows hold it as an attribute or the array by name."""
+    """Return a field of all rows, from an attribute or from a structured array."""
     try:
         if isinstance(history, np.ndarray):
             return np.asarray(history[field])
         return np.array([getattr(row, field) for row in history])
-    except (AttributeError, IndexError, ValueError) as missing:
+    except (AttributeError, IndexError, ValueError) as error:
         raise ValueError(
             f"history has no field {field!r}; pass the history of a result, or history_ of an estimator"
-        ) from missing
+        ) from error

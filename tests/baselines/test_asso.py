@@ -1,4 +1,4 @@
-"""ASSO takes the candidates that its paper says, by the cover function of the paper, and is as good as others' ASSO."""
+"""Asso: equal to the naive greedy loop of the paper, and as good as a public implementation."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ SHAPES = {"n_rows": st.sampled_from((1, 2, 5, 17)), "n_cols": st.sampled_from((1
 
 
 def naive_candidates(X, threshold):
-    """For each column those that are one in at least ``threshold`` of its rows; nothing for a column without ones."""
+    """Return for each column with ones the columns that are one in at least ``threshold`` of its rows."""
     found = []
     for i in range(X.shape[1]):
         rows = X[X[:, i] == 1]
@@ -26,7 +26,7 @@ def naive_candidates(X, threshold):
 
 
 def naive_asso(X, n_components, threshold, reward=1, penalty=1):
-    """The greedy loop by its definition: what every candidate newly covers in every row, anew in every round."""
+    """Run the greedy loop by its definition, with all gains recomputed in every round."""
     candidates = naive_candidates(X, threshold)
     covered = np.zeros(X.shape, bool)
     atoms, codes = [], []
@@ -50,13 +50,13 @@ def naive_asso(X, n_components, threshold, reward=1, penalty=1):
 
 
 def wrong_share(model, X):
-    """Share of cells in which codes and atoms, combined by OR, differ from X."""
+    """Return the share of wrong cells of the OR product."""
     return float(((model.codes_.astype(int) @ model.components_ > 0) != X).mean())
 
 
 @given(matrices(**SHAPES), st.sampled_from((0.1, 0.3, 0.5, 0.75, 1.0)), st.sampled_from((1, 2, 4, None)))
 @settings(max_examples=60)
-def test_atoms_and_codes_are_those_of_the_naive_greedy_loop(X, threshold, n_components):
+def test_equals_the_naive_greedy_loop(X, threshold, n_components):
     model = Asso(n_components, threshold=threshold).fit(X)
     atoms, codes = naive_asso(X, n_components, threshold)
     np.testing.assert_array_equal(model.components_, atoms)
@@ -64,7 +64,7 @@ def test_atoms_and_codes_are_those_of_the_naive_greedy_loop(X, threshold, n_comp
 
 
 @pytest.mark.parametrize(("reward", "penalty"), [(3, 1), (1, 2), (0.5, 0.75), (2.5, 1)])
-def test_weights_enter_the_cover_function(reward, penalty):
+def test_weights_equal_the_naive_greedy_loop(reward, penalty):
     X = random_bits(3, 40, 12, 0.4)
     model = Asso(5, threshold=0.5, reward=reward, penalty=penalty).fit(X)
     atoms, codes = naive_asso(X, 5, 0.5, reward, penalty)
@@ -72,14 +72,14 @@ def test_weights_enter_the_cover_function(reward, penalty):
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-def test_weights_in_the_same_ratio_give_the_same_factors():
+def test_only_the_ratio_of_weights_matters():
     X = planted(120, 40, 5, algebra="or", random_state=1).X
-    plain, tenths = (Asso(5, reward=3 * unit, penalty=unit).fit(X) for unit in (1, 0.1))
-    np.testing.assert_array_equal(plain.components_, tenths.components_)
-    np.testing.assert_array_equal(plain.codes_, tenths.codes_)
+    ones, tenths = (Asso(5, reward=3 * unit, penalty=unit).fit(X) for unit in (1, 0.1))
+    np.testing.assert_array_equal(ones.components_, tenths.components_)
+    np.testing.assert_array_equal(ones.codes_, tenths.codes_)
 
 
-def test_weights_whose_sums_are_long_are_added_exactly():
+def test_large_weights_are_summed_exactly():
     X = random_bits(6, 12, 90, 0.3)
     weights = {"reward": 99999, "penalty": 99998}  # times 90 columns, too long for single precision
     model = Asso(4, threshold=0.5, **weights).fit(X)
@@ -88,16 +88,16 @@ def test_weights_whose_sums_are_long_are_added_exactly():
     np.testing.assert_array_equal(model.codes_, codes)
 
 
-def test_work_in_small_slabs_changes_nothing(monkeypatch):
+def test_small_chunks_give_the_same_result(monkeypatch):
     X = planted(150, 65, 6, algebra="or", random_state=2).X
     whole = Asso(6, threshold=0.5).fit(X)
-    monkeypatch.setattr(asso, "_CELLS", 500)
-    slabs = Asso(6, threshold=0.5).fit(X)
-    np.testing.assert_array_equal(whole.components_, slabs.components_)
-    np.testing.assert_array_equal(whole.codes_, slabs.codes_)
+    monkeypatch.setattr(asso, "_CHUNK_CELLS", 500)
+    chunked = Asso(6, threshold=0.5).fit(X)
+    np.testing.assert_array_equal(whole.components_, chunked.components_)
+    np.testing.assert_array_equal(whole.codes_, chunked.codes_)
 
 
-def test_a_confidence_equal_to_the_threshold_counts():
+def test_confidence_equal_to_the_threshold_counts():
     X = np.zeros((20, 2), np.float32)
     X[:, 0] = 1
     X[:11, 1] = 1  # 11 of 20 is 0.55, though 0.55 * 20 is more than 11 in floating point
@@ -106,14 +106,14 @@ def test_a_confidence_equal_to_the_threshold_counts():
     assert asso._candidates(confidences, 0.56).tolist() == [[True, False], [True, True]]
 
 
-def test_of_several_thresholds_the_one_with_fewest_wrong_cells_is_kept():
+def test_best_threshold_is_kept():
     X = planted(200, 50, 5, algebra="or", random_state=3).X
     thresholds = (0.9, 0.3, 0.6, 0.6)
     each = [wrong_share(Asso(5, threshold=one).fit(X), X) for one in thresholds]
     best = Asso(5, threshold=np.array(thresholds)).fit(X)
     assert wrong_share(best, X) == min(each)
     assert best.threshold_ == thresholds[int(np.argmin(each))]
-    assert wrong_share(Asso(5).fit(X), X) <= min(each)  # the sweep has them all
+    assert wrong_share(Asso(5).fit(X), X) <= min(each)  # the sweep contains them all
 
 
 def test_atoms_without_noise_are_found():
@@ -124,15 +124,15 @@ def test_atoms_without_noise_are_found():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_wrong_cells_on_planted_data_come_near_the_noise(seed):
+def test_wrong_cells_on_planted_data_are_near_the_noise(seed):
     data = planted(500, 200, 8, algebra="or", random_state=seed)
     noise = float((data.X != data.clean).mean())
     assert wrong_share(Asso(8, threshold=(0.4, 0.5, 0.6)).fit(data.X), data.X) < 1.06 * noise
 
 
-def test_digits_are_described_as_well_as_by_the_public_program():
+def test_digits_are_better_than_by_a_public_implementation():
     X, _ = digits()
-    assert wrong_share(Asso(16, threshold=(0.76, 0.78, 0.8)).fit(X), X) < 0.0933  # that program: 0.115
+    assert wrong_share(Asso(16, threshold=(0.76, 0.78, 0.8)).fit(X), X) < 0.0933  # public implementation: 0.115
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_digits_are_described_as_well_as_by_the_public_program():
     ],
     ids=["one cell", "zeros", "ones", "one row", "one column", "equal rows"],
 )
-def test_tables_of_one_pattern_or_none_are_described_exactly(X):
+def test_tables_of_at_most_one_pattern_are_exact(X):
     model = Asso(3).fit(X)
     assert model.n_components_ == X.any()
     assert wrong_share(model, X) == 0
     np.testing.assert_array_equal(model.inverse_transform(model.codes_), X)
 
 
-def test_fewer_atoms_are_taken_where_no_candidate_covers_more():
+def test_stops_when_no_candidate_improves_the_cover():
     X = np.kron(np.eye(3, dtype=np.uint8), np.ones((4, 5), np.uint8))
     assert Asso(10, threshold=1.0).fit(X).n_components_ == 3
     assert Asso(threshold=1.0).fit(X).n_components_ == 3
@@ -171,19 +171,19 @@ def test_two_fits_give_the_same_bits():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"threshold": 0}, "threshold must be above 0 and at most 1"),
+        ({"threshold": 0}, "threshold must be greater than 0 and at most 1"),
         ({"threshold": 1.5}, "threshold must lie between 0 and 1, not 1.5"),
         ({"threshold": [0.5, float("nan")]}, "threshold must lie between 0 and 1, not nan"),
-        ({"threshold": []}, "threshold must be above 0"),
-        ({"threshold": "all"}, "threshold must be \"sweep\", a number or several, not 'all'"),
-        ({"threshold": None}, 'threshold must be "sweep", a number or several, not None'),
-        ({"reward": 0}, "reward must be a number above 0, not 0"),
-        ({"penalty": float("inf")}, "penalty must be a number above 0, not inf"),
-        ({"penalty": "high"}, "penalty must be a number above 0, not 'high'"),
-        ({"reward": 1e9}, "reward=1000000000.0 and penalty=1.0 differ too much"),
+        ({"threshold": []}, "threshold must be greater than 0"),
+        ({"threshold": "all"}, "threshold must be \"sweep\", a number or a sequence of numbers, not 'all'"),
+        ({"threshold": None}, 'threshold must be "sweep", a number or a sequence of numbers, not None'),
+        ({"reward": 0}, "reward must be a number greater than 0, not 0"),
+        ({"penalty": float("inf")}, "penalty must be a number greater than 0, not inf"),
+        ({"penalty": "high"}, "penalty must be a number greater than 0, not 'high'"),
+        ({"reward": 1e9}, "reward=1000000000.0 and penalty=1.0 must differ by a factor of at most 100000"),
         ({"n_components": 0}, "n_components must be at least 1"),
     ],
 )
-def test_wrong_parameters_are_refused_in_plain_words(parameters, message):
+def test_invalid_parameters_raise(parameters, message):
     with pytest.raises(ValueError, match=message):
         Asso(**parameters).fit(np.eye(3))

@@ -1,4 +1,4 @@
-"""Proximus as an estimator: patterns within the radius, the largest kept, and a radius that is found."""
+"""Proximus: equal to the recursion, the largest patterns kept, and the search for the radius."""
 
 import numpy as np
 import pytest
@@ -14,11 +14,11 @@ TABLES = matrices(st.sampled_from((1, 2, 17, 65)), st.sampled_from((1, 2, 9, 64,
 
 
 def wrong(model, X):
-    return int((model.codes_ @ model.components_ != X).sum())  # no sample has more than one pattern
+    return int((model.codes_ @ model.components_ != X).sum())  # at most one pattern per sample
 
 
 def nearest(X, atoms):
-    """For each sample the first of the patterns that leave fewest bits wrong, or none where that is no fewer."""
+    """Return codes with the first of the nearest patterns per sample, or none if that is no better."""
     codes = np.zeros((len(X), len(atoms)), np.uint8)
     for i, row in enumerate(X):
         left = [int((row != atom).sum()) for atom in atoms]
@@ -29,7 +29,7 @@ def nearest(X, atoms):
 
 @settings(max_examples=40)
 @given(TABLES, st.sampled_from((0, 1, 3, 200)), SEEDS)
-def test_without_a_number_it_is_the_recursion(X, radius, seed):
+def test_without_n_components_equals_the_recursion(X, radius, seed):
     model = Proximus(radius=radius, random_state=seed).fit(X)
     expected = proximus(X, radius, random_state=seed)
     np.testing.assert_array_equal(model.components_, expected.atoms.to_dense())
@@ -39,7 +39,7 @@ def test_without_a_number_it_is_the_recursion(X, radius, seed):
 
 @settings(max_examples=40)
 @given(TABLES, st.integers(1, 5), st.sampled_from((0, 2, 9)), SEEDS)
-def test_the_largest_patterns_are_kept_and_each_sample_takes_the_nearest(X, most, radius, seed):
+def test_largest_patterns_are_kept_and_samples_use_the_nearest(X, most, radius, seed):
     model = Proximus(most, radius=radius, random_state=seed).fit(X)
     recursion = proximus(X, radius, random_state=seed)
     atoms, codes = recursion.atoms.to_dense(), recursion.codes.to_dense()
@@ -54,9 +54,9 @@ def test_the_largest_patterns_are_kept_and_each_sample_takes_the_nearest(X, most
 
 @settings(max_examples=30)
 @given(TABLES, st.sampled_from((None, 1, 4)), SEEDS)
-def test_the_radius_that_is_found_is_no_worse_than_the_widest(X, most, seed):
+def test_auto_radius_is_no_worse_than_the_widest(X, most, seed):
     found = Proximus(most, random_state=seed).fit(X)
-    widest = Proximus(most, radius=X.shape[1], random_state=seed).fit(X)  # what is tried first
+    widest = Proximus(most, radius=X.shape[1], random_state=seed).fit(X)  # tried first
     if most is None:
         assert found.codelength_.total <= widest.codelength_.total
         assert found.codelength_ == codelength(X, found.components_, found.codes_)
@@ -65,7 +65,7 @@ def test_the_radius_that_is_found_is_no_worse_than_the_widest(X, most, seed):
         assert wrong(found, X) <= wrong(widest, X)
 
 
-def test_the_radius_that_is_found_on_the_digits_is_near_the_best_of_all():
+def test_auto_radius_on_digits_is_near_the_best():
     X, _ = digits()
     found = Proximus(16, random_state=0).fit(X)
     others = [wrong(Proximus(16, radius=radius, random_state=0).fit(X), X) for radius in range(6, 20, 2)]
@@ -73,7 +73,7 @@ def test_the_radius_that_is_found_on_the_digits_is_near_the_best_of_all():
     assert wrong(found, X) < 0.13 * X.size
 
 
-def test_few_enough_patterns_by_radius_alone_are_worse_than_the_largest_of_many():
+def test_largest_patterns_are_better_than_a_wide_radius():
     X, _ = digits()
     for radius in range(12, 64):
         few = proximus(X, radius, random_state=0)
@@ -82,7 +82,7 @@ def test_few_enough_patterns_by_radius_alone_are_worse_than_the_largest_of_many(
     assert wrong(Proximus(16, random_state=0).fit(X), X) < 0.75 * few.wrong.sum()
 
 
-def test_groups_of_samples_are_found_with_their_patterns():
+def test_groups_of_samples_are_found():
     centres = random_bits(0, 5, 200, 0.3)
     X = np.repeat(centres, 30, axis=0) ^ random_bits(1, 150, 200, 0.02)
     for model in (Proximus(random_state=0), Proximus(5, random_state=0)):
@@ -91,14 +91,14 @@ def test_groups_of_samples_are_found_with_their_patterns():
         np.testing.assert_array_equal(model.codes_ @ model.components_, np.repeat(centres, 30, axis=0))
 
 
-def test_on_planted_factors_it_leaves_twice_the_noise():
-    """The public figures have no Proximus; one pattern a sample cannot follow samples of several."""
+def test_wrong_cells_on_planted_factors():
+    """One pattern per sample cannot describe samples of several atoms."""
     X = planted(500, 200, 8, algebra="or", random_state=0).X
     for seed in range(2):
         assert wrong(Proximus(8, random_state=seed).fit(X), X) < 0.12 * X.size
 
 
-def test_the_same_seed_gives_the_same_bits():
+def test_same_seed_gives_same_bits():
     X, _ = digits()
     first, second = (Proximus(10, random_state=4).fit(X[:300]) for _ in range(2))
     assert first.radius_ == second.radius_
@@ -108,7 +108,7 @@ def test_the_same_seed_gives_the_same_bits():
 
 @pytest.mark.parametrize("most", [None, 1, 3])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 70), (70, 1), (65, 65)])
-def test_tables_of_one_kind_have_one_pattern_or_none(shape, most):
+def test_constant_tables_have_at_most_one_pattern(shape, most):
     for value, count in ((0, 0), (1, 1)):
         X = np.full(shape, value, np.uint8)
         model = Proximus(most, random_state=0).fit(X)
@@ -123,14 +123,14 @@ def test_duplicate_rows_have_the_same_pattern():
 
 
 @pytest.mark.parametrize(
-    ("wrong_one", "error", "match"),
+    ("parameters", "error", "match"),
     [
         ({"radius": -1}, ValueError, "radius must be at least 0, not -1"),
-        ({"radius": "small"}, ValueError, "radius='small' is not available; choose from 'auto' or a whole number"),
+        ({"radius": "small"}, ValueError, "radius='small' is not available; choose from 'auto' or an integer"),
         ({"radius": 1.5}, TypeError, "radius must be an integer, not 1.5"),
         ({"n_components": 0}, ValueError, "n_components must be at least 1"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(wrong_one, error, match):
+def test_invalid_parameters_raise(parameters, error, match):
     with pytest.raises(error, match=match):
-        Proximus(**wrong_one).fit([[1, 0], [0, 1]])
+        Proximus(**parameters).fit([[1, 0], [0, 1]])

@@ -1,4 +1,4 @@
-"""All comparators keep one contract: scikit-learn's, the same seed the same bits, codes and atoms in their algebra."""
+"""All baselines: the scikit-learn interface, reproducible results, and factors in their algebra."""
 
 import inspect
 
@@ -15,7 +15,7 @@ from bitatoms.baselines.baseline import Baseline
 from bitatoms.datasets import planted
 from bitatoms.table import Table
 
-QUICK = {  # so that many tests take little
+QUICK = {  # parameters that make fits fast
     "Asso": {"threshold": 0.6},
     "MessagePassing": {"max_iter": 20, "n_init": 1},
     "PandaPlus": {"n_orders": 2},
@@ -27,14 +27,14 @@ each_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: meth
 
 
 def seeded(method, n_components=3, **how):
-    """One that gives the same result each time."""
+    """Return an estimator with a fixed seed."""
     if "random_state" in inspect.signature(method).parameters:
         how["random_state"] = 0
     return method(n_components, **how)
 
 
 def quick(method, n_components=3, **more):
-    """One that is quick to fit."""
+    """Return an estimator that is fast to fit."""
     return seeded(method, n_components, **QUICK.get(method.__name__, {}), **more)
 
 
@@ -59,7 +59,7 @@ def test_atoms_and_codes_are_bits_of_the_right_shape(method, table):
 
 
 @each_method
-def test_it_is_better_than_nothing(method, table):
+def test_fewer_wrong_cells_than_without_atoms(method, table):
     model = quick(method).fit(table)
     made = model.inverse_transform(model.codes_)
     assert (made == naive.product(model.codes_, model.components_, model.algebra)).all()
@@ -67,13 +67,13 @@ def test_it_is_better_than_nothing(method, table):
 
 
 @each_method
-def test_the_codelength_is_that_of_its_own_codes(method, table):
+def test_codelength_is_of_the_fitted_codes(method, table):
     model = quick(method).fit(table)
     assert model.codelength_ == ba.codelength(table, model.components_, model.codes_, algebra=model.algebra)
 
 
 @each_method
-def test_the_same_seed_gives_the_same_bits_whatever_holds_the_table(method, table):
+def test_same_seed_gives_same_bits_for_every_container(method, table):
     models = [
         quick(method).fit(X)
         for X in (table, csr_array(table), BitMatrix.from_dense(table), Table(BitMatrix.from_dense(table)))
@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_bits_whatever_holds_the_table(method, tabl
 
 
 @each_method
-def test_new_rows_are_coded_no_worse_than_without_atoms(method, table):
+def test_transform_is_no_worse_than_without_atoms(method, table):
     model = quick(method).fit(table[:80])
     made = model.inverse_transform(model.transform(table[80:]))
     assert ((made != table[80:]).sum(axis=1) <= table[80:].sum(axis=1)).all()
@@ -92,7 +92,7 @@ def test_new_rows_are_coded_no_worse_than_without_atoms(method, table):
 
 @each_method
 @pytest.mark.parametrize("X", [[[0]], [[1]], np.zeros((4, 3), int), np.ones((4, 3), int), np.eye(5, dtype=int)])
-def test_tables_without_much_in_them_do_no_harm(method, X):
+def test_trivial_tables(method, X):
     X = np.asarray(X)
     model = seeded(method).fit(X)
     assert model.codes_.shape == (len(X), model.n_components_)
@@ -108,30 +108,32 @@ def test_tables_without_much_in_them_do_no_harm(method, X):
         ([[np.nan, 1]], "NaN|missing"),
     ],
 )
-def test_what_is_no_table_of_bits_is_refused(method, X, message):
+def test_invalid_cells_raise(method, X, message):
     with pytest.raises(ValueError, match=message):
         quick(method).fit(X)
 
 
 @each_method
 @pytest.mark.parametrize("n_components", [0, -1, 2.5, "many"])
-def test_impossible_numbers_of_atoms_are_refused(method, n_components, table):
+def test_invalid_n_components_raises(method, n_components, table):
     with pytest.raises((TypeError, ValueError), match="n_components"):
         quick(method, n_components).fit(table)
 
 
 @each_method
-def test_without_a_number_of_atoms_a_method_stops_itself_or_says_that_it_cannot(method, table):
-    assert method.stops_itself == (method.__name__ in ("Asso", "GreConD", "PandaPlus", "Proximus"))
-    if method.stops_itself:
+def test_n_components_none_chooses_or_raises(method, table):
+    assert method.chooses_rank == (method.__name__ in ("Asso", "GreConD", "PandaPlus", "Proximus"))
+    if method.chooses_rank:
         assert quick(method, None).fit(table).n_components_ >= 1
     else:
-        with pytest.raises(ValueError, match=f"n_components is None, and {method.__name__} cannot choose; give a num"):
+        with pytest.raises(
+            ValueError, match=f"n_components is None, but {method.__name__} cannot choose the number of atoms"
+        ):
             quick(method, None).fit(table)
 
 
 @each_method
-def test_it_is_a_baseline_with_a_reference_and_an_example(method):
+def test_has_a_reference_and_an_example(method):
     assert issubclass(method, Baseline)
     assert method.algebra in ("or", "xor")
     assert "References\n" in method.__doc__
@@ -139,6 +141,6 @@ def test_it_is_a_baseline_with_a_reference_and_an_example(method):
     assert clone(quick(method)).get_params()["n_components"] == 3
 
 
-def test_the_names_are_public():
+def test_public_names():
     assert ba.baselines is baselines
     assert list(baselines.__all__) == sorted(baselines.__all__)

@@ -1,4 +1,4 @@
-"""GreConD covers the ones of a table by formal concepts, in the order of the paper's Algorithm 2."""
+"""GreConD: equal to a naive version of the paper's Algorithm 2."""
 
 import numpy as np
 import pytest
@@ -16,17 +16,17 @@ SOME_ROWS = ROWS.filter(bool)
 
 
 def rows_with(X, columns):
-    """The rows that have all of these columns."""
+    """Return the rows that have all of these columns."""
     return [j for j in range(len(X)) if all(X[j, i] for i in columns)]
 
 
 def columns_of(X, rows):
-    """The columns that all of these rows have."""
+    """Return the columns that all of these rows have."""
     return [i for i in range(X.shape[1]) if all(X[j, i] for j in rows)]
 
 
 def naive_grecond(X, n_components=None):
-    """Algorithm 2 of the paper, by its definitions: pairs (rows, columns)."""
+    """Run Algorithm 2 of the paper by its definitions and return pairs (rows, columns)."""
     uncovered = {(j, i) for j, i in zip(*np.nonzero(X), strict=True)}
     concepts = []
     while uncovered and (n_components is None or len(concepts) < n_components):
@@ -50,13 +50,13 @@ def naive_grecond(X, n_components=None):
 
 
 def concepts_of(model):
-    """What was found, as pairs (rows, columns)."""
+    """Return the factors as pairs (rows, columns)."""
     found = zip(model.codes_.T, model.components_, strict=True)
     return [(np.flatnonzero(rows).tolist(), np.flatnonzero(columns).tolist()) for rows, columns in found]
 
 
 def product(model):
-    """Codes and atoms, combined by OR."""
+    """Return the OR product."""
     return (model.codes_.astype(int) @ model.components_ > 0).astype(np.uint8)
 
 
@@ -64,19 +64,19 @@ def product(model):
     matrices(n_rows=st.sampled_from((1, 2, 5, 17)), n_cols=st.sampled_from((1, 2, 7, 9))), st.sampled_from((2, None))
 )
 @settings(max_examples=50)
-def test_concepts_are_those_of_the_naive_algorithm(X, n_components):
+def test_equals_the_naive_algorithm(X, n_components):
     assert concepts_of(GreConD(n_components).fit(X)) == naive_grecond(X, n_components)
 
 
 @pytest.mark.parametrize(("n_rows", "n_cols"), [(65, 12), (20, 66), (130, 7)])
-def test_concepts_are_those_of_the_naive_algorithm_past_a_word(n_rows, n_cols):
+def test_equals_the_naive_algorithm_beyond_one_word(n_rows, n_cols):
     X = planted(n_rows, n_cols, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
     assert concepts_of(GreConD(4).fit(X)) == naive_grecond(X, 4)
 
 
 @given(matrices(n_rows=SOME_ROWS))
 @settings(max_examples=40)
-def test_without_a_limit_the_product_is_the_table(X):
+def test_without_a_limit_the_product_equals_the_table(X):
     model = GreConD().fit(X)
     np.testing.assert_array_equal(product(model), X)
     np.testing.assert_array_equal(model.inverse_transform(model.codes_), X)
@@ -93,7 +93,7 @@ def test_factors_are_concepts_and_cover_no_zero(X, n_components):
         assert columns == columns_of(X, rows)
 
 
-def test_fewer_factors_are_the_first_of_more():
+def test_fewer_factors_are_a_prefix_of_more():
     X = random_bits(1, 60, 20, 0.5)
     few, many = GreConD(3).fit(X), GreConD().fit(X)
     np.testing.assert_array_equal(few.components_, many.components_[:3])
@@ -110,14 +110,14 @@ def test_every_factor_covers_something_new():
         covered[cells] = True
 
 
-def test_pairs_of_columns_looked_at_in_small_parts_give_the_same(monkeypatch):
+def test_small_chunks_give_the_same_result(monkeypatch):
     X = random_bits(3, 70, 25, 0.6)
     whole = concepts_of(GreConD().fit(X))
-    monkeypatch.setattr(grecond, "_PAIRS", 30)
+    monkeypatch.setattr(grecond, "_CHUNK_PAIRS", 30)
     assert concepts_of(GreConD().fit(X)) == whole
 
 
-def test_blocks_are_found_as_they_are():
+def test_blocks_of_ones_are_found():
     X = np.kron(np.eye(3, dtype=np.uint8), np.ones((40, 25), np.uint8))
     model = GreConD().fit(X)
     assert concepts_of(model) == [
@@ -125,10 +125,10 @@ def test_blocks_are_found_as_they_are():
     ]
 
 
-def test_digits_are_covered_as_far_as_the_algorithm_of_the_paper_goes():
+def test_wrong_cells_on_digits():
     X, _ = digits()
     assert float((product(GreConD(16).fit(X)) != X).mean()) < 0.0973
-    # a program that moves to another concept amid its look over the columns, and so does not take the best: 0.267
+    # a public implementation that changes the concept while it scans the columns: 0.267
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_digits_are_covered_as_far_as_the_algorithm_of_the_paper_goes():
     ],
     ids=["one cell", "zeros", "ones", "one row", "one column", "equal rows"],
 )
-def test_tables_of_one_pattern_or_none_take_one_concept_or_none(X):
+def test_tables_of_at_most_one_pattern(X):
     model = GreConD().fit(X)
     assert model.n_components_ == X.any()
     np.testing.assert_array_equal(product(model), X)
@@ -155,6 +155,6 @@ def test_two_fits_give_the_same_bits():
 
 
 @pytest.mark.parametrize(("n_components", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError)])
-def test_a_wrong_number_of_factors_is_refused(n_components, error):
+def test_invalid_n_components_raises(n_components, error):
     with pytest.raises(error, match="n_components must be"):
         GreConD(n_components).fit(np.eye(3))

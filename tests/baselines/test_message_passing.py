@@ -1,4 +1,4 @@
-"""Message passing: each message is what max-sum says, a tree is solved exactly, planted factors come back."""
+"""Message passing: messages equal max-sum, trees are solved exactly, planted factors are recovered."""
 
 from itertools import product as all_choices
 
@@ -18,17 +18,17 @@ def graph_of(X, n_atoms, seed, spread=1.0):
 
 
 def best_with(variable, value, score, n_variables):
-    """The highest score among all assignments that give a variable a value."""
+    """Return the highest score of all assignments with a variable at a value."""
     return max(score(bits) for bits in all_choices((0, 1), repeat=n_variables) if bits[variable] == value)
 
 
 def log_odds(variable, score, n_variables):
-    """What a factor tells a variable: by how much the best with a one is better than the best with a zero."""
+    """Return the message of a factor to a variable: the best score with a one minus that with a zero."""
     return best_with(variable, 1, score, n_variables) - best_with(variable, 0, score, n_variables)
 
 
 def both(code_says, atom_says, part_says):
-    """The score of (code, atom, part), where the part of a cell is a one just where code and atom both are."""
+    """Return the score of (code, atom, part), where the part of a cell is the AND of code and atom."""
 
     def score(bits):
         code, atom, part = bits
@@ -38,7 +38,7 @@ def both(code_says, atom_says, part_says):
 
 
 def any_of(said, silent, cell):
-    """The score of all parts of a cell, which is a one where any of them is; one part says nothing."""
+    """Return the score of all parts of a cell, whose OR is the cell; one part sends no message."""
 
     def score(parts):
         return sum(part * said[k] for k, part in enumerate(parts) if k != silent) + (cell if any(parts) else 0.0)
@@ -46,8 +46,8 @@ def any_of(said, silent, cell):
     return score
 
 
-def renewed(X, to_codes, to_atoms, code_prior, atom_prior, step):
-    """All messages anew, each factor by all its assignments."""
+def updated(X, to_codes, to_atoms, code_prior, atom_prior, step):
+    """Return all updated messages, by enumerating the assignments of each factor."""
     (n, m), p = X.shape, to_codes.shape[1]
     code_says, atom_says, part_says = (np.zeros((n, p, m)) for _ in range(3))
     for i, k, j in np.ndindex(n, p, m):
@@ -70,35 +70,35 @@ def renewed(X, to_codes, to_atoms, code_prior, atom_prior, step):
     ("shape", "n_atoms"), [((3, 5), 3), ((1, 7), 2), ((6, 1), 2), ((4, 9), 1), ((1, 1), 4), ((2, 18), 2)]
 )
 @pytest.mark.parametrize("priors", [(0.0, 0.0), (-0.7, 0.3)])
-def test_messages_are_those_of_max_sum_on_the_graph(shape, n_atoms, priors):
+def test_messages_equal_max_sum(shape, n_atoms, priors):
     X = np.random.default_rng(sum(shape)).integers(0, 2, shape, np.uint8)
     graph = graph_of(X, n_atoms, seed=1)
     beliefs = Beliefs(graph, *priors)
     expected = graph.to_codes.copy(), graph.to_atoms.copy()
     for _ in range(3):
-        expected = renewed(X, *expected, *priors, step=0.6)
-        beliefs.renew(0.6)
+        expected = updated(X, *expected, *priors, step=0.6)
+        beliefs.update(0.6)
         np.testing.assert_allclose(graph.to_codes, expected[0], atol=1e-4)
         np.testing.assert_allclose(graph.to_atoms, expected[1], atol=1e-4)
     np.testing.assert_allclose(beliefs.codes, priors[0] + expected[0].sum(axis=2), atol=1e-4)
     np.testing.assert_allclose(beliefs.atoms, priors[1] + expected[1].sum(axis=0), atol=1e-4)
 
 
-def test_rows_in_pieces_give_the_same_messages_as_all_together():
+def test_chunks_of_rows_give_the_same_messages():
     X = np.random.default_rng(0).integers(0, 2, (9, 13), np.uint8)
-    together, pieces = (graph_of(X, 3, seed=2) for _ in range(2))
+    together, chunked = (graph_of(X, 3, seed=2) for _ in range(2))
     beliefs = Beliefs(together, 0.0, 0.0)
     codes, atoms, sums = beliefs.codes.copy(), beliefs.atoms, np.zeros((3, 13), np.float32)
-    beliefs.renew(0.5)
+    beliefs.update(0.5)
     scratch = Scratch(np.empty((3, 13), np.float32), *np.empty((3, 13), np.float32))
     for start, stop in ((0, 4), (4, 5), (5, 5), (5, 9)):
-        exchange(pieces, start, stop, codes, atoms, np.float32(0.5), sums, scratch)
-    assert (pieces.to_codes == together.to_codes).all()
+        exchange(chunked, start, stop, codes, atoms, np.float32(0.5), sums, scratch)
+    assert (chunked.to_codes == together.to_codes).all()
     assert (sums == beliefs.atoms).all()
 
 
 def most_probable(X, code_prior, atom_prior):
-    """The codes and the atom with the highest score, in what a cell says of itself, and its lead over the next."""
+    """Return the codes and the atom with the highest score, and the difference to the second best."""
     scores = {}
     for codes in all_choices((0, 1), repeat=len(X)):
         for atom in all_choices((0, 1), repeat=X.shape[1]):
@@ -110,17 +110,17 @@ def most_probable(X, code_prior, atom_prior):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("tall", [False, True])
-def test_one_atom_and_one_row_or_column_is_a_tree_and_solved_exactly(seed, tall):
+def test_trees_are_solved_exactly(seed, tall):
     random = np.random.default_rng(seed)
     X = random.integers(0, 2, (1, 7), np.uint8)
     code_prior, atom_prior = random.uniform(-2, 2), random.uniform(-0.9, 0.9)
     if tall:
         X = np.ascontiguousarray(X.T)
     (codes, atom), lead = most_probable(X, code_prior, atom_prior)
-    assert lead > 1e-3  # else what is best is not one answer
+    assert lead > 1e-3  # the best is unique
     beliefs = Beliefs(graph_of(X, 1, seed, spread=0.1), code_prior, atom_prior)
     for _ in range(60):
-        change = beliefs.renew(0.7)
+        change = beliefs.update(0.7)
     assert change < 1e-4
     assert tuple(beliefs.codes[:, 0] > 0) == codes
     assert tuple(beliefs.atoms[0] > 0) == atom
@@ -131,20 +131,20 @@ def wrong_share(model, X):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_planted_factors_come_back_from_noise(seed):
+def test_planted_factors_are_recovered(seed):
     data = planted(300, 120, 6, algebra="or", noise=0.05, random_state=seed)
     model = MessagePassing(6, random_state=seed).fit(data.X)
     assert np.mean(model.inverse_transform(model.codes_) != data.clean) < 0.002
     assert wrong_share(model, data.X) <= np.mean(data.clean != data.X) + 0.001
 
 
-def test_digits_come_out_better_than_by_its_public_implementation():
+def test_digits_are_better_than_by_a_public_implementation():
     X, _ = digits()
     model = MessagePassing(16, n_init=1, max_iter=60, random_state=0).fit(X)
     assert np.mean(model.inverse_transform(model.codes_) != X) < 0.0853
 
 
-def test_the_same_seed_gives_the_same_bits_and_restarts_never_hurt():
+def test_same_seed_gives_same_bits_and_more_starts_are_no_worse():
     data = planted(80, 40, 4, algebra="xor", noise=0.1, random_state=3)
     once, again = (MessagePassing(4, n_init=1, random_state=7).fit(data.X) for _ in range(2))
     assert (once.components_ == again.components_).all()
@@ -152,13 +152,13 @@ def test_the_same_seed_gives_the_same_bits_and_restarts_never_hurt():
     assert wrong_share(MessagePassing(4, n_init=4, random_state=7).fit(data.X), data.X) <= wrong_share(once, data.X)
 
 
-def test_flips_do_not_matter_beside_even_priors():
+def test_flip_has_no_effect_with_even_priors():
     data = planted(60, 30, 3, algebra="or", random_state=1)
     few, many = (MessagePassing(3, flip=flip, n_init=2, random_state=0).fit(data.X) for flip in (0.01, 0.3))
     assert (few.components_ == many.components_).all()
 
 
-def test_a_prior_against_ones_makes_fewer_of_them():
+def test_low_prior_gives_fewer_ones():
     data = planted(60, 30, 3, algebra="or", random_state=1)
     even, against = (MessagePassing(3, atom_prior=prior, random_state=0).fit(data.X) for prior in (0.5, 1e-9))
     assert against.components_.sum() < even.components_.sum()
@@ -177,7 +177,7 @@ def test_a_prior_against_ones_makes_fewer_of_them():
     ],
     ids=["zeros", "ones", "one row", "one column", "one cell", "equal rows"],
 )
-def test_tables_of_rank_one_come_out_without_a_wrong_cell(X, n_atoms):
+def test_tables_of_rank_one_are_exact(X, n_atoms):
     model = MessagePassing(n_atoms, random_state=0).fit(X)
     assert wrong_share(model, X) == 0
     assert model.components_.shape == (n_atoms, X.shape[1])
@@ -186,11 +186,11 @@ def test_tables_of_rank_one_come_out_without_a_wrong_cell(X, n_atoms):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"flip": 0.5}, r"flip must be below 0\.5, not 0\.5"),
-        ({"flip": 0}, "flip must lie between 0 and 1, both excluded, not 0"),
-        ({"atom_prior": 1.0}, "atom_prior must lie between 0 and 1, both excluded"),
+        ({"flip": 0.5}, r"flip must be less than 0\.5, not 0\.5"),
+        ({"flip": 0}, "flip must be greater than 0 and less than 1, not 0"),
+        ({"atom_prior": 1.0}, "atom_prior must be greater than 0 and less than 1"),
         ({"code_prior": "even"}, "code_prior must lie between 0 and 1, not 'even'"),
-        ({"damping": 1}, "damping must be below 1: at 1 no message ever changes"),
+        ({"damping": 1}, "damping must be less than 1; at 1 no message changes"),
         ({"tol": -1}, "tol must lie between 0 and 1"),
         ({"n_init": 0}, "n_init must be at least 1"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
@@ -198,6 +198,6 @@ def test_tables_of_rank_one_come_out_without_a_wrong_cell(X, n_atoms):
         ({"max_memory": "1 kB"}, "12 samples, 5 features and 8 atoms take .* GiB, but max_memory allows"),
     ],
 )
-def test_wrong_parameters_are_refused_in_plain_words(parameters, message):
+def test_invalid_parameters_raise(parameters, message):
     with pytest.raises(ValueError, match=message):
         MessagePassing(**parameters).fit(np.ones((12, 5)))

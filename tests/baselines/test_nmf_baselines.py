@@ -1,29 +1,29 @@
-"""NMF, cut and penalised: the thresholds are the best, the penalty falls, planted factors come back."""
+"""NMF baselines: thresholds are optimal, updates lower the penalty, planted factors are recovered."""
 
 import numpy as np
 import pytest
 
 import naive
 from bitatoms.baselines.penalized import PenalizedNMF, penalized
-from bitatoms.baselines.thresholded import RealFactors, ThresholdedNMF, best_cut, best_rounded, real_starts
+from bitatoms.baselines.thresholded import RealFactors, ThresholdedNMF, best_rounded, best_thresholds, nmf_factors
 from bitatoms.datasets import digits, planted
 
 METHODS = pytest.mark.parametrize("method", [ThresholdedNMF, PenalizedNMF])
 
 
 def wrong_cells(X, real, at_codes, at_atoms):
-    """Wrong cells of the factors that two thresholds leave."""
+    """Return the number of wrong cells of the factors binarized by two thresholds."""
     codes, atoms = (real.codes > at_codes).astype(np.uint8), (real.atoms > at_atoms).astype(np.uint8)
     return int(naive.errors(X, atoms, codes, "or").sum())
 
 
 def thresholds(factor):
-    """All that make a difference."""
+    """Return all thresholds that give different factors."""
     return sorted({0.0, *factor.ravel().tolist()})
 
 
 def random_case(seed, n, m, k):
-    """A table, and factors of few and of many different numbers."""
+    """Return a table and real factors with few (odd seeds) or many different values."""
     random = np.random.default_rng(seed)
     codes, atoms = random.random((n, k)), random.random((k, m))
     if seed % 2:
@@ -37,29 +37,29 @@ def share_wrong(model, X):
 
 @pytest.mark.parametrize(("n", "m", "k"), [(5, 3, 2), (1, 9, 2), (7, 1, 1), (1, 1, 3), (6, 5, 3)])
 @pytest.mark.parametrize("seed", range(4))
-def test_thresholds_are_counted_exactly_and_neither_can_be_bettered_alone(n, m, k, seed):
+def test_neither_threshold_can_be_improved_alone(n, m, k, seed):
     X, real = random_case(seed, n, m, k)
-    cut = best_cut(X, real)
-    assert cut.wrong == wrong_cells(X, real, cut.codes, cut.atoms)
-    assert cut.wrong <= min(wrong_cells(X, real, other, cut.atoms) for other in thresholds(real.codes))
-    assert cut.wrong <= min(wrong_cells(X, real, cut.codes, other) for other in thresholds(real.atoms))
+    best = best_thresholds(X, real)
+    assert best.wrong == wrong_cells(X, real, best.codes, best.atoms)
+    assert best.wrong <= min(wrong_cells(X, real, other, best.atoms) for other in thresholds(real.codes))
+    assert best.wrong <= min(wrong_cells(X, real, best.codes, other) for other in thresholds(real.atoms))
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_few_thresholds_are_all_tried_together(seed):
-    X, real = random_case(seed, 8, 5, 3)  # no more than 16 different numbers in the atoms
+def test_few_thresholds_are_tried_in_all_pairs(seed):
+    X, real = random_case(seed, 8, 5, 3)  # at most 16 different values in the atoms
     pairs = [(one, other) for one in thresholds(real.codes) for other in thresholds(real.atoms)]
-    assert best_cut(X, real).wrong == min(wrong_cells(X, real, *pair) for pair in pairs)
+    assert best_thresholds(X, real).wrong == min(wrong_cells(X, real, *pair) for pair in pairs)
 
 
-def test_many_thresholds_and_many_rows_are_counted_exactly():
-    X, real = random_case(0, 70_000, 5, 2)  # more numbers than two bytes can rank, and more than one block of rows
-    cut = best_cut(X, real)
-    product = (real.codes > cut.codes).astype(int) @ (real.atoms > cut.atoms).astype(int) > 0
-    assert cut.wrong == int((product != X).sum())
+def test_many_thresholds_and_rows_are_counted_exactly():
+    X, real = random_case(0, 70_000, 5, 2)  # more values than uint16 ranks, and more than one chunk of rows
+    best = best_thresholds(X, real)
+    product = (real.codes > best.codes).astype(int) @ (real.atoms > best.atoms).astype(int) > 0
+    assert best.wrong == int((product != X).sum())
 
 
-def test_the_best_of_several_factors_is_rounded():
+def test_best_candidate_is_rounded():
     X, good = planted_case(0)
     bad = RealFactors(np.ones_like(good.codes), np.ones_like(good.atoms), 3)
     found, n_iter = best_rounded(X, [bad, good, bad])
@@ -68,38 +68,38 @@ def test_the_best_of_several_factors_is_rounded():
 
 
 def planted_case(seed):
-    """A table without noise, and its factors, blurred."""
+    """Return a table without noise and its factors with noise."""
     random = np.random.default_rng(seed)
     data = planted(30, 20, 3, algebra="or", noise=0.0, random_state=seed)
     blurred = [np.abs(factor - random.uniform(0, 0.3, factor.shape)) for factor in (data.codes, data.atoms)]
     return data.X, RealFactors(*blurred, 7)
 
 
-def test_starts_are_scaled_and_the_first_is_always_the_same():
+def test_starts_are_scaled_and_the_first_is_deterministic():
     X = planted(40, 25, 4, algebra="or", random_state=0).X
-    first, second = real_starts(X, 4, 2, 50, np.random.default_rng(1))
+    first, second = nmf_factors(X, 4, 2, 50, np.random.default_rng(1))
     for real in (first, second):
         np.testing.assert_allclose(real.codes.max(axis=0), 1)
         np.testing.assert_allclose(real.atoms.max(axis=1), 1)
-    again = next(real_starts(X, 4, 1, 50, np.random.default_rng(2)))  # from the singular vectors, not by chance
+    again = next(nmf_factors(X, 4, 1, 50, np.random.default_rng(2)))  # from the singular vectors
     np.testing.assert_allclose(again.codes, first.codes, atol=1e-6)
 
 
 def objective(X, real, weight):
-    """What the penalty method makes small."""
+    """Return the objective of the penalty method."""
     penalty = sum(float(((factor**2 - factor) ** 2).sum()) for factor in (real.codes, real.atoms))
     return float(((X - real.codes @ real.atoms) ** 2).sum()) + weight * penalty
 
 
 def moved(number, up, down, weight):
-    """The paper's update of one number; a zero stays one."""
+    """Return the paper's update of one value; a zero stays zero."""
     if number == 0:
         return 0.0
     return number * (up + 3 * weight * number**2) / (down + 2 * weight * number**3 + weight * number)
 
 
 def updated(X, real, weight):
-    """One update of all atoms, then of all codes, number by number."""
+    """Update all atoms, then all codes, value by value."""
     codes, atoms = real.codes.copy(), real.atoms.copy()
     product = codes @ atoms
     for k, j in np.ndindex(*atoms.shape):
@@ -111,7 +111,7 @@ def updated(X, real, weight):
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 100.0])
-def test_updates_are_those_of_the_paper(weight):
+def test_updates_equal_those_of_the_paper(weight):
     X, real = planted_case(1)
     once = penalized(X.astype(float), real, weight, 2)
     expected = updated(X, updated(X, real, weight), weight)
@@ -121,7 +121,7 @@ def test_updates_are_those_of_the_paper(weight):
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 8.0])
-def test_updates_lower_what_they_are_to_make_small(weight):
+def test_updates_lower_the_objective(weight):
     X, real = planted_case(2)
     values = [objective(X, real, weight)]
     for _ in range(30):
@@ -131,7 +131,7 @@ def test_updates_lower_what_they_are_to_make_small(weight):
     assert values[-1] < 0.5 * values[0]
 
 
-def test_a_large_weight_drives_all_numbers_to_zero_or_one():
+def test_large_weight_gives_binary_values():
     X, real = planted_case(3)
     for stage in range(20):
         real = penalized(X.astype(float), real, 2.0**stage, 20)
@@ -148,7 +148,7 @@ def test_planted_factors_come_back_from_noise(method, seed):
 
 
 @METHODS
-def test_digits_come_out_as_well_as_by_the_best_thresholds_known(method):
+def test_wrong_cells_on_digits(method):
     X, _ = digits()
     model = method(16, n_init=4 if method is ThresholdedNMF else 1, random_state=0).fit(X)
     assert share_wrong(model, X) < 0.0880
@@ -156,7 +156,7 @@ def test_digits_come_out_as_well_as_by_the_best_thresholds_known(method):
 
 
 @METHODS
-def test_the_same_seed_gives_the_same_bits_and_restarts_never_hurt(method):
+def test_same_seed_gives_same_bits_and_more_starts_are_no_worse(method):
     data = planted(80, 40, 4, algebra="xor", noise=0.1, random_state=3)
     once, again = (method(4, n_init=2, random_state=7).fit(data.X) for _ in range(2))
     assert (once.components_ == again.components_).all()
@@ -178,7 +178,7 @@ def test_the_same_seed_gives_the_same_bits_and_restarts_never_hurt(method):
     ],
     ids=["zeros", "ones", "one row", "one column", "one cell", "equal rows"],
 )
-def test_tables_of_rank_one_come_out_without_a_wrong_cell(method, X, n_atoms):
+def test_tables_of_rank_one_are_exact(method, X, n_atoms):
     model = method(n_atoms, n_init=2, random_state=0).fit(X)
     assert share_wrong(model, X) == 0
     assert model.components_.shape == (n_atoms, X.shape[1])
@@ -194,6 +194,6 @@ def test_tables_of_rank_one_come_out_without_a_wrong_cell(method, X, n_atoms):
         (PenalizedNMF(2, n_updates=0), "n_updates must be at least 1, not 0"),
     ],
 )
-def test_wrong_parameters_are_refused_in_plain_words(model, message):
+def test_invalid_parameters_raise(model, message):
     with pytest.raises(ValueError, match=message):
         model.fit(np.eye(3))

@@ -1,4 +1,4 @@
-"""PaNDa+: it goes the way of a slow oracle that counts every cost afresh, keeps its tolerances, and stops by itself."""
+"""PaNDa+: equal to a slow oracle that recomputes every cost, within its tolerances, and stops."""
 
 import math
 
@@ -16,7 +16,7 @@ TOLERANCES = st.sampled_from(((1.0, 1.0), (0.4, 0.4), (0.25, 1.0), (1.0, 0.25), 
 SMALL = matrices(st.sampled_from((1, 2, 7, 20, 65)), st.sampled_from((1, 2, 9, 20, 65)))
 
 
-# --- the oracle: patterns are pairs of sets, and every cost is counted from the whole table
+# --- the oracle: patterns are pairs of sets, and every cost is computed from the table
 
 
 def product(X, patterns):
@@ -51,7 +51,7 @@ class Oracle:
         return cost_of(self.X, patterns, self.cost, self.weight)
 
     def no_worse(self, new, old):
-        return self.total(*new) <= self.total(*old) + 1e-9  # sums of floats in another order
+        return self.total(*new) <= self.total(*old) + 1e-9  # floats are summed in another order
 
     def columns_kept(self, items, rows):
         most = self.column_tolerance * len(rows) + 1e-9
@@ -84,12 +84,12 @@ class Oracle:
 
     def with_rows(self, rest, items, rows):
         covered = product(self.X, self.found)
-        mended = {row: sum(rest[row, item] for item in items) for row in range(len(self.X))}
-        spoiled = {
+        ones = {row: sum(rest[row, item] for item in items) for row in range(len(self.X))}
+        zeros = {
             row: sum(not covered[row, item] and self.X[row, item] == 0 for item in items) for row in range(len(self.X))
         }
-        able = [row for row in range(len(self.X)) if row not in rows and mended[row] and self.row_kept(items, row)]
-        able.sort(key=lambda row: spoiled[row] - mended[row])
+        able = [row for row in range(len(self.X)) if row not in rows and ones[row] and self.row_kept(items, row)]
+        able.sort(key=lambda row: zeros[row] - ones[row])
         able = self.falling(items, rows, able)
         joined = set(rows)
         for row in able:
@@ -114,8 +114,8 @@ class Oracle:
                 items, rows = new, self.with_rows(rest, new, rows)
         return items, rows
 
-    def mine(self, most, n_orders, random):
-        while most is None or len(self.found) < most:
+    def mine(self, max_patterns, n_orders, random):
+        while max_patterns is None or len(self.found) < max_patterns:
             rest = (self.X == 1) & ~product(self.X, self.found)
             scores = self.scores(rest)
             if not scores.any():
@@ -142,12 +142,12 @@ def wrong_share(model, X):
     return ((model.codes_ @ model.components_ > 0) != X).mean()
 
 
-# --- what it does
+# --- results
 
 
 @settings(max_examples=40, deadline=None)
 @given(SMALL, st.sampled_from((("mdl", 1.0), ("patterns", 1.0), ("patterns", 0.25))), TOLERANCES, SEEDS)
-def test_it_goes_the_way_of_the_oracle(X, cost, tolerances, seed):
+def test_equals_the_oracle(X, cost, tolerances, seed):
     order, n_orders = ORDERS[seed % 3], 1 + seed % 2
     oracle = Oracle(X, *cost, tolerances, order)
     atoms, codes = oracle.mine(3, n_orders, np.random.default_rng(seed))
@@ -167,7 +167,7 @@ def test_it_goes_the_way_of_the_oracle(X, cost, tolerances, seed):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("cost", ["mdl", "patterns"])
-def test_it_goes_the_way_of_the_oracle_on_planted_patterns(order, cost):
+def test_equals_the_oracle_on_planted_patterns(order, cost):
     X = planted(66, 65, 3, algebra="or", atom_density=0.3, code_density=0.4, noise=0.05, random_state=1).X
     oracle = Oracle(X, cost, 1.0, (0.4, 0.4), order)
     atoms, codes = oracle.mine(2, 2, np.random.default_rng(5))
@@ -191,7 +191,7 @@ def test_every_pattern_lowers_the_cost(cost):
 
 @pytest.mark.parametrize(("in_row", "in_column"), [(0.0, 0.0), (0.2, 0.3), (0.5, 0.1)])
 @pytest.mark.parametrize("cost", ["mdl", "patterns"])
-def test_no_pattern_is_noisier_than_the_tolerances(in_row, in_column, cost):
+def test_patterns_are_within_the_tolerances(in_row, in_column, cost):
     X = planted(150, 64, 4, algebra="or", noise=0.1, random_state=3).X
     model = PandaPlus(8, cost=cost, row_tolerance=in_row, column_tolerance=in_column, random_state=0).fit(X)
     assert model.n_components_ >= 4
@@ -201,7 +201,7 @@ def test_no_pattern_is_noisier_than_the_tolerances(in_row, in_column, cost):
         assert lacks.mean(axis=0).max() <= in_column + 1e-12
 
 
-def test_with_mdl_it_finds_how_many_patterns_were_planted():
+def test_mdl_finds_the_number_of_planted_patterns():
     for seed in range(3):
         truth = planted(300, 100, 5, algebra="or", noise=0.03, random_state=seed)
         model = PandaPlus(random_state=seed).fit(truth.X)
@@ -209,19 +209,19 @@ def test_with_mdl_it_finds_how_many_patterns_were_planted():
         assert wrong_share(model, truth.X) <= (truth.clean != truth.X).mean() + 0.001
 
 
-def test_a_pattern_with_a_higher_weight_must_be_larger():
+def test_higher_weight_gives_fewer_patterns():
     X = planted(200, 60, 6, algebra="or", noise=0.05, random_state=2).X
     counts = [PandaPlus(cost="patterns", pattern_weight=w, random_state=0).fit(X).n_components_ for w in (0.5, 1, 3)]
     assert counts[0] > counts[1] > counts[2] > 0
 
 
-def test_on_the_digits_it_has_an_eighth_of_the_cells_wrong_with_16_patterns():
-    """The public figure for PaNDa, with 17 patterns, is .151."""
+def test_wrong_cells_on_digits():
+    """A public implementation of PaNDa with 17 patterns gets 0.151."""
     X, _ = digits()
     assert wrong_share(PandaPlus(16, random_state=0).fit(X), X) < 0.125
 
 
-def test_more_orders_find_a_pattern_of_no_higher_cost():
+def test_more_orders_do_not_raise_the_cost():
     X, _ = digits()
     costs = []
     for n_orders in (1, 5, 20):
@@ -231,26 +231,26 @@ def test_more_orders_find_a_pattern_of_no_higher_cost():
     assert costs[0] >= costs[1] >= costs[2]
 
 
-def test_the_same_seed_gives_the_same_bits():
+def test_same_seed_gives_same_bits():
     X = planted(120, 70, 4, algebra="or", noise=0.1, random_state=0).X
     first, second = (PandaPlus(6, random_state=7).fit(X) for _ in range(2))
     np.testing.assert_array_equal(first.components_, second.components_)
     np.testing.assert_array_equal(first.codes_, second.codes_)
 
 
-# --- tables that hold little, and parameters that make no sense
+# --- trivial tables, and invalid parameters
 
 
 @pytest.mark.parametrize("cost", ["mdl", "patterns"])
 @pytest.mark.parametrize("shape", [(1, 1), (1, 70), (70, 1), (65, 65)])
-def test_without_ones_there_is_no_pattern(shape, cost):
+def test_no_pattern_without_ones(shape, cost):
     model = PandaPlus(3, cost=cost, random_state=0).fit(np.zeros(shape, np.uint8))
     assert model.components_.shape == (0, shape[1])
     assert model.codes_.shape == (shape[0], 0)
 
 
-def test_all_ones_are_one_pattern_where_patterns_are_counted_and_none_where_bits_are():
-    """A string of ones alone takes next to no bits as it is."""
+def test_all_ones_are_one_pattern_only_with_cost_patterns():
+    """With the cost "mdl", a table of ones takes almost no bits without patterns."""
     X = np.ones((65, 66), np.uint8)
     model = PandaPlus(cost="patterns", random_state=0).fit(X)
     assert model.components_.tolist() == [[1] * 66]
@@ -259,7 +259,7 @@ def test_all_ones_are_one_pattern_where_patterns_are_counted_and_none_where_bits
     assert PandaPlus(random_state=0).fit(X).n_components_ == 0
 
 
-def test_one_row_and_one_column_are_taken():
+def test_one_row_and_one_column():
     row = np.array([[1, 0, 1, 1, 0]], np.uint8)
     for X in (row, row.T):
         model = PandaPlus(cost="patterns", pattern_weight=0.1, random_state=0).fit(X)
@@ -278,7 +278,7 @@ def test_duplicate_rows_share_their_patterns():
     [
         ({"cost": "bits"}, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
         ({"order": "size"}, "order='size' is not available"),
-        ({"pattern_weight": -1}, "pattern_weight must be a number that is not negative, not -1"),
+        ({"pattern_weight": -1}, "pattern_weight must be a number of at least 0, not -1"),
         ({"pattern_weight": "1"}, "pattern_weight must be a number"),
         ({"row_tolerance": 1.5}, "row_tolerance must lie between 0 and 1, not 1.5"),
         ({"column_tolerance": None}, "column_tolerance must lie between 0 and 1"),
@@ -286,6 +286,6 @@ def test_duplicate_rows_share_their_patterns():
         ({"n_components": 0}, "n_components must be at least 1"),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(wrong, match):
+def test_invalid_parameters_raise(wrong, match):
     with pytest.raises(ValueError, match=match):
         PandaPlus(**wrong).fit([[1, 0], [0, 1]])

@@ -1,8 +1,9 @@
-"""A comparison counts what the oracle counts, for all alike, and says what it could not run."""
+"""`bitatoms.compare`: scores equal those of the oracle; failures, rankings, summaries, files and figures."""
 
 import csv
 import io
 import re
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,11 +15,11 @@ import bitatoms as ba
 import naive
 from bitatoms.compare import BUNDLED, Factors, Method, Task, all_methods, compare
 from bitatoms.compare.comparison import COLUMNS
-from bitatoms.compare.figures import _ticks, figures_of, older_figures, slugs
+from bitatoms.compare.figures import _log_ticks, draw_figures, file_slugs, find_older_figures
 from bitatoms.compare.methods import default_ranks
-from bitatoms.compare.runner import scored
-from bitatoms.compare.standings import fewest_bits, fewest_wrong, overview, plain
-from bitatoms.compare.verdict import verdicts
+from bitatoms.compare.rankings import escape_markdown, overview, rank_by_bits, rank_by_wrong_cells
+from bitatoms.compare.runner import score_factors
+from bitatoms.compare.summary import summarize
 from support.plans import use_budget
 
 HOSTILE = "<script>window.hurt=1</script>|*b* `c` [d](e) &amp; _f_"
@@ -27,7 +28,7 @@ SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)
 
 @pytest.fixture(autouse=True, scope="module")
 def few_trials():
-    """A given number of atoms is sought for as long as that may take; a few trials are enough here."""
+    """Use few trials per fixed-rank search, to save time."""
     with pytest.MonkeyPatch.context() as patch:
         use_budget(patch, max_trials=4, nmf_starts=2)
         yield
@@ -37,14 +38,14 @@ def table(n_rows=90, n_cols=20, algebra="or", seed=0):
     return ba.datasets.planted(n_rows, n_cols, 2, algebra=algebra, noise=0.05, random_state=seed).X
 
 
-def contender(run, key="mine", **more):
-    """A method that is made up."""
-    given = {"name": key, "algebra": "or", "small": "wrong cells", "about": "a test"} | more
+def fake_method(run, key="mine", **more):
+    """Return a method for a test."""
+    given = {"name": key, "algebra": "or", "minimizes": "wrong cells", "about": "a test"} | more
     return Method(key=key, run=run, **given)
 
 
 def first_rows(task):
-    """Atoms that are rows of the table, each used by a row of its own."""
+    """Return the first rows as atoms, each used by its own row."""
     rank = min(task.rank or 3, task.data.n_rows)
     codes = np.zeros((task.data.n_rows, rank), np.uint8)
     codes[np.arange(rank), np.arange(rank)] = 1
@@ -53,75 +54,75 @@ def first_rows(task):
 
 @pytest.fixture(scope="module")
 def found():
-    """Two tables, a few methods in both algebras, two seeds."""
+    """Compare a few methods of both algebras on two tables with two seeds."""
     tables = {"planted": table(), HOSTILE: table(70, 65, "xor", 1)}
     only = ["bitatoms-or", "bitatoms-xor-mdl", "mob", "proximus", "grecond"]
     return compare(tables, [1, 2], only=only, seeds=2, random_state=3)
 
 
-# --- what is counted
+# --- scores
 
 
 @pytest.mark.parametrize("algebra", ["or", "xor"])
 @pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130])
 @pytest.mark.parametrize("n_atoms", [0, 1, 5])
-def test_wrong_cells_and_bits_are_those_of_the_oracle(algebra, n_cols, n_atoms):
+def test_scores_equal_those_of_the_oracle(algebra, n_cols, n_atoms):
     rng = np.random.default_rng(n_cols)
     X, atoms, codes = (
         rng.integers(0, 2, shape, np.uint8) for shape in ((30, n_cols), (n_atoms, n_cols), (30, n_atoms))
     )
     for bias in (None, rng.integers(0, 2, n_cols, np.uint8)):
-        counted = scored(ba.BitMatrix.from_dense(X), Factors(atoms, codes, bias), algebra)
+        counted = score_factors(ba.BitMatrix.from_dense(X), Factors(atoms, codes, bias), algebra)
         errors = naive.errors(X, atoms, codes, algebra, bias)
         assert counted[:2] == (n_atoms, errors.sum())
         bits = counted[2]
         assert (bits.errors, bits.codes, bits.atoms) == naive.codelength(X, atoms, codes, algebra, bias)
 
 
-def test_a_method_is_counted_by_what_it_gives_not_by_what_it_says():
+def test_scores_come_from_the_factors_in_any_form():
     X = table()
     given = first_rows(type("Task", (), {"rank": 2, "data": ba.BitMatrix.from_dense(X)}))
     for form in (np.asarray, lambda part: part.astype(bool), ba.BitMatrix.from_dense):
-        made = contender(lambda task, form=form: Factors(form(given.atoms), form(given.codes)))
+        made = fake_method(lambda task, form=form: Factors(form(given.atoms), form(given.codes)))
         (run,) = compare({"x": X}, [2], only=[made]).runs
         assert (run.atoms, run.wrong) == (2, naive.errors(X, given.atoms, given.codes, "or").sum())
         assert run.bits.total == sum(naive.codelength(X, given.atoms, given.codes, "or"))
 
 
-def test_every_contender_of_the_list_can_be_run():
+def test_all_methods_run():
     everyone = all_methods()
     assert len({each.key for each in everyone}) == len(everyone)
     assert {each.algebra for each in everyone} == {"or", "xor"}
-    ours = [each for each in everyone if each.ours]
+    ours = [each for each in everyone if each.is_bitatoms]
     assert len(ours) == 6
     runs = compare(
         {"x": table(60, 16)}, [2], only=[each.key for each in everyone if each.about[-12:] != "as installed"]
     ).runs
-    assert {run.contender.key: run.why_not for run in runs if not run.done} == {}
-    assert all(run.atoms <= 2 for run in runs if not run.contender.chooses)
+    assert {run.method.key: run.why_not for run in runs if not run.done} == {}
+    assert all(run.atoms <= 2 for run in runs if not run.method.chooses_rank)
 
 
-def test_random_methods_run_with_each_seed_and_others_once(found):
+def test_seeded_methods_run_once_per_seed(found):
     seeds = {}
     for run in found.runs:
-        seeds.setdefault((run.data, run.contender.key, run.asked), []).append(run.seed)
+        seeds.setdefault((run.data, run.method.key, run.asked), []).append(run.seed)
     assert seeds["planted", "bitatoms-or", 1] == [3, 4]
     assert seeds["planted", "grecond", 2] == [None]
     assert seeds["planted", "bitatoms-xor-mdl", None] == [3, 4]
     assert all(run.done and run.cpu >= 0 and run.wall >= 0 for run in found.runs)
 
 
-def test_the_same_seed_gives_the_same_table_but_for_seconds(found):
+def test_same_seed_gives_same_numbers_except_seconds(found):
     tables = {"planted": table(), HOSTILE: table(70, 65, "xor", 1)}
     only = ["bitatoms-or", "bitatoms-xor-mdl", "mob", "proximus", "grecond"]
-    again = compare(tables, [2, 1, 2], only=only, seeds=2, random_state=3)
+    repeated = compare(tables, [2, 1, 2], only=only, seeds=2, random_state=3)
     mine, theirs = (
-        [row[: SECONDS.start] + row[SECONDS.stop :] for row in each.numbers().rows] for each in (found, again)
+        [row[: SECONDS.start] + row[SECONDS.stop :] for row in each.numbers().rows] for each in (found, repeated)
     )
     assert mine == theirs
 
 
-def test_medians_and_ranges_are_those_of_the_runs():
+def test_medians_and_ranges():
     cells = {0: 9, 1: 2, 2: 4}
     zeros = np.zeros((10, 8), np.uint8)
 
@@ -131,55 +132,59 @@ def test_medians_and_ranges_are_those_of_the_runs():
         return Factors(atoms[:, :8], np.eye(10, 1, dtype=np.uint8))
 
     cells[0] = 8
-    result = compare({"zeros": zeros}, [1], only=[contender(wrong_in)], seeds=3)
+    result = compare({"zeros": zeros}, [1], only=[fake_method(wrong_in)], seeds=3)
     (only,) = result.results(result.tables[0])
     assert tuple(only.wrong) == (4, 2, 8)
-    assert fewest_wrong(result, result.tables[0]).rows[0][2] == "5.00 (2.50–10.00)"
+    assert rank_by_wrong_cells(result, result.tables[0]).rows[0][2] == "5.00 (2.50–10.00)"
 
 
-# --- what cannot be run
+# --- failures, interruptions and arguments
 
 
-def test_a_method_that_fails_is_a_row_with_the_reason():
+def test_failed_run_reports_the_reason():
     def fails(task):
         raise RuntimeError("no licence\nfor this " + "x" * 500)
 
-    made = [contender(fails, "broken"), contender(lambda task: Factors([[1]], [[1]]), "mad"), contender(first_rows)]
+    made = [
+        fake_method(fails, "broken"),
+        fake_method(lambda task: Factors([[1]], [[1]]), "mad"),
+        fake_method(first_rows),
+    ]
     result = compare({"x": table()}, [1, 2], only=made)
     broken, _, mad, _, *mine = result.runs
     assert broken.why_not.startswith("failed: no licence for this xx")
     assert len(broken.why_not) < 220
     assert "atoms have 1 features, but X has 20" in mad.why_not
     assert [run.done for run in mine] == [True, True]
-    standings = fewest_wrong(result, result.tables[0])
-    cells = {row[0]: row[2:] for row in standings.rows}
+    ranking = rank_by_wrong_cells(result, result.tables[0])
+    cells = {row[0]: row[2:] for row in ranking.rows}
     assert cells["broken"] == ("failed", "failed", "–")
-    assert "broken (OR), 1 atom: failed: no licence" in standings.notes[0]
+    assert "broken (OR), 1 atom: failed: no licence" in ranking.notes[0]
 
 
-def test_a_method_that_takes_too_long_is_not_run_again_on_that_table(monkeypatch):
+def test_slow_method_is_not_run_again_on_the_same_table(monkeypatch):
     from bitatoms.compare import runner
 
-    clock = iter(np.arange(0, 1e6, 7.0))  # every look at it is seven seconds after the last
+    clock = iter(np.arange(0, 1e6, 7.0))  # each call is seven seconds after the last
     monkeypatch.setattr(runner.time, "perf_counter", lambda: float(next(clock)))
-    result = compare({"x": table(), "y": table()}, [1, 2], only=[contender(first_rows)], seeds=2, max_time=5)
+    result = compare({"x": table(), "y": table()}, [1, 2], only=[fake_method(first_rows)], seeds=2, max_time=5)
     assert [(run.data, run.done) for run in result.runs] == [(data, first) for data in "xy" for first in (1, 0, 0, 0)]
-    assert result.runs[1].why_not == "not run: 1 atom took 7 s, more than 5"
-    assert fewest_wrong(result, result.tables[0]).rows[0][3] == "not run"
-    slower = compare({"x": table()}, [1, 2], only=[contender(first_rows)], max_time=8)
+    assert result.runs[1].why_not == "not run: 1 atom took 7 s, more than the limit of 5 s"
+    assert rank_by_wrong_cells(result, result.tables[0]).rows[0][3] == "not run"
+    slower = compare({"x": table()}, [1, 2], only=[fake_method(first_rows)], max_time=8)
     assert all(run.done for run in slower.runs)
 
 
-def test_ctrl_c_keeps_what_is_done():
+def test_ctrl_c_keeps_finished_runs():
     def stop(task):
-        if task.data.n_rows > 100:  # not while it is loaded
+        if task.data.n_rows > 100:  # not in the warm-up
             raise KeyboardInterrupt
         return first_rows(task)
 
-    made = [contender(first_rows), contender(stop, "stops")]
+    made = [fake_method(first_rows), fake_method(stop, "stops")]
     result = compare({"small": table(), "large": table(120)}, [1], only=made)
     assert result.interrupted
-    assert [(run.data, run.contender.key) for run in result.runs] == [
+    assert [(run.data, run.method.key) for run in result.runs] == [
         ("small", "mine"),
         ("small", "stops"),
         ("large", "mine"),
@@ -190,92 +195,95 @@ def test_ctrl_c_keeps_what_is_done():
 
 
 @pytest.mark.parametrize("n_done", [0, 1])
-def test_tables_that_ctrl_c_left_no_time_for_are_named_and_not_shown(n_done):
+def test_tables_not_reached_before_ctrl_c_are_named(n_done):
     def stop(done, count, run):
         if done == n_done:
             raise KeyboardInterrupt
 
-    result = compare({"a": table(), HOSTILE: table()}, [1], only=[contender(first_rows)], callback=stop)
+    result = compare({"a": table(), HOSTILE: table()}, [1], only=[fake_method(first_rows)], callback=stop)
     assert [each.name for each in result.tables] == ["a"][:n_done]
     assert result.not_reached == ("a", HOSTILE)[n_done:]
     text, page = result.to_markdown(), Texts(result.to_html([()] * n_done))
-    assert f"Not reached: {plain(', '.join(result.not_reached))}." in text
+    assert f"Not reached: {escape_markdown(', '.join(result.not_reached))}." in text
     assert f"Not reached: {', '.join(result.not_reached)}." in "".join(page.text)
     assert text.count("\n## ") == 1 + n_done
 
 
-def test_one_table_one_rank_and_one_name_may_stand_alone():
+def test_single_table_rank_and_method():
     X = table()
     forms = (X, csr_array(X), pd.DataFrame(X), ba.BitMatrix.from_dense(X), ba.Table.from_any(X), X.tolist())
     for form in forms:
         result = compare(form, 2, only="grecond")
-        assert [(run.data, run.contender.key, run.asked) for run in result.runs] == [("table", "grecond", 2)]
+        assert [(run.data, run.method.key, run.asked) for run in result.runs] == [("table", "grecond", 2)]
         assert result.tables[0].shape == X.shape
-    assert [run.asked for run in compare(X, range(1, 3), only=contender(first_rows)).runs] == [1, 2]
-    assert [run.asked for run in compare(X, np.int64(1), only=contender(first_rows)).runs] == [1]
+    assert [run.asked for run in compare(X, range(1, 3), only=fake_method(first_rows)).runs] == [1, 2]
+    assert [run.asked for run in compare(X, np.int64(1), only=fake_method(first_rows)).runs] == [1]
     (run,) = compare(X, [1], only=["asso", "grecond"], leave_out="asso").runs
-    assert run.contender.key == "grecond"
+    assert run.method.key == "grecond"
 
 
 @pytest.mark.parametrize("rank", ["2", 2.5, True])
-def test_a_rank_that_is_no_whole_number_is_refused(rank):
+def test_rank_must_be_an_integer(rank):
     for ranks in (rank, [rank]):
         with pytest.raises((TypeError, ValueError), match=r"^ranks (is|must be) "):
             compare(table(), ranks, only="grecond")
 
 
-def test_before_each_run_it_is_told_which_one_comes():
-    heard = []
-    compare({"x": table()}, [1, 2], only=[contender(first_rows)], callback=lambda *told: heard.append(told))
-    assert [(done, count, run.asked) for done, count, run in heard] == [(0, 2, 1), (1, 2, 2)]
+def test_callback_is_called_before_each_run():
+    calls = []
+    compare({"x": table()}, [1, 2], only=[fake_method(first_rows)], callback=lambda *call: calls.append(call))
+    assert [(done, count, run.asked) for done, count, run in calls] == [(0, 2, 1), (1, 2, 2)]
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("arguments", "message"),
     [
-        ({"only": ["assso"]}, "there is no contender 'assso'; there are bitatoms-or, "),
-        ({"leave_out": ["nobody"]}, "there is no contender 'nobody'"),
-        ({"only": ["asso"], "leave_out": ["asso"]}, "no contender is left"),
+        ({"only": ["assso"]}, "there is no method 'assso'; choose from bitatoms-or, "),
+        ({"leave_out": ["nobody"]}, "there is no method 'nobody'"),
+        ({"only": ["asso"], "leave_out": ["asso"]}, "no method is left"),
         ({"ranks": []}, "ranks is empty"),
         ({"ranks": [0]}, "ranks must be at least 1, not 0"),
         ({"seeds": 0}, "seeds must be at least 1"),
-        ({"max_time": 0}, "max_time is 0; give seconds, more than 0"),
-        ({"max_time": float("nan")}, "max_time is nan"),
-        ({"data": []}, "there is no table to compare on"),
-        ({"data": 3}, "data is or holds a int; give one table, a mapping of names to tables, or names"),
-        ({"data": None}, "data is or holds a NoneType"),
-        ({"data": [np.eye(2)]}, "data is or holds a ndarray; give one table"),
-        ({"data": ["digits", 3]}, "data is or holds a int"),
-        ({"only": 3}, "only is 3; give the name of a contender, such as 'asso', or several in a list"),
-        ({"only": ["asso", None]}, "only is .* give the name of a contender"),
-        ({"leave_out": None}, "leave_out is None; give the name of a contender"),
-        ({"ranks": "2,4"}, "ranks is '2,4'; give a number of atoms, or several"),
-        ({"data": ["digit"]}, "there is no data set 'digit'; there are digits, halftone"),
+        ({"max_time": 0}, "max_time must be a number of seconds greater than 0, not 0"),
+        ({"max_time": float("nan")}, "max_time must be .*, not nan"),
+        ({"data": []}, "data is empty; pass a table, or the name of a bundled data set"),
+        (
+            {"data": 3},
+            "data is or contains an object of type int; pass one table, a mapping .* to tables, or names from",
+        ),
+        ({"data": None}, "data is or contains an object of type NoneType"),
+        ({"data": [np.eye(2)]}, "data is or contains an object of type ndarray; pass one table"),
+        ({"data": ["digits", 3]}, "data is or contains an object of type int"),
+        ({"only": 3}, "only is 3; pass the key of a method, such as 'asso', or a list of keys"),
+        ({"only": ["asso", None]}, "only is .* pass the key of a method"),
+        ({"leave_out": None}, "leave_out is None; pass the key of a method"),
+        ({"ranks": "2,4"}, "ranks is '2,4'; pass a number of atoms, or several"),
+        ({"data": ["digit"]}, "there is no data set 'digit'; choose from digits, halftone"),
         ({"data": {"empty": np.zeros((0, 3))}}, "empty: the table has no rows"),
         ({"data": {"wrong": [[2, 0]]}}, "values other than 0 and 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(how, message):
+def test_invalid_arguments_raise(arguments, message):
     with pytest.raises(ValueError, match=message):
-        compare(**({"data": {"x": table()}, "ranks": [1]} | how))
+        compare(**({"data": {"x": table()}, "ranks": [1]} | arguments))
 
 
-# --- what is said
+# --- rankings and summaries
 
 
-def test_the_best_of_each_algebra_is_marked(found):
-    standings = fewest_wrong(found, found.tables[0])
+def test_best_of_each_algebra_is_marked(found):
+    ranking = rank_by_wrong_cells(found, found.tables[0])
     for column in (2, 3):
         for algebra in ("OR", "XOR"):
-            shares = {i: float(row[column].split()[0]) for i, row in enumerate(standings.rows) if row[1] == algebra}
-            marked = {i for i, j in standings.best if j == column and i in shares}
+            shares = {i: float(row[column].split()[0]) for i, row in enumerate(ranking.rows) if row[1] == algebra}
+            marked = {i for i, j in ranking.best if j == column and i in shares}
             assert marked == {i for i, share in shares.items() if share == min(shares.values())}
-    assert [row[1] for row in standings.rows] == sorted(row[1] for row in standings.rows)
-    assert {standings.rows[i][0] for i in standings.ours} == {"bitatoms"}
+    assert [row[1] for row in ranking.rows] == sorted(row[1] for row in ranking.rows)
+    assert {ranking.rows[i][0] for i in ranking.bitatoms_rows} == {"bitatoms"}
 
 
-def test_a_method_with_one_atom_a_row_stands_in_both_algebras(found):
-    (proximus,) = [each for each in all_methods() if each.either]
+def test_method_with_one_atom_per_row_is_ranked_in_both_algebras(found):
+    (proximus,) = [each for each in all_methods() if each.both_algebras]
     assert (proximus.key, proximus.label) == ("proximus", "Proximus (OR/XOR)")
     for each in found.tables:
         X = ba.BitMatrix.from_dense(table() if each.name == "planted" else table(70, 65, "xor", 1))
@@ -283,83 +291,84 @@ def test_a_method_with_one_atom_a_row_stands_in_both_algebras(found):
         assert naive.product(factors.codes, factors.atoms, "or").tolist() == (
             naive.product(factors.codes, factors.atoms, "xor").tolist()
         )
-        assert scored(X, factors, "or") == scored(X, factors, "xor")
-        rows = [row for row in fewest_wrong(found, each).rows if row[0] == "Proximus"]
+        assert score_factors(X, factors, "or") == score_factors(X, factors, "xor")
+        rows = [row for row in rank_by_wrong_cells(found, each).rows if row[0] == "Proximus"]
         assert [row[1] for row in rows] == ["OR", "XOR"]
         assert rows[0][2:] == rows[1][2:]
-        assert [row[1] for row in fewest_bits(found, each).rows if row[0] == "Proximus"] == ["OR/XOR"]
+        assert [row[1] for row in rank_by_bits(found, each).rows if row[0] == "Proximus"] == ["OR/XOR"]
 
 
-def test_fewest_bits_are_over_all_numbers_of_atoms(found):
-    standings = fewest_bits(found, found.tables[0])
+def test_bits_are_ranked_over_all_numbers_of_atoms(found):
+    ranking = rank_by_bits(found, found.tables[0])
     least = {}
     for result in found.results(found.tables[0]):
-        least[result.contender.name] = min(least.get(result.contender.name, 1 << 60), result.bits.middle)
-    assert {row[0]: int(row[2].split()[0].replace(",", "")) for row in standings.rows} == least
-    bits = [int(row[2].split()[0].replace(",", "")) for row in standings.rows]
+        least[result.method.name] = min(least.get(result.method.name, 1 << 60), result.bits.median)
+    assert {row[0]: int(row[2].split()[0].replace(",", "")) for row in ranking.rows} == least
+    bits = [int(row[2].split()[0].replace(",", "")) for row in ranking.rows]
     assert bits == sorted(bits)
-    assert (0, 2) in standings.best
+    assert (0, 2) in ranking.best
 
 
 def wrong_cells(number, key, ours=False):
-    """A method that gets so many cells of a table of zeros wrong."""
+    """Return a method with this many wrong cells on a table of zeros."""
     atoms = np.zeros((1, 50), np.uint8)
     atoms[0, :number] = 1
-    return contender(lambda task: Factors(atoms, np.eye(20, 1, dtype=np.uint8)), key, ours=ours)
+    return fake_method(lambda task: Factors(atoms, np.eye(20, 1, dtype=np.uint8)), key, is_bitatoms=ours)
 
 
 @pytest.mark.parametrize(
-    ("mine", "theirs", "said"),
+    ("mine", "theirs", "expected"),
     [
-        (1, 2, "bitatoms gets 0.10 % of the cells wrong under OR; the best of the others, other, 0.20 %."),
-        (2, 2, "bitatoms gets 0.20 % of the cells wrong under OR, and so does other."),
-        (3, 2, "other gets 0.20 % of the cells wrong under OR; bitatoms, 0.30 %."),
+        (1, 2, "bitatoms gets 0.10 % of the cells wrong under OR; the best other method, other, gets 0.20 %."),
+        (2, 2, "bitatoms gets 0.20 % of the cells wrong under OR, as does other."),
+        (3, 2, "other gets 0.20 % of the cells wrong under OR; bitatoms gets 0.30 %."),
     ],
 )
-def test_the_verdict_says_who_is_best_even_where_it_is_not_bitatoms(mine, theirs, said):
+def test_summary_names_the_best_method(mine, theirs, expected):
     made = [wrong_cells(theirs, "other"), wrong_cells(mine, "bitatoms", ours=True)]
     result = compare({"zeros": np.zeros((20, 50), np.uint8)}, [1], only=made)
-    first, *_, last = verdicts(result, result.tables[0])
-    assert first == f"With 1 atom, {said}"
+    first, *_, last = summarize(result, result.tables[0])
+    assert first == f"With 1 atom, {expected}"
     assert "no shorter than without a model" in last
 
 
-def test_the_verdict_names_the_best_of_both_algebras(found):
-    said = verdicts(found, found.tables[0])
+def test_summary_names_the_best_of_both_algebras(found):
+    sentences = summarize(found, found.tables[0])
     most = [result for result in found.results(found.tables[0]) if result.asked == 2]
-    least = min(result.wrong.middle for result in most)
-    first = [result.contender.label for result in most if result.wrong.middle == least]
-    assert said[2].startswith(f"The fewest of all in the median, in whichever algebra, are those of {first[0]}")
-    assert len(said) == 5
+    least = min(result.wrong.median for result in most)
+    first = [result.method.label for result in most if result.wrong.median == least]
+    assert sentences[2].startswith(f"Across both algebras, {first[0]}")
+    assert sentences[2].endswith(" the fewest wrong cells in the median.")
+    assert len(sentences) == 5
 
 
-def test_where_there_are_several_seeds_sentences_and_headings_say_median(found, small):
+def test_sentences_and_headings_mention_medians_with_several_seeds(found, small):
     first = found.tables[0]
-    *said, how = verdicts(found, first)
-    assert all(" in the median" in each for each in said)
-    assert how == (
-        "Figures are medians of 2 seeds, the lower of the two in the middle; "
-        "those of atoms, wrong cells, bits and seconds each for itself."
+    *sentences, note = summarize(found, first)
+    assert all(" in the median" in each for each in sentences)
+    assert note == (
+        "Figures are medians over 2 seeds (the lower of the two middle values), "
+        "taken separately for the number of atoms, wrong cells, bits and seconds."
     )
-    assert fewest_wrong(found, first).heading == "Wrong cells, in per cent: median (range)"
+    assert rank_by_wrong_cells(found, first).heading == "Wrong cells in percent: median (range)"
     assert overview(found).columns[2] == "fewest wrong cells, OR (medians)"
     assert "median" not in small.to_markdown()
 
 
 @pytest.mark.parametrize(
-    ("over", "said"), [(-1, "."), (0, ", as many as without a model."), (1, ", more than without")]
+    ("excess", "ending"), [(-1, "."), (0, ", as many as without a model."), (1, ", more than without")]
 )
-def test_it_is_said_where_the_next_best_needs_more_bits_than_no_model(over, said):
-    result = compare({"x": table()}, [2], only=["bitatoms-or", contender(first_rows)])
+def test_summary_mentions_a_rival_longer_than_no_model(excess, ending):
+    result = compare({"x": table()}, [2], only=["bitatoms-or", fake_method(first_rows)])
     first = result.tables[0]
     theirs = result.results(first)[1]
-    first = first._replace(bits_without=int(theirs.bits.middle) - over)
-    assert result.results(first)[0].bits.middle < first.bits_without
-    sentence = verdicts(result, first)[-1]
-    assert f"the best of the others, mine, {theirs.bits.middle / 90:.2f}{said}" in sentence
+    first = first._replace(bits_without=int(theirs.bits.median) - excess)
+    assert result.results(first)[0].bits.median < first.bits_without
+    sentence = summarize(result, first)[-1]
+    assert f"the best other method, mine, needs {theirs.bits.median / 90:.2f}{ending}" in sentence
 
 
-def test_figures_that_differ_are_written_so_that_one_sees_it():
+def test_different_values_are_formatted_differently():
     X = np.zeros((200, 50), np.uint8)
 
     def wrong(number):
@@ -367,22 +376,26 @@ def test_figures_that_differ_are_written_so_that_one_sees_it():
         atoms[0, :number] = 1
         return lambda task: Factors(atoms, np.eye(task.data.n_rows, 1, dtype=np.uint8))
 
-    result = compare({"x": np.tile(X, (20, 1))}, [1], only=[contender(wrong(1)), contender(wrong(2), "b", ours=True)])
-    assert "mine gets 0.0005 % of the cells wrong under OR; b, 0.0010 %." in verdicts(result, result.tables[0])[0]
+    result = compare(
+        {"x": np.tile(X, (20, 1))},
+        [1],
+        only=[fake_method(wrong(1)), fake_method(wrong(2), "b", is_bitatoms=True)],
+    )
+    assert "mine gets 0.0005 % of the cells wrong under OR; b gets 0.0010 %." in summarize(result, result.tables[0])[0]
 
 
-def test_the_csv_holds_every_run_in_full(found):
+def test_csv_contains_every_run(found):
     rows = list(csv.DictReader(io.StringIO(found.numbers().to_csv())))
     assert tuple(rows[0]) == COLUMNS
     assert len(rows) == len(found.runs)
     for row, run in zip(rows, found.runs, strict=True):
-        assert (row["data"], row["contender"]) == (run.data, run.contender.key)
+        assert (row["data"], row["contender"]) == (run.data, run.method.key)
         assert int(row["bits"]) == sum(int(row[f"bits of {part}"]) for part in ("errors", "codes", "atoms"))
         cells = 90 * 20 if run.data == "planted" else 70 * 65
         assert float(row["wrong share"]) == int(row["wrong cells"]) / cells
 
 
-def test_markdown_parses_back_whatever_names_hold(found):
+def test_markdown_escapes_hostile_names(found):
     text = found.to_markdown()
     assert "<script>" not in text
     blocks = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
@@ -392,19 +405,19 @@ def test_markdown_parses_back_whatever_names_hold(found):
         assert len({len(line) for line in cells}) == 1
         assert all(re.fullmatch(r" -+:? ", cell) for cell in cells[1])
     assert re.sub(r"\\(.)", r"\1", re.findall(r"^## (.*)$", text, re.MULTILINE)[1]) == HOSTILE
-    assert plain("a\nb|c") == "a b\\|c"
+    assert escape_markdown("a\nb|c") == "a b\\|c"
 
 
 @pytest.mark.parametrize("command", ["bitatoms compare a_b*.csv --only 'x'", "compare '```' '`````'", "a 'b\nc'"])
-def test_the_command_to_repeat_it_is_copied_from_the_text_as_it_is(command):
-    text = compare(table(), 1, only=contender(first_rows), command=command).to_markdown()
-    (fence, said) = re.findall(r"^To repeat it:\n\n(`{3,})sh\n(.*)\n\1\n\Z", text, re.MULTILINE | re.DOTALL)[0]
-    assert said == command
+def test_command_is_literal_in_markdown(command):
+    text = compare(table(), 1, only=fake_method(first_rows), command=command).to_markdown()
+    (fence, shown) = re.findall(r"^To repeat it:\n\n(`{3,})sh\n(.*)\n\1\n\Z", text, re.MULTILINE | re.DOTALL)[0]
+    assert shown == command
     assert fence not in command
 
 
 class Texts(HTMLParser):
-    """The tags of a page, and its text."""
+    """Collect the tags and the text of a page."""
 
     def __init__(self, page):
         super().__init__()
@@ -420,18 +433,18 @@ class Texts(HTMLParser):
 
 @pytest.fixture(scope="module")
 def small():
-    """Two tables and little else: there is much to draw for each algebra."""
+    """Compare two methods on two tables."""
     return compare({"planted": table(), HOSTILE: table(70, 65)}, [1, 2], only=["mob", "k-prox"])
 
 
 @pytest.fixture(scope="module")
 def written(small, tmp_path_factory):
-    """All files of a comparison."""
+    """Write a comparison and return its files."""
     pytest.importorskip("matplotlib")
     return small.write(tmp_path_factory.mktemp("compare") / "new" / "folder")
 
 
-def test_the_page_shows_hostile_names_as_they_are_and_fetches_nothing(written):
+def test_page_escapes_hostile_names_and_is_self_contained(written):
     (path,) = [path for path in written if path.name == "index.html"]
     page = Texts(path.read_text(encoding="utf-8"))
     assert "script" not in {tag for tag, _ in page.tags}
@@ -445,7 +458,7 @@ def test_the_page_shows_hostile_names_as_they_are_and_fetches_nothing(written):
     assert links <= set(ids)
 
 
-def test_tables_and_figures_are_written(written, small):
+def test_write_creates_tables_and_figures(written, small):
     texts = {path.name: path.read_text(encoding="utf-8") for path in written if path.suffix != ".png"}
     assert texts["compare.md"] == small.to_markdown()
     assert texts["compare.csv"] == small.numbers().to_csv()
@@ -457,9 +470,9 @@ def test_tables_and_figures_are_written(written, small):
         assert {row["contender"] for row in rows} == {"mob", "k-prox"}
 
 
-def test_files_of_the_same_names_are_replaced_and_others_left(tmp_path):
+def test_write_replaces_its_files_and_keeps_others(tmp_path):
     pytest.importorskip("matplotlib")
-    result = compare({"x": table()}, [1], only=[contender(first_rows)])
+    result = compare({"x": table()}, [1], only=[fake_method(first_rows)])
     (tmp_path / "mine.txt").write_text("kept")
     (tmp_path / "compare.md").write_text("old")
     written = result.write(tmp_path)
@@ -468,17 +481,17 @@ def test_files_of_the_same_names_are_replaced_and_others_left(tmp_path):
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted([*written, tmp_path / "mine.txt"])
 
 
-def test_figures_of_an_earlier_comparison_are_found_and_nothing_else(tmp_path):
+def test_find_older_figures(tmp_path):
     pytest.importorskip("matplotlib")
-    written = compare(table(), [1], only=contender(first_rows)).write(tmp_path)
-    assert older_figures(tmp_path, written) == []
+    written = compare(table(), [1], only=fake_method(first_rows)).write(tmp_path)
+    assert find_older_figures(tmp_path, written) == []
     figures = tmp_path / "figures"
     older = [path.with_name(path.name.replace("table-", "other-")) for path in figures.iterdir()]
     for path in (*older, figures / "mine.png", figures / "by-atoms.csv"):
         path.write_bytes(b"kept")
-    assert older_figures(tmp_path, written) == sorted(older)
+    assert find_older_figures(tmp_path, written) == sorted(older)
     assert len(older) == 8
-    assert older_figures(tmp_path / "nowhere", []) == []
+    assert find_older_figures(tmp_path / "nowhere", []) == []
 
 
 @pytest.mark.parametrize(
@@ -492,9 +505,9 @@ def test_figures_of_an_earlier_comparison_are_found_and_nothing_else(tmp_path):
         (1e-4, 1.1e-4, None),
     ],
 )
-def test_an_axis_of_seconds_has_numbers_however_short_it_is(low, high, ticks):
+def test_ticks_of_seconds(low, high, ticks):
     pytest.importorskip("matplotlib")
-    found = _ticks(low, high, whole=False)
+    found = _log_ticks(low, high, integer=False)
     assert len(found) >= 2
     assert all(low <= tick <= high for tick in found)
     if ticks is not None:
@@ -504,13 +517,13 @@ def test_an_axis_of_seconds_has_numbers_however_short_it_is(low, high, ticks):
 @pytest.mark.parametrize(
     ("low", "high", "ticks"), [(1.9, 17, [2, 4, 8, 16]), (0.97, 2.1, [1, 2]), (4.9, 7.1, [5, 6, 7]), (7.5, 8.5, [8])]
 )
-def test_an_axis_of_atoms_has_whole_numbers(low, high, ticks):
+def test_ticks_of_atoms_are_integers(low, high, ticks):
     pytest.importorskip("matplotlib")
-    assert _ticks(low, high, whole=True) == ticks
+    assert _log_ticks(low, high, integer=True) == ticks
 
 
-@pytest.mark.parametrize(("chosen", "led"), [(1, 1), (3, 2)])
-def test_no_line_leads_across_the_others_to_a_point_further_left(chosen, led, monkeypatch):
+@pytest.mark.parametrize(("chosen", "n_leaders"), [(1, 1), (3, 2)])
+def test_no_leader_crosses_other_lines(chosen, n_leaders, monkeypatch):
     pytest.importorskip("matplotlib")
     sheets = []
 
@@ -525,18 +538,24 @@ def test_no_line_leads_across_the_others_to_a_point_further_left(chosen, led, mo
     def choose(task):
         return first_rows(task._replace(rank=chosen))
 
-    result = compare(table(), [1, 2], only=[contender(first_rows), contender(choose, "chooses", chooses=True)])
-    figures_of(result, result.tables[0])
+    result = compare(table(), [1, 2], only=[fake_method(first_rows), fake_method(choose, "chooses", chooses_rank=True)])
+    draw_figures(result, result.tables[0])
     by_atoms, by_seconds = ([text for text in axes.texts if text.get_text() == ""] for axes in sheets[:2])
-    assert (len(by_atoms), len(by_seconds)) == (led, 0)
+    assert (len(by_atoms), len(by_seconds)) == (n_leaders, 0)
 
 
-def test_names_of_files_are_plain_and_all_different():
-    assert slugs(["A b.csv", "a-b.CSV", "…", "/", "x" * 99]) == ["a-b-csv", "a-b-csv-2", "table", "table-2", "x" * 60]
+def test_file_slugs_are_distinct():
+    assert file_slugs(["A b.csv", "a-b.CSV", "…", "/", "x" * 99]) == [
+        "a-b-csv",
+        "a-b-csv-2",
+        "table",
+        "table-2",
+        "x" * 60,
+    ]
 
 
-def test_bitatoms_is_one_method_in_however_many_ways(found, small):
-    assert "bitatoms in 2 ways and 3 other methods; 2 tables, " in found.to_html([(), ()])
+def test_variants_of_bitatoms_count_as_one_method(found, small):
+    assert "bitatoms in 2 variants and 3 other methods; 2 tables, " in found.to_html([(), ()])
     assert "2 methods; 2 tables, 8 runs." in small.to_html([(), ()])
     page = compare(table(), 1, only=["bitatoms-or", "grecond"]).to_html([()])
     assert "bitatoms and 1 other method; 1 table, 2 runs." in page
@@ -544,23 +563,23 @@ def test_bitatoms_is_one_method_in_however_many_ways(found, small):
     assert "may use a bias" in found.to_html([(), ()])
 
 
-def test_the_overview_names_the_best_of_each_table(found):
+def test_overview_names_the_best_of_each_table(found):
     rows = overview(found).rows
     assert [row[0] for row in rows] == ["planted", HOSTILE]
     assert rows[0][2].startswith("bitatoms")
 
 
 @pytest.mark.parametrize("name", [name for name in BUNDLED if name != "halftone"])
-def test_bundled_tables_are_there_by_name(name):
+def test_bundled_tables_are_reproducible(name):
     bits = BUNDLED[name].make()
     assert bits.n_rows >= 500
     assert bits == BUNDLED[name].make()
     assert BUNDLED[name].about
 
 
-def test_planted_tables_have_a_twentieth_of_their_cells_flipped():
+def test_planted_tables_have_five_percent_noise():
     result = compare(["planted-or", "planted-xor"], [8], only=["bitatoms-or", "bitatoms-xor"])
-    shares = {(run.data, run.contender.algebra): run.wrong / 100_000 for run in result.runs}
+    shares = {(run.data, run.method.algebra): run.wrong / 100_000 for run in result.runs}
     assert shares["planted-or", "or"] < 0.0505 < shares["planted-or", "xor"]
     assert shares["planted-xor", "xor"] < 0.0505 < shares["planted-xor", "or"]
 
@@ -568,5 +587,34 @@ def test_planted_tables_have_a_twentieth_of_their_cells_flipped():
 @pytest.mark.parametrize(
     ("shape", "ranks"), [((1797, 64), [2, 4, 8, 16]), ((500, 17), [2, 4, 8]), ((5, 900), [2]), ((1, 1), [1])]
 )
-def test_ranks_that_are_not_given_go_with_the_table(shape, ranks):
+def test_default_ranks_depend_on_the_shape(shape, ranks):
     assert default_ranks(shape) == ranks
+
+
+# --- old names
+
+
+@pytest.mark.parametrize(("old", "new"), [("Contender", "Method"), ("contenders", "all_methods"), ("Tried", "Dataset")])
+def test_old_names_warn(old, new):
+    with pytest.warns(FutureWarning, match=f"bitatoms.compare.{old} is deprecated .* use bitatoms.compare.{new}$"):
+        getattr(sys.modules["bitatoms.compare"], old)
+
+
+def test_old_fields_warn():
+    with pytest.warns(FutureWarning, match="Contender"):
+        contender = sys.modules["bitatoms.compare"].Contender
+    method = contender("mine", "Mine", "or", small="bits", about="a test", run=first_rows, ours=True, either=True)
+    found = compare(table(), 1, only=method)
+    (run,), (result,) = found.runs, found.results(found.tables[0])
+    for holder, old, value in (
+        (method, "small", "bits"),
+        (method, "ours", True),
+        (method, "either", True),
+        (method, "chooses", False),
+        (run, "contender", method),
+        (result, "contender", method),
+        (result.wrong, "middle", result.wrong.median),
+        (found, "ended", ""),
+    ):
+        with pytest.warns(FutureWarning, match=f"^{old} is deprecated"):
+            assert getattr(holder, old) == value

@@ -1,4 +1,4 @@
-"""Programs of others: found without importing them, run in silence, and what fails in them told in one line."""
+"""Third-party programs: found without importing them, silenced, and errors raised as one line."""
 
 import importlib
 import sys
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse, lil_matrix
 
 class Model:
-    """The call shape of PyBMF's models: parameters, a fit that talks, and factors U and V."""
+    """The call shape of PyBMF's models: parameters, a fit that prints, and factors U and V."""
 
     def __init__(self, k, **parameters):
         print("[I] k:", k)
@@ -26,7 +26,7 @@ class Model:
     def fit(self, X_train, X_val=None, X_test=None, task=None, show_logs=True, save_model=True, show_result=True):
         assert issparse(X_train) and task == "reconstruction"
         assert not (show_logs or save_model or show_result)
-        warnings.warn("talks")
+        warnings.warn("noisy")
         print("progress", file=sys.stderr)
         self.show_matrix([("X", X_train)], title="basis")
         rows = np.asarray(X_train.todense())
@@ -97,15 +97,15 @@ class Bmf:
 
 
 @pytest.fixture
-def strangers(tmp_path, monkeypatch):
-    """A PyBMF and a nimfa that have the call shape of the real ones and nothing else; by the name of the program."""
+def programs(tmp_path, monkeypatch):
+    """Install fakes of PyBMF and nimfa with the interface of the real ones; return the programs by name."""
     (tmp_path / "PyBMF").mkdir()
     (tmp_path / "PyBMF" / "__init__.py").write_text("print('loud')\n")
     (tmp_path / "PyBMF" / "models.py").write_text(PYBMF)
     (tmp_path / "nimfa.py").write_text(NIMFA)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     for name in imported():
-        monkeypatch.delitem(sys.modules, name)  # the real ones come back
+        monkeypatch.delitem(sys.modules, name)  # restored after the test
     importlib.invalidate_caches()
     yield {program.name: program for program in installed()}
     for name in imported():
@@ -117,7 +117,7 @@ def imported():
 
 
 def grouped(n_patterns=3):
-    """Rows of a few patterns, so that one pattern a row explains all."""
+    """Return a table in which each row is one of a few patterns."""
     return np.repeat(np.eye(n_patterns, 9, dtype=np.uint8) | np.eye(n_patterns, 9, 4, dtype=np.uint8), 5, axis=0)
 
 
@@ -135,26 +135,26 @@ WORKING = (
 )
 
 
-def test_programs_are_found_without_being_imported(strangers):
-    assert set(strangers) == {*WORKING, "PyBMF MEBF"}
-    assert {program.package for program in strangers.values()} == {"PyBMF", "nimfa"}
-    assert {program.algebra for program in strangers.values()} == {"or"}
+def test_programs_are_found_without_importing_them(programs):
+    assert set(programs) == {*WORKING, "PyBMF MEBF"}
+    assert {program.package for program in programs.values()} == {"PyBMF", "nimfa"}
+    assert {program.algebra for program in programs.values()} == {"or"}
     assert "PyBMF" not in sys.modules
     assert "nimfa" not in sys.modules
 
 
-def test_where_nothing_is_installed_there_is_nothing(monkeypatch):
+def test_nothing_installed(monkeypatch):
     monkeypatch.setattr("bitatoms.compare.third_party.find_spec", lambda name: None)
     assert installed() == []
     assert versions() == {}
 
 
 @pytest.mark.parametrize("name", WORKING)
-def test_a_program_gives_factors_and_says_nothing(strangers, name, capfd):
+def test_program_returns_factors_silently(programs, name, capfd):
     X = grouped()
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
-        factors = strangers[name].run(X, 3, 0)
+        factors = programs[name].run(X, 3, 0)
     assert isinstance(factors, Factors)
     assert (factors.atoms.dtype, factors.codes.dtype) == (np.uint8, np.uint8)
     assert factors.atoms.shape == (3, 9)
@@ -164,22 +164,22 @@ def test_a_program_gives_factors_and_says_nothing(strangers, name, capfd):
 
 
 @pytest.mark.parametrize("name", ["PyBMF Panda", "PyBMF GreConD", "nimfa Bmf"])
-def test_no_more_atoms_come_back_than_were_asked_for(strangers, name):
-    factors = strangers[name].run(grouped(4), 2, 0)
+def test_at_most_rank_atoms(programs, name):
+    factors = programs[name].run(grouped(4), 2, 0)
     assert factors.atoms.shape == (2, 9)
     assert factors.codes.shape == (20, 2)
 
 
-def test_a_name_that_numpy_has_no_longer_is_there_for_nimfa_alone(strangers):
+def test_np_mat_exists_only_while_nimfa_runs(programs):
     before = hasattr(np, "mat")
-    strangers["nimfa Bmf"].run(grouped(), 3, 0)
+    programs["nimfa Bmf"].run(grouped(), 3, 0)
     assert hasattr(np, "mat") == before
 
 
-def test_what_fails_inside_is_told_in_one_line(strangers):
+def test_errors_become_one_line(programs):
     with pytest.raises(ThirdPartyError) as caught:
-        strangers["PyBMF MEBF"].run(grouped(), 2, 0)
-    assert str(caught.value) == "PyBMF MEBF did not work here: IndexError: row index (7) out of range"
+        programs["PyBMF MEBF"].run(grouped(), 2, 0)
+    assert str(caught.value) == "PyBMF MEBF raised IndexError: row index (7) out of range"
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value.__cause__, IndexError)
 
@@ -193,32 +193,32 @@ def test_what_fails_inside_is_told_in_one_line(strangers):
         ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
     ],
 )
-def test_a_program_that_has_changed_did_not_work(strangers, tmp_path, change, match):
+def test_incompatible_version_raises(programs, tmp_path, change, match):
     with (tmp_path / "PyBMF" / "models.py").open("a") as file:
         file.write(change)
-    with pytest.raises(ThirdPartyError, match=f"PyBMF GreConD did not work here: .*{match}"):
-        strangers["PyBMF GreConD"].run(grouped(), 3, 0)
+    with pytest.raises(ThirdPartyError, match=f"PyBMF GreConD raised .*{match}"):
+        programs["PyBMF GreConD"].run(grouped(), 3, 0)
 
 
-def test_ctrl_c_is_not_a_failure_of_the_program(strangers, tmp_path):
+def test_ctrl_c_is_not_wrapped(programs, tmp_path):
     with (tmp_path / "PyBMF" / "models.py").open("a") as file:
         file.write("def fit(self, *args, **kwargs):\n    raise KeyboardInterrupt\nGreConD.fit = fit\n")
     with pytest.raises(KeyboardInterrupt):
-        strangers["PyBMF GreConD"].run(grouped(), 3, 0)
+        programs["PyBMF GreConD"].run(grouped(), 3, 0)
 
 
-def test_versions_are_told_or_unknown(strangers, monkeypatch):
-    monkeypatch.setattr("bitatoms.compare.third_party.version", told)
+def test_versions_are_known_or_unknown(programs, monkeypatch):
+    monkeypatch.setattr("bitatoms.compare.third_party.version", fake_version)
     assert versions() == {"PyBMF": "1.2", "nimfa": "unknown"}
 
 
-def told(package):
+def fake_version(package):
     if package == "PyBMF":
         return "1.2"
     raise importlib.metadata.PackageNotFoundError(package)
 
 
-# --- the real ones, where they are
+# --- the real programs, where installed
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def told(package):
         ("nimfa", "Bmf", 0.06),
     ],
 )
-def test_the_real_program_finds_planted_factors(package, name, most, capfd):
+def test_real_program_finds_planted_factors(package, name, most, capfd):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
     X = planted(80, 40, 3, algebra="or", atom_density=0.3, code_density=0.3, noise=0.03, random_state=0).X

@@ -1,4 +1,4 @@
-"""Planted factors, digits, pictures cut in blocks and stitched back, and made-up baskets and genotypes."""
+"""Planted factors, digits, halftones, blocks of pictures, and synthetic baskets and genotypes."""
 
 import sys
 import zlib
@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.datasets import baskets, cut_blocks, digits, dither, genotypes, halftone, planted, stitch_blocks
-from bitatoms.datasets.haplotypes import POPULATIONS
-from bitatoms.datasets.retail import HABITS
+from bitatoms.datasets.market_baskets import HABITS
+from bitatoms.datasets.synthetic_genotypes import POPULATIONS
 
 sides = st.integers(0, 40)
 block_sides = st.integers(1, 20)
@@ -25,7 +25,7 @@ def is_bits(array):
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 @pytest.mark.parametrize(("n_samples", "n_features", "n_components"), [(0, 5, 2), (7, 0, 3), (4, 3, 0), (50, 65, 9)])
-def test_clean_is_the_product_of_the_planted_factors(algebra, n_samples, n_features, n_components):
+def test_clean_is_the_product_of_the_factors(algebra, n_samples, n_features, n_components):
     data = planted(n_samples, n_features, n_components, algebra=algebra, code_density=0.4, random_state=3)
     clean = np.zeros((n_samples, n_features), dtype=bool)
     for row in range(n_samples):
@@ -38,7 +38,7 @@ def test_clean_is_the_product_of_the_planted_factors(algebra, n_samples, n_featu
     assert all(is_bits(part) for part in (data.X, data.atoms, data.codes, data.clean))
 
 
-def test_planted_densities_and_noise_are_as_asked():
+def test_planted_densities_and_noise():
     data = planted(2000, 300, 40, atom_density=0.3, code_density=0.1, noise=0.02, random_state=0)
     assert data.atoms.mean() == pytest.approx(0.3, abs=0.02)
     assert data.codes.mean() == pytest.approx(0.1, abs=0.01)
@@ -46,12 +46,12 @@ def test_planted_densities_and_noise_are_as_asked():
 
 
 @pytest.mark.parametrize(("noise", "wrong"), [(0, 0.0), (1, 1.0)])
-def test_noise_of_0_flips_nothing_and_of_1_everything(noise, wrong):
+def test_noise_of_0_and_1(noise, wrong):
     data = planted(30, 70, 3, noise=noise, random_state=0)
     assert (data.X != data.clean).mean() == wrong
 
 
-def test_the_same_seed_gives_the_same_data():
+def test_same_seed_gives_same_data():
     first, second = planted(20, 65, 3, random_state=7), planted(20, 65, 3, random_state=np.random.default_rng(7))
     assert np.array_equal(first.X, second.X)
     assert not np.array_equal(first.X, planted(20, 65, 3, random_state=8).X)
@@ -60,14 +60,15 @@ def test_the_same_seed_gives_the_same_data():
     assert planted(20, 65, 3).X.shape == (20, 65)
 
 
-def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
+def test_chunks_of_rows_do_not_change_planted_data(monkeypatch):
     whole = planted(100, 33, 4, random_state=1)
     monkeypatch.setattr(
-        "bitatoms.datasets.planted_factors._slabs", lambda rows, width: [slice(i, i + 7) for i in range(0, rows, 7)]
+        "bitatoms.datasets.planted_factors._row_chunks",
+        lambda n_rows, width: [slice(i, i + 7) for i in range(0, n_rows, 7)],
     )
-    slabs = planted(100, 33, 4, random_state=1)
-    assert np.array_equal(whole.X, slabs.X)
-    assert np.array_equal(whole.clean, slabs.clean)
+    chunked = planted(100, 33, 4, random_state=1)
+    assert np.array_equal(whole.X, chunked.X)
+    assert np.array_equal(whole.clean, chunked.clean)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +84,12 @@ def test_planting_in_slabs_of_rows_shows_no_seam(monkeypatch):
         ({"random_state": "seed"}, ValueError, "random_state must be None, a non-negative integer, .* not 'seed'"),
     ],
 )
-def test_planted_refuses_bad_arguments(arguments, error, message):
+def test_planted_raises_for_invalid_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         planted(**{"n_samples": 4, "n_features": 5, "n_components": 2, **arguments})
 
 
-def test_digits_are_the_thresholded_ones():
+def test_digits():
     X, y = digits()
     assert X.shape == (1797, 64)
     assert is_bits(X)
@@ -96,14 +97,14 @@ def test_digits_are_the_thresholded_ones():
     assert set(y) == set(range(10))
 
 
-def test_dither_blackens_in_proportion_to_the_gray():
+def test_dither_is_proportional_to_the_gray():
     for black in range(19):
         tile = dither(np.full((6, 6), 1 - black / 18))
         assert tile.sum() == 2 * black
         assert is_bits(tile)
 
 
-def test_dither_takes_bytes_and_floats_alike():
+def test_dither_accepts_integers_and_floats():
     gray = np.arange(256, dtype=np.uint8).reshape(8, 32)
     assert np.array_equal(dither(gray), dither(gray / 255.0))
     assert not dither(np.full((9, 17), 255)).any()
@@ -117,20 +118,20 @@ def test_dither_takes_bytes_and_floats_alike():
         (
             np.zeros((4, 4, 3)),
             ValueError,
-            r"gray has 3 dimensions; pass a 2-D array \(turn a color picture gray first\)",
+            r"gray has 3 dimensions; pass a 2-D array \(convert a color picture to gray first\)",
         ),
         ([[0, 300]], ValueError, r"outside 0 to 255 \(first: 300 at row 0, column 1\)"),
         ([[0.5], [np.nan]], ValueError, r"outside 0 to 1 \(first: nan at row 1, column 0\)"),
         ([[0.5, -0.1]], ValueError, r"outside 0 to 1 \(first: -0.1 at row 0, column 1\)"),
-        ([[True, False]], TypeError, "gray holds bool; pass integers"),
+        ([[True, False]], TypeError, "gray has dtype bool; pass integers"),
     ],
 )
-def test_dither_refuses_what_is_not_gray(gray, error, message):
+def test_dither_raises_for_invalid_values(gray, error, message):
     with pytest.raises(error, match=message):
         dither(gray)
 
 
-def test_halftone_repeats_its_blocks():
+def test_halftone_repeats_blocks():
     picture = halftone()
     assert picture.shape == (854, 1280)
     assert is_bits(picture)
@@ -150,7 +151,7 @@ def test_halftone_without_pillow_names_the_extra(monkeypatch):
 
 
 @given(st.data(), sides, sides, block_sides, block_sides)
-def test_blocks_stitch_back_to_the_picture(data, height, width, tall, wide):
+def test_stitch_blocks_inverts_cut_blocks(data, height, width, tall, wide):
     picture = data.draw(arrays(np.uint8, (height, width), elements=st.integers(0, 1)))
     blocks = cut_blocks(picture, (tall, wide))
     assert blocks.shape == (-(-height // tall) * -(-width // wide), tall * wide)
@@ -158,13 +159,13 @@ def test_blocks_stitch_back_to_the_picture(data, height, width, tall, wide):
     assert np.array_equal(stitch_blocks(blocks, picture.shape, (tall, wide)), picture)
 
 
-def test_a_row_is_one_block():
+def test_each_row_is_one_block():
     picture = np.zeros((6, 10), dtype=bool)
     picture[2:4, 5:10] = True
     assert np.array_equal(cut_blocks(picture, (2, 5)).sum(axis=1), [0, 0, 0, 10, 0, 0])
 
 
-def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
+def test_stitch_blocks_accepts_packed_rows_and_copies():
     picture = dither(np.linspace(0, 1, 30 * 50).reshape(30, 50))
     blocks = cut_blocks(picture)
     stitched = stitch_blocks(BitMatrix.from_dense(blocks), picture.shape)
@@ -180,12 +181,12 @@ def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
         (
             lambda: cut_blocks([[0, 1], [2, 0]]),
             ValueError,
-            r"image holds .* \(first: 2 at row 1, column 0\); threshold",
+            r"image contains .* \(first: 2 at row 1, column 0\); threshold",
         ),
         (lambda: cut_blocks([[0, 1]], 4), ValueError, r"block must be a pair \(height, width\), not 4"),
         (lambda: cut_blocks([[0, 1]], (0, 4)), ValueError, "block height must be at least 1, not 0"),
         (lambda: cut_blocks([[0, 1]], (2, 1.5)), TypeError, "block width must be an integer, not 1.5"),
-        (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X holds values other than 0 and 1"),
+        (lambda: stitch_blocks([[0.5] * 4], (2, 2), (2, 2)), ValueError, "X contains values other than 0 and 1"),
         (
             lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),
             ValueError,
@@ -198,26 +199,26 @@ def test_stitch_takes_packed_rows_and_leaves_its_argument_alone():
         ),
     ],
 )
-def test_cutting_and_stitching_refuse_bad_arguments(call, error, message):
+def test_blocks_raise_for_invalid_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
 
 def bought_together(table, result):
-    """The atoms as sets of things."""
+    """Return the atoms as sets of items."""
     return [frozenset(table.names_of(np.flatnonzero(atom))) for atom in result.atoms.to_dense()]
 
 
 @pytest.mark.parametrize("random_state", range(3))
 @pytest.mark.parametrize("algebra", ["or", "auto"])
-def test_the_default_search_finds_the_shopping_habits(random_state, algebra):
+def test_default_search_finds_the_shopping_habits(random_state, algebra):
     table = baskets(random_state=random_state)
     found = bought_together(table, ba.factorize(table, algebra=algebra, random_state=0))
     assert {frozenset(habit.items) for habit in HABITS.values()} <= set(found)
     assert len(found) <= len(HABITS) + 3
 
 
-def test_baskets_are_like_real_ones():
+def test_baskets_are_realistic():
     table = baskets()
     bought = table.to_dense()
     assert table.shape == (5000, 67)
@@ -230,7 +231,7 @@ def test_baskets_are_like_real_ones():
     assert (table.row_names[0], table.row_names[-1]) == ("basket 1", "basket 5000")
 
 
-def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
+def test_two_copies_of_an_allele_imply_one():
     table = genotypes(50, 80)
     once, twice = table.to_dense()[:, ::2], table.to_dense()[:, 1::2]
     assert (once >= twice).all()
@@ -245,22 +246,22 @@ def test_genotypes_carry_an_allele_twice_only_where_they_carry_it():
 
 
 @pytest.mark.parametrize("algebra", ["or", "auto"])
-def test_the_atoms_of_genotypes_are_runs_of_neighbouring_snps(algebra):
+def test_atoms_of_genotypes_are_runs_of_neighbouring_snps(algebra):
     table = genotypes()
     atoms = ba.factorize(table, algebra=algebra, random_state=0).atoms.to_dense()
-    reaches = np.array([np.ptp(np.flatnonzero(atom)) // 2 + 1 for atom in atoms])
-    assert (reaches[:20] <= 35).all()  # of 300: as long as a block can be
-    assert (reaches <= 35).mean() > 0.9
+    lengths = np.array([np.ptp(np.flatnonzero(atom)) // 2 + 1 for atom in atoms])
+    assert (lengths[:20] <= 35).all()  # the maximum length of a block
+    assert (lengths <= 35).mean() > 0.9
 
 
-def test_haplotypes_are_more_frequent_in_one_population_than_in_another():
+def test_haplotype_frequencies_depend_on_the_population():
     table = genotypes()
     carries = table.to_dense()[:, ::2].reshape(3, 200, -1).mean(axis=1)
     assert 0.15 < np.ptp(carries, axis=0).mean() < 0.4
 
 
 @pytest.mark.parametrize("make", [baskets, genotypes])
-def test_made_up_tables_are_the_same_for_the_same_seed(make):
+def test_synthetic_tables_depend_on_the_seed(make):
     assert make(40, random_state=3) == make(40, random_state=np.random.default_rng(3))
     assert make(40, random_state=3) != make(40, random_state=4)
     assert make(0).shape[0] == 0
@@ -269,8 +270,8 @@ def test_made_up_tables_are_the_same_for_the_same_seed(make):
         make(-1)
 
 
-def test_the_bits_of_the_default_tables_stay_as_they_are():
-    """What the examples in the documentation show depends on them."""
+def test_default_tables_do_not_change():
+    """The examples in the documentation depend on them."""
     assert zlib.crc32(baskets().bits.to_bytes()) == 0x3238355E
     assert zlib.crc32(genotypes().bits.to_bytes()) == 0x415A395F
 

@@ -1,4 +1,4 @@
-"""MNIST from OpenML and from its files: made small exactly, and damaged files refused in words."""
+"""MNIST from OpenML and from files: exact downsampling, and errors for corrupt files."""
 
 import gzip
 from fractions import Fraction
@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from bitatoms.datasets import mnist
-from bitatoms.datasets.mnist_digits import is_published, shrunk
+from bitatoms.datasets.mnist_digits import downsample, is_idx_file
 from support.mnist import idx
 
 GRAY = np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8)
 
 
-def naive_shrunk(picture, side):
-    """Mean ink over the area of each new pixel, in fractions."""
+def naive_downsample(picture, side):
+    """Downsample by the mean ink over the area of each new pixel, in fractions."""
     tall = len(picture)
     bits = np.zeros((side, side), np.uint8)
     for i in range(side):
@@ -33,63 +33,63 @@ def naive_shrunk(picture, side):
 
 
 @pytest.mark.parametrize("side", [1, 5, 17])
-def test_a_pixel_is_black_where_half_of_its_area_is_ink(side):
-    expected = [naive_shrunk(picture, side) for picture in GRAY]
-    assert (shrunk(GRAY, side) == expected).all()
+def test_downsample_equals_the_naive_mean(side):
+    expected = [naive_downsample(picture, side) for picture in GRAY]
+    assert (downsample(GRAY, side) == expected).all()
 
 
-def test_exactly_half_is_black_and_less_is_not():
+def test_exactly_half_is_a_one():
     half = np.zeros((1, 28, 28), np.uint8)
     half[0, ::2] = 255
-    assert shrunk(half, 14).all()
+    assert downsample(half, 14).all()
     half[0, 0, 0] = 254
-    assert shrunk(half, 14)[0].tolist() == [0] + [1] * 195
+    assert downsample(half, 14)[0].tolist() == [0] + [1] * 195
 
 
-def test_as_large_as_it_comes_it_is_a_threshold():
-    assert (shrunk(GRAY, 28) == (GRAY >= 128).reshape(3, -1)).all()
+def test_original_size_is_a_threshold():
+    assert (downsample(GRAY, 28) == (GRAY >= 128).reshape(3, -1)).all()
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_published_file_is_read_packed_or_not(tmp_path, packed):
+@pytest.mark.parametrize("compressed", [False, True])
+def test_file_is_read_compressed_or_not(tmp_path, compressed):
     path = tmp_path / "t10k-images-idx3-ubyte"
-    path.write_bytes(gzip.compress(idx(GRAY)) if packed else idx(GRAY))
+    path.write_bytes(gzip.compress(idx(GRAY)) if compressed else idx(GRAY))
     X, y = mnist(path)
-    assert is_published(path)
-    assert (X == shrunk(GRAY, 17)).all()
+    assert is_idx_file(path)
+    assert (X == downsample(GRAY, 17)).all()
     assert y is None
 
 
 @pytest.mark.parametrize(
-    ("held", "message"),
+    ("content", "message"),
     [
-        (b"", "this is no file of MNIST's pictures"),
-        (b"0,1\n1,0\n", "this is no file of MNIST's pictures"),
-        (bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 2]), "says what digits show; pass the pictures"),
-        (idx(GRAY)[:-1], "3 pictures take 2368 bytes, but it has 2367"),
-        (idx(GRAY) + b"0", "but it has 2369"),
-        (idx(GRAY)[:9], "pictures are"),
-        (idx(GRAY[:, :20, :20]), "its pictures are 20 × 20"),
-        (idx(GRAY[:0]), "0 pictures take 16 bytes"),
-        (gzip.compress(idx(GRAY))[:-20], "cut short or damaged"),
-        (b"\x1f\x8b" + bytes(50), "cut short or damaged"),
+        (b"", "not an image file of MNIST"),
+        (b"0,1\n1,0\n", "not an image file of MNIST"),
+        (bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 2]), "the file contains labels; pass the images"),
+        (idx(GRAY)[:-1], "3 images take 2368 bytes, but the file has 2367"),
+        (idx(GRAY) + b"0", "but the file has 2369"),
+        (idx(GRAY)[:9], "the images have"),
+        (idx(GRAY[:, :20, :20]), "the images have 20 × 20"),
+        (idx(GRAY[:0]), "0 images take 16 bytes"),
+        (gzip.compress(idx(GRAY))[:-20], "truncated or corrupt"),
+        (b"\x1f\x8b" + bytes(50), "truncated or corrupt"),
     ],
 )
-def test_damaged_files_are_refused_by_name(tmp_path, held, message):
+def test_invalid_files_raise(tmp_path, content, message):
     path = tmp_path / "digits"
-    path.write_bytes(held)
-    with pytest.raises(ValueError, match=message) as refused:
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
         mnist(path)
-    assert str(path) in str(refused.value)
+    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("side", [0, 29, 2.5])
-def test_impossible_sizes_are_refused(side):
+def test_invalid_side_raises(side):
     with pytest.raises((ValueError, TypeError), match="side"):
         mnist(side=side)
 
 
-def test_the_test_digits_of_openml_are_the_last_ten_thousand(monkeypatch):
+def test_openml_test_set_is_the_last_rows(monkeypatch):
     class Table:
         data = np.zeros((10_002, 784))
         target = np.array(["9", "9", *(str(n % 10) for n in range(10_000))], object)
@@ -105,7 +105,7 @@ def test_the_test_digits_of_openml_are_the_last_ten_thousand(monkeypatch):
     assert (asked["name"], asked["data_home"]) == ("mnist_784", "somewhere")
 
 
-def test_without_a_network_it_is_said_what_to_do(monkeypatch):
+def test_missing_network_raises(monkeypatch):
     def fetch(*_, **__):
         raise URLError("no route")
 

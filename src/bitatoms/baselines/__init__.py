@@ -1,4 +1,4 @@
-"""Other people's methods, written from their papers, to compare with."""
+"""Estimators of other methods, written from their papers, to compare with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ASSO: atoms are guessed from how surely one column is followed by others, and the best guesses are taken greedily."""
+"""Asso: greedy selection among candidate atoms from pairwise associations of columns."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from ..validation import check_fraction
 from .baseline import Baseline, Factors
 
 _SWEEP = tuple(step / 100 for step in range(1, 101))
-_RATIO = 10**5  # how far reward and penalty may differ
-_CELLS = 1 << 22  # numbers worked on together, which bounds what is made on the way
+_MAX_RATIO = 10**5  # of reward and penalty
+_CHUNK_CELLS = 1 << 22  # bounds the working memory
 
 
 class Asso(Baseline):
-    """ASSO, the greedy method of Miettinen and others for the discrete basis problem: atoms from association rules.
+    """Asso, the greedy method of Miettinen et al. for the discrete basis problem: atoms from association rules.
 
-    Every column j suggests one atom: the columns that are one in at least a given share of the rows in which j is one.
-    Of these candidates the one that covers the data best is taken, again and again; a row uses it where it covers more
-    ones, not covered before, than zeros. What was taken stays. Atoms are combined by OR.
+    Each column j gives one candidate atom: the columns that are one in at least a given share of the rows in which j is
+    one. The method repeatedly selects the candidate that covers the data best. A row uses it if it covers more ones
+    than zeros among the cells not covered yet. Selected atoms are not changed later. Atoms are combined by OR.
 
-    The share matters much and the paper leaves it to the user. By default many are tried, and the one with the fewest
-    wrong cells is kept.
+    The share is a threshold that has a strong effect, and the paper leaves it to the user. By default many thresholds
+    are tried, and the one with the fewest wrong cells is kept.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        The most atoms; fewer where no candidate covers more. None goes on until then.
+        Maximum number of atoms. The method stops earlier if no candidate improves the cover. None: no maximum.
     threshold : "sweep", float or sequence of float, default="sweep"
-        The share of rows, above 0 and up to 1, from which on a column follows another. Of several the one with the
-        fewest wrong cells is kept, of equals the first. "sweep": 0.01, 0.02, ... to 1. Finer steps find a little
-        better, at their cost.
+        Minimum share of rows, greater than 0 and at most 1, for one column to imply another. Of several thresholds,
+        the one with the fewest wrong cells is kept; ties go to the first. "sweep" tries 0.01, 0.02, ..., 1. Finer steps
+        are slightly better and take longer.
     reward, penalty : float, default=1.0
-        What a one is worth that is covered, and what a zero costs. Only their ratio matters.
+        Weight of a covered one, and of a covered zero. Only their ratio matters.
     binarize : float or None, default=None
-        None: X holds 0 and 1. A number: what is above it is a one.
+        Threshold: values above it are ones. None requires X to hold only 0 and 1.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features), uint8
-        In the order in which they were taken.
+        Atoms in the order of selection.
     codes_ : ndarray of shape (n_samples, n_components_), uint8
     threshold_ : float
-        The threshold that was kept.
+        The threshold of the kept factors.
     codelength_ : Codelength
     n_components_ : int
 
     Notes
     -----
-    Ties between candidates go to the lowest column. The paper takes exactly k atoms; here a candidate that covers no
-    more than is covered already is not taken. Working memory is about 12 bytes for each cell of X.
+    Ties between candidates go to the lowest column. The paper selects exactly k atoms; here, a candidate that does not
+    improve the cover is not selected. The working memory is about 12 bytes per cell of X.
 
     References
     ----------
@@ -73,7 +73,7 @@ class Asso(Baseline):
     """
 
     algebra: ClassVar[str] = "or"
-    random_state = None  # nothing is left to chance
+    random_state = None  # deterministic
 
     def __init__(
         self,
@@ -93,129 +93,131 @@ class Asso(Baseline):
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         thresholds = _thresholds(self.threshold)
         reward, penalty = _weights(self.reward, self.penalty)
-        # all sums are whole numbers, which float32 holds exactly up to 2**24
+        # all sums are integers, which float32 represents exactly up to 2**24
         rows = data.to_dense(np.float32 if (reward + penalty) * data.n_cols < 1 << 24 else np.float64)
         confidences = _confidences(rows)
-        tries = (_take(rows, confidences, threshold, reward, penalty, self.n_components) for threshold in thresholds)
-        found = min(tries, key=lambda tried: tried.wrong)  # of equals the first
-        self.threshold_ = found.threshold
-        return found.factors
+        covers = (
+            _greedy_cover(rows, confidences, threshold, reward, penalty, self.n_components) for threshold in thresholds
+        )
+        best = min(covers, key=lambda cover: cover.wrong)  # ties: the first
+        self.threshold_ = best.threshold
+        return best.factors
 
 
 def _thresholds(threshold: Any) -> tuple[float, ...]:
-    """The thresholds to try."""
+    """Return the thresholds to try."""
     if isinstance(threshold, str):
         if threshold != "sweep":
-            raise ValueError(f'threshold must be "sweep", a number or several, not {threshold!r}')
+            raise ValueError(f'threshold must be "sweep", a number or a sequence of numbers, not {threshold!r}')
         return _SWEEP
     several = (threshold,) if isinstance(threshold, Real) else threshold
     try:
         checked = tuple(check_fraction("threshold", one) for one in several)
     except TypeError:
-        raise ValueError(f'threshold must be "sweep", a number or several, not {threshold!r}') from None
+        raise ValueError(f'threshold must be "sweep", a number or a sequence of numbers, not {threshold!r}') from None
     if not checked or 0.0 in checked:
-        raise ValueError(f"threshold must be above 0 and at most 1, one number or several, not {threshold!r}")
+        raise ValueError(f"threshold must be greater than 0 and at most 1, not {threshold!r}")
     return checked
 
 
 def _weights(reward: Any, penalty: Any) -> tuple[int, int]:
-    """Whole numbers in the ratio of the two, so that sums of them are exact."""
+    """Return integers in the ratio of the two weights, so that their sums are exact."""
     for name, value in (("reward", reward), ("penalty", penalty)):
         if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
-            raise ValueError(f"{name} must be a number above 0, not {value!r}")
+            raise ValueError(f"{name} must be a number greater than 0, not {value!r}")
     ratio = float(reward) / float(penalty)
-    if not 1 / _RATIO <= ratio <= _RATIO:
-        raise ValueError(f"reward={reward!r} and penalty={penalty!r} differ too much; at most {_RATIO} times")
-    near = Fraction(ratio).limit_denominator(_RATIO)
-    return near.numerator, near.denominator
+    if not 1 / _MAX_RATIO <= ratio <= _MAX_RATIO:
+        raise ValueError(f"reward={reward!r} and penalty={penalty!r} must differ by a factor of at most {_MAX_RATIO}")
+    fraction = Fraction(ratio).limit_denominator(_MAX_RATIO)
+    return fraction.numerator, fraction.denominator
 
 
 def _confidences(rows: np.ndarray) -> np.ndarray:
-    """In [i, j] the share of rows with column j among those with column i; a column without ones implies nothing."""
+    """Return in [i, j] the share of the rows with column i that also have column j; 0 for a column without ones."""
     shared = np.zeros((rows.shape[1], rows.shape[1]))
-    for some in _slabs(len(rows), rows.shape[1]):  # counts of one slab are exact in float32, their sum in float64
-        shared += rows[some].T @ rows[some]
-    alone = np.diagonal(shared)
-    return shared / np.where(alone > 0, alone, 1)[:, np.newaxis]
+    for chunk in _row_chunks(len(rows), rows.shape[1]):  # counts per chunk are exact in float32, their sum in float64
+        shared += rows[chunk].T @ rows[chunk]
+    totals = np.diagonal(shared)
+    return shared / np.where(totals > 0, totals, 1)[:, np.newaxis]
 
 
 def _candidates(confidences: np.ndarray, threshold: float) -> np.ndarray:
-    """The atoms that columns suggest, in the order of the columns, each once: (n_candidates, n_features) bools."""
-    suggested = confidences >= threshold
-    suggested = suggested[suggested.any(axis=1)]
-    if not len(suggested):
-        return suggested
-    return suggested[np.sort(np.unique(np.packbits(suggested, axis=1), axis=0, return_index=True)[1])]
+    """Return the distinct candidate atoms in the order of their columns, as (n_candidates, n_features) bools."""
+    candidates = confidences >= threshold
+    candidates = candidates[candidates.any(axis=1)]
+    if not len(candidates):
+        return candidates
+    return candidates[np.sort(np.unique(np.packbits(candidates, axis=1), axis=0, return_index=True)[1])]
 
 
-def _slabs(n_rows: int, width: int) -> Iterator[slice]:
-    """Rows in slabs of about ``_CELLS`` numbers."""
-    step = max(1, _CELLS // max(1, width))
+def _row_chunks(n_rows: int, width: int) -> Iterator[slice]:
+    """Yield slices of rows with about ``_CHUNK_CELLS`` cells each."""
+    step = max(1, _CHUNK_CELLS // max(1, width))
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
-class _Found(NamedTuple):
-    """What one threshold gives."""
+class _CoverResult(NamedTuple):
+    """The factors of one threshold."""
 
     threshold: float
     wrong: int
     factors: Factors
 
 
-def _take(
-    rows: np.ndarray, confidences: np.ndarray, threshold: float, reward: int, penalty: int, most: int | None
-) -> _Found:
-    """Take the best candidate until there are ``most``, or none covers more."""
+def _greedy_cover(
+    rows: np.ndarray, confidences: np.ndarray, threshold: float, reward: int, penalty: int, max_atoms: int | None
+) -> _CoverResult:
+    """Select the best candidate until there are ``max_atoms`` or none improves the cover."""
     candidates = _candidates(confidences, threshold)
     cover = _Cover(rows, candidates, reward, penalty)
-    taken: list[int] = []
+    selected: list[int] = []
     codes = []
-    while len(candidates) and (most is None or len(taken) < most):
+    while len(candidates) and (max_atoms is None or len(selected) < max_atoms):
         best = int(cover.scores.argmax())
         if cover.scores[best] <= 0:
             break
-        taken.append(best)
+        selected.append(best)
         codes.append(cover.add(best))
-    used = np.array(codes, bool).reshape(len(taken), len(rows)).T
-    return _Found(threshold, cover.wrong, Factors(candidates[taken], used))
+    used = np.array(codes, bool).reshape(len(selected), len(rows)).T
+    return _CoverResult(threshold, cover.wrong, Factors(candidates[selected], used))
 
 
 class _Cover:
-    """What the atoms taken so far cover, and what each candidate would bring.
+    """The cells covered by the selected atoms, and the gain of each candidate.
 
-    ``worth`` holds for every cell what covering it brings, 0 once it is covered; ``gains`` its sum over the cells of a
-    candidate in a row; ``scores`` the sum over the rows that would use the candidate; ``wrong`` how many cells differ.
-    An atom that is taken changes them only in its rows, and there by its columns.
+    ``values`` holds the value of covering each cell, 0 once it is covered. ``gains`` is its sum per row over the cells
+    of a candidate. ``scores`` is the sum of the gains over the rows that would use the candidate. ``wrong`` is the
+    number of wrong cells. Selecting an atom changes these only in its rows and columns.
     """
 
     def __init__(self, rows: np.ndarray, candidates: np.ndarray, reward: int, penalty: int) -> None:
-        number = rows.dtype
-        self.candidates = candidates.astype(number)
-        self.worth = np.where(rows, number.type(reward), number.type(-penalty))
-        self.gains = np.empty((len(rows), len(candidates)), number)
+        dtype = rows.dtype
+        self.candidates = candidates.astype(dtype)
+        self.values = np.where(rows, dtype.type(reward), dtype.type(-penalty))
+        self.gains = np.empty((len(rows), len(candidates)), dtype)
         self.scores = np.zeros(len(candidates))
         self.wrong = int(np.count_nonzero(rows))
-        for some in _slabs(*self.gains.shape):
-            np.matmul(self.worth[some], self.candidates.T, out=self.gains[some])
-            self.scores += _total(self.gains[some])
+        for chunk in _row_chunks(*self.gains.shape):
+            np.matmul(self.values[chunk], self.candidates.T, out=self.gains[chunk])
+            self.scores += _sum_positive(self.gains[chunk])
 
     def add(self, best: int) -> np.ndarray:
-        """Cover what a candidate covers in the rows that gain by it; which those are, as bools."""
+        """Cover the cells of a candidate in the rows that gain from it, and return these rows as a mask."""
         gaining = self.gains[:, best] > 0
         users, columns = np.flatnonzero(gaining), np.flatnonzero(self.candidates[best])
-        there = np.ascontiguousarray(self.candidates[:, columns].T)
-        for some in _slabs(len(users), len(self.scores) + len(columns)):
-            cells = np.ix_(users[some], columns)
-            brought = self.worth[cells]
-            self.worth[cells] = 0
-            self.wrong += int((brought < 0).sum()) - int((brought > 0).sum())
-            before = self.gains[users[some]]
-            after = before - brought @ there
-            self.gains[users[some]] = after
-            self.scores += _total(after) - _total(before)
+        overlaps = np.ascontiguousarray(self.candidates[:, columns].T)
+        for chunk in _row_chunks(len(users), len(self.scores) + len(columns)):
+            cells = np.ix_(users[chunk], columns)
+            covered = self.values[cells]
+            self.values[cells] = 0
+            self.wrong += int((covered < 0).sum()) - int((covered > 0).sum())
+            before = self.gains[users[chunk]]
+            after = before - covered @ overlaps
+            self.gains[users[chunk]] = after
+            self.scores += _sum_positive(after) - _sum_positive(before)
         return gaining
 
 
-def _total(gains: np.ndarray) -> np.ndarray:
-    """For each candidate the gains of the rows that would use it, together."""
+def _sum_positive(gains: np.ndarray) -> np.ndarray:
+    """Return per candidate the sum of the gains of the rows that would use it."""
     return np.maximum(gains, 0).sum(axis=0, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What the methods of others have in common: scikit-learn's face over a function from a table to atoms and codes."""
+"""The base class of the baselines: the scikit-learn interface over a function from a table to factors."""
 
 from __future__ import annotations
 
@@ -20,35 +20,47 @@ from ..validation import as_generator, check_int
 
 
 class Factors(NamedTuple):
-    """What a method finds: arrays of 0 and 1, or of bools."""
+    """The atoms and codes that a method finds: tables of 0 and 1, or of bools."""
 
-    atoms: NDArray  # (n_atoms, n_features)
-    codes: NDArray  # (n_samples, n_atoms)
+    atoms: Any  # (n_atoms, n_features)
+    codes: Any  # (n_samples, n_atoms)
+    bias: Any = None  # (n_features,), or None
 
 
 class Baseline(TableTransformer):
     """A method to compare with.
 
-    ``fit`` keeps the atoms that the method finds (``components_``) and the codes that it gives to the samples
-    (``codes_``); ``transform`` codes samples afresh with those atoms, greedily, whichever the method.
+    ``fit`` stores the atoms (``components_``) and codes (``codes_``) that the method finds. ``transform`` codes samples
+    greedily with those atoms, whatever the method.
     """
 
-    algebra: ClassVar[str] = "or"  # that the method is defined for
-    stops_itself: ClassVar[bool] = True  # without a number of atoms, it ends where one more is of no use
+    algebra: ClassVar[str] = "or"  # the algebra of the method
+    chooses_rank: ClassVar[bool] = True  # n_components may be None
     n_components: int | None
     random_state: Any
 
     @abstractmethod
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
-        """The atoms and codes of a table with at least one row and one column, at most ``n_components`` of them."""
+        """Return at most ``n_components`` atoms and their codes for a table that is not empty."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the atoms of X, of shape (n_samples, n_features), and the codes of its samples. y is not looked at."""
+        """Find the atoms of X and the codes of its samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
         data = self._validate_table(X, reset=True).bits
         if self.n_components is not None:
             check_int("n_components", self.n_components, 1)
-        elif not self.stops_itself:
-            raise ValueError(f"n_components is None, and {type(self).__name__} cannot choose; give a number of atoms")
+        elif not self.chooses_rank:
+            name = type(self).__name__
+            raise ValueError(f"n_components is None, but {name} cannot choose the number of atoms; pass a number")
         found = self._factorize(data, as_generator(self.random_state))
         self.components_ = np.asarray(found.atoms, np.uint8)
         self.codes_ = np.asarray(found.codes, np.uint8)
@@ -57,15 +69,34 @@ class Baseline(TableTransformer):
         return self
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
-        """The atoms that each sample uses, coded afresh: shape (n_samples, n_components_), uint8."""
+        """Return the codes of samples, coded greedily.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), uint8
+        """
         check_is_fitted(self, "components_")
         data = self._validate_table(X, reset=False).bits
         atoms, zeros = BitMatrix.from_dense(self.components_), BitMatrix.zeros(1, data.n_cols)
-        order = PassSpec(atoms, zeros, "greedy", coding_rule("greedy", self.algebra))
-        return coded_block(data, None, order, Workers()).factors()[1].to_dense()
+        spec = PassSpec(atoms, zeros, "greedy", coding_rule("greedy", self.algebra))
+        return coded_block(data, None, spec, Workers()).factors()[1].to_dense()
 
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
-        """The samples that these codes, of shape (n_samples, n_components_), stand for."""
+        """Return the product of codes and atoms.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Codes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), uint8
+        """
         check_is_fitted(self, "components_")
         codes = BitMatrix.from_any(X, name="the code matrix")
         if codes.n_cols != self.n_components_:

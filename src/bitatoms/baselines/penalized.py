@@ -1,4 +1,4 @@
-"""NMF with a penalty: real factors, driven towards zeros and ones by a growing weight on what is neither."""
+"""NMF with a growing penalty on values other than zero and one."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..validation import check_int
 from .baseline import Baseline, Factors
-from .thresholded import RealFactors, best_rounded, real_starts
+from .thresholded import RealFactors, best_rounded, nmf_factors
 
-_START_ITERATIONS = 200  # of NMF, at most
-_FIRST_WEIGHT, _GROWTH, _MOST_STAGES = 1.0, 2.0, 40
-_NEARLY = 0.01  # x(1 - x) of a number x that is as good as zero or one
-_TINY = 1e-12  # keeps 0 / 0 from being undefined; a zero stays one
+_MAX_NMF_ITERATIONS = 200
+_FIRST_WEIGHT, _WEIGHT_GROWTH, _MAX_STAGES = 1.0, 2.0, 40
+_BINARY_TOLERANCE = 0.01  # of x(1 - x) for a value x that counts as zero or one
+_EPSILON = 1e-12  # avoids 0 / 0; a zero stays zero
 
 
 class PenalizedNMF(Baseline):
-    """Non-negative matrix factorisation with a penalty on numbers that are neither zero nor one.
+    """Non-negative matrix factorization with a penalty on values other than zero and one.
 
-    The penalty method of Zhang, Ding, Li and Zhang: the squared error of codes times atoms plus a weight times the sum
-    of the squares of x² - x over all numbers x of both factors is made small by multiplicative updates, from the
-    factors that scikit-learn's ``NMF`` finds. After ``n_updates`` updates the weight is doubled, and again, until all
-    numbers are nearly zero or one.
+    The penalty method of Zhang, Ding, Li and Zhang. It starts from the factors of scikit-learn's ``NMF``.
+    Multiplicative updates minimize the squared error of codes times atoms plus a weight times the sum of (x² - x)² over
+    all values x of both factors. After every ``n_updates`` updates the weight is doubled, until all values are nearly
+    zero or one.
 
-    It differs from the paper in three ways. The factors to start from are scaled so that the largest number of each
-    code and atom is 1, where the paper keeps their product; the first updates restore it. The product of the binary
-    factors is read as OR; the paper's is over the reals, where two atoms on one cell make a 2, so that the penalty by
-    itself shuns atoms that overlap. Therefore the factors are rounded not only in the end: at each weight by the best
-    thresholds, as in ``ThresholdedNMF``, and those with the fewest wrong cells are kept.
+    It differs from the paper in three ways. The initial factors are scaled so that the maximum of each code column and
+    atom is 1, where the paper keeps their product; the first updates restore it. The product of the binary factors is
+    OR; the paper's is over the reals, where two atoms on one cell make a 2, so that the penalty by itself avoids atoms
+    that overlap. For this reason the factors are rounded at each weight, not only at the end, by the best thresholds as
+    in ``ThresholdedNMF``, and those with the fewest wrong cells are kept.
 
     Parameters
     ----------
     n_components : int, default=8
         Number of atoms.
     n_init : int, default=3
-        Starts of NMF: one from the singular vectors (NNDSVD, unless there are more atoms than samples or features),
-        the others random. The one with the fewest wrong cells is kept.
+        Number of starts of NMF: one from the singular vectors (NNDSVD, unless there are more atoms than samples or
+        features), the others random. The one with the fewest wrong cells is kept.
     n_updates : int, default=20
-        Updates of both factors at each weight.
+        Number of updates of both factors per weight.
     binarize : float or None, default=None
-        None: X holds 0 and 1. A number: what is above it is a one.
+        Threshold: values above it are ones. None requires X to hold only 0 and 1.
     random_state : int, Generator, RandomState or None, default=None
-        The same number gives the same result. The real factors are made by BLAS, whose last digits may depend on the
-        number of its threads; the bits rarely do.
+        The same seed gives the same result. The real factors are computed by BLAS, whose rounding may depend on the
+        number of threads; the binary factors rarely do.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class PenalizedNMF(Baseline):
     codelength_ : Codelength
     n_components_ : int
     n_iter_ : int
-        Iterations of NMF, and updates, that led to the factors that are kept.
+        Number of iterations of NMF plus updates that led to the kept factors.
 
     References
     ----------
@@ -75,7 +75,7 @@ class PenalizedNMF(Baseline):
     """
 
     algebra: ClassVar[str] = "or"
-    stops_itself: ClassVar[bool] = False
+    chooses_rank: ClassVar[bool] = False
     n_components: int
 
     def __init__(
@@ -96,33 +96,35 @@ class PenalizedNMF(Baseline):
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         n_init, n_updates = check_int("n_init", self.n_init, 1), check_int("n_updates", self.n_updates, 1)
         cells = data.to_dense()
-        starts = real_starts(cells, self.n_components, n_init, _START_ITERATIONS, random)
-        found, self.n_iter_ = best_rounded(cells, _ways(cells.astype(np.float64), starts, n_updates))
-        return found
+        starts = nmf_factors(cells, self.n_components, n_init, _MAX_NMF_ITERATIONS, random)
+        candidates = _penalty_path(cells.astype(np.float64), starts, n_updates)
+        factors, self.n_iter_ = best_rounded(cells, candidates)
+        return factors
 
 
-def _ways(numbers: NDArray[np.float64], starts: Iterable[RealFactors], n_updates: int) -> Iterator[RealFactors]:
-    """From each start the factors at one weight after the other, until all numbers are nearly zero or one."""
+def _penalty_path(values: NDArray[np.float64], starts: Iterable[RealFactors], n_updates: int) -> Iterator[RealFactors]:
+    """Yield from each start the factors at growing weights, until all values are nearly zero or one."""
     for real in starts:
-        for stage in range(_MOST_STAGES):
-            real = penalized(numbers, real, _FIRST_WEIGHT * _GROWTH**stage, n_updates)
+        for stage in range(_MAX_STAGES):
+            real = penalized(values, real, _FIRST_WEIGHT * _WEIGHT_GROWTH**stage, n_updates)
             yield real
-            if max(np.abs(factor * (1 - factor)).max() for factor in (real.codes, real.atoms)) < _NEARLY:
+            if max(np.abs(factor * (1 - factor)).max() for factor in (real.codes, real.atoms)) < _BINARY_TOLERANCE:
                 break
 
 
-def penalized(numbers: NDArray[np.float64], real: RealFactors, weight: float, n_updates: int) -> RealFactors:
-    """The factors after some multiplicative updates at a weight, first the atoms, then the codes, in turn."""
+def penalized(values: NDArray[np.float64], real: RealFactors, weight: float, n_updates: int) -> RealFactors:
+    """Return the factors after alternating multiplicative updates of atoms and codes at one weight."""
     codes, atoms, n_iter = real
     for _ in range(n_updates):
-        atoms = _updated(atoms, codes.T @ numbers, (codes.T @ codes) @ atoms, weight)
-        codes = _updated(codes, numbers @ atoms.T, codes @ (atoms @ atoms.T), weight)
+        atoms = _updated(atoms, codes.T @ values, (codes.T @ codes) @ atoms, weight)
+        codes = _updated(codes, values @ atoms.T, codes @ (atoms @ atoms.T), weight)
     return RealFactors(codes, atoms, n_iter + n_updates)
 
 
 def _updated(
-    factor: NDArray[np.float64], wanted: NDArray[np.float64], there: NDArray[np.float64], weight: float
+    factor: NDArray[np.float64], target: NDArray[np.float64], current: NDArray[np.float64], weight: float
 ) -> NDArray[np.float64]:
-    """One factor, multiplied by the ratio of what draws it up to what draws it down."""
+    """Return one factor after a multiplicative update: the negative over the positive part of the gradient."""
     square = factor * factor
-    return factor * (wanted + 3 * weight * square) / (there + 2 * weight * square * factor + weight * factor + _TINY)
+    positive = current + 2 * weight * square * factor + weight * factor + _EPSILON
+    return factor * (target + 3 * weight * square) / positive

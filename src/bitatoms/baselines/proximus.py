@@ -1,4 +1,4 @@
-"""PROXIMUS: rows are parted in two by a rank-one pattern, again and again, until each part lies near its pattern."""
+"""Proximus: recursive bipartition of the rows by rank-one patterns, until each row is near its pattern."""
 
 from __future__ import annotations
 
@@ -11,43 +11,42 @@ from ..bits import BitMatrix
 from ..validation import check_choice, check_int
 from .baseline import Baseline, Factors
 
-_SHRINK = 0.7  # of the largest distance, the next radius
-_PATIENCE = 2  # radii that are no better before it ends
+_SHRINK = 0.7  # the next radius, as a share of the largest distance
+_PATIENCE = 2  # radii without improvement before the search ends
 
 
 class Proximus(Baseline):
-    """PROXIMUS, the recursive method of Koyutürk, Grama and Ramakrishnan: one pattern a sample.
+    """Proximus, the recursive method of Koyutürk, Grama and Ramakrishnan: at most one pattern per sample.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        The most patterns. Where the recursion leaves more, those with most samples are kept, and each sample uses the
-        nearest of them, or none. None keeps all.
+        Maximum number of patterns. If the recursion gives more, those with the most samples are kept, and each sample
+        uses the nearest of them, or none. None keeps all.
     radius : int or "auto", default="auto"
-        A part is parted again while one of its samples differs from its pattern in more bits than these. "auto" tries
-        ever smaller ones, and takes that with the fewest wrong cells, or, with ``n_components=None``, the shortest
-        codelength.
+        A group of samples is split further while one of them differs from its pattern in more bits than this. "auto"
+        tries decreasing radii and keeps the one with the fewest wrong cells or, with ``n_components=None``, the
+        shortest codelength.
     binarize : float or None, default=None
-        None: X holds 0 and 1. A number: what is above it is a one.
+        Threshold: values above it are ones. None requires X to hold only 0 and 1.
     random_state : int, Generator, RandomState or None, default=None
-        The same number gives the same result.
+        The same seed gives the same result.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_features), uint8
     codes_ : ndarray of shape (n_samples, n_components_), uint8
-        One pattern a sample.
+        At most one pattern per sample.
     codelength_ : Codelength
     n_components_ : int
-
     radius_ : int
-        The radius of these patterns.
+        The radius of the kept patterns.
 
     Notes
     -----
-    The radius, not a number of patterns, ends the recursion. The smallest that leaves few enough patterns is a poor way
-    to a given number: on the digits with 16 patterns nearly .2 of the cells are wrong then, and .11 with the 16 largest
-    of the hundreds that a smaller radius leaves; on planted factors no radius leaves as few as there are.
+    The radius, not a number of patterns, ends the recursion. To choose the smallest radius with few enough patterns
+    works badly: on the digits with 16 patterns, nearly 20 % of the cells are wrong, against 11 % with the 16 largest of
+    the hundreds of patterns of a smaller radius. On planted factors, no radius gives as few patterns as were planted.
 
     References
     ----------
@@ -81,51 +80,51 @@ class Proximus(Baseline):
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         if isinstance(self.radius, str):
-            check_choice("radius", self.radius, ("auto",), "a whole number")
-            best = self._best(data, random)
+            check_choice("radius", self.radius, ("auto",), "an integer")
+            best = self._search_radius(data, random)
         else:
-            best = self._tried(data, check_int("radius", self.radius, 0), random)
+            best = self._try_radius(data, check_int("radius", self.radius, 0), random)
         self.radius_ = best.radius
         return best.factors
 
-    def _best(self, data: BitMatrix, random: np.random.Generator) -> _Try:
-        """The best of ever smaller radii, until two in a row are no better."""
-        last = best = self._tried(data, data.n_cols, random)
-        idle = 0
-        while last.farthest > 0 and idle < _PATIENCE:
-            # nothing changes for a radius that all samples keep already
-            last = self._tried(data, int(_SHRINK * last.farthest), random)
-            idle = 0 if last.score < best.score else idle + 1
-            best = last if idle == 0 else best
+    def _search_radius(self, data: BitMatrix, random: np.random.Generator) -> _Trial:
+        """Return the best of decreasing radii, until ``_PATIENCE`` in a row are no better."""
+        last = best = self._try_radius(data, data.n_cols, random)
+        n_worse = 0
+        while last.max_distance > 0 and n_worse < _PATIENCE:
+            # a radius of at least the largest distance would change nothing
+            last = self._try_radius(data, int(_SHRINK * last.max_distance), random)
+            n_worse = 0 if last.score < best.score else n_worse + 1
+            best = last if n_worse == 0 else best
         return best
 
-    def _tried(self, data: BitMatrix, radius: int, random: np.random.Generator) -> _Try:
-        """What one radius gives, and how good it is."""
+    def _try_radius(self, data: BitMatrix, radius: int, random: np.random.Generator) -> _Trial:
+        """Return the factors and the score of one radius."""
         found = proximus(data, radius, random_state=random)
-        left = data ^ found.reconstruct()
-        farthest = int(left.row_weights().max())
+        errors = data ^ found.reconstruct()
+        max_distance = int(errors.row_weights().max())
         atoms, codes = found.atoms.to_dense(), found.codes.to_dense()
         if self.n_components is None:
-            return _Try(radius, Factors(atoms, codes), found.codelength.total, farthest)
+            return _Trial(radius, Factors(atoms, codes), found.codelength.total, max_distance)
         if len(atoms) <= self.n_components:
-            return _Try(radius, Factors(atoms, codes), left.count(), farthest)
+            return _Trial(radius, Factors(atoms, codes), errors.count(), max_distance)
         largest = np.sort(np.argsort(-codes.sum(axis=0, dtype=np.int64), kind="stable")[: self.n_components])
         kept = atoms[largest]
         codes, saved = _nearest(data.to_dense(np.float32), kept)
-        return _Try(radius, Factors(kept, codes), data.count() - saved, farthest)
+        return _Trial(radius, Factors(kept, codes), data.count() - saved, max_distance)
 
 
-class _Try(NamedTuple):
-    """What a radius gives."""
+class _Trial(NamedTuple):
+    """The result of one radius."""
 
     radius: int
     factors: Factors
     score: int  # wrong cells, or bits
-    farthest: int  # wrong bits of the sample that is farthest from its pattern, of all patterns
+    max_distance: int  # largest distance of a sample from its pattern, before patterns are dropped
 
 
 def _nearest(rows: np.ndarray, atoms: np.ndarray) -> tuple[np.ndarray, int]:
-    """For each row the atom that differs from it in the fewest bits, or none; and how many wrong bits all save."""
+    """Return the codes with the nearest atom of each row, or none, and the number of wrong bits that these save."""
     gain = 2 * (rows @ atoms.T.astype(np.float32)) - atoms.sum(axis=1, dtype=np.float32)
     best = gain.argmax(axis=1)
     most = gain.max(axis=1)

@@ -1,4 +1,4 @@
-"""NMF with thresholds: a factorisation over the reals, cut to zeros and ones where the fewest cells come out wrong."""
+"""NMF with thresholds: real factors, binarized by the thresholds with the fewest wrong cells."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ..bits import BitMatrix
 from ..validation import check_int
 from .baseline import Baseline, Factors
 
-_GRID = 16  # thresholds of atoms to begin with, each tried with the best of as many of codes as fit in a byte
-_BYTE, _TWO_BYTES = 255, 65535  # the most thresholds whose ranks fit
-_CELLS = 1 << 18  # cells looked at together: what is made of them on the way stays in the cache
+_GRID_SIZE = 16  # initial thresholds of the atoms, each tried with the best of up to _MAX_UINT8 of the codes
+_MAX_UINT8, _MAX_UINT16 = 255, 65535  # maximum number of thresholds whose ranks fit the type
+_CHUNK_CELLS = 1 << 18  # cells processed together, so that the temporaries fit the cache
 
 
 class RealFactors(NamedTuple):
-    """A product over the reals; the largest number of each column of codes and of each atom is 1, or 0."""
+    """Real factors, scaled so that the maximum of each column of codes and of each atom is 1, or 0."""
 
     codes: NDArray[np.float64]  # (n_samples, n_atoms)
     atoms: NDArray[np.float64]  # (n_atoms, n_features)
-    n_iter: int  # iterations that made them
+    n_iter: int  # number of iterations
 
 
-class Cut(NamedTuple):
-    """What is above the thresholds is a one; the product of those ones is wrong in so many cells."""
+class Thresholds(NamedTuple):
+    """Thresholds of codes and atoms, and the number of wrong cells of the binary product."""
 
     wrong: int
     codes: float
@@ -37,31 +37,31 @@ class Cut(NamedTuple):
 
 
 class ThresholdedNMF(Baseline):
-    """Non-negative matrix factorisation, its factors cut to zeros and ones by one threshold each.
+    """Non-negative matrix factorization with factors binarized by one threshold each.
 
-    The thresholding method of Zhang, Ding, Li and Zhang. scikit-learn's ``NMF`` finds real factors; both are scaled;
-    what is above the threshold of its factor is a one. The two thresholds are those that make the fewest cells wrong.
+    The thresholding method of Zhang, Ding, Li and Zhang. scikit-learn's ``NMF`` finds real factors, which are scaled.
+    Values above the threshold of their factor are ones. The two thresholds minimize the number of wrong cells.
 
-    It differs from the paper in three ways. The product of the binary factors is read as OR; the paper's is over the
-    reals, where two atoms on one cell make a 2. Codes and atoms are scaled so that the largest number of each is 1,
-    where the paper scales them to the same maximum and keeps their product. And the paper descends from 1/2 and 1/2
-    along the gradient of a smoothed error; here a grid of both thresholds is gone through, and from its best pair on,
-    each is in turn set to its best value given the other, by exact counts, until neither gains.
+    It differs from the paper in three ways. The product of the binary factors is OR; the paper's is over the reals,
+    where two atoms on one cell make a 2. Codes and atoms are scaled to a maximum of 1 each, where the paper scales them
+    to the same maximum and keeps their product. The paper finds the thresholds by gradient descent on a smoothed error,
+    from 1/2 and 1/2; here, a grid of both thresholds is searched, and from its best pair each threshold is set in turn
+    to its best value given the other, by exact counts, until neither improves.
 
     Parameters
     ----------
     n_components : int, default=8
         Number of atoms.
     n_init : int, default=5
-        Starts of NMF: one from the singular vectors (NNDSVD, unless there are more atoms than samples or features),
-        the others random. The one with the fewest wrong cells is kept.
+        Number of starts of NMF: one from the singular vectors (NNDSVD, unless there are more atoms than samples or
+        features), the others random. The one with the fewest wrong cells is kept.
     max_iter : int, default=200
-        Iterations of NMF, at most.
+        Maximum number of iterations of NMF.
     binarize : float or None, default=None
-        None: X holds 0 and 1. A number: what is above it is a one.
+        Threshold: values above it are ones. None requires X to hold only 0 and 1.
     random_state : int, Generator, RandomState or None, default=None
-        The same number gives the same result. The real factors are made by BLAS, whose last digits may depend on the
-        number of its threads; the bits rarely do.
+        The same seed gives the same result. The real factors are computed by BLAS, whose rounding may depend on the
+        number of threads; the binary factors rarely do.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class ThresholdedNMF(Baseline):
     codelength_ : Codelength
     n_components_ : int
     n_iter_ : int
-        Iterations of NMF in the start that is kept.
+        Number of iterations of NMF in the kept start.
 
     References
     ----------
@@ -87,7 +87,7 @@ class ThresholdedNMF(Baseline):
     """
 
     algebra: ClassVar[str] = "or"
-    stops_itself: ClassVar[bool] = False
+    chooses_rank: ClassVar[bool] = False
     n_components: int
 
     def __init__(
@@ -108,78 +108,79 @@ class ThresholdedNMF(Baseline):
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
         n_init, max_iter = check_int("n_init", self.n_init, 1), check_int("max_iter", self.max_iter, 1)
         cells = data.to_dense()
-        starts = real_starts(cells, self.n_components, n_init, max_iter, random)
-        found, self.n_iter_ = best_rounded(cells, starts)
-        return found
+        starts = nmf_factors(cells, self.n_components, n_init, max_iter, random)
+        factors, self.n_iter_ = best_rounded(cells, starts)
+        return factors
 
 
-def real_starts(
+def nmf_factors(
     cells: NDArray[np.uint8], n_atoms: int, n_init: int, max_iter: int, random: np.random.Generator
 ) -> Iterator[RealFactors]:
-    """Factors by NMF, scaled: from the singular vectors where there are as many, and from random starts."""
-    numbers = cells.astype(np.float64)
+    """Yield scaled factors of NMF: from the singular vectors if there are enough, then from random starts."""
+    values = cells.astype(np.float64)
     for start in range(n_init):
         init = "nndsvd" if start == 0 and n_atoms <= min(cells.shape) else "random"
         method = NMF(n_atoms, init=init, max_iter=max_iter, random_state=int(random.integers(2**31)))
-        with warnings.catch_warnings():  # the thresholds do not need the last digits
+        with warnings.catch_warnings():  # thresholds do not need exact convergence
             warnings.simplefilter("ignore", ConvergenceWarning)
-            codes = method.fit_transform(numbers)
+            codes = method.fit_transform(values)
         atoms = method.components_
         yield RealFactors(codes / _maxima(codes, 0), atoms / _maxima(atoms, 1), method.n_iter_)
 
 
 def _maxima(factor: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """The largest number of each column or row, or 1 where it holds zeros only."""
-    largest = factor.max(axis=axis, keepdims=True)
-    return np.where(largest > 0, largest, 1.0)
+    """Return the maximum of each column or row, or 1 if it holds only zeros."""
+    maxima = factor.max(axis=axis, keepdims=True)
+    return np.where(maxima > 0, maxima, 1.0)
 
 
 def best_rounded(cells: NDArray[np.uint8], candidates: Iterable[RealFactors]) -> tuple[Factors, int]:
-    """Of several real factors those that are best rounded, as zeros and ones, and the iterations that made them."""
-    cut, real = min(((best_cut(cells, real), real) for real in candidates), key=lambda found: found[0].wrong)
-    return Factors(real.atoms > cut.atoms, real.codes > cut.codes), real.n_iter
+    """Return the binary factors with the fewest wrong cells among the candidates, and their number of iterations."""
+    best, real = min(((best_thresholds(cells, real), real) for real in candidates), key=lambda pair: pair[0].wrong)
+    return Factors(real.atoms > best.atoms, real.codes > best.codes), real.n_iter
 
 
-def best_cut(cells: NDArray[np.uint8], real: RealFactors) -> Cut:
-    """The thresholds that make the fewest cells wrong: by a grid, then each in turn given the other, exactly."""
+def best_thresholds(cells: NDArray[np.uint8], real: RealFactors) -> Thresholds:
+    """Return the thresholds with the fewest wrong cells: by a grid, then exactly for each in turn given the other."""
     codes, atoms, _ = real
-    coarse = _levels(codes, _BYTE)
-    best = min(_best_codes(cells, codes, coarse, atoms, threshold) for threshold in _levels(atoms, _GRID))
-    fine_codes, fine_atoms = _levels(codes, _TWO_BYTES), _levels(atoms, _TWO_BYTES)
+    coarse = _levels(codes, _MAX_UINT8)
+    best = min(_best_code_threshold(cells, codes, coarse, atoms, threshold) for threshold in _levels(atoms, _GRID_SIZE))
+    fine_codes, fine_atoms = _levels(codes, _MAX_UINT16), _levels(atoms, _MAX_UINT16)
     while True:
         before = best
-        best = min(best, _best_codes(cells, codes, fine_codes, atoms, best.atoms))
-        wrong, at_atoms, at_codes = _best_codes(cells.T, atoms.T, fine_atoms, codes.T, best.codes)
-        best = min(best, Cut(wrong, at_codes, at_atoms))
+        best = min(best, _best_code_threshold(cells, codes, fine_codes, atoms, best.atoms))
+        wrong, atom_threshold, code_threshold = _best_code_threshold(cells.T, atoms.T, fine_atoms, codes.T, best.codes)
+        best = min(best, Thresholds(wrong, code_threshold, atom_threshold))
         if best.wrong == before.wrong:
             return before
 
 
-def _levels(factor: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Every threshold that makes a difference, or, where they are too many, so many, evenly among them."""
+def _levels(factor: NDArray[np.float64], max_levels: int) -> NDArray[np.float64]:
+    """Return all thresholds that give different factors, or ``max_levels`` evenly spaced among them."""
     values = np.unique(np.append(factor, 0.0))
-    if len(values) <= most:
+    if len(values) <= max_levels:
         return values
-    return values[np.linspace(0, len(values) - 1, most).astype(np.intp)]
+    return values[np.linspace(0, len(values) - 1, max_levels).astype(np.intp)]
 
 
-def _best_codes(
+def _best_code_threshold(
     cells: NDArray[np.uint8],
     codes: NDArray[np.float64],
     levels: NDArray[np.float64],
     atoms: NDArray[np.float64],
     threshold: float,
-) -> Cut:
-    """The best of ascending thresholds of the codes, given that of the atoms.
+) -> Thresholds:
+    """Return the best of ascending thresholds of the codes, given the threshold of the atoms.
 
-    A cell of the product is a one just where the largest code among the atoms that have the cell is above the
-    threshold. So one look at the largest codes counts the wrong cells of all thresholds at once.
+    A cell of the product is a one if and only if the largest code among the atoms that contain the cell is above the
+    threshold. A histogram of the largest codes therefore counts the wrong cells of all thresholds at once.
     """
     n_levels = len(levels)
-    ranks = np.searchsorted(levels, codes).astype(np.uint8 if n_levels <= _BYTE else np.uint16)  # thresholds below it
+    # the rank of a code is the number of thresholds below it
+    ranks = np.searchsorted(levels, codes).astype(np.uint8 if n_levels <= _MAX_UINT8 else np.uint16)
     ones = (atoms > threshold).astype(ranks.dtype)
-    counts = np.zeros((2, n_levels + 1), np.int64)  # zeros and ones by the rank of the largest code
-    n_rows = max(1, _CELLS // cells.shape[1])
+    counts = np.zeros((2, n_levels + 1), np.int64)  # of zeros and ones, by the rank of the largest code
+    n_rows = max(1, _CHUNK_CELLS // cells.shape[1])
     for first in range(0, len(cells), n_rows):
         rows = ranks[first : first + n_rows]
         largest = np.zeros((len(rows), cells.shape[1]), ranks.dtype)
@@ -187,10 +188,10 @@ def _best_codes(
         for k, atom in enumerate(ones):
             np.multiply(rows[:, k, None], atom, out=term)
             np.maximum(largest, term, out=largest)
-        places = largest + cells[first : first + n_rows].astype(np.intp) * (n_levels + 1)
-        counts += np.bincount(places.ravel(), minlength=2 * (n_levels + 1)).reshape(2, -1)
-    missed = np.cumsum(counts[1])  # ones not above the threshold
-    invented = counts[0].sum() - np.cumsum(counts[0])
-    wrong = (missed + invented)[:n_levels]
+        bins = largest + cells[first : first + n_rows].astype(np.intp) * (n_levels + 1)
+        counts += np.bincount(bins.ravel(), minlength=2 * (n_levels + 1)).reshape(2, -1)
+    missed = np.cumsum(counts[1])  # ones at or below the threshold
+    added = counts[0].sum() - np.cumsum(counts[0])
+    wrong = (missed + added)[:n_levels]
     best = int(wrong.argmin())
-    return Cut(int(wrong[best]), float(levels[best]), float(threshold))
+    return Thresholds(int(wrong[best]), float(levels[best]), float(threshold))

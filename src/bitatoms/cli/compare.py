@@ -1,4 +1,4 @@
-"""`bitatoms compare`: read the tables, run the methods, print the standings, and write the results."""
+"""`bitatoms compare`: read the tables, run the methods, print the ranking, and write the results."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rich.text import Text
 from ..bits import BitMatrix
 from ..compare import BUNDLED, Comparison, Dataset, Run, all_methods
 from ..compare import compare as run_comparison
-from ..compare.figures import older_figures
-from ..compare.methods import chosen
-from ..compare.standings import Standings, fewest_bits, fewest_wrong
-from ..compare.verdict import verdicts
+from ..compare.figures import find_older_figures
+from ..compare.methods import select_methods
+from ..compare.rankings import Ranking, rank_by_bits, rank_by_wrong_cells
+from ..compare.summary import summarize
 from ..io.errors import FileError
 from ..report.html.figures import check_matplotlib
 from .console import out, print_json, print_line
@@ -72,7 +72,7 @@ def compare(
     if not data:
         raise FileError(f"there is no data to compare on; name a file, or one of {', '.join(BUNDLED)}")
     how = requested.arguments()
-    chosen(how["only"], how["leave_out"])  # check the names before tables are read
+    select_methods(how["only"], how["leave_out"])  # check the names before tables are read
     check_matplotlib()
     check_folder(folder, "a comparison")
     silent = quiet or json
@@ -84,7 +84,7 @@ def compare(
 
         def show_run(done: int, all_runs: int, run: Run) -> None:
             n_atoms = "" if run.asked is None else f", {run.asked} atom{'' if run.asked == 1 else 's'}"
-            label = f"{run.data}: {run.contender.label}{n_atoms}"
+            label = f"{run.data}: {run.method.label}{n_atoms}"
             line.update(f"{label}; {done} of {all_runs} runs done, {line.seconds}", "  (Ctrl-C keeps them)")
 
         comparison = run_comparison(tables, **how, callback=show_run, command=command)
@@ -93,14 +93,14 @@ def compare(
     with show_status("Drawing", silent):
         written = comparison.write(folder)
     if json:
-        print_json(_as_json(comparison, written, older_figures(folder, written)))
+        print_json(_as_json(comparison, written, find_older_figures(folder, written)))
     elif not quiet:
         for table in comparison.tables:
             _print_table(comparison, table)
         print_line(
             f"\nWritten: {folder / 'index.html'}, compare.md, compare.csv and {len(written) - 3} files of figures"
         )
-        if older := len(older_figures(folder, written)):
+        if older := len(find_older_figures(folder, written)):
             files = "1 file" if older == 1 else f"{older} files"
             print_line(f"Left in {folder / 'figures'}: {files} of figures of an earlier comparison")
     if not comparison.interrupted:
@@ -113,13 +113,13 @@ def list_all(json: bool) -> None:
     """Print the methods that can be compared, and the bundled data."""
     methods = all_methods()
     if json:
-        keys = ("key", "name", "algebra", "small", "about")
-        listed = [{key: getattr(each, key) for key in keys} for each in methods]
+        fields = {"key": "key", "name": "name", "algebra": "algebra", "small": "minimizes", "about": "about"}
+        listed = [{key: getattr(each, field) for key, field in fields.items()} for each in methods]
         print_json({"contenders": listed, "data": {name: bundled.about for name, bundled in BUNDLED.items()}})
         return
-    grid = _grid(("contender", "", "algebra", "makes small", "what it is"), 5)
+    grid = _grid(("method", "", "algebra", "minimizes", "what it is"), 5)
     for each in methods:
-        grid.add_row(*map(Text, (each.key, each.name, each.algebra_label, each.small, each.about)))
+        grid.add_row(*map(Text, (each.key, each.name, each.algebra_label, each.minimizes, each.about)))
     out.print(grid, soft_wrap=False)
     data = _grid(("data", "what it is"), 2)
     for name, bundled in BUNDLED.items():
@@ -151,54 +151,54 @@ def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatr
 
 
 def _print_table(comparison: Comparison, table: Dataset) -> None:
-    """Print the standings of a table."""
+    """Print the rankings of a table."""
     rows, columns = table.shape
     print_line(f"\n{table.name}: {rows} rows of {columns} columns, {table.density:.2%} ones", style="bold")
-    for standings in (fewest_wrong(comparison, table), fewest_bits(comparison, table)):
-        print_line(f"\n{standings.heading}")
-        _print_standings(standings)
-        for note in standings.notes:
+    for ranking in (rank_by_wrong_cells(comparison, table), rank_by_bits(comparison, table)):
+        print_line(f"\n{ranking.heading}")
+        _print_ranking(ranking)
+        for note in ranking.notes:
             print_line(note)
     print_line("")
-    for verdict in verdicts(comparison, table):
-        print_line(verdict)
+    for sentence in summarize(comparison, table):
+        print_line(sentence)
 
 
-def _print_standings(standings: Standings) -> None:
+def _print_ranking(ranking: Ranking) -> None:
     """Print a table of methods, the best in bold; if it is too wide, break ranges, then split the columns."""
-    rows = standings.rows
-    if len(_column_groups(standings, rows)) > 1:
+    rows = ranking.rows
+    if len(_column_groups(ranking, rows)) > 1:
         rows = tuple(tuple(cell.replace(" (", "\n(") for cell in row) for row in rows)
-    for number, columns in enumerate(_column_groups(standings, rows)):
-        widths = [_width(standings, rows, j) for j in columns]
-        heads = tuple(standings.columns[j] for j in columns)
+    for number, columns in enumerate(_column_groups(ranking, rows)):
+        widths = [_width(ranking, rows, j) for j in columns]
+        heads = tuple(ranking.columns[j] for j in columns)
         if sum(max(pair) + _GAP for pair in zip(map(cell_len, heads), widths, strict=True)) - _GAP > out.width:
             heads = tuple("\n".join(wrap(head, width)) for head, width in zip(heads, widths, strict=True))
-        grid = _grid(heads, standings.texts)
+        grid = _grid(heads, ranking.n_text_columns)
         for i, row in enumerate(rows):
-            grid.add_row(*(Text(row[j], style="bold green" if (i, j) in standings.best else "") for j in columns))
+            grid.add_row(*(Text(row[j], style="bold green" if (i, j) in ranking.best else "") for j in columns))
         if number:
             print_line("")
         out.print(grid, soft_wrap=False)
 
 
-def _column_groups(standings: Standings, rows: Rows) -> list[list[int]]:
+def _column_groups(ranking: Ranking, rows: Rows) -> list[list[int]]:
     """Return groups of columns that fit into the terminal, each preceded by the columns that hold names."""
-    names = list(range(standings.texts))
-    room = out.width - sum(_width(standings, rows, j) + _GAP for j in names)
+    names = list(range(ranking.n_text_columns))
+    room = out.width - sum(_width(ranking, rows, j) + _GAP for j in names)
     groups: list[list[int]] = [[]]
-    for j in range(standings.texts, len(standings.columns)):
-        needed = sum(_width(standings, rows, other) + _GAP for other in groups[-1]) + _width(standings, rows, j)
+    for j in range(ranking.n_text_columns, len(ranking.columns)):
+        needed = sum(_width(ranking, rows, other) + _GAP for other in groups[-1]) + _width(ranking, rows, j)
         if groups[-1] and needed > room:
             groups.append([])
         groups[-1].append(j)
     return [names + some for some in groups]
 
 
-def _width(standings: Standings, rows: Rows, column: int) -> int:
+def _width(ranking: Ranking, rows: Rows, column: int) -> int:
     """Return the characters that a column needs if its header is broken between words."""
     lines = (line for row in rows for line in row[column].split("\n"))
-    return max(map(cell_len, (*lines, *standings.columns[column].split())))
+    return max(map(cell_len, (*lines, *ranking.columns[column].split())))
 
 
 def _grid(columns: tuple[str, ...], texts: int) -> Grid:
@@ -219,7 +219,7 @@ def _as_json(comparison: Comparison, written: list[Path], older: list[Path]) -> 
             for table in comparison.tables
         ],
         "runs": [dict(zip(names, row, strict=True)) for row in numbers.rows],
-        "verdicts": {table.name: verdicts(comparison, table) for table in comparison.tables},
+        "verdicts": {table.name: summarize(comparison, table) for table in comparison.tables},
         "how": dict(comparison.how),
         "interrupted": comparison.interrupted,
         "not_reached": list(comparison.not_reached),

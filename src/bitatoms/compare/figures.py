@@ -1,4 +1,4 @@
-"""Pictures of a comparison: wrong cells and bits, against the number of atoms and against seconds."""
+"""Figures of a comparison: wrong cells and bits, against the number of atoms and against seconds."""
 
 from __future__ import annotations
 
@@ -10,175 +10,178 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..report.html.figures import Figure, plot_figure
 from ..report.html.tables import DataTable
-from .comparison import Comparison, Dataset, Result
+from .methods import Method
+from .results import ComparisonData, Dataset, Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDE, _HIGH = 4.6, 3.4  # inches
-_NAME_HIGH = 0.21  # inches from one name to the next
-_AXIS_HIGH = 0.6  # inches below the axes, and above
-_OURS = ("#0b5c93", "#1a9a76", "#0b5c93")
-# Okabe and Ito's colours, which colour-blind readers tell apart, less the blues and greens that bitatoms has
-_OTHERS = ("#d55e00", "#cc79a7", "#8a6d00", "#5f5b54", "#e69f00", "#7a63d8")
-_SHORTEST = 1e-4  # seconds, where an axis begins
-_TICKS = 3  # that an axis has at least
-_OF_A_FIGURE = re.compile(r".+-(or|xor)-(wrong|bits)-by-(atoms|seconds)\.(png|csv)")
+_WIDTH, _MIN_HEIGHT = 4.6, 3.4  # inches
+_LABEL_HEIGHT = 0.21  # inches per method name
+_AXIS_HEIGHT = 0.6  # inches above and below the axes
+_BITATOMS_COLORS = ("#0b5c93", "#1a9a76", "#0b5c93")
+# The colour-blind safe palette of Okabe and Ito, without the blues and greens of bitatoms
+_OTHER_COLORS = ("#d55e00", "#cc79a7", "#8a6d00", "#5f5b54", "#e69f00", "#7a63d8")
+_MIN_SECONDS = 1e-4  # shorter times are drawn here
+_MIN_TICKS = 3
+_FIGURE_FILE = re.compile(r".+-(or|xor)-(wrong|bits)-by-(atoms|seconds)\.(png|csv)")
 _MARKERS = "ovs^DXP<>*hd"
 
 
 class _Measure(NamedTuple):
-    """What is drawn upwards."""
+    """A quantity on the vertical axis."""
 
     slug: str
     title: str
-    axis: str
-    of: Callable[[Result, Dataset], float]
+    label: str
+    column: str  # name in the CSV file, a file format
+    value: Callable[[Result, Dataset], float]
 
 
 _MEASURES = (
     _Measure(
         "wrong",
         "Wrong cells",
+        "wrong cells, %",
         "cells that are wrong, %",
-        lambda result, table: 100 * result.wrong.middle / table.n_cells,
+        lambda result, table: 100 * result.wrong.median / table.n_cells,
     ),
-    _Measure("bits", "Bits", "bits a row", lambda result, table: result.bits.middle / table.shape[0]),
+    _Measure("bits", "Bits", "bits per row", "bits a row", lambda result, table: result.bits.median / table.shape[0]),
 )
 
 
-def figures_of(comparison: Comparison, table: Dataset) -> list[Figure]:
-    """The figures of a table, two for each algebra and measure: against atoms, and against seconds."""
+def draw_figures(comparison: ComparisonData, table: Dataset) -> list[Figure]:
+    """Draw the figures of a table: per measure and algebra, one against atoms and one against seconds."""
     results = [result for result in comparison.results(table) if result.done]
-    slug = slugs([each.name for each in comparison.tables])[comparison.tables.index(table)]
-    styles = _styles(comparison)
+    slug = file_slugs([each.name for each in comparison.tables])[comparison.tables.index(table)]
+    styles = _line_styles(comparison)
     medians = f", medians of {comparison.n_seeds} seeds" if comparison.n_seeds > 1 else ""
-    made = []
+    figures = []
     for measure in _MEASURES:
-        every = [measure.of(result, table) for result in results]
+        values = [measure.value(result, table) for result in results]
         for algebra in ("or", "xor"):
-            some = [result for result in results if algebra in result.contender.algebras]
-            if not some:
+            of_algebra = [result for result in results if algebra in result.method.algebras]
+            if not of_algebra:
                 continue
-            # both algebras have the same scale, to be compared with each other
+            # both algebras have the same scale, so that they can be compared
             for against in ("atoms", "seconds"):
-                lines = _lines(some, table, measure, against, styles[algebra])
-                called = f"{slug}-{algebra}", f"{algebra.upper()}{medians}"
-                made.append(_figure(table, lines, measure, against, called, (min(every), max(every))))
-    return made
+                lines = _lines(of_algebra, table, measure, against, styles[algebra])
+                naming = f"{slug}-{algebra}", f"{algebra.upper()}{medians}"
+                figures.append(_draw_figure(table, lines, measure, against, naming, (min(values), max(values))))
+    return figures
 
 
-def older_figures(folder: Path, written: Iterable[Path]) -> list[Path]:
-    """Figures in a folder that a comparison wrote to: those by their names that are not among what it wrote."""
-    now = {path.name for path in written}
-    place = folder / "figures"
-    there = sorted(place.iterdir()) if place.is_dir() else []
-    return [path for path in there if path.name not in now and _OF_A_FIGURE.fullmatch(path.name)]
+def find_older_figures(folder: Path, written: Iterable[Path]) -> list[Path]:
+    """Return the figures in a folder, recognized by name, that are not among the files written."""
+    names = {path.name for path in written}
+    figures = folder / "figures"
+    existing = sorted(figures.iterdir()) if figures.is_dir() else []
+    return [path for path in existing if path.name not in names and _FIGURE_FILE.fullmatch(path.name)]
 
 
-def slugs(names: Sequence[str]) -> list[str]:
-    """Names as they can stand in the name of any file, all different."""
-    made: list[str] = []
+def file_slugs(names: Sequence[str]) -> list[str]:
+    """Return distinct names that are safe in file names."""
+    slugs: list[str] = []
     for name in names:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60] or "table"
         number = 1
-        while (numbered := slug if number == 1 else f"{slug}-{number}") in made:
+        while (numbered := slug if number == 1 else f"{slug}-{number}") in slugs:
             number += 1
-        made.append(numbered)
-    return made
+        slugs.append(numbered)
+    return slugs
 
 
-def _figure(
+def _draw_figure(
     table: Dataset,
     lines: Sequence[_Line],
     measure: _Measure,
     against: str,
-    called: tuple[str, str],
+    naming: tuple[str, str],
     limits: tuple[float, float],
 ) -> Figure:
-    """One figure: a line for each contender; ``called`` is how its name begins, and how its title ends."""
-    slug, ending = called
-    least = min(lines, key=lambda line: min(line.up))
-    wide = "the number of atoms" if against == "atoms" else "CPU seconds"
-    title = f"{measure.title} against {wide}, {ending}"
-    says = f"{title}: the lowest is {least.result.contender.name}, {min(least.up):.4g} ({measure.axis})."
+    """Draw one figure with a line per method; ``naming`` is the start of its name and the end of its title."""
+    slug, ending = naming
+    lowest = min(lines, key=lambda line: min(line.y))
+    x_title = "the number of atoms" if against == "atoms" else "CPU seconds"
+    title = f"{measure.title} against {x_title}, {ending}"
+    alt = f"{title}: the lowest is {lowest.method.name}, {min(lowest.y):.4g} ({measure.label})."
     rows = [
-        (line.result.contender.key, result.asked, result.atoms, float(result.cpu), measure.of(result, table))
+        (line.method.key, result.asked, result.atoms, float(result.cpu), measure.value(result, table))
         for line in lines
         for result in line.results
     ]
-    numbers = DataTable.from_rows(("contender", "atoms asked", "atoms", "CPU seconds", measure.axis), rows)
-
-    high = max(_HIGH, _AXIS_HIGH + _NAME_HIGH * len(lines))
+    numbers = DataTable.from_rows(("contender", "atoms asked", "atoms", "CPU seconds", measure.column), rows)
+    height = max(_MIN_HEIGHT, _AXIS_HEIGHT + _LABEL_HEIGHT * len(lines))
 
     def draw(axes: Axes) -> None:
         for line in lines:
-            axes.plot(line.across, line.up, **line.how)
-        _scales(axes, against, limits)
-        axes.set_ylabel(measure.axis)
+            axes.plot(line.x, line.y, **line.style)
+        _set_scales(axes, against, limits)
+        axes.set_ylabel(measure.label)
         axes.set_xlabel("atoms" if against == "atoms" else "CPU seconds")
-        _name_ends(axes, lines, _NAME_HIGH / (high - _AXIS_HIGH), table.ranks[-1] if against == "atoms" else None)
+        gap = _LABEL_HEIGHT / (height - _AXIS_HEIGHT)
+        _label_lines(axes, lines, gap, table.ranks[-1] if against == "atoms" else None)
 
-    return plot_figure(f"{slug}-{measure.slug}-by-{against}", title, says, draw, numbers, (_WIDE, high))
+    return plot_figure(f"{slug}-{measure.slug}-by-{against}", title, alt, draw, numbers, (_WIDTH, height))
 
 
 class _Line(NamedTuple):
-    """The points of a contender, from few atoms to many, and how they are drawn."""
+    """The points of a method by ascending number of atoms, and their style."""
 
     results: list[Result]
-    across: list[float]
-    up: list[float]
-    how: dict[str, Any]
+    x: list[float]
+    y: list[float]
+    style: dict[str, Any]
 
     @property
-    def result(self) -> Result:
-        """The last of its points."""
-        return self.results[-1]
+    def method(self) -> Method:
+        """The method."""
+        return self.results[-1].method
 
 
 def _lines(
     results: Sequence[Result], table: Dataset, measure: _Measure, against: str, styles: dict[str, dict[str, Any]]
 ) -> list[_Line]:
-    """A line for each contender."""
+    """Return one line per method."""
     grouped: dict[str, list[Result]] = {}
     for result in results:
-        grouped.setdefault(result.contender.key, []).append(result)
+        grouped.setdefault(result.method.key, []).append(result)
     lines = []
     for key, points in grouped.items():
-        across = [
-            float(point.asked or max(1, point.atoms)) if against == "atoms" else max(float(point.cpu), _SHORTEST)
+        x = [
+            float(point.asked or max(1, point.atoms)) if against == "atoms" else max(float(point.cpu), _MIN_SECONDS)
             for point in points
         ]
-        lines.append(_Line(points, across, [measure.of(point, table) for point in points], styles[key]))
+        lines.append(_Line(points, x, [measure.value(point, table) for point in points], styles[key]))
     return lines
 
 
-def _styles(comparison: Comparison) -> dict[str, dict[str, dict[str, Any]]]:
-    """How each contender is drawn, by algebra and key, the same in all figures of a comparison."""
+def _line_styles(comparison: ComparisonData) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the style of each method by algebra and key, the same in all figures."""
     styles: dict[str, dict[str, dict[str, Any]]] = {"or": {}, "xor": {}}
     for algebra in styles:
-        there = {run.contender.key: run.contender for run in comparison.runs if algebra in run.contender.algebras}
-        ours = [key for key, contender in there.items() if contender.ours]
-        # those that stand in both come first, to be drawn alike in both
-        others = sorted((key for key in there if key not in ours), key=lambda key: not there[key].either)
-        for colours, keys, width, size in ((_OURS, ours, 2.2, 5.5), (_OTHERS, others, 1.1, 4.5)):
-            for place, key in enumerate(keys):
-                marker = _MARKERS[(place + len(ours) * (keys is others)) % len(_MARKERS)]
+        methods = {run.method.key: run.method for run in comparison.runs if algebra in run.method.algebras}
+        ours = [key for key, method in methods.items() if method.is_bitatoms]
+        # methods of both algebras come first, so that they have the same style in both
+        others = sorted((key for key in methods if key not in ours), key=lambda key: not methods[key].both_algebras)
+        for colors, keys, width, size in ((_BITATOMS_COLORS, ours, 2.2, 5.5), (_OTHER_COLORS, others, 1.1, 4.5)):
+            for index, key in enumerate(keys):
+                marker = _MARKERS[(index + len(ours) * (keys is others)) % len(_MARKERS)]
                 styles[algebra][key] = {
-                    "color": colours[place % len(colours)],
+                    "color": colors[index % len(colors)],
                     "marker": marker,
                     "markersize": size,
                     "markeredgecolor": "white",
                     "markeredgewidth": 0.5,
                     "linewidth": width,
-                    "linestyle": (0, (4, 2)) if keys is ours and place == 1 else "-",
+                    "linestyle": (0, (4, 2)) if keys is ours and index == 1 else "-",
                     "zorder": 3 if keys is ours else 2,
                 }
     return styles
 
 
-def _scales(axes: Axes, against: str, limits: tuple[float, float]) -> None:
-    """Scales that are read without effort."""
+def _set_scales(axes: Axes, against: str, limits: tuple[float, float]) -> None:
+    """Set the scales, ticks and grid."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     axes.set_xscale("log", base=2 if against == "atoms" else 10)
@@ -187,66 +190,71 @@ def _scales(axes: Axes, against: str, limits: tuple[float, float]) -> None:
     margin = 0.06 * (limits[1] - limits[0]) or 1.0
     axes.set_ylim(max(0.0, limits[0] - margin), limits[1] + margin)
     axes.margins(x=0.05)
-    axes.xaxis.set_major_locator(FixedLocator(_ticks(*axes.get_xlim(), whole=against == "atoms")))
+    axes.xaxis.set_major_locator(FixedLocator(_log_ticks(*axes.get_xlim(), integer=against == "atoms")))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e2ded5", linewidth=0.7)
     axes.set_axisbelow(True)
 
 
-def _ticks(low: float, high: float, whole: bool) -> list[float]:
-    """Numbers to write at an axis in which equal ratios are equally wide: round ones, or as round as leaves three."""
+def _log_ticks(low: float, high: float, integer: bool) -> list[float]:
+    """Return ticks of a logarithmic axis: powers of the base, or rounder steps where these give too few ticks."""
     from matplotlib.ticker import MaxNLocator
 
-    for base, steps in ((2, (1,)),) if whole else ((10, (1,)), (10, (1, 3)), (10, (1, 2, 5))):
+    for base, steps in ((2, (1,)),) if integer else ((10, (1,)), (10, (1, 3)), (10, (1, 2, 5))):
         powers = range(math.floor(math.log(low, base)) - 1, math.ceil(math.log(high, base)) + 1)
         ticks = [step * float(base) ** power for power in powers for step in steps]
-        within = [tick for tick in ticks if low <= tick <= high and (tick >= 1 or not whole)]
-        if len(within) >= _TICKS:
+        within = [tick for tick in ticks if low <= tick <= high and (tick >= 1 or not integer)]
+        if len(within) >= _MIN_TICKS:
             return within
-    found = map(float, MaxNLocator(nbins=_TICKS + 1, steps=(1, 2, 5, 10), integer=whole).tick_values(low, high))
-    return [tick for tick in found if low <= tick <= high and not (whole and tick % 1)]
+    candidates = map(
+        float, MaxNLocator(nbins=_MIN_TICKS + 1, steps=(1, 2, 5, 10), integer=integer).tick_values(low, high)
+    )
+    return [tick for tick in candidates if low <= tick <= high and not (integer and tick % 1)]
 
 
-def _name_ends(axes: Axes, lines: Sequence[_Line], gap: float, last: int | None) -> None:
-    """The names to the right, in the order of the lines' ends, each beside its marker; they are led to from ends at the
-    last number of atoms or beyond: from further left, as where a method chose fewer, it would be through all others."""
+def _label_lines(axes: Axes, lines: Sequence[_Line], gap: float, last_rank: int | None) -> None:
+    """Write the names to the right of the axes, each with its marker, in the order of the last points.
+
+    A leader connects a name with its last point only at ``last_rank`` or beyond. From further left, as where a method
+    chose fewer atoms, it would cross the other lines.
+    """
     low, high = axes.get_ylim()
-    ends = sorted(lines, key=lambda line: line.up[-1])
-    heights = _apart([(line.up[-1] - low) / (high - low) for line in ends], gap)
-    for line, height in zip(ends, heights, strict=True):
-        colour = line.how["color"]
-        if last is not None and line.across[-1] >= last:
-            leader = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.5, "shrinkA": 0, "shrinkB": 3}
+    ordered = sorted(lines, key=lambda line: line.y[-1])
+    heights = _spread_apart([(line.y[-1] - low) / (high - low) for line in ordered], gap)
+    for line, height in zip(ordered, heights, strict=True):
+        if last_rank is not None and line.x[-1] >= last_rank:
+            color = line.style["color"]
+            leader = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "alpha": 0.5, "shrinkA": 0, "shrinkB": 3}
             axes.annotate(
                 "",
-                xy=(line.across[-1], line.up[-1]),
+                xy=(line.x[-1], line.y[-1]),
                 xytext=(1.03, height),
                 textcoords="axes fraction",
                 arrowprops=leader,
                 annotation_clip=False,
             )
-        marker = {name: line.how[name] for name in ("color", "marker", "markeredgecolor", "markeredgewidth")}
+        marker = {name: line.style[name] for name in ("color", "marker", "markeredgecolor", "markeredgewidth")}
         axes.plot([1.05], [height], transform=axes.transAxes, clip_on=False, markersize=5, linestyle="", **marker)
         axes.text(
             1.08,
             height,
-            line.result.contender.name,
+            line.method.name,
             transform=axes.transAxes,
             va="center",
             fontsize=8,
             color="#1f1e1b",
-            fontweight="bold" if line.result.contender.ours else "normal",
+            fontweight="bold" if line.method.is_bitatoms else "normal",
         )
 
 
-def _apart(heights: Sequence[float], gap: float) -> list[float]:
-    """Heights, from low to high, moved so far that names at them do not touch."""
+def _spread_apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Return ascending heights moved apart by at least ``gap``, within 0 and 1 where that is possible."""
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else max(0.0, height))
-    over = moved[-1] - 1.0 if moved else 0.0
-    if over > 0:  # the last stands too high: those below make room
-        moved[-1] -= over
-        for place in range(len(moved) - 2, -1, -1):
-            moved[place] = min(moved[place], moved[place + 1] - gap)
+    excess = moved[-1] - 1.0 if moved else 0.0
+    if excess > 0:  # the last is too high: move those below it down
+        moved[-1] -= excess
+        for index in range(len(moved) - 2, -1, -1):
+            moved[index] = min(moved[index], moved[index + 1] - gap)
     return moved

@@ -1,4 +1,4 @@
-"""Who is compared: bitatoms in several ways, the paper's methods, those of others, and programs installed beside it."""
+"""The methods that can be compared: bitatoms, the paper's methods, baselines, and installed third-party programs."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ from typing import Any, NamedTuple
 
 from .. import baselines
 from ..api import factorize
+from ..baselines.baseline import Baseline, Factors
 from ..bits import BitMatrix
+from ..errors import InputError, Parameter
 from ..parameters import NComponents
+from .deprecated import renamed_attribute
 from .third_party import ThirdParty, installed
 
 ERRORS, BITS = "wrong cells", "bits"
-
-
-class Factors(NamedTuple):
-    """What a contender finds: tables of 0 and 1 in any form."""
-
-    atoms: Any  # (n_atoms, n_features)
-    codes: Any  # (n_samples, n_atoms)
-    bias: Any = None  # (n_features,), or None
+_OLD_FIELDS = {"small": "minimizes", "ours": "is_bitatoms", "chooses": "chooses_rank", "either": "both_algebras"}
 
 
 class Task(NamedTuple):
-    """What a contender is asked for."""
+    """What a method is asked to do."""
 
     data: BitMatrix
-    rank: int | None  # None: it chooses itself
+    rank: int | None  # number of atoms; None: the method chooses
     seed: int
     n_jobs: int | None = None
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method with all that it needs to be run."""
+    """A method, and the function that runs it."""
 
-    key: str  # as it is called on the command line
+    key: str  # name on the command line and in files
     name: str
     algebra: str
-    small: str  # what it makes small
+    minimizes: str  # its objective
     about: str
     run: Callable[[Task], Factors] = field(repr=False)
-    ours: bool = False
-    seeded: bool = True  # another seed may give another result
-    chooses: bool = False  # it chooses the number of atoms, and is not asked for one
-    either: bool = False  # a row uses one atom at most: OR and XOR give the same, and it stands in both
+    is_bitatoms: bool = False
+    seeded: bool = True  # the result depends on the seed
+    chooses_rank: bool = False  # it takes no number of atoms
+    both_algebras: bool = False  # at most one atom per row: OR and XOR agree, and it is ranked in both
+
+    small = renamed_attribute("small", "minimizes")
+    ours = renamed_attribute("ours", "is_bitatoms")
+    chooses = renamed_attribute("chooses", "chooses_rank")
+    either = renamed_attribute("either", "both_algebras")
 
     @property
     def label(self) -> str:
@@ -54,157 +55,169 @@ class Method:
 
     @property
     def algebras(self) -> tuple[str, ...]:
-        """Those in which its product is what was counted."""
-        return ("or", "xor") if self.either else (self.algebra,)
+        """The algebras that it is ranked in."""
+        return ("or", "xor") if self.both_algebras else (self.algebra,)
 
     @property
     def algebra_label(self) -> str:
-        """The algebra as it is read."""
+        """The algebra as shown: OR, XOR or OR/XOR."""
         return "/".join(self.algebras).upper()
 
 
+class Contender(Method):
+    """Deprecated: `Method` with its old field names."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        super().__init__(*values, **{_OLD_FIELDS.get(name, name): value for name, value in named.items()})
+
+
 def all_methods() -> list[Method]:
-    """All there are here, bitatoms first and programs that are installed beside it last."""
-    return [*_bitatoms(), *_paper(), *_others(), *map(_elsewhere, installed())]
+    """Return all methods available here: bitatoms first, installed third-party programs last."""
+    return [*_bitatoms_methods(), *_paper_methods(), *_baseline_methods(), *map(_third_party_method, installed())]
 
 
-def chosen(only: Any = None, leave_out: Any = ()) -> list[Method]:
-    """Those of these names, or all, less those to leave out; one that is given as it is need not be in the list."""
-    there = {contender.key: contender for contender in all_methods()}
-    wanted = list(there) if only is None else _several("only", only)
-    there |= {each.key: each for each in wanted if isinstance(each, Method)}
-    keys, unwanted = (dict.fromkeys(map(_key, some)) for some in (wanted, _several("leave_out", leave_out)))
-    for key in (*keys, *unwanted):
-        if key not in there:
-            raise ValueError(f"there is no contender {key!r}; there are {', '.join(there)}")
-    picked = [there[key] for key in keys if key not in unwanted]
-    if not picked:
-        raise ValueError(f"no contender is left to compare; there are {', '.join(there)}")
-    return picked
+def select_methods(only: Any = None, leave_out: Any = ()) -> list[Method]:
+    """Return the methods of these keys (default: all) without those to leave out; `Method` objects are used as is."""
+    available = {method.key: method for method in all_methods()}
+    wanted = list(available) if only is None else _as_list("only", only)
+    available |= {each.key: each for each in wanted if isinstance(each, Method)}
+    keys, excluded = (dict.fromkeys(map(_key, each)) for each in (wanted, _as_list("leave_out", leave_out)))
+    for key in (*keys, *excluded):
+        if key not in available:
+            raise InputError(f"there is no method {key!r}; choose from {', '.join(available)}")
+    selected = [available[key] for key in keys if key not in excluded]
+    if not selected:
+        raise InputError(f"no method is left to compare; choose from {', '.join(available)}")
+    return selected
 
 
-def _several(name: str, given: Any) -> list[str | Method]:
-    """Names or contenders, of which one may stand alone."""
-    alone = isinstance(given, (str, Method))
-    wanted = [given] if alone else list(given) if isinstance(given, Iterable) else None
+def _as_list(name: str, value: Any) -> list[str | Method]:
+    """Return keys or methods as a list; a single one is accepted."""
+    single = isinstance(value, (str, Method))
+    wanted = [value] if single else list(value) if isinstance(value, Iterable) else None
     if wanted is None or not all(isinstance(each, (str, Method)) for each in wanted):
-        raise ValueError(f"{name} is {given!r}; give the name of a contender, such as 'asso', or several in a list")
+        raise InputError(Parameter(name), f" is {value!r}; pass the key of a method, such as 'asso', or a list of keys")
     return wanted
 
 
 def _key(each: str | Method) -> str:
-    """What a contender is called."""
+    """Return the key of a method."""
     return each if isinstance(each, str) else each.key
 
 
-def _bitatoms() -> list[Method]:
-    """The searches of bitatoms, in both algebras."""
-    ways: tuple[tuple[str, str, str, str, dict[str, Any]], ...] = (
-        ("", "bitatoms", ERRORS, "a number of atoms with the fewest wrong cells", {}),
+def _bitatoms_methods() -> list[Method]:
+    """Return the searches of bitatoms, each in both algebras."""
+    variants: tuple[tuple[str, str, str, str, dict[str, Any]], ...] = (
+        ("", "bitatoms", ERRORS, "a given number of atoms, fewest wrong cells", {}),
         (
             "-bits",
             "bitatoms for bits",
             BITS,
-            "a number of atoms with the fewest bits; may use a bias",
+            "a given number of atoms, fewest bits; may use a bias",
             {"objective": "codelength"},
         ),
-        ("-mdl", "bitatoms mdl", BITS, "as many atoms as give the fewest bits; may use a bias", {}),
+        ("-mdl", "bitatoms mdl", BITS, "the number of atoms with the fewest bits; may use a bias", {}),
     )
     return [
         Method(
-            key=f"bitatoms-{algebra}{ending}",
+            key=f"bitatoms-{algebra}{suffix}",
             name=name,
             algebra=algebra,
-            small=small,
+            minimizes=minimizes,
             about=about,
-            run=_factorizer(algebra=algebra, **how),
-            ours=True,
-            chooses=ending == "-mdl",
+            run=_factorize_runner(algebra=algebra, **options),
+            is_bitatoms=True,
+            chooses_rank=suffix == "-mdl",
         )
-        for ending, name, small, about, how in ways
+        for suffix, name, minimizes, about, options in variants
         for algebra in ("or", "xor")
     ]
 
 
-def _paper() -> list[Method]:
-    """The methods of the paper, as published."""
-    updates = (("mob", "MOB", "method of binary directions"), ("k-prox", "K-PROX", "atoms and their rows by Proximus"))
+def _paper_methods() -> list[Method]:
+    """Return the methods of the paper, as published."""
+    updates = (("mob", "MOB", "method of binary directions"), ("k-prox", "K-PROX", "atoms updated by Proximus"))
     return [
         Method(
-            update, name, "xor", ERRORS, f"the paper's {about}", _factorizer(search="paper", coder="bmp", update=update)
+            key=update,
+            name=name,
+            algebra="xor",
+            minimizes=ERRORS,
+            about=f"the paper's {about}",
+            run=_factorize_runner(search="paper", coder="bmp", update=update),
         )
         for update, name, about in updates
     ]
 
 
-def _factorizer(**how: Any) -> Callable[[Task], Factors]:
-    """What runs `factorize`."""
+def _factorize_runner(**options: Any) -> Callable[[Task], Factors]:
+    """Return a function that runs `factorize`."""
 
     def run(task: Task) -> Factors:
         n_components: NComponents = "mdl" if task.rank is None else task.rank
-        found = factorize(task.data, n_components, random_state=task.seed, n_jobs=task.n_jobs, **how)
+        found = factorize(task.data, n_components, random_state=task.seed, n_jobs=task.n_jobs, **options)
         return Factors(found.atoms, found.codes, found.bias)
 
     return run
 
 
-def _others() -> list[Method]:
-    """The methods of others, written from their papers."""
+def _baseline_methods() -> list[Method]:
+    """Return the methods of `bitatoms.baselines`."""
     seeded = (
         ("message-passing", "message passing", ERRORS, "Ravanbakhsh et al. 2016", baselines.MessagePassing),
-        ("nmf", "NMF + thresholds", ERRORS, "NMF cut to 0 and 1, Zhang et al. 2007", baselines.ThresholdedNMF),
-        ("nmf-penalty", "NMF + penalty", ERRORS, "NMF driven to 0 and 1, Zhang et al. 2007", baselines.PenalizedNMF),
+        ("nmf", "NMF + thresholds", ERRORS, "NMF with thresholds, Zhang et al. 2007", baselines.ThresholdedNMF),
+        ("nmf-penalty", "NMF + penalty", ERRORS, "NMF with a penalty, Zhang et al. 2007", baselines.PenalizedNMF),
         ("panda", "PaNDa+", BITS, "Lucchese et al. 2014", baselines.PandaPlus),
         (
             "proximus",
             "Proximus",
             ERRORS,
-            "one atom a row: OR and XOR are the same; Koyutürk et al. 2005",
+            "at most one atom per row, so OR and XOR agree; Koyutürk et al. 2005",
             baselines.Proximus,
         ),
     )
-    settled = (
+    deterministic = (
         ("asso", "Asso", ERRORS, "with all thresholds, Miettinen et al. 2008", baselines.Asso),
         ("grecond", "GreConD", "missed ones", "covers no zero, Belohlavek and Vychodil 2010", baselines.GreConD),
     )
     return [
         Method(
-            key,
-            name,
-            method.algebra,
-            small,
-            about,
-            _fitter(method, random),
-            seeded=random,
-            either=method is baselines.Proximus,
+            key=key,
+            name=name,
+            algebra=estimator.algebra,
+            minimizes=minimizes,
+            about=about,
+            run=_baseline_runner(estimator, is_seeded),
+            seeded=is_seeded,
+            both_algebras=estimator is baselines.Proximus,
         )
-        for random, methods in ((True, seeded), (False, settled))
-        for key, name, small, about, method in methods
+        for is_seeded, group in ((True, seeded), (False, deterministic))
+        for key, name, minimizes, about, estimator in group
     ]
 
 
-def _fitter(method: Any, seeded: bool) -> Callable[[Task], Factors]:
-    """What fits an estimator of `bitatoms.baselines`."""
+def _baseline_runner(estimator: type[Baseline], seeded: bool) -> Callable[[Task], Factors]:
+    """Return a function that fits an estimator of `bitatoms.baselines`."""
 
     def run(task: Task) -> Factors:
-        how = {"random_state": task.seed} if seeded else {}
-        fitted = method(n_components=task.rank, **how).fit(task.data)
+        options: dict[str, Any] = {"random_state": task.seed} if seeded else {}
+        fitted = estimator(n_components=task.rank, **options).fit(task.data)
         return Factors(fitted.components_, fitted.codes_)
 
     return run
 
 
-def _elsewhere(program: ThirdParty) -> Method:
-    """A program that is installed beside bitatoms."""
+def _third_party_method(program: ThirdParty) -> Method:
+    """Return a third-party program as a method."""
 
     def run(task: Task) -> Factors:
-        assert task.rank is not None  # it does not choose
-        return Factors(*program.run(task.data.to_dense(), task.rank, task.seed))
+        assert task.rank is not None  # these programs do not choose
+        return program.run(task.data.to_dense(), task.rank, task.seed)
 
     key = program.name.lower().replace(" ", "-")
     return Method(key, program.name, program.algebra, ERRORS, f"{program.package}, as installed", run)
 
 
 def default_ranks(shape: tuple[int, int]) -> Sequence[int]:
-    """The numbers of atoms to try with a table of this shape: more than half its columns would be no summary."""
+    """Return the numbers of atoms to try on a table: at most half its rows and columns."""
     return [rank for rank in (2, 4, 8, 16) if rank <= min(shape) // 2] or [1]

@@ -1,4 +1,4 @@
-"""Contenders are run one after the other, by the same clock, and what they find is counted by the same function."""
+"""Run the methods one after the other, time them alike, and score their factors with the same function."""
 
 from __future__ import annotations
 
@@ -12,138 +12,116 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..api import codelength
+from ..baselines.baseline import Factors
 from ..bits import BitMatrix
 from ..core.result import reconstruct
 from ..mdl import Codelength
 from ..parallel import count_threads
-from .methods import Factors, Method, Task
+from .methods import Method, Task
+from .results import Run
 
-_FEW = 100  # rows that a contender is run on before its time is taken
-_LONGEST = 200  # letters of a reason
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a contender: what it was asked for, what it reached, and what that took."""
-
-    data: str
-    contender: Method
-    asked: int | None  # None: it chose itself
-    seed: int | None  # None: it has no use for one
-    atoms: int | None = None
-    wrong: int | None = None  # cells
-    bits: Codelength | None = None
-    cpu: float | None = None  # seconds of all processors together
-    wall: float | None = None
-    why_not: str = ""  # why there are no figures
-
-    @property
-    def done(self) -> bool:
-        """Whether there are figures."""
-        return self.bits is not None
+_WARM_UP_ROWS = 100
+_MAX_REASON_LENGTH = 200  # characters
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is run on each table."""
+class ComparisonPlan:
+    """The runs on each table."""
 
-    contenders: Sequence[Method]
+    methods: Sequence[Method]
     ranks: Mapping[str, Sequence[int]]  # by the name of the table
     seeds: Sequence[int]
     max_time: float
     n_jobs: int | None
 
     def count(self) -> int:
-        """How many runs there are."""
-        return sum(len(self.tasks(contender, data)) for contender in self.contenders for data in self.ranks)
+        """Return the number of runs."""
+        return sum(len(self.tasks(method, data)) for method in self.methods for data in self.ranks)
 
-    def tasks(self, contender: Method, data: str) -> list[tuple[int | None, int | None]]:
-        """The numbers of atoms, from few to many, each with all seeds."""
-        return [(rank, seed) for rank in self._asked(contender, data) for seed in self._seeds(contender)]
-
-    def _asked(self, contender: Method, data: str) -> Sequence[int | None]:
-        """The numbers of atoms that a contender is asked for."""
-        return (None,) if contender.chooses else self.ranks[data]
-
-    def _seeds(self, contender: Method) -> Sequence[int | None]:
-        """The seeds that a contender is run with."""
-        return self.seeds if contender.seeded else (None,)
+    def tasks(self, method: Method, data: str) -> list[tuple[int | None, int | None]]:
+        """Return the pairs (number of atoms, seed) of a method on a table, by ascending number of atoms."""
+        ranks: Sequence[int | None] = (None,) if method.chooses_rank else self.ranks[data]
+        seeds: Sequence[int | None] = self.seeds if method.seeded else (None,)
+        return [(rank, seed) for rank in ranks for seed in seeds]
 
 
-Progress = Callable[[int, int, Run], object]
+ProgressCallback = Callable[[int, int, Run], object]
 
 
-def run_all(tables: Mapping[str, BitMatrix], plan: Plan, progress: Progress | None = None) -> Iterator[Run]:
-    """All runs; before each, ``progress`` is told how many are done, of how many, and which one comes next."""
-    done, count, loaded = 0, plan.count(), set()
-    with threadpool_limits(count_threads(plan.n_jobs)):  # the libraries under other methods would take all processors
+def run_all(
+    tables: Mapping[str, BitMatrix], plan: ComparisonPlan, callback: ProgressCallback | None = None
+) -> Iterator[Run]:
+    """Yield all runs; ``callback(n_done, n_runs, next_run)`` is called before each."""
+    n_done, n_runs, warmed_up = 0, plan.count(), set()
+    with threadpool_limits(count_threads(plan.n_jobs)):  # BLAS under other methods would use all processors
         for name, data in tables.items():
-            for contender in plan.contenders:
+            for method in plan.methods:
                 too_slow = ""
-                for asked, seed in plan.tasks(contender, name):
-                    run = Run(name, contender, asked, seed)
-                    if progress is not None:
-                        progress(done, count, run)
-                    if contender.key not in loaded:
-                        _load(contender, data, plan)
-                        loaded.add(contender.key)
-                    run = replace(run, why_not=too_slow) if too_slow else _timed(run, data, plan.n_jobs)
-                    done += 1
+                for asked, seed in plan.tasks(method, name):
+                    run = Run(name, method, asked, seed)
+                    if callback is not None:
+                        callback(n_done, n_runs, run)
+                    if method.key not in warmed_up:
+                        _warm_up(method, data, plan)
+                        warmed_up.add(method.key)
+                    run = replace(run, why_not=too_slow) if too_slow else _timed_run(run, data, plan.n_jobs)
+                    n_done += 1
                     if run.wall is not None and run.wall > plan.max_time:
-                        too_slow = f"not run: {_asked(asked)} took {run.wall:.3g} s, more than {plan.max_time:g}"
+                        limit = f"more than the limit of {plan.max_time:g} s"
+                        too_slow = f"not run: {_asked_text(asked)} took {run.wall:.3g} s, {limit}"
                     yield run
 
 
-def scored(data: BitMatrix, found: Factors, algebra: str) -> tuple[int, int, Codelength]:
-    """How many atoms were found, how many cells their product gets wrong, and the bits that it takes."""
-    bits = codelength(data, found.atoms, found.codes, found.bias, algebra)  # looks at the shapes, too
-    atoms, codes = (BitMatrix.from_any(part) for part in found[:2])
-    bias = np.zeros(data.n_cols, np.uint8) if found.bias is None else np.asarray(found.bias, np.uint8)
-    made = reconstruct(codes, atoms, bias, algebra)
-    return atoms.n_rows, (data ^ made).count(), bits
+def score_factors(data: BitMatrix, factors: Factors, algebra: str) -> tuple[int, int, Codelength]:
+    """Return the number of atoms, the number of wrong cells of their product, and the codelength."""
+    bits = codelength(data, factors.atoms, factors.codes, factors.bias, algebra)  # checks the shapes, too
+    atoms, codes = BitMatrix.from_any(factors.atoms), BitMatrix.from_any(factors.codes)
+    bias = np.zeros(data.n_cols, np.uint8) if factors.bias is None else np.asarray(factors.bias, np.uint8)
+    product = reconstruct(codes, atoms, bias, algebra)
+    return atoms.n_rows, (data ^ product).count(), bits
 
 
-def _timed(run: Run, data: BitMatrix, n_jobs: int | None) -> Run:
-    """A run with its figures, or with the reason why there are none."""
+def _timed_run(run: Run, data: BitMatrix, n_jobs: int | None) -> Run:
+    """Return the run with its result, or with the reason for the failure."""
     task = Task(data, run.asked, run.seed or 0, n_jobs)
-    begun_cpu, begun = _cpu(), time.perf_counter()
+    cpu_start, start = _cpu_seconds(), time.perf_counter()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they warn of, such as fewer atoms than asked for, is in the table
-            found = run.contender.run(task)
-        run = replace(run, cpu=_cpu() - begun_cpu, wall=time.perf_counter() - begun)
-        atoms, wrong, bits = scored(data, found, run.contender.algebra)
-    except Exception as error:  # programs of others fail in any way; that is a result, too
-        took = time.perf_counter() - begun
-        return replace(run, cpu=None, wall=took, why_not=f"failed: {_reason(error)}")
+            warnings.simplefilter("ignore")  # what matters, such as fewer atoms than asked for, is in the result
+            factors = run.method.run(task)
+        run = replace(run, cpu=_cpu_seconds() - cpu_start, wall=time.perf_counter() - start)
+        atoms, wrong, bits = score_factors(data, factors, run.method.algebra)
+    except Exception as error:  # third-party programs raise anything; a failure is a result, too
+        wall = time.perf_counter() - start
+        return replace(run, cpu=None, wall=wall, why_not=f"failed: {_one_line(error)}")
     return replace(run, atoms=atoms, wrong=wrong, bits=bits)
 
 
-def _load(contender: Method, data: BitMatrix, plan: Plan) -> None:
-    """Run it on a few rows with the fewest and the most atoms, so that compiling and loading are not counted."""
-    asked = [rank for name in plan.ranks for rank, _ in plan.tasks(contender, name)]
-    few = data[: min(_FEW, data.n_rows)]
-    for rank in dict.fromkeys((min(asked, key=_size), max(asked, key=_size))):
-        _timed(Run("", contender, rank, None), few, plan.n_jobs)  # should it fail, the run that counts says why
+def _warm_up(method: Method, data: BitMatrix, plan: ComparisonPlan) -> None:
+    """Run a method on a few rows with the fewest and the most atoms, so that compiling and loading are not timed."""
+    ranks = [rank for name in plan.ranks for rank, _ in plan.tasks(method, name)]
+    rows = data[: min(_WARM_UP_ROWS, data.n_rows)]
+    for rank in dict.fromkeys((min(ranks, key=_rank_order), max(ranks, key=_rank_order))):
+        _timed_run(Run("", method, rank, None), rows, plan.n_jobs)  # a failure is reported by the timed run
 
 
-def _size(rank: int | None) -> int:
-    """A number of atoms to compare with others."""
+def _rank_order(rank: int | None) -> int:
+    """Return a sort key for numbers of atoms."""
     return rank or 0
 
 
-def _cpu() -> float:
-    """Seconds of all processors, for this process and those it waited for."""
+def _cpu_seconds() -> float:
+    """Return the CPU seconds of this process and of its finished children."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
 
-def _asked(rank: int | None) -> str:
-    """What was asked for."""
+def _asked_text(rank: int | None) -> str:
+    """Return a number of atoms as the subject of a sentence."""
     return "it" if rank is None else "1 atom" if rank == 1 else f"{rank} atoms"
 
 
-def _reason(error: Exception) -> str:
-    """An error in a line."""
-    said = " ".join(str(error).split()) or type(error).__name__
-    return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+def _one_line(error: Exception) -> str:
+    """Return the message of an error as one line of limited length."""
+    message = " ".join(str(error).split()) or type(error).__name__
+    return message if len(message) <= _MAX_REASON_LENGTH else message[: _MAX_REASON_LENGTH - 1] + "…"

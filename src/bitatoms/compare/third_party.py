@@ -1,4 +1,4 @@
-"""Programs of others, where they are installed: each a function from a table and a rank to factors."""
+"""Third-party programs, if installed: each is a function from a table and a rank to factors."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from scipy.sparse import csr_matrix
 
 from ..baselines.baseline import Factors
 
-_TAUS = (0.5, 0.7, 0.9)  # thresholds of ASSO's candidates that are tried
-_SHARES = (0.4, 0.5, 0.6, 0.7)  # of a median row or column that MEBF asks others to have, tried
-_STARTS = 3  # factors of NMF that are thresholded
-_SLOPES = (10.0, 20.0, 100.0)  # how steep the step is that stands for a threshold while it is sought
-_CUTS = (0.2, 0.3, 0.4, 0.5)  # where factors that are not quite 0 and 1 are cut
+_ASSO_THRESHOLDS = (0.5, 0.7, 0.9)
+_MEBF_THRESHOLDS = (0.4, 0.5, 0.6, 0.7)
+_N_NMF_STARTS = 3  # for BinaryMFThreshold
+_SIGMOID_SLOPES = (10.0, 20.0, 100.0)  # of the smooth step in BinaryMFThreshold
+_NIMFA_THRESHOLDS = (0.2, 0.3, 0.4, 0.5)
 
 
 class ThirdPartyError(ValueError):
-    """A program of others failed; the message says which and why."""
+    """A third-party program failed; the message names the program and the reason."""
 
 
 @dataclass(frozen=True)
 class ThirdParty:
-    """A program of others.
+    """A third-party program.
 
     Attributes
     ----------
     name : str
-        Of the method, with that of the package.
+        The package and the method.
     package : str
-        What is imported.
+        The name to import.
     algebra : {"or", "xor"}
-        In which its factors are multiplied.
+        The algebra of its product.
     run : callable
-        From a dense table of 0 and 1 (uint8), the most atoms, and a seed, to `Factors`. It prints nothing and shows no
-        warnings, and raises `ThirdPartyError` whatever fails inside.
+        ``run(X, rank, seed)`` takes a dense uint8 table of 0 and 1 and returns `Factors` of at most ``rank`` atoms. It
+        prints nothing and shows no warnings. Any error inside is raised as `ThirdPartyError`.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ThirdParty:
 
 
 def installed() -> list[ThirdParty]:
-    """The programs of others that can be imported here; none of them is imported yet.
+    """Return the third-party programs that are installed, without importing them.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def installed() -> list[ThirdParty]:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages of `installed`, by name; "unknown" where no installer says it.
+    """Return the versions of the installed packages by name; "unknown" where there is no package metadata.
 
     Examples
     --------
@@ -83,23 +83,23 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _program(name: str, package: str, method: Callable[[np.ndarray, int, int], Factors]) -> ThirdParty:
-    """A method whose factors are multiplied by OR, quiet and checked."""
+def _or_program(name: str, package: str, method: Callable[[np.ndarray, int, int], Factors]) -> ThirdParty:
+    """Return a program whose product is by OR, silenced and with its factors checked."""
 
     def run(X: np.ndarray, rank: int, seed: int) -> Factors:
-        with _answering(name), _quietly():
-            return _checked(method(X, rank, seed), X.shape, rank)
+        with _wrapped_errors(name), _silenced():
+            return _check_factors(method(X, rank, seed), X.shape, rank)
 
     return ThirdParty(name, package, "or", run)
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """Nothing is printed, and no warning shown."""
-    silence = io.StringIO()
+def _silenced() -> Iterator[None]:
+    """Suppress output and warnings."""
+    output = io.StringIO()
     with (
-        contextlib.redirect_stdout(silence),
-        contextlib.redirect_stderr(silence),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(output),
         warnings.catch_warnings(),
         np.errstate(all="ignore"),
     ):
@@ -108,87 +108,89 @@ def _quietly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _answering(name: str) -> Iterator[None]:
-    """Whatever fails becomes one line."""
+def _wrapped_errors(name: str) -> Iterator[None]:
+    """Raise any error as a one-line `ThirdPartyError`."""
     try:
         yield
-    except Exception as problem:  # strangers raise anything
-        why = " ".join(str(problem).split()) or "no reason given"
-        raise ThirdPartyError(f"{name} did not work here: {type(problem).__name__}: {why}") from problem
+    except Exception as error:
+        reason = " ".join(str(error).split()) or "no reason given"
+        raise ThirdPartyError(f"{name} raised {type(error).__name__}: {reason}") from error
 
 
-def _checked(found: Factors, shape: tuple[int, int], rank: int) -> Factors:
-    """The first ``rank`` atoms and codes, if they are of 0 and 1 and of the right shape."""
-    atoms, codes = (np.asarray(factor) for factor in found)
+def _check_factors(factors: Factors, shape: tuple[int, int], rank: int) -> Factors:
+    """Return the first ``rank`` atoms and codes after checking their values and shapes."""
+    atoms, codes = np.asarray(factors.atoms), np.asarray(factors.codes)
     if codes.shape[0] != shape[0] or atoms.shape[1] != shape[1] or len(atoms) != codes.shape[1]:
         raise ValueError(f"factors of shape {codes.shape} and {atoms.shape} for a table of shape {shape}")
     if not (np.isin(atoms, (0, 1)).all() and np.isin(codes, (0, 1)).all()):
-        raise ValueError("factors that hold other values than 0 and 1")
+        raise ValueError("factors with values other than 0 and 1")
     return Factors(atoms[:rank].astype(np.uint8), codes[:, :rank].astype(np.uint8))
 
 
-def _wrong(X: np.ndarray, factors: Factors) -> int:
-    """Cells that the Boolean product of factors has wrong."""
+def _count_wrong(X: np.ndarray, factors: Factors) -> int:
+    """Return the number of wrong cells of the Boolean product."""
     product = factors.codes.astype(np.float32) @ factors.atoms.astype(np.float32) > 0
     return int(np.count_nonzero(product != X))
 
 
-# --- PyBMF: models that are told their parameters, fitted to a sparse matrix, and keep factors U and V
+# --- PyBMF: models are fitted to a sparse matrix and store the factors U and V
 
 
-def _fitted(name: str, X: np.ndarray, rank: int, **parameters: Any) -> Any:
-    """A model of PyBMF, fitted; it would draw, log and save, which is switched off."""
+def _fit_pybmf(name: str, X: np.ndarray, rank: int, **parameters: Any) -> Any:
+    """Return a fitted model of PyBMF, with drawing, logging and saving switched off."""
     model = getattr(importlib.import_module("PyBMF.models"), name)(k=rank, **parameters)
-    model.show_matrix = lambda *args, **kwargs: None  # some open windows whatever they are told
+    model.show_matrix = lambda *args, **kwargs: None  # some models open windows despite show_result=False
     quiet = dict.fromkeys(("show_logs", "save_model", "show_result"), False)
     model.fit(csr_matrix(X.astype(np.float64)), task="reconstruction", **quiet)
     return model
 
 
-def _dense(table: Any) -> NDArray:
-    """A factor, of whatever kind of matrix, as an array."""
-    return np.asarray(table.todense() if hasattr(table, "todense") else table)
+def _to_dense(matrix: Any) -> NDArray:
+    """Return a factor, sparse or dense, as an array."""
+    return np.asarray(matrix.todense() if hasattr(matrix, "todense") else matrix)
 
 
-def _greedy(name: str, X: np.ndarray, rank: int, seed: int, **parameters: Any) -> Factors:
-    """One of the models that find one pattern after another and draw nothing at random."""
-    model = _fitted(name, X, rank, **parameters)
-    # Panda goes on to one pattern more than it was asked for: those after ``rank`` are cut off later.
-    return Factors(_dense(model.V).T, _dense(model.U))
+def _run_greedy(name: str, X: np.ndarray, rank: int, seed: int, **parameters: Any) -> Factors:
+    """Run a deterministic model that finds one pattern after another."""
+    model = _fit_pybmf(name, X, rank, **parameters)
+    # Panda returns one pattern too many; `_check_factors` removes it.
+    return Factors(_to_dense(model.V).T, _to_dense(model.U))
 
 
-def _asso(X: np.ndarray, rank: int, seed: int) -> Factors:
-    """ASSO leaves the threshold of its candidates to the user: the best of a few."""
-    return min((_greedy("Asso", X, rank, seed, tau=tau) for tau in _TAUS), key=partial(_wrong, X))
+def _run_asso(X: np.ndarray, rank: int, seed: int) -> Factors:
+    """Run Asso with several thresholds, which it leaves to the user, and return the best factors."""
+    candidates = (_run_greedy("Asso", X, rank, seed, tau=tau) for tau in _ASSO_THRESHOLDS)
+    return min(candidates, key=partial(_count_wrong, X))
 
 
-def _mebf(X: np.ndarray, rank: int, seed: int) -> Factors:
-    """So does MEBF with how alike rows must be: the best of a few."""
-    return min((_greedy("MEBF", X, rank, seed, t=share) for share in _SHARES), key=partial(_wrong, X))
+def _run_mebf(X: np.ndarray, rank: int, seed: int) -> Factors:
+    """Run MEBF with several thresholds, which it leaves to the user, and return the best factors."""
+    candidates = (_run_greedy("MEBF", X, rank, seed, t=threshold) for threshold in _MEBF_THRESHOLDS)
+    return min(candidates, key=partial(_count_wrong, X))
 
 
-def _threshold(X: np.ndarray, rank: int, seed: int) -> Factors:
-    """Thresholds over the factors of NMF, which the model wants given: the best of a few."""
-    found = []
-    for start in range(_STARTS):
-        codes, atoms = _nonnegative(X, rank, seed + start)
-        for slope in _SLOPES:
-            given = {"U": csr_matrix(codes), "V": csr_matrix(atoms.T), "W": "full", "lamda": slope, "seed": seed}
-            model = _fitted("BinaryMFThreshold", X, rank, **given)
-            found.append(Factors(_dense(model.V).T > model.v, _dense(model.U) > model.u))
-    return min(found, key=partial(_wrong, X))
+def _run_threshold(X: np.ndarray, rank: int, seed: int) -> Factors:
+    """Run BinaryMFThreshold from factors of NMF, which it requires, and return the best of several starts."""
+    candidates = []
+    for start in range(_N_NMF_STARTS):
+        codes, atoms = _fit_nmf(X, rank, seed + start)
+        for slope in _SIGMOID_SLOPES:
+            parameters = {"U": csr_matrix(codes), "V": csr_matrix(atoms.T), "W": "full", "lamda": slope, "seed": seed}
+            model = _fit_pybmf("BinaryMFThreshold", X, rank, **parameters)
+            candidates.append(Factors(_to_dense(model.V).T > model.v, _to_dense(model.U) > model.u))
+    return min(candidates, key=partial(_count_wrong, X))
 
 
-def _penalty(X: np.ndarray, rank: int, seed: int) -> Factors:
-    """Factors of NMF that a penalty draws towards 0 and 1; it wants to be given these, too."""
-    codes, atoms = _nonnegative(X, rank, seed)
+def _run_penalty(X: np.ndarray, rank: int, seed: int) -> Factors:
+    """Run BinaryMFPenalty from factors of NMF, which it requires."""
+    codes, atoms = _fit_nmf(X, rank, seed)
     starts = {"U": csr_matrix(codes).tolil(), "V": csr_matrix(atoms.T).tolil()}
-    model = _fitted("BinaryMFPenalty", X, rank, **starts, W="full", seed=seed)
-    return Factors(_dense(model.V).T > 0.5, _dense(model.U) > 0.5)
+    model = _fit_pybmf("BinaryMFPenalty", X, rank, **starts, W="full", seed=seed)
+    return Factors(_to_dense(model.V).T > 0.5, _to_dense(model.U) > 0.5)
 
 
-def _nonnegative(X: np.ndarray, rank: int, seed: int) -> tuple[NDArray, NDArray]:
-    """Codes and atoms of scikit-learn's NMF from a random start, the largest value of each of them 1."""
+def _fit_nmf(X: np.ndarray, rank: int, seed: int) -> tuple[NDArray, NDArray]:
+    """Return codes and atoms of scikit-learn's NMF from a random start, scaled to a maximum of 1 each."""
     from sklearn.decomposition import NMF
 
     model = NMF(rank, init="random", max_iter=1000, random_state=seed)
@@ -200,19 +202,20 @@ def _nonnegative(X: np.ndarray, rank: int, seed: int) -> tuple[NDArray, NDArray]
 # --- nimfa
 
 
-def _nimfa(X: np.ndarray, rank: int, seed: int) -> Factors:
-    """The penalty method over factors of NMF, as its pages advise; it leaves to the user where to cut them."""
+def _run_nimfa(X: np.ndarray, rank: int, seed: int) -> Factors:
+    """Run nimfa's penalty method from factors of NMF, as its documentation advises, with several thresholds."""
     nimfa = importlib.import_module("nimfa")
-    starts = dict(zip("WH", _nonnegative(X, rank, seed), strict=True))
-    with _mat():
+    starts = dict(zip("WH", _fit_nmf(X, rank, seed), strict=True))
+    with _restored_np_mat():
         found = nimfa.Bmf(X.astype(np.float64), seed=None, rank=rank, max_iter=200, **starts)()
-        codes, atoms = _dense(found.basis()), _dense(found.coef())
-    return min((Factors(atoms > cut, codes > cut) for cut in _CUTS), key=partial(_wrong, X))
+        codes, atoms = _to_dense(found.basis()), _to_dense(found.coef())
+    candidates = (Factors(atoms > threshold, codes > threshold) for threshold in _NIMFA_THRESHOLDS)
+    return min(candidates, key=partial(_count_wrong, X))
 
 
 @contextlib.contextmanager
-def _mat() -> Iterator[None]:
-    """For a while NumPy has ``np.mat`` again: nimfa 1.4.0 calls it, and NumPy 2 has it as ``np.asmatrix`` alone."""
+def _restored_np_mat() -> Iterator[None]:
+    """Provide ``np.mat``, which nimfa 1.4.0 calls and NumPy 2 removed."""
     name = "mat"
     missing = not hasattr(np, name)
     if missing:
@@ -225,11 +228,11 @@ def _mat() -> Iterator[None]:
 
 
 _PROGRAMS = (
-    _program("PyBMF Asso", "PyBMF", _asso),
-    _program("PyBMF GreConD", "PyBMF", partial(_greedy, "GreConD")),
-    _program("PyBMF Panda", "PyBMF", partial(_greedy, "Panda")),
-    _program("PyBMF MEBF", "PyBMF", _mebf),
-    _program("PyBMF BinaryMFThreshold", "PyBMF", _threshold),
-    _program("PyBMF BinaryMFPenalty", "PyBMF", _penalty),
-    _program("nimfa Bmf", "nimfa", _nimfa),
+    _or_program("PyBMF Asso", "PyBMF", _run_asso),
+    _or_program("PyBMF GreConD", "PyBMF", partial(_run_greedy, "GreConD")),
+    _or_program("PyBMF Panda", "PyBMF", partial(_run_greedy, "Panda")),
+    _or_program("PyBMF MEBF", "PyBMF", _run_mebf),
+    _or_program("PyBMF BinaryMFThreshold", "PyBMF", _run_threshold),
+    _or_program("PyBMF BinaryMFPenalty", "PyBMF", _run_penalty),
+    _or_program("nimfa Bmf", "nimfa", _run_nimfa),
 )

@@ -1,12 +1,12 @@
-"""Data to try things on: planted factors, pictures, and made-up baskets and genotypes with names."""
+"""Data sets: planted factors, pictures, and synthetic market baskets and genotypes."""
 
 from __future__ import annotations
 
-from .haplotypes import genotypes
+from .market_baskets import baskets
 from .mnist_digits import mnist
 from .pictures import cut_blocks, digits, dither, halftone, stitch_blocks
 from .planted_factors import Planted, planted
-from .retail import baskets
+from .synthetic_genotypes import genotypes
 
 __all__ = [
     "Planted",

@@ -1,4 +1,4 @@
-"""MNIST, the handwritten digits of the paper: fetched or from their files, made small and black and white."""
+"""MNIST, the handwritten digits of the paper: fetched or read from its files, downsampled and binarized."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from numpy.typing import NDArray
 
 from ..validation import check_int
 
-SIDE = 28  # pixels of a digit as it comes
-_WHITE = 255
-_IMAGES = (0, 0, 8, 3)  # the first bytes of a file of pictures: bytes, three dimensions
-_LABELS = (0, 0, 8, 1)  # those of the file that says what they show
-_TEST = 10_000  # digits of the test set, the last ones of OpenML's table
+SIDE = 28  # height and width of the original images, in pixels
+_MAX_GRAY = 255
+_IMAGES_MAGIC = (0, 0, 8, 3)  # first bytes of an IDX file of images: uint8, three dimensions
+_LABELS_MAGIC = (0, 0, 8, 1)  # first bytes of an IDX file of labels
+_N_TEST = 10_000  # size of the test set, the last rows of OpenML's table
 
 
 class Digits(NamedTuple):
-    """Digits, and what each shows where that is known."""
+    """Binary images of digits, and their labels if known."""
 
     X: NDArray[np.uint8]
     y: NDArray | None
 
 
 def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_home: Any = None) -> Digits:
-    """Return the 10 000 test digits of MNIST as black and white pictures, by default of 17 × 17 as in the paper.
+    """Return the 10 000 test digits of MNIST as binary images, by default of 17 × 17 pixels as in the paper.
 
-    The paper does not say how its digits came to be 17 × 17. Here a pixel is black where the ink on its share of the
-    28 × 28 picture covers at least half of it (the mean over that area, exactly).
+    The paper does not describe how its digits were reduced to 17 × 17. Here, a pixel is 1 if the mean ink over its area
+    in the 28 × 28 image is at least one half, computed exactly.
 
     Parameters
     ----------
     path : str or path-like, optional
-        A file of pictures as MNIST is published, such as ``t10k-images-idx3-ubyte.gz``, packed or not. By default the
-        digits are fetched from OpenML with scikit-learn, which keeps them.
+        An image file of MNIST, such as ``t10k-images-idx3-ubyte.gz``, compressed or not. By default the digits are
+        fetched from OpenML by scikit-learn, which caches them.
     side : int, default=17
-        Height and width of a digit, from 1 to 28.
+        Height and width of the images, from 1 to 28.
     data_home : str or path-like, optional
-        Where scikit-learn keeps what it fetches.
+        The cache folder of scikit-learn.
 
     Returns
     -------
     X : ndarray of shape (n_digits, side * side), uint8
         1 is ink.
     y : ndarray of shape (n_digits,) or None
-        The digit that each row shows; a file of pictures does not say it.
+        The label of each row. None if read from a file, because image files contain no labels.
 
     Examples
     --------
@@ -59,70 +59,71 @@ def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_ho
     """
     side = check_int("side", side, least=1)
     if side > SIDE:
-        raise ValueError(f"side is {side}, but a digit of MNIST has {SIDE} pixels a side; pass at most that")
+        raise ValueError(f"side must be at most {SIDE}, the size of the images of MNIST, not {side}")
     if path is not None:
-        return Digits(shrunk(_pictures(Path(path)), side), None)
-    gray, labels = _fetched(data_home)
-    return Digits(shrunk(gray, side), labels)
+        return Digits(downsample(_read_images(Path(path)), side), None)
+    gray, labels = _fetch(data_home)
+    return Digits(downsample(gray, side), labels)
 
 
-def shrunk(gray: NDArray, side: int) -> NDArray[np.uint8]:
-    """Pictures of shape (n, tall, tall), 0 to 255, as bits of shape (n, side * side): 1 where half the area is ink."""
-    tall = gray.shape[1]
-    # In parts of a pixel, tall of them to a new one and side to an old one, all is whole numbers: exact everywhere.
-    new, old = np.arange(side)[:, np.newaxis] * tall, np.arange(tall) * side
-    shares = np.clip(np.minimum(new + tall, old + side) - np.maximum(new, old), 0, None).astype(np.float64)
+def downsample(gray: NDArray, side: int) -> NDArray[np.uint8]:
+    """Return images of shape (n, size, size), 0 to 255, as bits of shape (n, side * side): 1 where half is ink."""
+    size = gray.shape[1]
+    # In units of 1 / (size * side) of the width, all overlaps of old and new pixels are integers, hence exact.
+    new, old = np.arange(side)[:, np.newaxis] * size, np.arange(size) * side
+    overlaps = np.clip(np.minimum(new + size, old + side) - np.maximum(new, old), 0, None).astype(np.float64)
     bits = np.empty((len(gray), side * side), np.uint8)
     for start in range(0, len(gray), 1024):
-        some = gray[start : start + 1024].astype(np.float64)
-        ink = shares @ some @ shares.T  # whole numbers below 2**53
-        bits[start : start + len(some)] = (2 * ink >= _WHITE * tall * tall).reshape(len(some), -1)
+        chunk = gray[start : start + 1024].astype(np.float64)
+        ink = overlaps @ chunk @ overlaps.T  # integers below 2**53
+        bits[start : start + len(chunk)] = (2 * ink >= _MAX_GRAY * size * size).reshape(len(chunk), -1)
     return bits
 
 
-def is_published(path: Path) -> bool:
-    """Whether a file begins as MNIST's own files do, packed or not."""
+def is_idx_file(path: Path) -> bool:
+    """Return whether a file starts like the published files of MNIST, compressed or not."""
     with open(path, "rb") as file:
         first = file.read(2)
     try:
         with gzip.open(path) if first == b"\x1f\x8b" else open(path, "rb") as file:
-            return tuple(file.read(4)) in (_IMAGES, _LABELS)
+            return tuple(file.read(4)) in (_IMAGES_MAGIC, _LABELS_MAGIC)
     except (EOFError, OSError, zlib.error):
         return False
 
 
-def _pictures(path: Path) -> NDArray[np.uint8]:
-    """The pictures of a file as MNIST is published: four bytes of what it is, three sizes, then the pixels."""
+def _read_images(path: Path) -> NDArray[np.uint8]:
+    """Return the images of an IDX file: four magic bytes, three sizes, then the pixels."""
     with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+        compressed = file.read(2) == b"\x1f\x8b"
     try:
-        with gzip.open(path) if packed else open(path, "rb") as file:
-            held = file.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
-        raise ValueError(f"{path}: the file is cut short or damaged ({broken}); get it anew") from broken
-    if tuple(held[:4]) == _LABELS:
-        raise ValueError(f"{path}: this file says what digits show; pass the pictures, t10k-images-idx3-ubyte.gz")
-    if tuple(held[:4]) != _IMAGES:
-        raise ValueError(f"{path}: this is no file of MNIST's pictures; pass one like t10k-images-idx3-ubyte.gz")
-    n_digits, tall, wide = (int.from_bytes(held[start : start + 4], "big") for start in (4, 8, 12))
-    if (tall, wide) != (SIDE, SIDE):
-        raise ValueError(f"{path}: its pictures are {tall} × {wide}, and those of MNIST {SIDE} × {SIDE}")
-    if not n_digits or len(held) != 16 + n_digits * tall * wide:
+        with gzip.open(path) if compressed else open(path, "rb") as file:
+            content = file.read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path}: the file is truncated or corrupt ({error}); download it again") from error
+    if tuple(content[:4]) == _LABELS_MAGIC:
+        raise ValueError(f"{path}: the file contains labels; pass the images, t10k-images-idx3-ubyte.gz")
+    if tuple(content[:4]) != _IMAGES_MAGIC:
+        raise ValueError(f"{path}: not an image file of MNIST; pass one such as t10k-images-idx3-ubyte.gz")
+    n_digits, height, width = (int.from_bytes(content[start : start + 4], "big") for start in (4, 8, 12))
+    if (height, width) != (SIDE, SIDE):
+        raise ValueError(f"{path}: the images have {height} × {width} pixels, but those of MNIST have {SIDE} × {SIDE}")
+    expected = 16 + n_digits * height * width
+    if not n_digits or len(content) != expected:
         raise ValueError(
-            f"{path}: {n_digits} pictures take {16 + n_digits * tall * wide} bytes, but it has {len(held)}; get it anew"
+            f"{path}: {n_digits} images take {expected} bytes, but the file has {len(content)}; download it again"
         )
-    return np.frombuffer(held, np.uint8, offset=16).reshape(n_digits, tall, wide)
+    return np.frombuffer(content, np.uint8, offset=16).reshape(n_digits, height, width)
 
 
-def _fetched(data_home: Any) -> tuple[NDArray, NDArray]:
-    """The test digits of OpenML's table, and what they show."""
+def _fetch(data_home: Any) -> tuple[NDArray, NDArray]:
+    """Return the test images and labels from OpenML."""
     from sklearn.datasets import fetch_openml
 
     try:
         table = fetch_openml("mnist_784", version=1, as_frame=False, parser="liac-arff", data_home=data_home)
-    except OSError as trouble:  # no network, or no room
+    except OSError as error:  # no network, or no disk space
         raise OSError(
-            f"MNIST could not be fetched from OpenML ({trouble}); pass the file t10k-images-idx3-ubyte.gz instead"
-        ) from trouble
-    pictures = np.asarray(table.data[-_TEST:]).reshape(-1, SIDE, SIDE)
-    return pictures, np.asarray(table.target[-_TEST:]).astype(np.int64)
+            f"MNIST could not be fetched from OpenML ({error}); pass the file t10k-images-idx3-ubyte.gz instead"
+        ) from error
+    images = np.asarray(table.data[-_N_TEST:]).reshape(-1, SIDE, SIDE)
+    return images, np.asarray(table.target[-_N_TEST:]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Planted factors: data of which it is known what is to be found."""
+"""Planted factors: synthetic data with known atoms and codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Planted:
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        ``clean`` with a share of its bits flipped.
+        ``clean`` with some bits flipped.
     atoms : ndarray of shape (n_components, n_features)
     codes : ndarray of shape (n_samples, n_components)
     clean : ndarray of shape (n_samples, n_features)
@@ -41,25 +41,25 @@ def planted(
     noise: float = 0.05,
     random_state: Any = None,
 ) -> Planted:
-    """Make data from random factors and flip some of its bits.
+    """Generate data from random factors, and flip some of its bits.
 
     Parameters
     ----------
     n_samples, n_features, n_components : int
-        Rows of X, columns of X, and atoms; each may be 0.
+        Numbers of rows of X, of columns of X, and of atoms; each may be 0.
     algebra : {"xor", "or"}, default="xor"
         How the atoms that a sample uses are combined.
     atom_density, code_density : float, default=0.15
         Probability that a bit of the atoms, or of the codes, is 1.
     noise : float, default=0.05
-        Probability that a bit of X is flipped, each by itself.
+        Probability that a bit of X is flipped, independently of the others.
     random_state : int, Generator, RandomState or None, default=None
-        The same number gives the same data.
+        The same seed gives the same data.
 
     Returns
     -------
     Planted
-        With ``X``, ``atoms``, ``codes`` and ``clean``.
+        Has the attributes ``X``, ``atoms``, ``codes`` and ``clean``.
 
     Examples
     --------
@@ -75,26 +75,26 @@ def planted(
     n_features = check_int("n_features", n_features, 0)
     n_components = check_int("n_components", n_components, 0)
     rng = as_generator(random_state)
-    atoms = _coins(rng, check_fraction("atom_density", atom_density), n_components, n_features)
-    codes = _coins(rng, check_fraction("code_density", code_density), n_samples, n_components)
+    atoms = _random_bits(rng, check_fraction("atom_density", atom_density), n_components, n_features)
+    codes = _random_bits(rng, check_fraction("code_density", code_density), n_samples, n_components)
     clean = np.empty((n_samples, n_features), dtype=np.uint8)
-    for rows in _slabs(n_samples, n_features + n_components):
-        # float32 goes to BLAS and counts exactly to 2**24 atoms
+    for rows in _row_chunks(n_samples, n_features + n_components):
+        # float32 uses BLAS and counts exactly up to 2**24 atoms
         uses = codes[rows].astype(np.float32) @ atoms.astype(np.float32)
         clean[rows] = uses % 2 if algebra == "xor" else uses > 0
-    X = clean ^ _coins(rng, check_fraction("noise", noise), n_samples, n_features)
+    X = clean ^ _random_bits(rng, check_fraction("noise", noise), n_samples, n_features)
     return Planted(X=X, atoms=atoms, codes=codes, clean=clean)
 
 
-def _slabs(rows: int, width: int) -> list[slice]:
-    """Slices of rows that keep a float for each bit within some tens of megabytes."""
+def _row_chunks(n_rows: int, width: int) -> list[slice]:
+    """Return slices of rows that limit one float per bit to some tens of megabytes."""
     step = max(1, (1 << 22) // max(1, width))
-    return [slice(start, start + step) for start in range(0, rows, step)]
+    return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
-def _coins(rng: np.random.Generator, share: float, rows: int, columns: int) -> np.ndarray:
-    """Bits that are 1 with probability ``share``; drawn row by row, so that the slabs do not show in the result."""
-    bits = np.empty((rows, columns), dtype=np.uint8)
-    for slab in _slabs(rows, columns):
-        bits[slab] = rng.random(bits[slab].shape) < share
+def _random_bits(rng: np.random.Generator, density: float, n_rows: int, n_cols: int) -> np.ndarray:
+    """Return bits that are 1 with probability ``density``; drawn by rows, so that chunks do not affect the result."""
+    bits = np.empty((n_rows, n_cols), dtype=np.uint8)
+    for rows in _row_chunks(n_rows, n_cols):
+        bits[rows] = rng.random(bits[rows].shape) < density
     return bits

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import datasets
 from ..bits import BitMatrix
 from ..datasets.mnist_digits import SIDE as MNIST_SIDE
-from ..datasets.mnist_digits import is_published, shrunk
+from ..datasets.mnist_digits import downsample, is_idx_file
 from ..io.api import read
 from ..io.errors import FileError
 from ..io.formats import infer_format
@@ -69,7 +69,7 @@ def load_digits(source: str | os.PathLike[str] | None) -> PaperDataset:
         data = BitMatrix.from_dense(mnist.X)
         return PaperDataset("MNIST", "MNIST", description, False, data, (_SIDE, _SIDE), labels=mnist.y)
     path = Path(source)
-    if is_published(path):
+    if is_idx_file(path):
         data = BitMatrix.from_dense(datasets.mnist(path, side=_SIDE).X)
         description = f"{data.n_rows} digits of MNIST from {path.name}, {method}."
     else:
@@ -77,7 +77,7 @@ def load_digits(source: str | os.PathLike[str] | None) -> PaperDataset:
         description = f"{data.n_rows} digits from {path.name}."
         if data.n_cols == MNIST_SIDE**2:
             pictures = data.to_dense().reshape(-1, MNIST_SIDE, MNIST_SIDE)
-            data = BitMatrix.from_dense(shrunk(255 * pictures, _SIDE))
+            data = BitMatrix.from_dense(downsample(255 * pictures, _SIDE))
             description = f"{description[:-1]}, {method}."
     side = isqrt(data.n_cols)
     if side * side != data.n_cols:

@@ -1,4 +1,4 @@
-"""Made-up genotypes: three populations, and SNPs that are inherited together in blocks."""
+"""Synthetic genotypes: three populations, and SNPs that are inherited together in blocks."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from ..table import Table
 from ..validation import as_generator, check_int
 
 POPULATIONS = ("north", "south", "island")
-# On which of the four haplotypes of a block a SNP has the rarer allele: the first, the common one, has none of them;
-# some SNPs arose in an ancestor of two.
-_BRANCHES = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 1, 1, 0]], np.uint8)
-_COMMON = 4.0  # weight of the common haplotype; each of the others has one between 0 and 1 in each population
-_MUTATED = 0.003  # share of alleles that are not those of their haplotype
-_SHORTEST, _LONGEST = 12, 24  # SNPs in a block
+# Kinds of SNPs: which of the four haplotypes of a block have the minor allele. The first, common haplotype has none;
+# the last kind arose in a common ancestor of two haplotypes.
+_SNP_KINDS = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 1, 1, 0]], np.uint8)
+_COMMON_WEIGHT = 4.0  # of the common haplotype; the others have weights between 0 and 1 per population
+_MUTATION_RATE = 0.003  # share of alleles that differ from those of their haplotype
+_MIN_BLOCK, _MAX_BLOCK = 12, 24  # SNPs per block
 
 
 def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) -> Table:
-    """Make up genotypes of three populations, in which neighbouring SNPs are linked.
+    """Generate synthetic genotypes of three populations with linked neighbouring SNPs.
 
-    No person ever had these. The SNPs lie in blocks of a dozen or two that are inherited as a whole: each has four
-    haplotypes, more or less frequent by population, of which a person has two, with a mutation here and there. The
-    atoms that a search finds are haplotypes: runs of neighbouring SNPs.
+    The SNPs form blocks of 12 to 24 (the last may be longer) that are inherited together. Each block has four
+    haplotypes, whose frequencies depend on the population. A person has two of them, with a few mutations. The atoms
+    that a search finds are haplotypes: runs of neighbouring SNPs.
 
     Parameters
     ----------
     n_samples : int, default=600
-        How many persons, a third of each population.
+        Number of persons, a third from each population.
     n_snps : int, default=300
-        How many SNPs, two columns each: "rs1001:A", whether the person carries the allele A, and "rs1001:AA", whether
-        twice; as `bitatoms.read` makes them of a PLINK .bed file.
+        Number of SNPs. Each has two columns: "rs1001:A", whether the person carries the allele A, and "rs1001:AA",
+        whether the person carries it twice, as `bitatoms.read` returns for a PLINK .bed file.
     random_state : int, Generator, RandomState or None, default=0
-        The same number gives the same genotypes.
+        The same seed gives the same genotypes.
 
     Returns
     -------
     Table of n_samples rows and 2 * n_snps columns
-        A person a row, named by population and number.
+        One row per person, named by population and number.
 
     Examples
     --------
@@ -57,29 +57,29 @@ def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) ->
     population = np.arange(n_samples) * len(POPULATIONS) // max(1, n_samples)
     copies = np.zeros((n_samples, n_snps), np.uint8)
     for block in _blocks(rng, n_snps):
-        haplotypes = _BRANCHES[(len(_BRANCHES) * rng.random(block.stop - block.start)).astype(int)].T
-        weights = np.full((len(POPULATIONS), len(haplotypes)), _COMMON)
+        haplotypes = _SNP_KINDS[(len(_SNP_KINDS) * rng.random(block.stop - block.start)).astype(int)].T
+        weights = np.full((len(POPULATIONS), len(haplotypes)), _COMMON_WEIGHT)
         weights[:, 1:] = rng.random((len(POPULATIONS), len(haplotypes) - 1)) ** 2
         below = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)[:, :-1]
         for _ in ("mother", "father"):
             inherited = (rng.random((n_samples, 1)) > below[population]).sum(axis=1)
             alleles = haplotypes[inherited]
-            copies[:, block] += alleles ^ (rng.random(alleles.shape) < _MUTATED)
+            copies[:, block] += alleles ^ (rng.random(alleles.shape) < _MUTATION_RATE)
     letters = ["ACGT"[int(4 * chance)] for chance in rng.random(n_snps)]
     number = 1 + np.arange(n_samples) - np.searchsorted(population, population)  # within the population
     return Table(
         BitMatrix.from_dense(np.stack([copies >= 1, copies == 2], axis=2).reshape(n_samples, 2 * n_snps)),
-        tuple(f"{POPULATIONS[home]} {place}" for home, place in zip(population, number, strict=True)),
+        tuple(f"{POPULATIONS[index]} {person}" for index, person in zip(population, number, strict=True)),
         tuple(f"rs{1001 + snp}:{letter * times}" for snp, letter in enumerate(letters) for times in (1, 2)),
     )
 
 
 def _blocks(rng: np.random.Generator, n_snps: int) -> Iterator[slice]:
-    """Blocks of SNPs, one beside the other."""
+    """Yield consecutive blocks of SNPs."""
     start = 0
     while start < n_snps:
-        stop = start + _SHORTEST + int((_LONGEST - _SHORTEST + 1) * rng.random())
-        if n_snps - stop < _SHORTEST:  # what is left is no block
+        stop = start + _MIN_BLOCK + int((_MAX_BLOCK - _MIN_BLOCK + 1) * rng.random())
+        if n_snps - stop < _MIN_BLOCK:  # too few are left for another block
             stop = n_snps
         yield slice(start, stop)
         start = stop

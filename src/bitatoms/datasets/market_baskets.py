@@ -1,4 +1,4 @@
-"""Made-up market baskets: a dozen shopping habits, and what is bought by chance."""
+"""Synthetic market baskets: a dozen shopping habits, and items bought at random."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..validation import as_generator, check_int
 
 
 class Habit(NamedTuple):
-    """Things that are bought together, and in what share of the baskets they are."""
+    """Items that are bought together, and the share of baskets that follow this habit."""
 
     share: float
     items: tuple[str, ...]
@@ -32,8 +32,8 @@ HABITS = {
     "baby": Habit(0.03, ("nappies", "baby wipes", "baby food", "baby milk")),
     "a cold": Habit(0.025, ("tissues", "honey", "lemons", "tea", "cough drops")),
 }
-_REMEMBERED = 0.94  # share of the things of a habit that are bought; the others are still at home
-# What is bought by itself, from the most popular on, and all else now and then.
+_INCLUSION_RATE = 0.94  # share of the items of a habit that are bought
+# Items bought at random, most popular first; all other items are bought rarely.
 _POPULAR = (
     *("bananas", "milk", "bread", "apples", "eggs", "coffee", "onions", "chocolate", "tomatoes", "potatoes", "beer"),
     *("carrots", "toilet paper", "biscuits", "yogurt", "chicken", "newspaper", "ham", "mineral water", "toothpaste"),
@@ -42,23 +42,23 @@ _ITEMS = tuple(sorted({item for habit in HABITS.values() for item in habit.items
 
 
 def baskets(n_samples: int = 5000, random_state: Any = 0) -> Table:
-    """Make up market baskets, in which a dozen shopping habits are hidden.
+    """Generate synthetic market baskets from a dozen shopping habits.
 
-    No customer ever bought these. A basket follows none of the habits, one or several (a breakfast, a taco night, a
-    barbecue), now and then without one of its things, and some things are bought by chance, bananas far more often than
-    toothpaste. A search with ``algebra="or"`` finds the habits.
+    A basket follows any number of habits, such as a breakfast, a taco night or a barbecue. Occasionally an item of a
+    habit is missing. Other items are bought at random, bananas far more often than toothpaste. A search with
+    ``algebra="or"`` finds the habits.
 
     Parameters
     ----------
     n_samples : int, default=5000
-        How many baskets.
+        Number of baskets.
     random_state : int, Generator, RandomState or None, default=0
-        The same number gives the same baskets.
+        The same seed gives the same baskets.
 
     Returns
     -------
     Table of n_samples rows and 67 columns
-        A basket a row, with the names of the things that can be bought; no basket is empty.
+        One row per basket and one column per item, named by the item. No basket is empty.
 
     Examples
     --------
@@ -76,15 +76,15 @@ def baskets(n_samples: int = 5000, random_state: Any = 0) -> Table:
     for habit in HABITS.values():
         columns = [_ITEMS.index(item) for item in habit.items]
         follows = rng.random((n_samples, 1)) < habit.share
-        bought[:, columns] |= follows & (rng.random((n_samples, len(columns))) < _REMEMBERED)
+        bought[:, columns] |= follows & (rng.random((n_samples, len(columns))) < _INCLUSION_RATE)
     popularity = np.array([_popularity(item) for item in _ITEMS])
     bought |= rng.random(bought.shape) < popularity
     empty = np.flatnonzero(~bought.any(axis=1))
-    # Whoever stands in the queue has something: one thing, the popular ones more often.
+    # An empty basket gets one item, drawn by popularity.
     bought[empty, np.searchsorted(np.cumsum(popularity / popularity.sum())[:-1], rng.random(empty.size))] = True
     return Table(BitMatrix.from_dense(bought), tuple(f"basket {number + 1}" for number in range(n_samples)), _ITEMS)
 
 
 def _popularity(item: str) -> float:
-    """The share of baskets that hold a thing by chance."""
+    """Return the probability that an item is bought at random."""
     return 0.12 / (1 + _POPULAR.index(item)) ** 0.6 if item in _POPULAR else 0.006

@@ -1,0 +1,147 @@
+"""The results of a comparison as plain data: runs, and their medians per method and number of atoms."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..mdl import Codelength
+from .deprecated import renamed_attribute, warn_renamed
+from .methods import Method
+
+
+class Dataset(NamedTuple):
+    """A table that methods were compared on."""
+
+    name: str
+    shape: tuple[int, int]
+    density: float
+    bits_without: int  # codelength without a model
+    ranks: Sequence[int]  # numbers of atoms, ascending
+    about: str = ""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return self.shape[0] * self.shape[1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a method: what was asked for, the result, and the time it took."""
+
+    data: str  # name of the table
+    method: Method
+    asked: int | None  # number of atoms; None: chosen by the method
+    seed: int | None  # None: the method is deterministic
+    atoms: int | None = None
+    wrong: int | None = None  # cells
+    bits: Codelength | None = None
+    cpu: float | None = None  # seconds, summed over all processors
+    wall: float | None = None
+    why_not: str = ""  # the reason if there is no result
+
+    contender = renamed_attribute("contender", "method")
+
+    @property
+    def done(self) -> bool:
+        """Whether the run has a result."""
+        return self.bits is not None
+
+
+class Spread(NamedTuple):
+    """The median, the minimum and the maximum of several values."""
+
+    median: float
+    least: float
+    most: float
+
+    @property
+    def middle(self) -> float:
+        """Deprecated: use ``median``."""
+        warn_renamed("middle", "median")
+        return self.median
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Return the spread of at least one value; the median is the lower of two middle values."""
+        return cls(statistics.median_low(values), min(values), max(values))
+
+
+@dataclass(frozen=True)
+class Result:
+    """The runs of a method with one number of atoms, over all seeds."""
+
+    method: Method
+    asked: int | None
+    runs: tuple[Run, ...]  # at least one
+
+    contender = renamed_attribute("contender", "method")
+
+    @property
+    def done(self) -> bool:
+        """Whether any run has a result."""
+        return any(run.done for run in self.runs)
+
+    @property
+    def why_not(self) -> str:
+        """The reason given by the first run without a result."""
+        return next((run.why_not for run in self.runs if run.why_not), "")
+
+    @property
+    def wrong(self) -> Spread:
+        """Number of wrong cells."""
+        return Spread.of([run.wrong for run in self.runs if run.wrong is not None])
+
+    @property
+    def bits(self) -> Spread:
+        """Codelength in bits."""
+        return Spread.of([run.bits.total for run in self.runs if run.bits is not None])
+
+    @property
+    def cpu(self) -> float:
+        """Median of the CPU seconds."""
+        return Spread.of([run.cpu for run in self.runs if run.done and run.cpu is not None]).median
+
+    @property
+    def atoms(self) -> int:
+        """Median of the number of atoms found."""
+        return int(Spread.of([run.atoms for run in self.runs if run.atoms is not None]).median)
+
+
+@dataclass(frozen=True)
+class ComparisonData:
+    """All runs of a comparison; the attributes are documented in `Comparison`, which adds the output."""
+
+    tables: tuple[Dataset, ...]
+    runs: tuple[Run, ...] = field(repr=False)
+    how: tuple[tuple[str, str], ...] = field(repr=False)
+    interrupted: bool = False
+    not_reached: tuple[str, ...] = ()
+
+    @property
+    def interruption_note(self) -> str:
+        """A sentence on what is missing after an interruption, else an empty string."""
+        if not self.interrupted:
+            return ""
+        rest = f" Not reached: {', '.join(self.not_reached)}." if self.not_reached else ""
+        return f"This comparison was interrupted; the remaining runs are missing.{rest}"
+
+    ended = renamed_attribute("ended", "interruption_note")
+
+    @property
+    def n_seeds(self) -> int:
+        """The largest number of runs per table, method and number of atoms."""
+        n_runs = Counter((run.data, run.method.key, run.asked) for run in self.runs if run.done)
+        return max(n_runs.values(), default=1)
+
+    def results(self, table: Dataset) -> list[Result]:
+        """Return the results on a table per method and number of atoms, in the order of the runs."""
+        grouped: dict[tuple[str, int | None], list[Run]] = {}
+        for run in self.runs:
+            if run.data == table.name:
+                grouped.setdefault((run.method.key, run.asked), []).append(run)
+        return [Result(runs[0].method, runs[0].asked, tuple(runs)) for runs in grouped.values()]
