@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import time
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 from tables import Row, Table, log_row
@@ -16,7 +14,7 @@ from tables import Row, Table, log_row
 import bitatoms as ba
 from bitatoms.parallel import Workers
 from bitatoms.search.driver import search as run_search
-from bitatoms.search.params import SearchParams, resolve
+from bitatoms.search.params import resolve
 from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
 
@@ -33,14 +31,6 @@ def data_and_algebras(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:
     return {**bundled, "planted": ("xor", ba.datasets.planted(3000, 150, 15, atom_density=0.3, random_state=0).X)}
 
 
-def params_of(**given: Any) -> SearchParams:
-    """Return the search parameters of ``factorize`` called with these arguments."""
-    parameters = inspect.signature(ba.factorize).parameters
-    return resolve(
-        **{name: given.get(name, parameters[name].default) for name in inspect.signature(resolve).parameters}
-    )
-
-
 def plans(plan: Plan) -> dict[str, Plan]:
     """Return the plan unchanged, without each move, and with fewer starts."""
     without = {move: replace(plan, left_out=frozenset({move})) for move in MOVES}
@@ -54,7 +44,7 @@ def plans(plan: Plan) -> dict[str, Plan]:
 
 def ablation_rows(name: str, algebra: str, X: np.ndarray, search: str, seeds: int) -> list[Row]:
     """Run one search on one data set, leaving out one move at a time."""
-    params, data, rows, all_moves = params_of(algebra=algebra, search=search), ba.BitMatrix.from_dense(X), [], 0.0
+    params, data, rows, all_moves = resolve(algebra=algebra, search=search), ba.BitMatrix.from_dense(X), [], 0.0
     for left_out, plan in plans(params.plan).items():
         bits, seconds = [], []
         for seed in range(seeds):

@@ -1,7 +1,7 @@
-"""Time, memory and codelength of bitatoms, beside the paper's C++ program and beside NumPy.
+"""Time, memory and codelength of bitatoms, compared with the paper's C++ program and with NumPy.
 
-With a folder of data sets (NAME.npz with ``X``, rows from ``np.packbits``, and ``shape``) models are learned on the
-sets of the paper and on planted ones; without one, on what scikit-learn bundles and on data made here.
+With a folder of data sets (NAME.npz with ``X``, rows from ``np.packbits``, and ``shape``) models are fitted to the data
+sets of the paper and to planted ones; without one, to data bundled with scikit-learn and to generated data.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from cluster import cluster
 from curve import curve
 from large import large
 from llvmlite.binding import get_host_cpu_name
-from methods import FORCED, METHODS, asked
+from methods import FORCED, METHODS, arguments_of
 from quality import quality
-from sets import EINSTEIN, MNIST, PLANTED, main_sets, planted_set
 from tables import Row, Table, best_of, show
 from threadpoolctl import threadpool_limits
 
@@ -40,11 +39,12 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code, coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search import initial
+from datasets import EINSTEIN, MNIST, PLANTED, main_sets, planted_set
 from online import online
 
 GREEDY, BMP = coding_rule("greedy", "xor"), coding_rule("bmp", "xor")
-STEEP = 2.2  # a doubling that costs more is flagged
-# Share of wrong cells: the noise planted, MOB in the same C++ program, and the best of the other systems tried (an
+STEEP = 2.2  # a larger factor per doubling is flagged
+# Fraction of wrong cells: the planted noise, MOB in the same C++ program, and the best of the other systems tested (an
 # alternating search with exact codes and restarts) with its seconds.
 OTHERS = {
     "planted_bool": (0.04985, ".091-.209", 0.04985, 1.0),
@@ -54,7 +54,7 @@ OTHERS = {
 
 
 def peak_megabytes(task: Callable[[], Any]) -> float:
-    """The most memory a call holds at a time, beyond what was there before."""
+    """Return the peak memory of a call in megabytes, beyond what was allocated before."""
     tracemalloc.start()
     task()
     peak = tracemalloc.get_traced_memory()[1]
@@ -63,12 +63,12 @@ def peak_megabytes(task: Callable[[], Any]) -> float:
 
 
 def over_seeds(X: np.ndarray, seeds: int, how: Row) -> tuple[list[ba.Factorization], Row]:
-    """The results of the seeds; the median of their CPU seconds, the best of three where fast; the peak memory."""
+    """Return the results for all seeds, the median CPU seconds (best of three if fast) and the peak memory."""
     results, seconds = [], []
     for seed in range(seeds):
         again = {**how, "random_state": seed}
         begin = time.process_time()
-        results.append(ba.factorize(X, **again))  # a warm-up: the first call loads the kernels
+        results.append(ba.factorize(X, **again))  # warm-up: the first call loads the kernels
         fast = time.process_time() - begin < 1
         seconds.append(best_of(3 if fast else 1, lambda again=again: ba.factorize(X, **again)))
     memory = peak_megabytes(lambda: ba.factorize(X, **how, random_state=0))
@@ -76,8 +76,8 @@ def over_seeds(X: np.ndarray, seeds: int, how: Row) -> tuple[list[ba.Factorizati
 
 
 def model_row(name: str, method: str, X: np.ndarray, seeds: int) -> Row:
-    """One method on one set, beside the C++ program where it was run on that."""
-    results, cost = over_seeds(X, seeds, asked(method, FORCED[name]))
+    """Run one method on one data set, and compare with the C++ program if it was run on it."""
+    results, cost = over_seeds(X, seeds, arguments_of(method, FORCED[name]))
     ends = [(len(result.atoms), result.wrong_bits, result.codelength.total) for result in results]
     if method.endswith("forced"):
         ends = [(last.atoms, last.wrong_bits, last.bits) for last in (result.history[-1] for result in results)]
@@ -91,7 +91,7 @@ def model_row(name: str, method: str, X: np.ndarray, seeds: int) -> Row:
 
 
 def exact_row(name: str, X: np.ndarray, seeds: int, known: bool) -> Row:
-    """Exact steps on planted factors, beside what others reach where that is known."""
+    """Run exact steps on planted factors, and compare with other systems where known."""
     how = {"n_components": 8, "algebra": PLANTED[name], "search": "paper", "coder": "exact", "n_init": 10}
     results, cost = over_seeds(X, seeds, how)
     shares = [result.wrong_bits / X.size for result in results]
@@ -100,35 +100,35 @@ def exact_row(name: str, X: np.ndarray, seeds: int, known: bool) -> Row:
 
 
 def models(options: argparse.Namespace) -> list[Table]:
-    """CPU seconds, memory, wrong bits and codelength of the methods."""
+    """Measure CPU seconds, memory, wrong bits and codelength of the methods."""
     sets = main_sets(options.folder)
     rows = [model_row(name, method, X, options.seeds) for name, X in sets.items() for method in METHODS]
     folder = options.folder
     exact = [exact_row(name, planted_set(folder, name), options.seeds, folder is not None) for name in PLANTED]
-    note = "forward: from 16, patience 10. forced: from 16 on to that p, paying or not. x faster: where p is the same."
+    note = "forward: from 16, patience 10. forced: from 16 to that p in any case. x faster: where p is the same."
     return [
         Table(f"Models, n_jobs=1, median of {options.seeds} seeds (C++: one seed, files too)", rows, note),
-        Table("Planted factors, p = 8, exact steps, n_init=10", exact, "Shares are of all cells, noise included."),
+        Table("Planted factors, p = 8, exact steps, n_init=10", exact, "Fractions of all cells, including noise."),
     ]
 
 
 def fresh(data: ba.BitMatrix, atoms: ba.BitMatrix) -> tuple[Block]:
-    """Return rows without codes, with the tables of the atoms filled in, as they are within a loop."""
+    """Return a block without codes, with the tables of the atoms computed, as within a loop."""
     block = Block(data, atoms, None, False, Workers())
-    code(block, coding_rule("greedy", "xor", residual_limit=data.n_cols))  # no row has more errors: none is coded
-    block._rows.stale[:] = 1  # the rows alone: the tables stay valid
+    code(block, coding_rule("greedy", "xor", residual_limit=data.n_cols))  # codes no row, but computes the tables
+    block._rows.stale[:] = 1  # only the rows: the tables stay valid
     return (block,)
 
 
 def count_by_words(rows: np.ndarray, atoms: np.ndarray, out: np.ndarray) -> None:
-    """out[i, k] = number of ones that row i and atom k share, by NumPy in chunks that stay in the cache."""
+    """out[i, k] = number of ones that row i and atom k share, by NumPy in chunks that fit into the cache."""
     step = max(1, (1 << 15) // atoms.size)
     for i in range(0, len(rows), step):
         np.bitwise_count(rows[i : i + step, np.newaxis] & atoms).sum(axis=2, dtype=np.float32, out=out[i : i + step])
 
 
 def coding_row(name: str, X: np.ndarray, p: int) -> Row:
-    """Thousand rows a second of whole greedy coding, and of NumPy's ways to count the overlaps it begins with."""
+    """Measure the rate of complete greedy coding, and of computing the initial overlaps with NumPy."""
     data = ba.BitMatrix.from_dense(X)
     atoms = initial.samples(data, p, np.random.default_rng(0))
     floats, patterns = X.astype(np.float32), atoms.to_dense(np.float32).T
@@ -151,7 +151,7 @@ def coding_row(name: str, X: np.ndarray, p: int) -> Row:
 
 
 def word_rows(n: int) -> list[Row]:
-    """Gigabytes a second of the loops over n packed rows, beside NumPy on bytes for the same result."""
+    """Measure the rate of kernels on n packed rows, and of NumPy on bytes for the same result."""
     made = ba.datasets.planted(n, 256, 128, code_density=4 / 128, random_state=0)
     X, floats, users = made.X, made.X.astype(np.float32), made.codes.T.astype(bool)
     data, atoms, codes = (ba.BitMatrix.from_dense(bits) for bits in (X, made.atoms, made.codes))
@@ -182,21 +182,23 @@ def word_rows(n: int) -> list[Row]:
 
 
 def kernels(options: argparse.Namespace) -> list[Table]:
-    """Rates of the kernels beside what a NumPy user has."""
+    """Compare the rates of the kernels with those of NumPy."""
     with threadpool_limits(1):  # for BLAS
         sets = main_sets(options.folder)
         rows = [coding_row(name, X, p) for name, X in sets.items() for p in (32, 128, 512)]
         words = word_rows(10_000) + word_rows(200_000)
     note = "coding: complete, from zero codes. NumPy only counts |atom & row| of all atoms and rows, BLAS in float32."
-    size = "Bytes: of the packed rows read (NumPy has them unpacked); in packing, of the table (which ours checks too)."
+    size = (
+        "Bytes: of the packed rows (NumPy uses unpacked ones); in packing, of the table (which bitatoms also checks)."
+    )
     return [
-        Table("Coding, one thread, thousand rows a second", rows, note),
-        Table("Loops over words, one thread, planted, 256 columns, 128 atoms, four a row", words, size),
+        Table("Coding, one thread, thousand rows per second", rows, note),
+        Table("Kernels, one thread, planted, 256 columns, 128 atoms, four per row", words, size),
     ]
 
 
 def step_seconds(n: int, m: int, p: int) -> dict[str, float]:
-    """CPU seconds of the halves of a step, on rows that use four atoms whatever the size."""
+    """Measure the CPU seconds of coding and updating, on rows that use four atoms for any size."""
     made = ba.datasets.planted(n, m, p, code_density=4 / p, random_state=0)
     flips = np.random.default_rng(1).random(made.atoms.shape) < 0.05  # so that there is something to learn
     data, atoms = ba.BitMatrix.from_dense(made.X), ba.BitMatrix.from_dense(made.atoms ^ flips)
@@ -216,7 +218,7 @@ def step_seconds(n: int, m: int, p: int) -> dict[str, float]:
 
 
 def scaling(options: argparse.Namespace) -> list[Table]:
-    """What doubling the rows, the features or the atoms costs."""
+    """Measure the cost of doubling the rows, the features or the atoms."""
     sizes = {"n": (20_000, 40_000, 80_000, 160_000), "m": (128, 256, 512, 1024), "p": (32, 64, 128, 256)}
     rows = []
     for axis, values in sizes.items():
@@ -228,7 +230,7 @@ def scaling(options: argparse.Namespace) -> list[Table]:
             row = {"task": task, "grows": axis, "from": values[0], "to": values[-1], "exponent": exponent}
             row |= {"for each doubling": ratios, "ms": [1e3 * taken for taken in seconds]}
             rows.append(row | {"flag": f"above {STEEP}" if max(ratios) > STEEP else ""})
-    note = "Else n = 20000, m = 256, p = 64. Planted, four atoms a row. Coding fills in the tables of the atoms too."
+    note = "Otherwise n = 20000, m = 256, p = 64. Planted, four atoms per row. Coding includes the tables of the atoms."
     return [Table("Scaling of one coding pass and of one update, CPU time", rows, note)]
 
 
@@ -246,12 +248,12 @@ def threads(options: argparse.Namespace) -> list[Table]:
         row |= {"wrong bits": found.wrong_bits, "same bits": found.atoms == first.atoms and found.codes == first.codes}
         best[jobs] = min(best.get(jobs, row), row, key=lambda row: row["wall s"])
     rows = [row | {"of one": row["wall s"] / best[1]["wall s"]} for row in best.values()]
-    note = "The better of two; packing is not counted. cores: CPU over wall; well below n_jobs, the machine was busy."
+    note = "The better of two, without packing. cores: CPU / wall; if well below n_jobs, the machine was busy."
     return [Table(f"Threads, planted {options.rows} x 256, p = 64, MOB, greedy, samples", rows, note)]
 
 
 def process_seconds(code: str, cache: str) -> tuple[float, float]:
-    """Wall and CPU seconds of a new Python that runs this code with this folder as numba's cache."""
+    """Return wall and CPU seconds of a new process that runs this code with this numba cache."""
     path = os.pathsep.join([str(Path(ba.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     wall, before = time.perf_counter(), os.times()
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": path}
@@ -261,7 +263,7 @@ def process_seconds(code: str, cache: str) -> tuple[float, float]:
 
 
 def startup(options: argparse.Namespace) -> list[Table]:
-    """A small default fit in a new process, with numba's cache empty and with it full."""
+    """Time a small default fit in a new process, with an empty and with a filled numba cache."""
     data = "import numpy, bitatoms; X = numpy.random.default_rng(0).random((200, 50)) < 0.3; "
     jobs = {
         "import bitatoms": "import bitatoms",
@@ -275,7 +277,7 @@ def startup(options: argparse.Namespace) -> list[Table]:
             cold, *warm = (process_seconds(program, cache) for _ in range(4))
         row = {"job": job, "cold wall s": cold[0], "cold CPU s": cold[1]}
         rows.append({**row, "warm wall s": min(warm)[0], "warm CPU s": min(warm)[1]})
-    return [Table("Startup of a new process", rows, "cold: numba's cache is empty. warm: full, the best of three.")]
+    return [Table("Startup of a new process", rows, "cold: empty numba cache. warm: filled, the best of three.")]
 
 
 PARTS = {
@@ -294,19 +296,19 @@ PARTS = {
 
 
 def main() -> None:
-    """Run the parts, print their tables, keep the figures."""
+    """Run the parts and print their tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz; bundled data without it")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts to run, with commas (default: %(default)s)")
-    parser.add_argument("--seeds", type=int, default=5, help="starts of each model (default: %(default)s)")
-    parser.add_argument("--sets", help="data sets of quality, ablation and curve, with commas (default: all there are)")
+    parser.add_argument("folder", nargs="?", type=Path, help="data sets as NAME.npz (default: bundled data)")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts to run, comma-separated (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds per model (default: %(default)s)")
+    parser.add_argument("--sets", help="data sets of quality, ablation and curve, comma-separated (default: all)")
     rows = "rows for threads, large and cluster (default: %(default)s)"
     parser.add_argument("--rows", type=int, default=1_000_000, help=rows)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the same figures there as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     options = parser.parse_args()
     parts = options.only.split(",")
     if unknown := [part for part in parts if part not in PARTS]:
-        parser.error(f"--only: there is no part {unknown[0]!r}; choose from {', '.join(PARTS)}")
+        parser.error(f"--only: unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
     versions = {"Python": platform.python_version(), "NumPy": np.__version__, "numba": numba.__version__}
     host = {"platform": platform.platform(), "processor": get_host_cpu_name(), "processors": os.cpu_count()}
     figures: Row = {"machine": {**host, **versions, "bitatoms": ba.__version__}}
@@ -316,10 +318,10 @@ def main() -> None:
         figures[part] = {table.title: table.rows for table in tables}
         for table in tables:
             show(table)
-    if options.json is not None:  # written beside and renamed: a run cut short leaves no half of a file
-        beside = options.json.with_name(options.json.name + ".part")
-        beside.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-        beside.replace(options.json)
+    if options.json is not None:  # atomic: an interrupted run leaves no partial file
+        temporary = options.json.with_name(options.json.name + ".part")
+        temporary.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(options.json)
 
 
 if __name__ == "__main__":
