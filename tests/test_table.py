@@ -110,10 +110,16 @@ def test_invalid_names_and_image_sizes(arguments, message):
         ba.Table(ba.BitMatrix.from_dense(BITS), **arguments)
 
 
-def test_a_path_is_not_a_table():
-    for take in (ba.Table.from_any, ba.factorize, ba.BinaryDictionaryLearning().fit):
-        with pytest.raises(TypeError, match=r"X is 'table.csv', not a table; read the file with bitatoms.read"):
-            take("table.csv")
+def test_a_path_is_not_a_table_but_the_estimator_reads_it(tmp_path):
+    path = str(tmp_path / "table.csv")
+    for take in (ba.Table.from_any, ba.factorize):
+        with pytest.raises(TypeError, match=r"X is '.*table.csv', not a table; read the file with bitatoms.read"):
+            take(path)
+    model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
+    with pytest.raises(ba.FileError, match=r"table\.csv"):
+        model.fit(path)
+    ba.write(ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS), path)
+    assert model.fit(path).feature_names_in_.tolist() == list(COLUMNS)
 
 
 def test_row_names_may_repeat():
