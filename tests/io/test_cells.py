@@ -7,7 +7,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.io.cells import CellPosition, array_position
-from support.files import assert_refused
+from support.files import assert_read_error
 
 
 def on_command_line(parameter):
@@ -65,11 +65,11 @@ def test_parameters_of_messages(tmp_path):
 def test_message_names_the_column_to_drop(tmp_path, text, column):
     path = tmp_path / "table.csv"
     path.write_text(text)
-    assert_refused(path, f'drop it with without="{column}"')
+    assert_read_error(path, f'drop it with without="{column}"')
     assert ba.read(path, without=column).shape[1] == 1
 
 
 def test_message_names_no_column_to_drop_if_that_does_not_help(tmp_path):
     np.save(tmp_path / "table.npy", [[0, 1], [0, 9]])
-    message = assert_refused(tmp_path / "table.npy", "row 1, column 1 (counted from 0): 9 is neither 0 nor 1")
+    message = assert_read_error(tmp_path / "table.npy", "row 1, column 1 (counted from 0): 9 is neither 0 nor 1")
     assert "without" not in message

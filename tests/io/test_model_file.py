@@ -129,7 +129,7 @@ CORRUPT = {
     "negative counts": (None, {"wrong": np.full(36, -1)}, "its wrong do not fit"),
     "counts that are not integers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
-    "too few names": ({"columns": ["a"]}, {}, "its names do not fit"),
+    "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
     "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
 }

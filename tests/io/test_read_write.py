@@ -3,7 +3,7 @@
 import pytest
 
 import bitatoms as ba
-from support.files import assert_refused
+from support.files import assert_read_error
 
 
 @pytest.mark.parametrize("columns", [("x", "y"), ("0", "1"), ("a", "x"), ("NA", ""), ("1",), ('say "x"', "yes")])
@@ -36,7 +36,7 @@ def test_names_that_text_cannot_keep(tmp_path, columns, part):
 def test_invalid_separator(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('"a"::"b"\n1::0\n')
-    assert_refused(path, "separator must be one character, got '::'", separator="::")
+    assert_read_error(path, "separator must be one character, got '::'", separator="::")
 
 
 def test_trailing_separators_are_not_row_names(tmp_path):

@@ -46,7 +46,7 @@ def tables(draw, rows=EITHER, columns=EITHER, **sizes):
     return Table(BitMatrix.from_dense(bits), **names)
 
 
-def assert_refused(path, *parts, **options):
+def assert_read_error(path, *parts, **options):
     """Assert that reading raises a one-line FileError that begins with the path and has these parts; return it."""
     with pytest.raises(ba.FileError) as caught:
         ba.read(path, **options)

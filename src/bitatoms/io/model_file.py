@@ -22,7 +22,7 @@ from ..table import check_picture
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import sniff_format
-from .npz import METADATA_KEY, NpzReader, check_metadata_int, encode_metadata, open_npz, write_npz
+from .npz import METADATA_KEY, NpzReader, check_metadata_int, check_metadata_names, encode_metadata, open_npz, write_npz
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
@@ -130,9 +130,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     for name, choices in _CHOICES.items():
         if metadata[name] not in choices:
             raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")
-    columns, picture = metadata["columns"], metadata["picture"]
-    if columns is not None and (len(columns) != n_features or not all(isinstance(name, str) for name in columns)):
-        raise ValueError("its names do not fit its atoms")
+    picture = metadata["picture"]
     limited = metadata["max_atoms_per_sample"] is not None
     return Model(
         atoms=atoms,
@@ -148,7 +146,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         n_samples=n_samples,
         max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
         residual_limit=check_metadata_int(metadata, "residual_limit"),
-        columns=None if columns is None else tuple(columns),
+        columns=check_metadata_names(metadata, "columns", n_features),
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         **counts,
     )

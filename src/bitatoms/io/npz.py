@@ -20,6 +20,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..table import Names
 from .errors import FileError
 from .stream import Source
 
@@ -196,6 +197,16 @@ def check_metadata_int(metadata: Mapping[str, Any], name: str, least: int = 0, m
     if not least <= number <= most:
         raise ValueError(f"its {name} is {str(number)[:20]}")
     return number
+
+
+def check_metadata_names(metadata: Mapping[str, Any], axis: str, length: int) -> Names | None:
+    """Return the names of the rows or columns, or None; raise ValueError if they do not match the table."""
+    names = metadata[axis]
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != length or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"its names do not match its {length} {axis}")
+    return tuple(names)
 
 
 def encode_metadata(metadata: Mapping[str, Any]) -> NDArray[np.uint8]:

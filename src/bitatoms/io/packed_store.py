@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..table import Names, Picture, check_picture
+from ..table import Picture, check_picture
 from .npz import METADATA_KEY as METADATA_KEY
 from .npz import TABLE_FORMAT as TABLE_FORMAT
-from .npz import check_version
+from .npz import check_metadata_names, check_version
 from .safe_zarr import ZarrReader
 from .stream import RowChunk
 
@@ -191,15 +191,12 @@ class PackedStoreReader:
         if metadata["complete"] is not True:
             raise self._source.error("incomplete: writing it was interrupted; write it again")
         self.n_cols = n_cols = int(metadata["n_cols"])
-        columns = metadata["columns"]
         arrays: list[Any] = [
             reader.child(reader.root, name, all_chunks=False) for name in ("bits", "name_ends", "name_bytes")
         ]
         self._bits, self._name_ends, self._name_bytes = bits, ends, name_bytes = arrays
         if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
             raise self._source.error(f"corrupt: its bits are not those of {n_cols} columns")
-        if columns is not None and (len(columns) != n_cols or not all(isinstance(name, str) for name in columns)):
-            raise self._source.error(f"corrupt: its names do not match its {n_cols} columns")
         self.n_rows: int = bits.shape[0]
         if ends is not None and (
             ends.shape != (self.n_rows,)
@@ -208,7 +205,7 @@ class PackedStoreReader:
             or len(name_bytes.shape) != 1
         ):
             raise self._source.error(f"corrupt: its names do not match its {self.n_rows} rows")
-        self.columns: Names | None = None if columns is None else tuple(columns)
+        self.columns = check_metadata_names(metadata, "columns", n_cols)
         picture = metadata["picture"]
         self.picture: Picture | None = None if picture is None else check_picture(picture, (self.n_rows, n_cols))
         self.about: dict[str, Any] = dict(metadata.get("about") or {})

@@ -14,7 +14,7 @@ from pyarrow import feather, ipc, parquet
 
 import bitatoms as ba
 from bitatoms.io.readers import arrow_chunks
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
@@ -174,26 +174,26 @@ def test_missing_values_are_counted_across_columns_and_chunks(tmp_path, format, 
     ]
     for frame in frames:
         path = write_file(tmp_path / f"table.{format}", frame)
-        assert_refused(path, "1 value is missing, at row 1, column 'bread'", 'missing="zero"')
+        assert_read_error(path, "1 value is missing, at row 1, column 'bread'", 'missing="zero"')
         assert ba.read(path, missing="zero").to_dense().tolist() == [[1, 0], [1, 0]]
     empty = write_file(path, pl.DataFrame({"a": [1, 1], "b": [None, None]}))
-    assert_refused(empty, "2 values are missing, the first at row 0, column 'b'")
+    assert_read_error(empty, "2 values are missing, the first at row 0, column 'b'")
     monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 64)
     monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
     wide = np.zeros((9, 200))
     wide[7, 3] = wide[4, 190] = wide[4, 199] = np.nan
     path = write_file(path, pd.DataFrame(wide, columns=[f"c{column}" for column in range(200)]))
-    assert_refused(path, "3 values are missing, the first at row 4, column 'c190'")
+    assert_read_error(path, "3 values are missing, the first at row 4, column 'c190'")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_binarize_applies_to_numbers_and_numeric_text(tmp_path, format):
     frame = pl.DataFrame({"a": [1, 2, -3], "b": [0.5, 1.5, 2.0], "c": ["1", "2.5", "0"], "d": [True, False, True]})
     path = write_file(tmp_path / f"table.{format}", frame)
-    assert_refused(path, "row 1, column 'a': 2 is neither 0 nor 1", "binarize=0")
+    assert_read_error(path, "row 1, column 'a': 2 is neither 0 nor 1", "binarize=0")
     assert ba.read(path, binarize=1).to_dense().tolist() == [[0, 0, 0, 0], [1, 1, 1, 0], [0, 1, 0, 0]]
     write_file(path, pl.DataFrame({"a": [1.0, float("inf")]}))
-    assert_refused(path, "row 1, column 'a': 'inf' is not a finite number", binarize=1)
+    assert_read_error(path, "row 1, column 'a': 'inf' is not a finite number", binarize=1)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -211,7 +211,7 @@ def test_binarize_applies_to_numbers_and_numeric_text(tmp_path, format):
 )
 def test_unsupported_columns_are_errors_that_name_the_column(tmp_path, format, column, message):
     path = write_file(tmp_path / f"table.{format}", pa.table({"a": [1, 0], "b": column}))
-    assert_refused(path, message)
+    assert_read_error(path, message)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -222,7 +222,7 @@ def test_duplicate_columns_are_errors_or_numbered(tmp_path, format, monkeypatch)
     names[3], names[150], names[5], names[199] = "twice", "twice", "a", "a.b"
     table = pa.table([pa.array(column) for column in bits.T], names)
     path = write_file(tmp_path / f"table.{format}", table)
-    assert_refused(path, "columns 4 and 151 have the same name 'twice'", 'duplicates="number"')
+    assert_read_error(path, "columns 4 and 151 have the same name 'twice'", 'duplicates="number"')
     numbered = ba.read(path, duplicates="number")
     assert np.array_equal(numbered.to_dense(), bits)
     assert numbered.columns[150] == "twice.2"
@@ -268,7 +268,7 @@ def test_truncated_files_are_errors(tmp_path, format):
     path = tmp_path / f"cut.{format}"
     for length in {*range(0, len(content), 97), len(content) - 1, 4, 8}:
         path.write_bytes(content[:length])
-        assert_refused(path)
+        assert_read_error(path)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_truncated_files_are_errors(tmp_path, format):
 )
 def test_files_of_other_formats_are_errors(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    assert_refused(tmp_path / name, message)
+    assert_read_error(tmp_path / name, message)
 
 
 def test_corrupt_page_is_an_error(tmp_path):
@@ -294,7 +294,7 @@ def test_corrupt_page_is_an_error(tmp_path):
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    assert_refused(path, "corrupt")
+    assert_read_error(path, "corrupt")
 
 
 def test_small_file_that_claims_many_rows_is_an_error(tmp_path):
@@ -303,7 +303,7 @@ def test_small_file_that_claims_many_rows_is_an_error(tmp_path):
     with ipc.new_file(str(path), many.schema, options=ipc.IpcWriteOptions(allow_64bit=True)) as writer:
         writer.write_batch(many)
     assert path.stat().st_size < 1000
-    assert_refused(path, "GiB packed")
+    assert_read_error(path, "GiB packed")
 
 
 def test_long_repeated_text_takes_its_memory_once(tmp_path):
@@ -311,7 +311,7 @@ def test_long_repeated_text_takes_its_memory_once(tmp_path):
     words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1 << 18, np.int32)), ["x" * (1 << 20)])
     parquet.write_table(pa.table({"a": words, "b": words}), path)
     assert path.stat().st_size < 1e6
-    assert_refused(path, "row 0, column 'a': 'xxxx")
+    assert_read_error(path, "row 0, column 'a': 'xxxx")
 
 
 def test_malformed_metadata_is_ignored(tmp_path):

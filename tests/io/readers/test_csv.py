@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 
 ANN = ba.Table(ba.BitMatrix.from_dense([[1, 0], [1, 1]]), ["ann", "bob"], ["milk", "bread"])
@@ -80,15 +80,17 @@ def test_options_override_detection(tmp_path):
 def test_binarize(tmp_path):
     path = write_file(tmp_path, "gene,a,b\nc1,0,2.5\nc2,1e3,-1\n")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[0, 1], [1, 0]])
-    assert_refused(path, "line 2, column 'b': 2.5 is neither 0 nor 1; for counts, pass binarize=0")
-    assert_refused(write_file(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0)
+    assert_read_error(path, "line 2, column 'b': 2.5 is neither 0 nor 1; for counts, pass binarize=0")
+    assert_read_error(
+        write_file(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0
+    )
 
 
 def test_missing_values_are_counted_and_the_first_is_located(tmp_path):
     path = write_file(tmp_path, "who,milk,bread\nann,1,0\nbob,,1\ncyd,NA,?\n")
-    assert_refused(path, "3 values are missing", "line 3, column 'milk'", 'missing="zero"')
+    assert_read_error(path, "3 values are missing", "line 3, column 'milk'", 'missing="zero"')
     np.testing.assert_array_equal(ba.read(path, missing="zero").to_dense(), [[1, 0], [0, 1], [0, 0]])
-    assert_refused(write_file(tmp_path, "a,b\n1,nan\n0,1\n"), "1 value is missing, at line 2, column 'b'")
+    assert_read_error(write_file(tmp_path, "a,b\n1,nan\n0,1\n"), "1 value is missing, at line 2, column 'b'")
 
 
 BAD = {
@@ -119,7 +121,7 @@ BAD = {
 def test_malformed_files_are_errors(tmp_path, case):
     text, *parts = BAD[case]
     options = {"without": ["mlik"]} if case == "unknown column" else {}
-    assert_refused(write_file(tmp_path, text), *parts, **options)
+    assert_read_error(write_file(tmp_path, text), *parts, **options)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_additions_of_spreadsheets_are_ignored(tmp_path, text):
 
 def test_without_drops_columns(tmp_path):
     text = "who,city,milk,total,bread\nann,Berlin,1,1,0\nbob,Rome,1,2,1\n"
-    assert_refused(write_file(tmp_path, text), "line 2, column 'city': 'Berlin' is neither a one", "without=")
+    assert_read_error(write_file(tmp_path, text), "line 2, column 'city': 'Berlin' is neither a one", "without=")
     assert ba.read(write_file(tmp_path, text), without=["city", "total"]) == ANN
     assert ba.read(write_file(tmp_path, "1,7,0\n1,8,1\n"), without="2", header=False).shape == (2, 2)
     ba.write(ANN, tmp_path / "table.npz")
@@ -146,8 +148,8 @@ def test_without_drops_columns(tmp_path):
 
 def test_options_for_other_formats_are_errors(tmp_path):
     path = write_file(tmp_path, "1,0\n")
-    assert_refused(path, "blocks applies to pbm, not to 'csv'; omit it", blocks=(1, 1))
-    assert_refused(path, "layer applies to h5ad, npz, zarr", layer="counts")
+    assert_read_error(path, "blocks applies to pbm, not to 'csv'; omit it", blocks=(1, 1))
+    assert_read_error(path, "layer applies to h5ad, npz, zarr", layer="counts")
 
 
 def test_duplicate_names_can_be_numbered(tmp_path):
@@ -156,10 +158,10 @@ def test_duplicate_names_can_be_numbered(tmp_path):
 
 
 def test_missing_files_and_unknown_extensions_are_errors(tmp_path):
-    assert_refused(tmp_path / "none.csv", "there is no such file")
-    assert_refused(tmp_path / "table.cvs", "unknown extension (did you mean .csv?)", "pass format, one of csv")
+    assert_read_error(tmp_path / "none.csv", "there is no such file")
+    assert_read_error(tmp_path / "table.cvs", "unknown extension (did you mean .csv?)", "pass format, one of csv")
     (tmp_path / "folder.csv").mkdir()
-    assert_refused(tmp_path / "folder.csv", "this is a folder")
+    assert_read_error(tmp_path / "folder.csv", "this is a folder")
     with pytest.raises(ba.FileError, match="there is no format 'excel'"):
         ba.read(tmp_path / "table.csv", format="excel")
 

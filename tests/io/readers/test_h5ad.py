@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
@@ -105,30 +105,30 @@ def test_counts_need_binarize_and_missing_values_are_counted(tmp_path, to_format
     monkeypatch.setattr("bitatoms.io.chunked.CHUNK_BITS", 70 * 4)
     monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 10)
     path = write_file(tmp_path / "cells.h5ad", make_adata(BITS, layers={"counts": to_format(COUNTS)}))
-    assert_refused(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
+    assert_read_error(path, "is neither 0 nor 1", "binarize=0", "column 'gene", layer="counts")
     for threshold in (0, 1.5, -0.5):
         table = ba.read(path, layer="counts", binarize=threshold)
         assert np.array_equal(table.to_dense(), COUNTS > threshold)
     with_missing = COUNTS.copy()
     with_missing[19, 0] = with_missing[4, 66] = with_missing[4, 5] = np.nan
     path = write_file(path, make_adata(to_format(with_missing)))
-    assert_refused(path, "3 values are missing, the first at row 4, column 'gene5'", binarize=0)
+    assert_read_error(path, "3 values are missing, the first at row 4, column 'gene5'", binarize=0)
     assert np.array_equal(ba.read(path, binarize=0, missing="zero").to_dense(), with_missing > 0)
     write_file(path, make_adata(to_format(np.where(COUNTS > 1, np.inf, COUNTS))))
-    assert_refused(path, "'inf' is not a finite number", binarize=0)
+    assert_read_error(path, "'inf' is not a finite number", binarize=0)
 
 
 def test_layer_selects_a_matrix(tmp_path):
     path = write_file(tmp_path / "cells.h5ad", make_adata(layers={"ones": BITS, "counts": COUNTS}))
-    assert_refused(path, "there is no X", "pass layer", "'counts', 'ones'")
+    assert_read_error(path, "there is no X", "pass layer", "'counts', 'ones'")
     assert ba.read(path, layer="ones") == TABLE
     for name in ("two", "../X", "/X", "", "."):
-        assert_refused(path, f"there is no layer {name!r}", "'counts', 'ones'", layer=name)
+        assert_read_error(path, f"there is no layer {name!r}", "'counts', 'ones'", layer=name)
 
 
 def test_duplicate_genes_are_errors_or_numbered(tmp_path):
     path = write_file(tmp_path / "cells.h5ad", make_adata(BITS, genes=("A", "B", "A", *GENES[3:])))
-    assert_refused(path, "columns 1 and 3 have the same name 'A'")
+    assert_read_error(path, "columns 1 and 3 have the same name 'A'")
     assert ba.read(path, duplicates="number").columns[:3] == ("A", "B", "A.2")
 
 
@@ -302,7 +302,7 @@ def test_links_and_malformed_files_are_errors(path, case):
     with h5py.File(path, "a") as file:
         corrupt(file)
     assert path.stat().st_size < 1e6
-    assert_refused(path, message)
+    assert_read_error(path, message)
 
 
 @pytest.mark.parametrize(
@@ -316,14 +316,14 @@ def test_links_and_malformed_files_are_errors(path, case):
 )
 def test_files_of_other_formats_are_errors(tmp_path, content, message):
     (tmp_path / "cells.h5ad").write_bytes(content)
-    assert_refused(tmp_path / "cells.h5ad", message)
+    assert_read_error(tmp_path / "cells.h5ad", message)
 
 
 def test_truncated_files_are_errors(path):
     content = path.read_bytes()
     for length in (*range(1, len(content), 1997), len(content) - 1):
         path.write_bytes(content[:length])
-        assert_refused(path)
+        assert_read_error(path)
 
 
 def test_empty_object_in_a_heap_is_an_error_and_no_endless_loop(path):
@@ -331,7 +331,7 @@ def test_empty_object_in_a_heap_is_an_error_and_no_endless_loop(path):
     heap = content.index(b"GCOL")
     content[heap + 200 : heap + 2000] = bytes(1800)
     path.write_bytes(content)
-    assert_refused(path, "corrupt: the heap at byte", "copy the file again")
+    assert_read_error(path, "corrupt: the heap at byte", "copy the file again")
 
 
 def test_text_that_claims_to_be_longer_than_the_file_is_an_error(path):
@@ -341,7 +341,7 @@ def test_text_that_claims_to_be_longer_than_the_file_is_an_error(path):
     assert content[first : first + 4] == len(CELLS[0]).to_bytes(4, "little")
     content[first : first + 4] = b"\xff" * 4
     path.write_bytes(content)
-    assert_refused(path, "'/obs/_index' claims to have 4294967", "malicious")
+    assert_read_error(path, "'/obs/_index' claims to have 4294967", "malicious")
 
 
 @pytest.fixture(scope="module")

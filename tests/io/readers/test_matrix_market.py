@@ -16,7 +16,7 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io import text_numbers
 from bitatoms.table import Table
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.strategies import matrices, random_bits
 
 SMALL = settings(max_examples=25, deadline=None)
@@ -113,7 +113,7 @@ def test_comments_in_any_encoding_are_accepted(tmp_path):
 def test_skew_symmetric_matrix_needs_binarize(tmp_path, kind):
     entries = ("2 1 1", "3 1 0", "3 2 1") if "coordinate" in kind else ("1", "0", "1")
     (tmp_path / "skew.mtx").write_text(mtx_text("3 3 3" if "coordinate" in kind else "3 3", *entries, kind=kind))
-    assert_refused(tmp_path / "skew.mtx", "row 1, column 2: -1", "binarize=0")
+    assert_read_error(tmp_path / "skew.mtx", "row 1, column 2: -1", "binarize=0")
     np.testing.assert_array_equal(
         ba.read(tmp_path / "skew.mtx", binarize=0).to_dense(), [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
     )
@@ -135,7 +135,7 @@ def test_binarize(tmp_path, binarize):
 def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
     entries = ("1 1 1", "1 2 nan", "2 1 NaN")
     (tmp_path / "lost.mtx").write_text(mtx_text("2 2 3", *entries, kind="coordinate real general"))
-    assert_refused(tmp_path / "lost.mtx", "2 values are missing, the first at row 1, column 2", 'missing="zero"')
+    assert_read_error(tmp_path / "lost.mtx", "2 values are missing, the first at row 1, column 2", 'missing="zero"')
     np.testing.assert_array_equal(ba.read(tmp_path / "lost.mtx", missing="zero").to_dense(), [[1, 0], [0, 0]])
 
 
@@ -220,13 +220,13 @@ BAD = {
 def test_malformed_files_are_errors(tmp_path, case):
     text, *parts = BAD[case]
     (tmp_path / "bad.mtx").write_text(text)
-    assert_refused(tmp_path / "bad.mtx", *parts)
+    assert_read_error(tmp_path / "bad.mtx", *parts)
 
 
 def test_other_formats_are_detected(tmp_path):
     ba.write(np.eye(2), tmp_path / "array.npy")
     (tmp_path / "array.npy").rename(tmp_path / "array.mtx")
-    assert_refused(tmp_path / "array.mtx", "looks like 'npy'")
+    assert_read_error(tmp_path / "array.mtx", "looks like 'npy'")
 
 
 def test_truncated_gzip_files_are_errors(tmp_path):
@@ -234,14 +234,14 @@ def test_truncated_gzip_files_are_errors(tmp_path):
     content = (tmp_path / "table.mtx.gz").read_bytes()
     for length in range(0, len(content) - 1, 13):
         (tmp_path / "table.mtx.gz").write_bytes(content[:length])
-        assert_refused(tmp_path / "table.mtx.gz")
+        assert_read_error(tmp_path / "table.mtx.gz")
 
 
 def test_files_truncated_after_any_line_are_errors(tmp_path):
     lines = mtx_text("3 3 3", "1 1", "2 2", "3 3").splitlines(keepends=True)
     for count in range(len(lines)):
         (tmp_path / "table.mtx").write_text("".join(lines[:count]))
-        assert_refused(tmp_path / "table.mtx")
+        assert_read_error(tmp_path / "table.mtx")
 
 
 def test_endless_line_is_an_error_before_all_of_it_is_read(tmp_path, monkeypatch):
@@ -250,7 +250,7 @@ def test_endless_line_is_an_error_before_all_of_it_is_read(tmp_path, monkeypatch
         file.write(mtx_text("3 3 3").encode())
         for _ in range(20):
             file.write(b"1 " * (1 << 19))
-    assert_refused(tmp_path / "bomb.mtx.gz", "longer than 1 MiB")
+    assert_read_error(tmp_path / "bomb.mtx.gz", "longer than 1 MiB")
 
 
 @SMALL

@@ -15,7 +15,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.io.npz import METADATA_KEY, TABLE_FORMAT, encode_metadata, write_npz
 from bitatoms.io.readers import numpy
 from bitatoms.table import Picture, Table
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.npz import npy, npy_with_header, npz
 from support.strategies import matrices, random_bits
@@ -127,16 +127,16 @@ def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
     X = np.array([[0, 1, np.nan], [np.nan, 1, 0], [1, 1, 1]])
     for order in "CF":
         np.save(tmp_path / "array.npy", np.array(X, order=order))
-        assert_refused(tmp_path / "array.npy", "2 values are missing", "row", 'missing="zero"')
+        assert_read_error(tmp_path / "array.npy", "2 values are missing", "row", 'missing="zero"')
         np.testing.assert_array_equal(ba.read(tmp_path / "array.npy", missing="zero").to_dense(), np.nan_to_num(X))
 
 
 def test_layer_selects_an_array(tmp_path):
     X, Y = random_bits(6, 5, 9, 0.5), random_bits(7, 4, 3, 0.5)
     np.savez(tmp_path / "two.npz", first=X, second=Y, labels=np.arange(5), objects=np.array([None]))
-    assert_refused(tmp_path / "two.npz", "'first', 'second'", "pass layer")
-    assert_refused(tmp_path / "two.npz", "no array 'third'", "'second'", layer="third")
-    assert_refused(tmp_path / "two.npz", "unpickled", layer="objects")
+    assert_read_error(tmp_path / "two.npz", "'first', 'second'", "pass layer")
+    assert_read_error(tmp_path / "two.npz", "no array 'third'", "'second'", layer="third")
+    assert_read_error(tmp_path / "two.npz", "unpickled", layer="objects")
     np.testing.assert_array_equal(ba.read(tmp_path / "two.npz", layer="second").to_dense(), Y)
     np.savez(tmp_path / "X.npz", X=X, Y=Y)
     np.testing.assert_array_equal(ba.read(tmp_path / "X.npz").to_dense(), X)
@@ -155,13 +155,13 @@ def test_reads_rows_packed_by_packbits(tmp_path, n_cols):
 def test_rows_packed_in_the_other_bit_order_are_errors(tmp_path):
     X = np.ones((3, 10), np.uint8)
     np.savez(tmp_path / "packed.npz", X=np.packbits(X, axis=1, bitorder="little"), shape=X.shape)
-    assert_refused(tmp_path / "packed.npz", "packed in another bit order")
+    assert_read_error(tmp_path / "packed.npz", "packed in another bit order")
 
 
 def test_reading_a_model_is_an_error(tmp_path):
     about = {"format": "bitatoms model", "version": 1}
     write_npz(tmp_path / "model.npz", {METADATA_KEY: encode_metadata(about), "atoms": np.zeros((2, 2), np.uint8)})
-    assert_refused(tmp_path / "model.npz", "not a table, but a model", "bitatoms show")
+    assert_read_error(tmp_path / "model.npz", "not a table, but a model", "bitatoms show")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -235,7 +235,7 @@ MALFORMED_NPY = {
 def test_malformed_npy_files_are_errors(tmp_path, case):
     content, *parts = MALFORMED_NPY[case]
     (tmp_path / "bad.npy").write_bytes(content)
-    assert_refused(tmp_path / "bad.npy", *parts)
+    assert_read_error(tmp_path / "bad.npy", *parts)
 
 
 def packed_table(changes=(), bits=None):
@@ -331,7 +331,7 @@ MALFORMED_NPZ = {
 def test_malformed_npz_files_are_errors(tmp_path, case):
     content, *parts = MALFORMED_NPZ[case]
     (tmp_path / "bad.npz").write_bytes(content)
-    assert_refused(tmp_path / "bad.npz", *parts)
+    assert_read_error(tmp_path / "bad.npz", *parts)
 
 
 @pytest.mark.parametrize("name", ["table.npy", "table.npz"])
@@ -340,7 +340,7 @@ def test_truncated_files_are_errors(tmp_path, name):
     content = (tmp_path / name).read_bytes()
     for length in range(0, len(content), max(1, len(content) // 60)):
         (tmp_path / name).write_bytes(content[:length])
-        assert_refused(tmp_path / name)
+        assert_read_error(tmp_path / name)
 
 
 @SMALL

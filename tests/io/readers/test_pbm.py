@@ -11,7 +11,7 @@ import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import pbm
 from bitatoms.table import Picture
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
@@ -172,14 +172,14 @@ HUGE = 10**12
 def test_malformed_files_are_errors(tmp_path, content, parts):
     path = tmp_path / "bad.pbm"
     path.write_bytes(content)
-    assert_refused(path, *parts)
-    assert_refused(path, *parts, blocks=(4, 4))
+    assert_read_error(path, *parts)
+    assert_read_error(path, *parts, blocks=(4, 4))
 
 
 def test_blocks_that_do_not_fit_into_memory_are_errors(tmp_path):
     path = tmp_path / "small.pbm"
     path.write_bytes(GOOD)
-    assert_refused(path, "this machine has", blocks=(10**9, 10**9))
+    assert_read_error(path, "this machine has", blocks=(10**9, 10**9))
 
 
 @pytest.mark.parametrize("blocks", [4, (0, 4), (4, -1), (1, 2, 3)])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import plink
-from support.files import COLUMNS, NAMES, ROWS, assert_refused, outcome
+from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
 from support.memory import read_with_peak
 from support.strategies import SEEDS
 
@@ -107,7 +107,7 @@ def test_no_other_files_are_read_or_written(tmp_path):
 
 def test_missing_genotypes_are_counted_and_the_first_is_located(tmp_path):
     path = trio(tmp_path, bed=BED[:3] + bytes([0b11_10_01_11, 0b10, 0b00_00_11_10, 0b01]))
-    assert_refused(path, "2 values are missing, the first at SNP 'rs1' of individual 'f1 bob'", 'missing="zero"')
+    assert_read_error(path, "2 values are missing, the first at SNP 'rs1' of individual 'f1 bob'", 'missing="zero"')
     copies = np.array(COPIES)
     copies[1, 0] = copies[4, 1] = 0
     assert ba.read(path, missing="zero").to_dense().tolist() == pairs(copies).tolist()
@@ -115,7 +115,7 @@ def test_missing_genotypes_are_counted_and_the_first_is_located(tmp_path):
 
 def test_duplicate_snps_are_errors_or_numbered(tmp_path):
     path = trio(tmp_path, bim=BIM.replace("rs1", ".").replace("rs2", "."))
-    assert_refused(path, "SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
+    assert_read_error(path, "SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
     table = ba.read(path, duplicates="number")
     assert table.columns == (".:A", ".:AA", "..2:C", "..2:CC")
     ba.write(table, path)
@@ -161,17 +161,17 @@ def test_round_trip_of_empty_tables(tmp_path):
     ],
 )
 def test_malformed_files_are_errors(tmp_path, files, parts):
-    assert_refused(trio(tmp_path, **files), *parts)
+    assert_read_error(trio(tmp_path, **files), *parts)
 
 
 def test_binarize_is_an_error(tmp_path):
-    assert_refused(trio(tmp_path), "genotypes have no threshold", "omit binarize", binarize=0.5)
+    assert_read_error(trio(tmp_path), "genotypes have no threshold", "omit binarize", binarize=0.5)
 
 
 def test_bim_path_is_an_error(tmp_path):
     path = trio(tmp_path).with_suffix(".bim")
     path.write_bytes(BED)
-    assert_refused(path, "pass the .bed file", format="bed")
+    assert_read_error(path, "pass the .bed file", format="bed")
     with pytest.raises(ba.FileError, match=r"pass the \.bed file"):
         ba.write(Table(BitMatrix.zeros(1, 2), columns=("rs1:A", "rs1:AA")), path, format="bed")
 

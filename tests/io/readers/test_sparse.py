@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.io import coo
 from bitatoms.io.readers import sparse
-from support.files import assert_refused, outcome
+from support.files import assert_read_error, outcome
 from support.memory import read_with_peak
 from support.npz import npy, npz
 from support.strategies import matrices, random_bits
@@ -128,11 +128,11 @@ def test_duplicate_entries_are_summed_as_in_scipy(tmp_path):
     path = tmp_path / "sparse.npz"
     twice = {"indptr": (0, 3, 3), "indices": (1, 0, 1)}
     path.write_bytes(csr(**twice, data=(1, 1, 1)))
-    assert_refused(path, "row 0, column 1", "has two entries", "2 is neither 0 nor 1", "binarize=0")
+    assert_read_error(path, "row 0, column 1", "has two entries", "2 is neither 0 nor 1", "binarize=0")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[1, 1], [0, 0]])
-    assert_refused(path, "row 0, column 1", "sum", binarize=1.5)
+    assert_read_error(path, "row 0, column 1", "sum", binarize=1.5)
     path.write_bytes(csr(**twice, data=(1, 1, -1)))
-    assert_refused(path, "row 0, column 1", "sum", binarize=0)
+    assert_read_error(path, "row 0, column 1", "sum", binarize=0)
     path.write_bytes(csr(**twice, data=(0, 1, 1)))
     np.testing.assert_array_equal(ba.read(path).to_dense(), [[1, 1], [0, 0]])
     path.write_bytes(csr(**twice, data=(True, True, True)))
@@ -143,12 +143,12 @@ def test_duplicate_entries_in_different_chunks_are_errors(tmp_path, monkeypatch)
     for module in (sparse, coo):
         monkeypatch.setattr(module, "CHUNK_ENTRIES", 2)
     (tmp_path / "sparse.npz").write_bytes(csr(indptr=(0, 3, 3), indices=(1, 0, 1), data=(1, 1, 1)))
-    assert_refused(tmp_path / "sparse.npz", "row 0, column 1", "has two entries")
+    assert_read_error(tmp_path / "sparse.npz", "row 0, column 1", "has two entries")
 
 
 def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
     (tmp_path / "sparse.npz").write_bytes(csr(data=(1.0, np.nan)))
-    assert_refused(tmp_path / "sparse.npz", "1 value is missing, at row 1, column 1 (counted from 0)")
+    assert_read_error(tmp_path / "sparse.npz", "1 value is missing, at row 1, column 1 (counted from 0)")
     np.testing.assert_array_equal(ba.read(tmp_path / "sparse.npz", missing="zero").to_dense(), [[1, 0], [0, 0]])
 
 
@@ -211,7 +211,7 @@ MALFORMED = {
 def test_malformed_files_are_errors(tmp_path, case):
     content, *parts = MALFORMED[case]
     (tmp_path / "bad.npz").write_bytes(content)
-    assert_refused(tmp_path / "bad.npz", *parts)
+    assert_read_error(tmp_path / "bad.npz", *parts)
 
 
 def test_truncated_files_are_errors(tmp_path):
@@ -219,7 +219,7 @@ def test_truncated_files_are_errors(tmp_path):
     content = (tmp_path / "sparse.npz").read_bytes()
     for length in range(0, len(content), max(1, len(content) // 60)):
         (tmp_path / "sparse.npz").write_bytes(content[:length])
-        assert_refused(tmp_path / "sparse.npz")
+        assert_read_error(tmp_path / "sparse.npz")
 
 
 @SMALL

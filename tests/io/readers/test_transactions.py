@@ -14,7 +14,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.io import text_numbers
 from bitatoms.io.readers import transactions
 from bitatoms.table import Table
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.strategies import matrices, random_bits
 
 SMALL = settings(max_examples=25, deadline=None)
@@ -127,7 +127,7 @@ def test_separator(tmp_path):
     (tmp_path / "lists.basket").write_text("milk bread\n")
     assert ba.read(tmp_path / "lists.basket", separator=" ").columns == ("milk", "bread")
     for separator in ("--", '"', "\n"):
-        assert_refused(tmp_path / "lists.basket", "one character", separator=separator)
+        assert_read_error(tmp_path / "lists.basket", "one character", separator=separator)
 
 
 def test_round_trip_of_columns_in_order(tmp_path):
@@ -189,14 +189,14 @@ BAD = {
 def test_malformed_files_are_errors(tmp_path, case):
     ending, content, *parts = BAD[case]
     (tmp_path / f"bad.{ending}").write_bytes(content)
-    assert_refused(tmp_path / f"bad.{ending}", *parts)
+    assert_read_error(tmp_path / f"bad.{ending}", *parts)
 
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
 def test_table_that_does_not_fit_into_memory_is_an_error(tmp_path, ending, monkeypatch):
     monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 1000)
     ba.write(random_bits(3, 50, 300, 0.5), tmp_path / f"lists.{ending}")
-    assert_refused(tmp_path / f"lists.{ending}", "GiB")
+    assert_read_error(tmp_path / f"lists.{ending}", "GiB")
 
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
@@ -204,7 +204,7 @@ def test_file_that_changes_while_it_is_read_is_an_error(tmp_path, ending, monkey
     path = tmp_path / f"lists.{ending}"
     path.write_text("1\n")
     monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_: path.write_text("5\n"))
-    assert_refused(path, "changed while it was read")
+    assert_read_error(path, "changed while it was read")
 
 
 @SMALL

@@ -22,7 +22,7 @@ from zarr.codecs import BloscCodec, GzipCodec
 import bitatoms as ba
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
-from support.files import assert_refused, outcome, tables
+from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
@@ -105,7 +105,7 @@ def test_incomplete_store_is_an_error(tmp_path):
     with contextlib.suppress(KeyboardInterrupt), PackedStoreWriter(path, 70) as store:
         store.append(RowChunk(TABLE.bits))
         raise KeyboardInterrupt
-    assert_refused(path, "incomplete")
+    assert_read_error(path, "incomplete")
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -149,20 +149,20 @@ def test_missing_chunks_have_the_fill_value(tmp_path):
 def test_layer_selects_an_array(tmp_path):
     path = tmp_path / "group.zarr"
     group = zarr.create_group(path)
-    assert_refused(path, "the store contains 0 tables")
+    assert_read_error(path, "the store contains 0 tables")
     group.create_array("ones", data=BITS)
     group.create_array("line", data=np.arange(3))
     group.create_group("deep").create_array("counts", data=BITS * 3)
     assert ba.read(path) == PLAIN
     assert ba.read(path, layer="ones") == PLAIN
-    assert_refused(path, "3 is neither 0 nor 1", "binarize=0", layer="deep/counts")
+    assert_read_error(path, "3 is neither 0 nor 1", "binarize=0", layer="deep/counts")
     assert ba.read(path, layer="deep/counts", binarize=0) == PLAIN
-    assert_refused(path, "shape (3,)", "not a table of numbers", layer="line")
+    assert_read_error(path, "shape (3,)", "not a table of numbers", layer="line")
     for name in ("gone", "../group.zarr/ones", "deep", "ones/more", "", ".", "deep/../ones", "zarr.json"):
-        assert_refused(path, f"there is no array {name!r}", "'deep', 'line', 'ones'", layer=name)
+        assert_read_error(path, f"there is no array {name!r}", "'deep', 'line', 'ones'", layer=name)
     group.create_array("zeros", data=BITS * 0)
-    assert_refused(path, "the store contains 2 tables", "pass layer", "'ones', 'zeros'")
-    assert_refused(array(tmp_path / "array.zarr"), "omit layer", layer="x")
+    assert_read_error(path, "the store contains 2 tables", "pass layer", "'ones', 'zeros'")
+    assert_read_error(array(tmp_path / "array.zarr"), "omit layer", layer="x")
 
 
 def test_missing_values_are_counted(tmp_path, monkeypatch):
@@ -170,7 +170,7 @@ def test_missing_values_are_counted(tmp_path, monkeypatch):
     with_missing = BITS.astype(float)
     with_missing[9, 1] = with_missing[4, 66] = with_missing[4, 65] = np.nan
     path = array(tmp_path / "array.zarr", with_missing, chunks=(20, 3))
-    assert_refused(path, "3 values are missing, the first at row 4, column 65 (counted from 0)", 'missing="zero"')
+    assert_read_error(path, "3 values are missing, the first at row 4, column 65 (counted from 0)", 'missing="zero"')
     assert np.array_equal(ba.read(path, missing="zero").to_dense(), with_missing == 1)
 
 
@@ -193,7 +193,7 @@ def test_reads_anndata(tmp_path, to_format, version):
             ad.settings.reset("zarr_write_format")
     assert ba.read(path) == TABLE
     assert ba.read(path, layer="counts", binarize=0) == TABLE
-    assert_refused(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
+    assert_read_error(path, "there is no layer 'more'", "pass layer", "'counts'", layer="more")
 
 
 def test_peak_memory(tmp_path, monkeypatch):
@@ -212,7 +212,7 @@ def test_error_names_the_corrupt_chunk(tmp_path, version):
     content = chunk.read_bytes()
     for corrupted in (content[:-1], content[:5], b"", bytes(len(content))):
         chunk.write_bytes(corrupted)
-        assert_refused(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is corrupt or truncated")
+        assert_read_error(path, f"its chunk '{chunk.relative_to(path).as_posix()}' is corrupt or truncated")
 
 
 def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, monkeypatch):
@@ -223,10 +223,10 @@ def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, mo
         content = (path / chunk).read_bytes()
         for index in range(0, len(content), 3):
             (path / chunk).write_bytes(content[:index] + bytes([content[index] ^ 4]) + content[index + 1 :])
-            message = assert_refused(path)
+            message = assert_read_error(path)
             assert "corrupt" in message, message
         (path / chunk).unlink()
-        assert_refused(path, f"its chunk '{chunk}' is missing")
+        assert_read_error(path, f"its chunk '{chunk}' is missing")
         (path / chunk).write_bytes(content)
     assert ba.read(path) == TABLE
 
@@ -252,7 +252,7 @@ def test_inconsistent_packed_store_is_an_error(tmp_path, changes, message):
     path = tmp_path / "table.zarr"
     ba.write(TABLE, path)
     edit_json(path / "zarr.json", lambda metadata: metadata["attributes"]["bitatoms"].update(changes))
-    assert_refused(path, message)
+    assert_read_error(path, message)
 
 
 def test_inconsistent_names_are_errors(tmp_path):
@@ -267,7 +267,7 @@ def test_inconsistent_names_are_errors(tmp_path):
         ba.write(TABLE, path)
         shutil.rmtree(path / name)
         zarr.open_group(path).create_array(name, data=values)
-        assert_refused(path, "corrupt")
+        assert_read_error(path, "corrupt")
 
 
 def huge(metadata):
@@ -321,7 +321,7 @@ def codec_within_shards(metadata):
 def test_malformed_metadata_is_an_error(tmp_path, corrupt, message):
     path = array(tmp_path / "array.zarr")
     edit_json(path / "zarr.json", corrupt)
-    assert_refused(path, message)
+    assert_read_error(path, message)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_malformed_metadata_is_an_error(tmp_path, corrupt, message):
 def test_malformed_metadata_of_zarr_2_is_an_error(tmp_path, changes, message):
     path = array(tmp_path / "array.zarr", zarr_format=2)
     edit_json(path / ".zarray", lambda metadata: metadata.update(changes))
-    assert_refused(path, message)
+    assert_read_error(path, message)
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -350,12 +350,12 @@ def test_decompression_bombs_are_errors(tmp_path, version):
     path = array(tmp_path / "array.zarr", **options)
     chunk = path / ("0.0" if version == 2 else "c/0/0")
     chunk.write_bytes(gzip.compress(bytes(1 << 24), mtime=0))
-    assert_refused(path, "malicious")
+    assert_read_error(path, "malicious")
     path = array(path, zarr_format=version, **({"compressors": numcodecs.Zstd()} if version == 2 else {}))
     packed = bytes(numcodecs.Zstd().encode(bytes(1 << 28)))
     assert len(packed) < 10_000
     chunk.write_bytes(packed)
-    assert_refused(path, "malicious")
+    assert_read_error(path, "malicious")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need privileges")
@@ -370,7 +370,7 @@ def test_links_are_not_followed(tmp_path, name):
     else:
         link.unlink(missing_ok=True)
     link.symlink_to(outside / name)
-    assert_refused(inside, f"'{name}' is a symbolic link, which is not followed")
+    assert_read_error(inside, f"'{name}' is a symbolic link, which is not followed")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
@@ -378,23 +378,23 @@ def test_special_files_are_errors(tmp_path):
     path = array(tmp_path / "array.zarr")
     (path / "c/0/0").unlink()
     os.mkfifo(path / "c/0/0")
-    assert_refused(path, "'c/0/0' is not a regular file")
+    assert_read_error(path, "'c/0/0' is not a regular file")
 
 
 def test_folders_that_are_no_store_are_errors(tmp_path):
     folder = tmp_path / "empty.zarr"
     folder.mkdir()
-    assert_refused(folder, "this folder is not a Zarr store")
+    assert_read_error(folder, "this folder is not a Zarr store")
     (folder / "zarr.json").write_text("{")
-    assert_refused(folder, "corrupt")
+    assert_read_error(folder, "corrupt")
     (folder / "zarr.json").write_text("[]")
-    assert_refused(folder, "corrupt")
+    assert_read_error(folder, "corrupt")
     (folder / "zarr.json").write_text("[" * 100_000)
-    assert_refused(folder, "corrupt")
+    assert_read_error(folder, "corrupt")
     (folder / "zarr.json").write_bytes(b"")
-    assert_refused(folder, "corrupt")
+    assert_read_error(folder, "corrupt")
     (tmp_path / "file.zarr").write_text("text")
-    assert_refused(tmp_path / "file.zarr", "this is a file, but a Zarr store is a folder")
+    assert_read_error(tmp_path / "file.zarr", "this is a file, but a Zarr store is a folder")
 
 
 @pytest.fixture(scope="module")

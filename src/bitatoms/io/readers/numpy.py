@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import index
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -24,6 +23,7 @@ from ..npz import (
     TABLE_FORMAT,
     ArrayReader,
     NpzReader,
+    check_metadata_names,
     encode_metadata,
     open_npy,
     open_npz,
@@ -168,7 +168,8 @@ def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) ->
     try:
         shape = index(metadata["n_rows"]), index(metadata["n_cols"])
         source.check_size(*shape)
-        rows, columns = _names(metadata, "rows", shape[0]), _names(metadata, "columns", shape[1])
+        rows = check_metadata_names(metadata, "rows", shape[0])
+        columns = check_metadata_names(metadata, "columns", shape[1])
         picture = None if metadata["picture"] is None else check_picture(metadata["picture"], shape)
         with file.open_array("bits") as values:
             if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
@@ -178,16 +179,6 @@ def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) ->
             raise
         raise source.error(f"corrupt table: {' '.join(str(error).split())[:200]}") from error
     return TableStream(shape[1], _packed_chunks(source, options, "bits", shape, rows), columns, picture)
-
-
-def _names(metadata: dict[str, Any], axis: str, length: int) -> Names | None:
-    """Return the names of the rows or columns; raise ValueError if they do not fit."""
-    names = metadata[axis]
-    if names is None:
-        return None
-    if not isinstance(names, list) or len(names) != length or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"the names do not fit the {length} {axis}")
-    return tuple(names)
 
 
 def _packed_chunks(
