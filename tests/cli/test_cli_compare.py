@@ -183,7 +183,7 @@ def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, t
     monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
     code, _, stderr = bitatoms("compare", "table.csv", "-o", tmp_path)
     assert code == 2
-    assert 'get it with pip install "bitatoms[plot]"' in stderr
+    assert 'install it with pip install "bitatoms[plot]"' in stderr
 
 
 def replace_method(monkeypatch, key, run):

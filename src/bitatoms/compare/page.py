@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from .._version import __version__
 from ..report.html.document import PageHeader, Section, html_document, read_asset
 from ..report.html.figures import Figure
+from ..report.html.tables import table_html
 from ..report.html.text import escape, name_html, percent, pluralize, truncated
 from .environment import COMMAND
 from .figures import file_slugs
-from .methods import Method
 from .rankings import Ranking, overview, rank_by_bits, rank_by_wrong_cells
 from .results import ComparisonData, Dataset
 from .summary import summarize
@@ -105,22 +105,22 @@ def _ranking(ranking: Ranking, table_name: str) -> str:
 
 def _methods_section(comparison: ComparisonData) -> str:
     """Return the methods that were run, and the glossary."""
-    methods: dict[str, Method] = {run.method.key: run.method for run in comparison.runs}
-    rows = "".join(
-        f'<tr{" class=bitatoms" if each.is_bitatoms else ""}><th scope="row">{escape(each.name)}</th>'
-        f"<td>{each.algebra_label}</td><td>{escape(each.minimizes)}</td><td>{escape(each.about)}</td>"
-        f"<td><code>{escape(each.key)}</code></td></tr>"
-        for each in methods.values()
-    )
-    glossary = "".join(f"<dt>{term}</dt><dd>{definition}</dd>" for term, definition in _GLOSSARY)
+    methods = list({run.method.key: run.method for run in comparison.runs}.values())
     columns = ("", "algebra", "minimizes", "description", "key")
-    head = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    return (
-        '<section id="methods"><h2>Methods</h2>'
-        '<div class="scroll" role="region" aria-label="Methods" tabindex="0">'
-        f'<table class="ranking"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-        f'<dl class="glossary">{glossary}</dl></section>'
-    )
+    rows = [
+        (
+            escape(each.name),
+            each.algebra_label,
+            escape(each.minimizes),
+            escape(each.about),
+            f"<code>{escape(each.key)}</code>",
+        )
+        for each in methods
+    ]
+    row_classes = {index: "bitatoms" for index, each in enumerate(methods) if each.is_bitatoms}
+    table = table_html(columns, rows, [False] * len(columns), "Methods", "ranking", row_classes)
+    glossary = "".join(f"<dt>{term}</dt><dd>{definition}</dd>" for term, definition in _GLOSSARY)
+    return f'<section id="methods"><h2>Methods</h2>{table}<dl class="glossary">{glossary}</dl></section>'
 
 
 def _how_section(comparison: ComparisonData) -> str:

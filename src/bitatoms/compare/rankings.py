@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..report.html.tables import format_cell
+from ..report.html.tables import format_cell, table_html, table_markdown
 from ..report.html.text import escape
 from .results import ComparisonData, Dataset, Result, Spread
 
@@ -29,37 +29,28 @@ class Ranking(NamedTuple):
 
     def to_markdown(self) -> str:
         """Return the table as Markdown, with the best values in bold."""
-        lines = [
-            self.columns,
-            tuple("---" if column < self.n_text_columns else "---:" for column in range(len(self.columns))),
-            *(
-                tuple(
-                    f"**{escape_markdown(cell)}**" if (i, j) in self.best else escape_markdown(cell)
-                    for j, cell in enumerate(row)
-                )
-                for i, row in enumerate(self.rows)
-            ),
-        ]
-        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        return table_markdown(self.columns, self._marked_cells(escape_markdown, "**", "**"), self._numeric_columns())
 
     def to_html(self, label: str) -> str:
-        """Return the table as HTML that scrolls if it is wide; ``label`` names it for screen readers."""
-        classes = ["" if column < self.n_text_columns else ' class="number"' for column in range(len(self.columns))]
-        head = "".join(
-            f'<th scope="col"{css}>{escape(name)}</th>' for name, css in zip(self.columns, classes, strict=True)
-        )
-        wrapping = " texts" if self.n_text_columns == len(self.columns) else ""
-        body = []
-        for i, row in enumerate(self.rows):
-            cells = [f"<b>{escape(cell)}</b>" if (i, j) in self.best else escape(cell) for j, cell in enumerate(row)]
-            rest = "".join(f"<td{css}>{cell}</td>" for cell, css in zip(cells[1:], classes[1:], strict=True))
-            row_class = ' class="bitatoms"' if i in self.bitatoms_rows else ""
-            body.append(f'<tr{row_class}><th scope="row">{cells[0]}</th>{rest}</tr>')
-        return (
-            f'<div class="scroll" role="region" aria-label="{escape(label)}" tabindex="0">'
-            f'<table class="ranking{wrapping}">'
-            f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
-        )
+        """Return the table as HTML that scrolls horizontally; ``label`` is its accessible name."""
+        cells = self._marked_cells(escape, "<b>", "</b>")
+        css_class = "ranking texts" if self.n_text_columns == len(self.columns) else "ranking"
+        row_classes = dict.fromkeys(self.bitatoms_rows, "bitatoms")
+        return table_html(self.columns, cells, self._numeric_columns(), label, css_class, row_classes)
+
+    def _marked_cells(self, escape_text: Callable[[str], str], start: str, end: str) -> list[list[str]]:
+        """Return the escaped cells, with the best between ``start`` and ``end``."""
+        return [
+            [
+                f"{start}{escape_text(cell)}{end}" if (i, j) in self.best else escape_text(cell)
+                for j, cell in enumerate(row)
+            ]
+            for i, row in enumerate(self.rows)
+        ]
+
+    def _numeric_columns(self) -> list[bool]:
+        """Return for each column whether it holds numbers."""
+        return [column >= self.n_text_columns for column in range(len(self.columns))]
 
 
 def escape_markdown(value: str) -> str:
