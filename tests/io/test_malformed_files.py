@@ -334,7 +334,7 @@ def replace_chunk_by_link(path):
 
 
 MTX = b"%%MatrixMarket matrix coordinate integer general\n2 2 2\n"
-LONG_LINE = gzip.compress(b"0" * (5 << 20), 9)  # one long line
+LONG_LINE = gzip.compress(b"0" * (5 << 20), 9, mtime=0)  # one long line
 TWO = np.where(np.eye(5, dtype=np.int32), 2, 0)
 SPARSE = {"format": np.array(b"csr"), "shape": np.array([3, 4]), "data": np.ones(3), "indptr": np.arange(4)}
 
@@ -392,7 +392,7 @@ MALFORMED = {
         "duplicate entry": replace_all(MTX + b"1 1 1\n1 1 1\n"),
         "UTF-16": edit_bytes(lambda data: data.decode().encode("utf-16-le")),
         "a bomb": replace_all(MTX.replace(b"2 2 2", b"999999999999999 999999999999999 0")),
-        "compressed long line": replace_all(gzip.compress(MTX + b"0" * (5 << 20), 9)),
+        "compressed long line": replace_all(gzip.compress(MTX + b"0" * (5 << 20), 9, mtime=0)),
     },
     "fimi": {
         "negative": replace_all(b"1 2\n-3 4\n"),
@@ -414,7 +414,7 @@ MALFORMED = {
         "gray": replace_all(b"P5\n2 2\n255\n" + bytes(4)),
         "no pixels": replace_all(b"P4\n0 5\n"),
         "a bomb": replace_all(b"P4\n999999999 999999999\n" + bytes(100)),
-        "compressed bomb": replace_all(gzip.compress(b"P4\n999999999 999999999\n" + bytes(1 << 20))),
+        "compressed bomb": replace_all(gzip.compress(b"P4\n999999999 999999999\n" + bytes(1 << 20), mtime=0)),
     },
     "h5ad": {
         "not binary": replace_dataset("X", data=TWO),

@@ -52,7 +52,7 @@ def test_picture_of_the_papers_size_is_einstein(tmp_path):
 
 def test_digits_are_read_from_the_mnist_format_or_a_table(tmp_path):
     pictures = np.tile(np.random.default_rng(0).integers(0, 256, (3, 28, 28), dtype=np.uint8), (25, 1, 1))
-    (tmp_path / "t10k").write_bytes(gzip.compress(idx(pictures)))
+    (tmp_path / "t10k").write_bytes(gzip.compress(idx(pictures), mtime=0))
     ba.write(Table(BitMatrix.from_dense((pictures >= 128).reshape(75, -1))), tmp_path / "large.npz")
     ba.write(Table(BitMatrix.from_dense(random_bits(0, 75, 289, 0.4))), tmp_path / "small.npz")
     published, large, small = (load_digits(tmp_path / name) for name in ("t10k", "large.npz", "small.npz"))
