@@ -78,7 +78,7 @@ def test_limits_that_are_not_amounts_of_memory_raise(stores, wrong, kind):
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch, algebra):
-    monkeypatch.setattr("bitatoms.io.packed_store._AT_A_TIME", 1 << 17)
+    monkeypatch.setattr("bitatoms.io.packed_store._READ_BYTES", 1 << 17)
     words = np.random.default_rng(0).integers(0, 1 << 62, (60_000, 16), np.uint64)
     bits = ba.BitMatrix.from_words(words, 1024, check=False)
     store = write_store(tmp_path / "large.zarr", bits, chunk_bytes=1 << 17)

@@ -69,7 +69,7 @@ CORRUPT = {
     "newer": ({"entries": {"version": 99, "bitatoms": "9.0"}}, "written by bitatoms 9.0, which is newer"),
     "a model": ({"entries": {"format": "bitatoms model"}}, "not a checkpoint, but a model"),
     "no description": ({"bitatoms": None}, "not a checkpoint, but data: its arrays are order 0 atoms"),
-    "no JSON": ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: what it says of itself is damaged"),
+    "no JSON": ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
     "no call": ({"entries": {"call": 3}}, "corrupt checkpoint"),
     "a list as state": ({"entries": {"state": [1]}}, "corrupt checkpoint"),
     "no specs": ({"state": {"orders": []}}, "corrupt checkpoint"),
@@ -101,7 +101,7 @@ CORRUPT = {
     "counts below zero": ({"partial_uses": np.full(3, -1)}, "its partial uses has values out of range"),
     "no array of counts": ({"counts_ones": None}, "corrupt checkpoint"),
     "counts of floats": ({"counts_ones": np.zeros(40)}, "corrupt checkpoint"),
-    "a pickle": ({"counts_ones": np.array([None] * 40)}, "holds Python objects, which are never unpickled"),
+    "a pickle": ({"counts_ones": np.array([None] * 40)}, "contains Python objects, which are never unpickled"),
     "unknown random generator": ({"entries": {"random": {"bit_generator": "os"}}}, "corrupt checkpoint"),
     "random generator out of range": (
         {"entries": {"random": MT}},
@@ -123,7 +123,7 @@ def test_other_files_of_the_same_name_raise(tmp_path):
     for content in (b"", b"PK", b"\x80\x04K\x01.", b"a,b\n1,0\n"):
         (tmp_path / "state.npz").write_bytes(content)
         for resume in (False, True):
-            assert_raises(tmp_path, "state.npz: damaged, or not a file of the format 'npz'", resume=resume)
+            assert_raises(tmp_path, "state.npz: corrupt, or not a file of the format 'npz'", resume=resume)
             assert (tmp_path / "state.npz").read_bytes() == content
 
 

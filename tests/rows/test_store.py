@@ -61,14 +61,14 @@ def test_pieces_is_a_deprecated_name_of_chunks(stores):
 def test_take_reads_each_chunk_once(bits, stores, monkeypatch):
     chosen = np.sort(np.random.default_rng(0).choice(3001, 150, replace=False))
     for store in stores:
-        read, reader = [], store._packed._shelf
+        read, reader = [], store._packed._reader
 
-        def recorded(array, *slices, take=reader.take_whole, read=read):
+        def recorded(array, *slices, read_complete=reader.read_complete, read=read):
             read.append(slices[0])
-            return take(array, *slices)
+            return read_complete(array, *slices)
 
         with monkeypatch.context() as patched:
-            patched.setattr(reader, "take_whole", recorded)
+            patched.setattr(reader, "read_complete", recorded)
             assert store.take(chosen) == bits[chosen]
         rows = [row for rows in read for row in range(rows.start, rows.stop)]
         assert rows == sorted(set(rows))
@@ -121,7 +121,7 @@ def test_other_files_raise_errors_with_a_hint(tmp_path, bits):
         ("array.zarr", "bitatoms.pack("),
         ("table.csv", "bitatoms.pack("),
         ("gone.zarr", "there is no such store"),
-        ("empty", "this folder is no Zarr store"),
+        ("empty", "this folder is not a Zarr store"),
     ):
         with pytest.raises(ba.FileError, match=name) as caught:
             Store(tmp_path / name)
@@ -131,14 +131,14 @@ def test_other_files_raise_errors_with_a_hint(tmp_path, bits):
 def test_an_incomplete_store_is_not_opened(tmp_path, bits):
     writer = PackedStoreWriter(tmp_path / "incomplete.zarr", 70)
     writer.append(RowChunk(bits))
-    with pytest.raises(ba.FileError, match="not written to its end"):
+    with pytest.raises(ba.FileError, match="incomplete: writing it was interrupted"):
         Store(tmp_path / "incomplete.zarr")
 
 
 def test_a_store_without_its_last_chunk_is_not_opened(tmp_path, bits):
     store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=9 * 100)
     (tmp_path / "table.zarr/bits/c/30/0").unlink()
-    with pytest.raises(ba.FileError, match="its chunk 'bits/c/30/0' is not there"):
+    with pytest.raises(ba.FileError, match="its chunk 'bits/c/30/0' is missing"):
         Store(store.path)
 
 
