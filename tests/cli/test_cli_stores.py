@@ -331,7 +331,7 @@ INVALID = {
     "a threshold": ([*FIT, "--binarize", "3"], "a packed store holds only 0 and 1; remove --binarize"),
     "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, not to 'zarr'; omit it"),
     "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
-    "a store of others": (["fit", "others.zarr"], "others.zarr: its array is of shape (3, 3, 3)"),
+    "a store of others": (["fit", "others.zarr"], "others.zarr: the array has shape (3, 3, 3)"),
     "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr: the table has 2 columns, but the model"),
     "columns turned": (
         ["transform", "model.npz", "turned.zarr", "-o", "c.zarr"],

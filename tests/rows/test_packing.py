@@ -143,13 +143,13 @@ def test_pack_of_tables_larger_than_memory(tmp_path, monkeypatch):
     np.save(tmp_path / "columns.npy", np.asfortranarray(DENSE))
     monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 500)
     for name in ("table.zarr", "table.parquet", "array.zarr", "rows.npy", "rows.npz", "table.mtx", "columns.npy"):
-        with pytest.raises(ba.FileError, match="and this machine has"):
+        with pytest.raises(ba.FileError, match="but this machine has"):
             ba.read(tmp_path / name)
         if name not in ("table.mtx", "columns.npy"):
             store = pack(tmp_path / name, tmp_path / "packed.zarr")
             assert store.take(np.arange(70)) == SMALL.bits
         else:  # its cells are not stored row by row
-            with pytest.raises(ba.FileError, match="and this machine has"):
+            with pytest.raises(ba.FileError, match="but this machine has"):
                 pack(tmp_path / name, tmp_path / "packed.zarr")
 
 
