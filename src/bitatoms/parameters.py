@@ -391,7 +391,7 @@ class ReadKwargs(TypedDict, total=False):
         tuple[int, int] | None,
         Param(
             None,
-            "Cut a .pbm picture into blocks of this height and width, such as 16x16; each block is a row.",
+            "Cut a .pbm picture into blocks of this height and width; each block is a row.",
             "By default each line of pixels is a row.",
             type="pair of int, optional",
             option="blocks",
@@ -401,8 +401,8 @@ class ReadKwargs(TypedDict, total=False):
         Sequence[str],
         Param(
             (),
-            "Column to leave out, by name.",
-            "In a text file without names, by its number, from 1 on.",
+            "Names of columns to leave out.",
+            "In a text file without names, their numbers, counted from 1.",
             type="str or sequence of str, default=()",
             option="without",
         ),

@@ -125,7 +125,7 @@ def _reading(
     row_names: Annotated[bool | None, _option("row_names", "--row-names/--no-row-names")] = None,
     separator: Annotated[str | None, _option("separator")] = None,
     layer: Annotated[str | None, _option("layer")] = None,
-    blocks: Annotated[str | None, _option("blocks", metavar="SIZE")] = None,
+    blocks: Annotated[str | None, _option("blocks", metavar="HEIGHTxWIDTH")] = None,
     without: Annotated[
         list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,

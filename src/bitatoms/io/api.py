@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from ..errors import Parameter
+from ..parameters import ReadKwargs, documented
 from ..table import Table, feature_names
 from ..validation import check_choice
 from .atomic import atomic_write
@@ -37,23 +38,12 @@ _OPTION_FORMATS = {  # the formats to which an option applies
 _STREAMED = ("parquet", "feather", "zarr")
 
 
-def read(
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    *,
-    binarize: float | None = None,
-    missing: str = "refuse",
-    duplicates: str = "refuse",
-    header: bool | None = None,
-    row_names: bool | None = None,
-    separator: str | None = None,
-    layer: str | None = None,
-    blocks: tuple[int, int] | None = None,
-    without: Sequence[str] = (),
-) -> Table:
+@documented(ReadKwargs)
+def read(path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadKwargs]) -> Table:
     """Read a table of 0 and 1 from a file, with the names of its rows and columns.
 
     Rows are packed while they are read: this takes the memory of the packed table, one bit per cell, and a few chunks.
+    Cells of text files may also be true and false, yes and no, x and blank.
 
     Parameters
     ----------
@@ -62,24 +52,7 @@ def read(
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
         "fimi", "baskets", "pbm", "h5ad", "bed" or "zarr".
-    binarize : float, optional
-        Read values above this threshold as 1 and others as 0. By default, all cells must be 0 or 1; text may also be
-        true and false, yes and no, x and blank.
-    missing : {"refuse", "zero"}, default="refuse"
-        Whether missing values raise an error or are read as 0.
-    duplicates : {"refuse", "number"}, default="refuse"
-        Whether duplicate column names raise an error or get a number appended.
-    header, row_names : bool, optional
-        Whether the first line, and the first column, of a text file hold names; inferred from the file by default.
-    separator : str, optional
-        The character between the cells of a text file; inferred from the file by default.
-    layer : str, optional
-        The layer of an .h5ad file, or the array within an .npz file or a Zarr store; by default the main one.
-    blocks : pair of int, optional
-        Height and width of the blocks to split a .pbm picture into, one block per row of the table; by default, each
-        line of pixels is a row.
-    without : sequence of str, default=()
-        Names of columns to drop; in a text file without names, their numbers, counted from 1.
+    {parameters}
 
     Returns
     -------
@@ -100,11 +73,9 @@ def read(
     >>> table
     Table(2 x 2, density 0.75, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
     """
-    without = (without,) if isinstance(without, str) else tuple(without)
-    options = ReadOptions(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
     source = Source(Path(path), infer_format(path, format), os.fspath(path))
     with _translate_errors(source):
-        return collect(open_table(source, options))
+        return collect(open_table(source, ReadOptions.from_kwargs(options)))
 
 
 class StreamingSource(Source):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..errors import Parameter
+from ..parameters import ReadKwargs, with_defaults
 from ..table import Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
 
@@ -73,6 +74,14 @@ class ReadOptions:
     layer: str | None = None
     blocks: tuple[int, int] | None = None
     without: tuple[str, ...] = ()
+
+    @classmethod
+    def from_kwargs(cls, given: ReadKwargs) -> ReadOptions:
+        """Return the options that a user passed, with defaults for the others."""
+        options = with_defaults(ReadKwargs, given)
+        without = options["without"]
+        options["without"] = (without,) if isinstance(without, str) else tuple(without)
+        return cls(**options)
 
 
 class RowChunk(NamedTuple):

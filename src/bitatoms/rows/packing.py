@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from .. import validation
 from .._version import __version__
@@ -17,27 +17,21 @@ from ..io.atomic import atomic_write
 from ..io.formats import infer_format, load_reader
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..parameters import ReadKwargs, documented
 from ..table import Table
 from .store import Store
 
 _FILE_OPTIONS = ("header", "row_names", "separator", "blocks")
 
 
+@documented(ReadKwargs)
 def pack(
     source: Any,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
-    binarize: float | None = None,
-    missing: str = "refuse",
-    duplicates: str = "refuse",
-    header: bool | None = None,
-    row_names: bool | None = None,
-    separator: str | None = None,
-    layer: str | None = None,
-    blocks: tuple[int, int] | None = None,
-    without: Sequence[str] = (),
     callback: Callable[[int], object] | None = None,
+    **options: Unpack[ReadKwargs],
 ) -> Store:
     """Pack a table of 0 and 1 into a store on disk, one chunk of rows at a time.
 
@@ -50,10 +44,11 @@ def pack(
         h5py, zarr or Dask; or an iterator or list of tables, which hold consecutive rows of one table.
     path : str or path-like
         The store to write, usually with the ending .zarr. The write is atomic.
-    format, binarize, missing, duplicates, header, row_names, separator, layer, blocks, without
-        How to read the source, as in `bitatoms.read`.
+    format : str, optional
+        The format of a file, as in `bitatoms.read`.
     callback : callable, optional
         Called repeatedly with the number of rows packed so far.
+    {parameters}
 
     Returns
     -------
@@ -79,19 +74,18 @@ def pack(
     >>> store.shape
     (3000, 50)
     """
-    without = (without,) if isinstance(without, str) else tuple(without)
-    options = ReadOptions(binarize, missing, duplicates, header, row_names, separator, layer, blocks, without)
+    read_options = ReadOptions.from_kwargs(options)
     load_reader("zarr", os.fspath(path))  # raises an error that names the extra to install
     if isinstance(source, Store):
         source = source.path
     if isinstance(source, (str, os.PathLike)):
         file = StreamingSource(Path(source), infer_format(source, format), os.fspath(source))
-        stream, name, kind = open_table(file, options), file.path.name, file.format
+        stream, name, kind = open_table(file, read_options), file.path.name, file.format
     else:
         if format is not None:
             raise _only_for_files("format")
-        stream, name, kind = _stream_in_memory(source, options), type(source).__name__, "memory"
-    about = {"source": name, "format": kind, "options": _non_default(options), "bitatoms": __version__}
+        stream, name, kind = _stream_in_memory(source, read_options), type(source).__name__, "memory"
+    about = {"source": name, "format": kind, "options": _non_default(read_options), "bitatoms": __version__}
     with (
         atomic_write(Path(path)) as made,
         PackedStoreWriter(made, stream.n_cols, stream.columns, stream.picture, about) as store,

@@ -14,15 +14,13 @@ from ..errors import InputError, Parameter
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
 from .plan import PLANS, Plan
 
-CODERS_OF = {  # "auto" is the first
+_CODERS_OF_SEARCH = {  # "auto" selects the first
     "paper": ("bmp", "greedy", "exact"),
     "fast": ("mdl", "beam"),
     "thorough": ("beam", "mdl"),
 }
-
-
-_PAPER_START = 16
-_GIVEN_START = 64  # atoms of a start that is named, with the other searches
+_PAPER_START = 16  # atoms
+_GIVEN_START = 64  # atoms to start from with a named init, in the other searches
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class SearchParams:
     by_codelength: bool
     update: str
     coder: str
-    coder_after: str  # for samples that are coded with what was found
+    coder_after: str  # for coding rows with the atoms found
     init: Any  # a name, atoms, or a pair (atoms, codes)
     init_density: float
     n_init: int
@@ -55,7 +53,7 @@ class SearchParams:
         return Objective(self.by_codelength, algebra, self.max_atoms_per_sample, self.residual_limit, share)
 
     def deadline(self) -> float:
-        """When a search that begins now must end."""
+        """Return the time at which a search that starts now must end."""
         return float("inf") if self.max_time is None else time.perf_counter() + self.max_time
 
 
@@ -67,7 +65,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     by_mdl, as_published = n_components == "mdl", search == "paper"
     by_codelength = by_mdl if given["objective"] == "auto" else given["objective"] == "codelength"
     _check_together(given, by_mdl, by_codelength)
-    coder = chosen_coder(given["coder"], search, by_codelength, n_components)
+    coder = _resolve_coder(given["coder"], search, by_codelength, n_components)
     exact = as_published and coder == "exact"
     if exact and by_mdl:
         max_components = MOST_EXACT_ATOMS if max_components is None else min(MOST_EXACT_ATOMS, max_components)
@@ -88,7 +86,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         init=("greedy" if exact else "samples") if _is_auto(given["init"]) and as_published else given["init"],
         init_density=given["init_density"],
         n_init=1 if given["n_init"] == "auto" else given["n_init"],
-        start_components=_first_atoms(start, as_published, exact, max_components),
+        start_components=_start_components(start, as_published, exact, max_components),
         max_components=max_components,
         patience=1 if given["patience"] == "auto" else given["patience"],
         max_atoms_per_sample=given["max_atoms_per_sample"],
@@ -124,10 +122,10 @@ def _check_together(given: dict[str, Any], by_mdl: bool, by_codelength: bool) ->
         raise InputError("patience=None continues to max_components; set ", Parameter("max_components"))
 
 
-def chosen_coder(coder: str, search: str, by_codelength: bool, n_components: Any) -> str:
+def _resolve_coder(coder: str, search: str, by_codelength: bool, n_components: Any) -> str:
     """Return the coder; "auto" is the first that the search can use."""
     if search == "paper" or by_codelength:
-        choices = CODERS_OF[search]
+        choices = _CODERS_OF_SEARCH[search]
     else:  # a fixed number of atoms with the fewest wrong bits
         choices = ("exact",) if n_components <= MOST_EXACT_ATOMS else ("greedy",)
     if coder == "auto":
@@ -136,7 +134,7 @@ def chosen_coder(coder: str, search: str, by_codelength: bool, n_components: Any
         objective = "the codelength" if by_codelength else f"the fewest errors of {n_components} atoms"
         needed = (
             (Parameter("search", "paper"),)
-            if coder in CODERS_OF["paper"]
+            if coder in _CODERS_OF_SEARCH["paper"]
             else (Parameter("search", "fast"), " and the codelength as objective")
         )
         raise InputError(
@@ -146,7 +144,7 @@ def chosen_coder(coder: str, search: str, by_codelength: bool, n_components: Any
     return coder
 
 
-def _first_atoms(start: int | None, as_published: bool, exact: bool, max_components: int | None) -> int:
+def _start_components(start: int | None, as_published: bool, exact: bool, max_components: int | None) -> int:
     """Return the number of atoms that "mdl" starts with, where it has one start."""
     if start is None:
         start = (1 if exact else _PAPER_START) if as_published else _GIVEN_START
