@@ -9,7 +9,7 @@ from bitatoms.report.codelength import ticks
 from bitatoms.report.html.png import encode_png, png_data_uri
 from bitatoms.report.html.tables import DataTable
 from bitatoms.report.html.text import escape, percent, truncated
-from support.html import decode_png
+from support.pages import decode_png
 from support.strategies import random_bits
 
 

@@ -14,7 +14,7 @@ from bitatoms.mdl import Codelength
 from bitatoms.report import report_data, report_html, write_report
 from bitatoms.report.pictures import full_picture
 from bitatoms.table import Picture, Table
-from support.html import Outline, decode_png
+from support.pages import Outline, decode_png
 from support.reports import fitted_baskets, fitted_digits
 from support.strategies import random_bits
 

@@ -146,7 +146,7 @@ def test_codes_that_do_not_fit_into_memory_need_an_output(stores, monkeypatch):
     monkeypatch.setattr("bitatoms.estimators.dictionary_learning.dense_bytes", lambda *_: 10**12)
     with pytest.raises(ValueError, match=r'pass output="codes\.zarr"'):
         model.transform(path)
-    with pytest.raises(ValueError, match="output= is for the codes of a packed store"):
+    with pytest.raises(ValueError, match="output= is for packed stores"):
         model.transform(TABLES["xor"], output="codes.zarr")
 
 
@@ -166,7 +166,7 @@ def test_a_fit_that_a_limit_ended_is_resumed(expected, stores, tmp_path):
     assert stopped.as_model().ended == "callback"
     again = estimator(CALLS[number], checkpoint=folder, resume=True)
     assert_same(expected, number, again.fit(path), path)
-    with pytest.raises(ValueError, match="checkpoint=folder"):
+    with pytest.raises(ValueError, match="resume=True requires checkpoint, the folder to resume from"):
         estimator(CALLS[number], resume=True).fit(path)
 
 
@@ -190,7 +190,7 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
     with pytest.raises(ValueError, match="a packed store contains only 0 and 1, none of which is above binarize=3"):
         estimator(CALLS[0], binarize=3).fit(path)
     np.testing.assert_array_equal(estimator(CALLS[0], binarize=0).fit(path).components_, model.components_)
-    with pytest.raises(ValueError, match="those of a Dask array have to_zarr"):
+    with pytest.raises(ValueError, match="use to_zarr to write the codes of a Dask array"):
         model.transform(da.from_array(TABLES["xor"], chunks=(100, M)), output=tmp_path / "codes.zarr")
     with pytest.raises(ba.FileError, match="is a Zarr store; a checkpoint is a folder of its own"):
         estimator(CALLS[0], checkpoint=path).fit(path)
