@@ -51,7 +51,7 @@ def test_wide_tables_scroll_by_keyboard(visit):
     page.keyboard.press("End")
     for _ in range(5):
         page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelectorAll('.scroll')[1].scrollLeft > 0")
+    page.wait_for_function("() => document.querySelectorAll('.scroll')[1].scrollLeft > 0")
     assert table.get_attribute("aria-label")
 
 

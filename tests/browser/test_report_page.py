@@ -212,7 +212,7 @@ def test_link_to_a_hidden_pattern_shows_it(visit):
     target = link.get_attribute("href")
     page.fill("#search", "no such thing")
     link.click()
-    page.wait_for_function("document.querySelector('#search').value === ''")
+    page.wait_for_function("() => document.querySelector('#search').value === ''")
     assert page.locator(target).is_visible()
 
 
