@@ -20,7 +20,7 @@ from tables import Row, Table, log_row, show
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms.core.coding import coding_rule
-from bitatoms.core.pass_spec import PassSpec
+from bitatoms.core.row_pass import PassSpec
 from bitatoms.parallel import Workers
 from bitatoms.rows.dask import DaskRows
 from bitatoms.rows.memory import MemoryRows, concatenate

@@ -179,7 +179,7 @@ def test_unwritable_folder_is_reported_before_any_work(bitatoms, monkeypatch, tm
 
 
 def test_missing_matplotlib_is_reported_before_any_work(bitatoms, monkeypatch, tmp_path):
-    monkeypatch.setattr("bitatoms.report.html.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
     monkeypatch.setattr("bitatoms.cli.compare.run_comparison", None)
     code, _, stderr = bitatoms("compare", "table.csv", "-o", tmp_path)
     assert code == 2

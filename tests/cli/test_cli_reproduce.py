@@ -89,7 +89,7 @@ def test_invalid_input_is_reported_in_one_line(bitatoms, tmp_path, monkeypatch, 
 
 
 def test_missing_matplotlib_is_reported_before_any_work(bitatoms, tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.report.html.figures.find_spec", lambda name: None)
+    monkeypatch.setattr("bitatoms.html.figures.find_spec", lambda name: None)
     monkeypatch.setattr("bitatoms.cli.reproduce.run_experiments", lambda *_, **__: pytest.fail("long work"))
     code, _, stdout = bitatoms("reproduce", "-o", tmp_path / "paper")
     assert code == 2

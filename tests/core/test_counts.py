@@ -11,7 +11,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
-from bitatoms.core.pass_spec import PassSpec, run_pass
+from bitatoms.core.row_pass import PassSpec, run_pass
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows, concatenate
 from support.blocks import ALGEBRAS, WORKERS, prices_of

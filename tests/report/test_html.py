@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bitatoms.html.png import encode_png, png_data_uri
+from bitatoms.html.tables import DataTable
+from bitatoms.html.text import escape, percent, truncated
 from bitatoms.report.codelength import ticks
-from bitatoms.report.html.png import encode_png, png_data_uri
-from bitatoms.report.html.tables import DataTable
-from bitatoms.report.html.text import escape, percent, truncated
 from support.pages import decode_png
 from support.strategies import random_bits
 

@@ -19,7 +19,7 @@ from bitatoms import dask as dask_api
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
-from bitatoms.core.pass_spec import PassSpec, run_pass
+from bitatoms.core.row_pass import PassSpec, run_pass
 from bitatoms.parallel import Workers
 from bitatoms.rows import dask as on_dask
 from bitatoms.rows import dask_partitions

@@ -10,8 +10,8 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.block import lanes_of
 from bitatoms.core.coding import CODERS
 from bitatoms.core.counts import Counts
-from bitatoms.core.pass_spec import PassSpec
 from bitatoms.core.result import Round
+from bitatoms.core.row_pass import PassSpec
 from bitatoms.io.errors import FileError
 from bitatoms.kernels.structs import Prices, Rule, covering
 from bitatoms.rows.checkpoint import Checkpoint

@@ -262,9 +262,7 @@ def show(
 def report(
     model: ModelFile,
     data: Data,
-    output: Annotated[Path, _output("--output", "-o", help="The page to write.", show_default=True)] = Path(
-        "report.html"
-    ),
+    output: Annotated[Path, _output("--output", "-o", help="The page to write.", show_default=True)] = Path("html"),
     title: Annotated[str | None, _output("--title", help="Title of the page.")] = None,
     row: Annotated[
         list[str] | None,

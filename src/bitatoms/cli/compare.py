@@ -18,8 +18,8 @@ from ..compare.figures import find_older_figures
 from ..compare.methods import select_methods
 from ..compare.rankings import Ranking, rank_by_bits, rank_by_wrong_cells
 from ..compare.summary import summarize
+from ..html.figures import check_matplotlib
 from ..io.errors import FileError
-from ..report.html.figures import check_matplotlib
 from .console import out, print_json, print_line
 from .files import check_folder, read_with_status
 from .options import Input, Reading

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.text import Text
 
+from ..html.figures import check_matplotlib
 from ..io.errors import FileError
-from ..report.html.figures import check_matplotlib
 from ..reproduce import Experiment, Verdict
 from ..reproduce import reproduce as run_experiments
 from ..reproduce.datasets import OPENML

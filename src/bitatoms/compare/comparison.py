@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..html.figures import Figure
+from ..html.tables import DataTable
 from ..io.atomic import write_files
-from ..report.html.figures import Figure
-from ..report.html.tables import DataTable
 from .figures import draw_figures
 from .markdown import to_markdown
 from .page import render_page

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..report.html.figures import Figure, plot_figure
-from ..report.html.tables import DataTable
+from ..html.figures import Figure, plot_figure
+from ..html.tables import DataTable
 from .methods import Method
 from .results import ComparisonData, Dataset, Result
 

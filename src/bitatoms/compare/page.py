@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._version import __version__
-from ..report.html.document import PageHeader, Section, html_document, read_asset
-from ..report.html.figures import Figure
-from ..report.html.tables import table_html
-from ..report.html.text import escape, name_html, percent, pluralize, truncated
+from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.figures import Figure
+from ..html.tables import table_html
+from ..html.text import escape, name_html, percent, pluralize, truncated
 from .environment import COMMAND
 from .figures import file_slugs
 from .rankings import Ranking, overview, rank_by_bits, rank_by_wrong_cells

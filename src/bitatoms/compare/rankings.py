@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ..report.html.tables import format_cell, table_html, table_markdown
-from ..report.html.text import escape
+from ..html.tables import format_cell, table_html, table_markdown
+from ..html.text import escape
 from .results import ComparisonData, Dataset, Result, Spread
 
 _TEXT_COLUMNS = 2  # the method and its algebra

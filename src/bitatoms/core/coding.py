@@ -8,6 +8,10 @@ association accuracy |d & r| / |d|, and both rules stop at the same rows: where 
 ``"mdl"`` and ``"beam"`` gain bits of codelength instead, by the prices in the rule. ``"mdl"`` toggles by gain, and
 swaps one atom for another where no toggle gains. ``"beam"`` is a beam search over toggles under XOR; under OR it is
 ``"mdl"`` from scratch and from all atoms that fit into the row.
+
+A new coder needs a function of a `Block` and a `Rule` in `CODERS`, and its name among the choices of ``coder`` in
+`bitatoms.parameters` and among the coders of the searches in `bitatoms.search.params`. The moves of the fast and the
+thorough search (`bitatoms.search.moves.sweep`) call their coders directly.
 """
 
 from __future__ import annotations

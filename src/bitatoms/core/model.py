@@ -16,8 +16,8 @@ from ..table import Names, Picture, Table, check_columns, feature_names
 from .block import Block
 from .coding import coding_rule, typical_cost
 from .objective import codelength_prices, unit_prices
-from .pass_spec import PassSpec, coded_block
 from .result import CountsResult, Factorization, ResultBase, reconstruct
+from .row_pass import PassSpec, coded_block
 
 
 class Pattern(NamedTuple):

@@ -3,6 +3,9 @@
 The codelength depends on the rows only through e, in how many rows each bit is wrong, and r, how many rows use each
 atom. log2 (n choose e) is concave in e, so its tangent at the current counts lies above it. Rows that cost less at the
 slope of the tangent, each coded on its own, therefore shorten the codelength too, while the counts stay below n / 2.
+
+There are two objectives, the codelength and the number of wrong cells, distinguished by ``by_codelength``. A third
+needs costs and prices here, and a choice where that flag is read: the driver, the monitor, the passes and the stream.
 """
 
 from __future__ import annotations

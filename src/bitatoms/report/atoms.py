@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..html.text import chips_html, format_count, join_names, name_html, percent, pluralize, truncated
 from .data import ReportData
-from .html.text import chips_html, format_count, join_names, name_html, percent, pluralize, truncated
 from .pictures import bits_image
 
 N_NAMES_UNFOLDED = 12  # features of an atom that are visible without unfolding the others

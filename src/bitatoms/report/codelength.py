@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..html.tables import DataTable, table_html
+from ..html.text import format_count, percent, pluralize
 from .curve import Point
 from .data import ReportData
-from .html.tables import DataTable, table_html
-from .html.text import format_count, percent, pluralize
 
 
 class Part(NamedTuple):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..html.text import format_count, name_html, percent, pluralize
 from .data import ReportData
-from .html.text import format_count, name_html, percent, pluralize
 from .pictures import INK, INVENTED, LEGEND, MISSED, heat_map
 
 MAX_FEATURES = 200  # rows of the table

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .._version import __version__
+from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.text import escape, format_count, pluralize
 from .atoms import patterns_section
 from .codelength import codelength_section
 from .data import ReportData
 from .features import features_section
-from .html.document import PageHeader, Section, html_document, read_asset
-from .html.text import escape, format_count, pluralize
 from .pictures import full_picture
 from .rows import rows_section, worst_rows_section
 from .summary import summary_section

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..datasets import stitch_blocks
+from ..html.png import Colour, encode_png, png_data_uri
+from ..html.text import escape, truncated
 from .data import ReportData, ReportRow
-from .html.png import Colour, encode_png, png_data_uri
-from .html.text import escape, truncated
 
 INK: Colour = (28, 27, 25)
 PAPER: Colour = (250, 249, 246)

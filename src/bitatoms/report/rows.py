@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..html.text import chips_html, format_count, name_html, percent, pluralize
 from .data import ReportData, ReportRow
-from .html.text import chips_html, format_count, name_html, percent, pluralize
 from .pictures import LEGEND, before_and_after
 
 _MAX_CORRECT, _MAX_WRONG = 40, 20  # names shown of a row: correct ones, and missed or invented ones

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..html.text import format_count, percent, pluralize
 from .data import ReportData
-from .html.text import format_count, percent, pluralize
 
 _SMALL_SAVING = 0.02  # fraction of the bits; below it, the summary calls the saving small
 

@@ -7,8 +7,8 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
+from ..html.tables import DataTable
 from ..io.atomic import write_files
-from ..report.html.tables import DataTable
 from ..validation import check_int
 from .datasets import PaperDataset, load_digits, load_halftone
 from .experiment import Claim, Experiment, Panel, Verdict

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..report.html.figures import Figure
-from ..report.html.tables import DataTable
+from ..html.figures import Figure
+from ..html.tables import DataTable
 
 BITS_PER_SAMPLE = "bits a sample"  # the name of this column in all CSV files
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..report.html.figures import Figure, pixel_figure
-from ..report.html.tables import DataTable
+from ..html.figures import Figure, pixel_figure
+from ..html.tables import DataTable
 from ..report.pictures import INK, PAPER
 
 Pixels = NDArray[np.uint8]

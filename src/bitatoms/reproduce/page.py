@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._version import __version__
-from ..report.html.document import PageHeader, Section, html_document, read_asset
-from ..report.html.text import escape
+from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.text import escape
 from .experiment import Claim, Experiment, Panel, summarize_verdicts
 
 _TITLE = "Binary Matrix Factorization via Dictionary Learning: experiments reproduced"

@@ -1,7 +1,8 @@
 """Checkpoints: a folder in which a fit saves its progress, so that the same call can resume it.
 
 The state is one file of arrays and JSON, as in a model file. It is written atomically: if the process or the machine
-fails, the folder contains the previous state or the new one, complete.
+fails, the folder contains the previous state or the new one, complete. With rows in a store, `bitatoms.rows.code_cache`
+writes the codes of the passes to the same folder.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from ..bits import BitMatrix
 from ..core.block import lanes_of
 from ..core.coding import CODERS
 from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
 from ..core.result import Round
+from ..core.row_pass import PassSpec
 from ..io.npz import NpzReader, check_metadata_int
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from .passes import PassState

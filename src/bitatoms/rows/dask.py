@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..bits import BitMatrix
 from ..core.counts import Counts
-from ..core.pass_spec import PassSpec, run_pass
+from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import Workers
 from .budget import chunk_rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.counts import Counts
-from ..core.pass_spec import PassSpec, run_pass
+from ..core.row_pass import PassSpec, run_pass
 from ..parallel import Workers
 from .budget import chunk_rows
 from .source import PartialPass, SavePartial

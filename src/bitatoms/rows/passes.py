@@ -20,8 +20,8 @@ from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
 from ..core.objective import Objective
-from ..core.pass_spec import PassSpec
 from ..core.result import CountsResult, Factorization, Interrupted, Round
+from ..core.row_pass import PassSpec
 from ..errors import InputError
 from ..mdl import string_bits
 from ..search.monitor import SearchMonitor

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
+from ..core.row_pass import PassSpec
 
 
 class PartialPass(NamedTuple):

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..bits import BitMatrix
 from ..core.counts import Counts
-from ..core.pass_spec import PassSpec
+from ..core.row_pass import PassSpec
 from ..io.errors import FileError
 from ..io.formats import load_reader
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader

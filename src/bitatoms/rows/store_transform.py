@@ -14,7 +14,7 @@ from .._version import __version__
 from ..bits import BitMatrix
 from ..core.block import Block
 from ..core.model import Model
-from ..core.pass_spec import coded_block
+from ..core.row_pass import coded_block
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter

@@ -1,7 +1,9 @@
-"""When a search ends, and why.
+"""The limits at which a search ends, and the reason that it ended.
 
-A search that ends by itself has *converged*. Otherwise it ends at the number of rounds allowed ("max_iter"), at its
-deadline ("max_time"), or because a callback returned True ("callback"); the monitor watches the last two. Functions
+A search that ends by itself has *converged*; what that means is decided in its loop: `MdlSearch.run_rounds` (rounds
+without a gain), `search_fixed_rank` (trials), `learn` (a step that changes nothing), `forward_selection` (patience) and
+`bitatoms.rows.passes` (passes over all rows). Otherwise it ends at the number of rounds allowed ("max_iter"), at its
+deadline ("max_time"), or because a callback returned True ("callback"); the monitor observes the last two. Functions
 that search return a `SearchResult`, which holds the reason.
 """
 
@@ -23,7 +25,7 @@ class SearchResult(NamedTuple):
 
 
 class StoppingRule:
-    """Decides when a search ends: after its last round, or when its monitor asks it to stop.
+    """Ends a search that has not converged: after its last round, or when its monitor asks it to stop.
 
     Parameters
     ----------

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...report.html.figures import Figure, plot_figure
-from ...report.html.tables import DataTable
-from ...report.html.text import pluralize
+from ...html.figures import Figure, plot_figure
+from ...html.tables import DataTable
+from ...html.text import pluralize
 from ..datasets import PaperDataset
 from ..drawing import plot_method
 from ..experiment import BITS_PER_SAMPLE, Claim, Experiment, Panel, Verdict, verdict_if

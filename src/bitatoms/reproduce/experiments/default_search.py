@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ...api import factorize
-from ...report.html.tables import DataTable
+from ...html.tables import DataTable
 from ..datasets import PaperDataset
 from ..experiment import BITS_PER_SAMPLE, Experiment, Panel
 from ..mosaics import mosaic_figure

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...bits import BitMatrix
-from ...report.html.figures import Figure, pixel_figure
-from ...report.html.tables import DataTable
+from ...html.figures import Figure, pixel_figure
+from ...html.tables import DataTable
 from ..datasets import PaperDataset
 from ..experiment import Experiment, Panel
 from ..mosaics import BLUE, GREEN, PALETTE, RED, coded_samples, mosaic_figure

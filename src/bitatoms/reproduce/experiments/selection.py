@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...html.figures import Figure, plot_figure
+from ...html.tables import DataTable
 from ...plots import codelength_curve
-from ...report.html.figures import Figure, plot_figure
-from ...report.html.tables import DataTable
 from ..datasets import PaperDataset
 from ..drawing import plot_method
 from ..experiment import BITS_PER_SAMPLE, Experiment, Panel

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from ..._version import __version__
+from .._version import __version__
 from .text import escape
 
 
@@ -43,7 +43,7 @@ def html_document(header: PageHeader, sections: Sequence[Section], footer: str, 
 <meta name="generator" content="bitatoms {__version__}">
 <link rel="icon" href="data:,">
 <title>{escape(header.title)}</title>
-<style>{read_asset("report.html", "base.css")}{style}</style>
+<style>{read_asset("html", "base.css")}{style}</style>
 </head>
 <body>
 {skip_html}<header class="top">
