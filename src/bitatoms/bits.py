@@ -126,12 +126,6 @@ class BitMatrix:
         Returns
         -------
         BitMatrix of shape (n_rows, n_cols)
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.zeros(2, 100)
-        BitMatrix(2 x 100, density 0)
         """
         n_rows, n_cols = _size(n_rows, "n_rows"), _size(n_cols, "n_cols")
         return cls.from_words(_filled(n_rows, n_cols, one=False), n_cols, check=False)
@@ -305,12 +299,6 @@ class BitMatrix:
         -------
         bytes
             ceil(n_cols / 8) bytes per row, the first column in the lowest bit.
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> list(BitMatrix.from_dense([[1, 0, 1], [0, 1, 0]]).to_bytes())
-        [5, 2]
         """
         return self._bytes().tobytes()
 
@@ -325,12 +313,6 @@ class BitMatrix:
         Returns
         -------
         ndarray of shape (n_rows, n_cols)
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.from_dense([[1, 0, 1]]).to_dense(bool)
-        array([[ True, False,  True]])
         """
         dense = np.unpackbits(self._bytes(), axis=1, count=self.n_cols, bitorder="little")
         return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
@@ -341,12 +323,6 @@ class BitMatrix:
         Returns
         -------
         scipy.sparse.csr_array of shape (n_rows, n_cols)
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.from_dense([[1, 0, 1], [0, 1, 0]]).to_sparse().indices
-        array([0, 2, 1], dtype=int32)
         """
         from scipy.sparse import csr_array
 
@@ -389,12 +365,6 @@ class BitMatrix:
         Returns
         -------
         ndarray of shape (n_rows,), int64
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.from_dense([[1, 0, 1], [0, 1, 0]]).row_weights()
-        array([2, 1])
         """
         out = np.empty(self.n_rows, np.int64)
         packing.row_weights(self.words, out)
@@ -406,12 +376,6 @@ class BitMatrix:
         Returns
         -------
         ndarray of shape (n_cols,), int64
-
-        Examples
-        --------
-        >>> from bitatoms import BitMatrix
-        >>> BitMatrix.from_dense([[1, 0, 1], [0, 0, 1]]).column_weights()
-        array([1, 0, 2])
         """
         out = np.empty(self.n_cols, np.int64)
         packing.column_weights(self.words, np.empty((PLANES, self.words.shape[1]), np.uint64), out)
