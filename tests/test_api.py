@@ -80,8 +80,11 @@ def assert_same(first, second):
             "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'$",
         ),
         ({"coder": ["bmp"]}, r"coder=\['bmp'\] is not available; choose from 'auto', 'bmp', 'greedy', 'exact'"),
-        ({"coder": "beam", **PAPER}, "search=\"paper\" for the fewest errors of 2 atoms codes by 'bmp' or 'greedy'"),
-        ({"coder": "mdl", **PAPER}, 'coder=.mdl. needs search="fast" and the codelength as objective$'),
+        (
+            {"coder": "beam", **PAPER},
+            "search=\"paper\" for the fewest errors of 2 atoms uses the coder 'bmp' or 'greedy'",
+        ),
+        ({"coder": "mdl", **PAPER}, 'coder=.mdl. requires search="fast" and the codelength as objective$'),
         (
             {"init": "svd"},
             "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms",
@@ -100,21 +103,22 @@ def assert_same(first, second):
         ({"max_time": -1.5}, "max_time must be a positive number of seconds or None, not -1.5"),
         ({"max_time": float("nan")}, "max_time must be a positive number of seconds or None, not nan"),
         ({"max_time": "1"}, "max_time must be a positive number of seconds or None, not '1'"),
-        ({"init_density": 1.5}, "init_density must lie between 0 and 1, not 1.5"),
-        ({"init_density": -0.1}, "init_density must lie between 0 and 1, not -0.1"),
-        ({"init_density": None}, "init_density must lie between 0 and 1, not None"),
+        ({"init_density": 1.5}, "init_density must be between 0 and 1, not 1.5"),
+        ({"init_density": -0.1}, "init_density must be between 0 and 1, not -0.1"),
+        ({"init_density": None}, "init_density must be between 0 and 1, not None"),
         ({"n_jobs": 0}, "n_jobs must not be 0; pass 1 for one thread, -1 for all processors"),
         ({"binarize": "yes"}, "binarize must be None or a finite number, got 'yes'"),
-        ({"objective": "errors", "n_components": "mdl"}, 'objective="errors" needs a number as n_components'),
+        ({"objective": "errors", "n_components": "mdl"}, 'objective="errors" requires a number as n_components'),
         (
             {"objective": "codelength", "n_components": 2, **PAPER},
-            'search="paper" with a fixed n_components minimises the wrong cells; use search="fast", n_components="mdl"',
+            'search="paper" with a fixed n_components minimizes the number of wrong cells; use '
+            'search="fast", n_components="mdl"',
         ),
         (
             {"n_components": "mdl", "patience": None, **PAPER},
             "patience=None continues to max_components; set max_components",
         ),
-        ({"start_components": 3, "max_components": 2}, "start_components=3 is above max_components=2"),
+        ({"start_components": 3, "max_components": 2}, "start_components=3 is greater than max_components=2"),
     ],
 )
 def test_invalid_values_are_reported(how, message):
@@ -167,7 +171,7 @@ def test_values_other_than_0_and_1_are_reported_with_row_and_column():
 @pytest.mark.parametrize("n_components", [17, 200])
 def test_exact_codes_of_too_many_atoms_are_reported(n_components):
     X = random_bits(0, 300, 65, 0.4)
-    expected = rf'coder="exact" tries all 2\*\*p codes and takes at most 16 atoms, not {n_components}'
+    expected = rf'coder="exact" tries all 2\*\*p codes and supports at most 16 atoms, not {n_components}'
     with pytest.raises(ValueError, match=expected):
         factorize(X, n_components, search="paper", coder="exact", random_state=0)
 
@@ -221,8 +225,8 @@ def test_codelength_accepts_any_table_type():
         ({"atoms": [[1, 0]]}, "atoms have 2 features, but X has 3"),
         ({"codes": [[1]]}, r"codes have shape \(1, 1\), but 2 samples and 1 atoms need \(2, 1\)"),
         ({"codes": [[1, 0], [0, 1]]}, r"codes have shape \(2, 2\), but 2 samples and 1 atoms need \(2, 1\)"),
-        ({"bias": [1, 0]}, "bias must hold 3 values, one per feature"),
-        ({"bias": [[1, 0, 1]] * 2}, "bias must hold 3 values, one per feature"),
+        ({"bias": [1, 0]}, "bias must have 3 values, one per feature"),
+        ({"bias": [[1, 0, 1]] * 2}, "bias must have 3 values, one per feature"),
         ({"bias": [1, 0, 2]}, "bias contains values other than 0 and 1"),
         ({"X": [[1, 0, 1], [0, 3, 1]]}, r"X contains values other than 0 and 1 \(first: 3 at row 1, column 1\)"),
         ({"atoms": [[1, 0, 5]]}, r"atoms contains values other than 0 and 1 \(first: 5 at row 0, column 2\)"),
@@ -400,7 +404,7 @@ def test_empty_tables(shape, algebra, n_components):
 @pytest.mark.parametrize("algebra", ["xor", "or", "auto"])
 @pytest.mark.parametrize("search", ["fast", "thorough"])
 @pytest.mark.parametrize("n_components", [0, 2, "mdl"])
-@pytest.mark.filterwarnings("ignore:2 atoms were asked for:UserWarning")
+@pytest.mark.filterwarnings("ignore:2 atoms were requested:UserWarning")
 def test_empty_tables_with_other_searches(shape, algebra, search, n_components):
     X = np.zeros(shape, np.uint8)
     result = factorize(X, n_components, algebra=algebra, search=search, random_state=0)

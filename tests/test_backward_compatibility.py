@@ -65,7 +65,9 @@ def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
 
 
 def test_sample_rows_is_search_rows():
-    with pytest.warns(FutureWarning, match="use search_rows in place of sample_rows; it will be removed in") as caught:
+    with pytest.warns(
+        FutureWarning, match="use search_rows instead of sample_rows, which will be removed in"
+    ) as caught:
         model = ba.BinaryDictionaryLearning(sample_rows=60, random_state=0)
     assert caught[0].filename == __file__
     assert model.get_params()["search_rows"] == 60
@@ -82,7 +84,7 @@ def test_sample_rows_is_search_rows():
 
 
 def test_device_is_ignored():
-    with pytest.warns(FutureWarning, match="device is ignored, and it will be removed in"):
+    with pytest.warns(FutureWarning, match="device is ignored and will be removed in"):
         model = ba.BinaryDictionaryLearning(device="cpu")
     assert "device" not in model.get_params()
     with pytest.raises(ValueError, match="device='cuda' is not available; choose from 'cpu'"):
@@ -98,7 +100,7 @@ def test_sample_rows_option(capsys, tmp_path, monkeypatch):
     command = runner(capsys)
     code, _, error = command("fit", "table.npz", "--sample-rows", "60", "-o", "old.npz")
     assert code == 0
-    assert error == "Note: use --search-rows in place of sample_rows; it will be removed in version 0.3\n"
+    assert error == "Note: use --search-rows instead of sample_rows, which will be removed in version 0.3\n"
     assert command("fit", "table.npz", "--search-rows", "60", "-o", "new.npz")[0] == 0
     assert Path("old.npz").read_bytes() == Path("new.npz").read_bytes()
     assert "--sample-rows" not in command("fit", "--help")[1]

@@ -179,7 +179,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
         np.zeros((1, data.n_cols), np.uint8) if bias is None else np.atleast_2d(bias), name="bias"
     )
     if shift.shape != (1, data.n_cols):
-        raise ValueError(f"bias must hold {data.n_cols} values, one per feature")
+        raise ValueError(f"bias must have {data.n_cols} values, one per feature")
     shifted = BitMatrix.from_words(data.words ^ shift.words, data.n_cols, check=False)
     block = Block(shifted, patterns, uses, covering(algebra), Workers())
     return codelength_from_counts(
@@ -217,7 +217,7 @@ def proximus(
     array([1, 1, 1], dtype=uint64)
     """
     if isinstance(radius, bool) or not hasattr(radius, "__index__") or radius < 0:
-        raise ValueError(f"radius must be a whole number that is not negative, not {radius!r}")
+        raise ValueError(f"radius must be a non-negative integer, not {radius!r}")
     data = BitMatrix.from_any(X, binarize)
     workers = Workers(count_threads(n_jobs))
     atoms, owner = partition(data, int(radius), workers, as_generator(random_state))

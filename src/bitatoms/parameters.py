@@ -410,7 +410,7 @@ class ReadKwargs(TypedDict, total=False):
 
 
 RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
-_REMOVED_IN = "it will be removed in version 0.3"
+_REMOVED_IN = "will be removed in version 0.3"
 
 
 @functools.cache
@@ -457,7 +457,7 @@ def present_names(given: Mapping[str, Any], stacklevel: int = 3) -> dict[str, An
     for name, value in given.items():
         if name == "device":
             check_choice("device", value, ("cpu",))
-            warning = DeprecatedParameter(Parameter("device"), f" is ignored, and {_REMOVED_IN}")
+            warning = DeprecatedParameter(Parameter("device"), f" is ignored and {_REMOVED_IN}")
             warnings.warn(warning, stacklevel=stacklevel)
         elif name in RENAMED:
             if RENAMED[name] in given:
@@ -471,7 +471,7 @@ def present_names(given: Mapping[str, Any], stacklevel: int = 3) -> dict[str, An
 
 def renamed_warning(name: str) -> DeprecatedParameter:
     """Return the warning about the deprecated name of a parameter."""
-    return DeprecatedParameter("use ", Parameter(RENAMED[name]), f" in place of {name}; {_REMOVED_IN}")
+    return DeprecatedParameter("use ", Parameter(RENAMED[name]), f" instead of {name}, which {_REMOVED_IN}")
 
 
 def check(name: str, value: Any, declared: tuple[Any, Param]) -> Any:

@@ -105,7 +105,7 @@ def before_after(data: Any, made: Any, shape: tuple[int, int] | None = None, *, 
     """
     before, after = (np.asarray(rows.to_dense() if hasattr(rows, "to_dense") else rows) for rows in (data, made))
     if before.ndim != 2 or before.shape != after.shape or not before.size:
-        raise ValueError(f"data has shape {before.shape}, made {after.shape}; pass the same rows of both")
+        raise ValueError(f"data has shape {before.shape}, but made has shape {after.shape}; pass the same rows of both")
     # values of the third picture: 0 correct zeros, 2 correct ones, 3 missed ones, 4 invented ones
     wrong = np.where(before == after, 2 * before, np.where(before, 3, 4)).astype(float)
     axes = mosaic(np.stack([before, after, wrong], axis=1).reshape(-1, before.shape[1]), shape, columns=3, ax=ax)
@@ -157,7 +157,9 @@ def wrong_bits(
     """
     both = [np.asarray(counts) for counts in (missed, invented)]
     if both[0].ndim != 1 or both[0].shape != both[1].shape:
-        raise ValueError(f"missed has shape {both[0].shape}, invented {both[1].shape}; pass one number per feature")
+        raise ValueError(
+            f"missed has shape {both[0].shape}, but invented has shape {both[1].shape}; pass one number per feature"
+        )
     wrong, axes = both[0] + both[1], _axes(ax)
     if shape is not None:
         image = axes.imshow(

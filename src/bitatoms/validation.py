@@ -55,7 +55,10 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         return values[:] if X.isbacked and layer is None else values
     if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
-        raise TypeError(f"X is {X!r}, whose rows are not in memory; fit BinaryDictionaryLearning, or bitatoms.read it")
+        raise TypeError(
+            f"X is {X!r}, whose rows are not in memory; pass it to BinaryDictionaryLearning.fit, or load it with "
+            "bitatoms.read"
+        )
     if isinstance(X, (str, os.PathLike)):
         raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; read the file with bitatoms.read")
     if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
@@ -326,7 +329,7 @@ def check_int(name: str, value: Any, least: int) -> int:
 def check_fraction(name: str, value: Any) -> float:
     """Return a number between 0 and 1 as a float."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
-        raise InputError(Parameter(name), f" must lie between 0 and 1, not {value!r}")
+        raise InputError(Parameter(name), f" must be between 0 and 1, not {value!r}")
     return float(value)
 
 

@@ -172,8 +172,8 @@ def test_two_fits_give_the_same_bits():
     ("parameters", "message"),
     [
         ({"threshold": 0}, "threshold must be greater than 0 and at most 1"),
-        ({"threshold": 1.5}, "threshold must lie between 0 and 1, not 1.5"),
-        ({"threshold": [0.5, float("nan")]}, "threshold must lie between 0 and 1, not nan"),
+        ({"threshold": 1.5}, "threshold must be between 0 and 1, not 1.5"),
+        ({"threshold": [0.5, float("nan")]}, "threshold must be between 0 and 1, not nan"),
         ({"threshold": []}, "threshold must be greater than 0"),
         ({"threshold": "all"}, "threshold must be \"sweep\", a number or a sequence of numbers, not 'all'"),
         ({"threshold": None}, 'threshold must be "sweep", a number or a sequence of numbers, not None'),

@@ -168,7 +168,7 @@ INVALID = {
         ["transform", "model.npz", *NUMBERS],
         "numbers.csv: the table has 2 columns",
     ),
-    "a model from a stream": (["show", "-"], "standard input: a model cannot be read from a stream; name the file"),
+    "a model from a stream": (["show", "-"], "standard input: a model cannot be read from a stream; pass a file"),
     "no folder": (["fit", "table.csv", "-o", "nowhere/model.npz"], "nowhere/model.npz: there is no folder 'nowhere'"),
     "patterns as text": (
         ["fit", "table.csv", "--patterns", "p.txt"],
@@ -185,10 +185,13 @@ INVALID = {
     "neither data nor codes": (["reconstruct", "model.npz"], "pass either a table or --codes"),
     "codes of another model": (
         ["reconstruct", "model.npz", "--codes", *NUMBERS],
-        "codes of 2 columns",
+        "the codes have 2 columns",
     ),
     "a row that is not there": (["report", "model.npz", "table.csv", "--row", "nobody"], "nobody"),
-    "a store from a stream": (["convert", "-", "x.csv", "--format", "zarr"], "name the file"),
+    "a store from a stream": (
+        ["convert", "-", "x.csv", "--format", "zarr"],
+        "cannot be read from a stream; pass a file",
+    ),
 }
 
 

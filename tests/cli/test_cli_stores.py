@@ -234,9 +234,9 @@ def test_interrupted_fit_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_pa
         assert not (tmp_path / "codes.csv").exists()
     code, _, stderr = bitatoms(*command)
     assert (code, model.exists()) == (2, True)  # the best so far
-    assert f"{kept}: contains an unfinished fit; pass --resume to resume it" in stderr
+    assert f"{kept}: this folder contains an unfinished fit; pass --resume to resume it" in stderr
     code, _, stderr = bitatoms(*command, "--resume", "--seed", "1")
-    assert (code, "contains the fit of another call: --seed was 0 and is 1" in stderr) == (2, True)
+    assert (code, "contains the fit of a different call: --seed was 0 and is 1" in stderr) == (2, True)
     for _ in range(2):  # also when it is done
         assert bitatoms(*command, "--resume", "-q") == (0, "", "")
         assert model.read_bytes() == undisturbed.read_bytes()
@@ -308,11 +308,12 @@ INVALID = {
     ),
     "a limit for what is read": (
         ["fit", "table.csv", "--max-memory", "1GB"],
-        "table.csv: --max-memory is for packed stores, and this table is read into memory; bitatoms pack table.csv -o",
+        "table.csv: --max-memory applies only to packed stores; omit it, or pack the table first: "
+        "bitatoms pack table.csv -o",
     ),
     "a limit for what is coded whole": (
         ["transform", "model.npz", "table.csv", "--max-memory", "1GB"],
-        "is for packed",
+        "applies only to packed",
     ),
     "nowhere to go on from": ([*FIT, "--resume"], "--resume requires --checkpoint, the folder to resume from"),
     "a checkpoint nowhere": ([*FIT, "--checkpoint", "no/where"], "no/where: there is no folder 'no'; create it first"),
@@ -327,16 +328,16 @@ INVALID = {
     "no number of rows": (["fit", "rows.zarr", "--search-rows", "few"], "--search-rows is 'few'; pass an integer, all"),
     "too few rows": (["fit", "rows.zarr", "--search-rows", "1"], "--search-rows must be at least 2"),
     "the paper's search": (["fit", "rows.zarr", "--search", "paper"], "--search paper needs all rows in memory"),
-    "columns left out": ([*FIT, "--without", "item 1"], "columns are left out by bitatoms pack; remove --without"),
-    "a threshold": ([*FIT, "--binarize", "3"], "a packed store holds only 0 and 1; remove --binarize"),
+    "columns left out": ([*FIT, "--without", "item 1"], "can be left out only by bitatoms pack; omit --without"),
+    "a threshold": ([*FIT, "--binarize", "3"], "a packed store contains only 0 and 1; omit --binarize"),
     "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, not to 'zarr'; omit it"),
     "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "a store of others": (["fit", "others.zarr"], "others.zarr: the array has shape (3, 3, 3)"),
     "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr: the table has 2 columns, but the model"),
     "columns turned": (
         ["transform", "model.npz", "turned.zarr", "-o", "c.zarr"],
-        "turned.zarr: its columns are in another order than those of the model, and the columns of a packed store "
-        "are not reordered; if it fits into memory, use bitatoms convert turned.zarr table.npz",
+        "turned.zarr: its columns are in a different order than those of the model, and a packed store cannot be "
+        "reordered; if the table fits into memory, use the output of bitatoms convert turned.zarr table.npz",
     ),
     "a damaged chunk": (
         ["fit", "damaged.zarr", *HOW, "-o", "m.npz"],
@@ -346,7 +347,7 @@ INVALID = {
         ["transform", "model.npz", "damaged.zarr", "-o", "c.zarr"],
         "damaged.zarr: its chunk 'bits",
     ),
-    "no ending": (["pack", "table.csv", "-o", "rows.npz"], "rows.npz: a packed store is a folder; use the ending"),
+    "no ending": (["pack", "table.csv", "-o", "rows.npz"], "rows.npz: a packed store is a folder; use the extension"),
     "a store on a stream": (["pack", "table.csv", "-o", "-"], "standard output: a store cannot be written to a stream"),
     "a store over itself": (
         ["pack", "rows.zarr", "-o", "rows.zarr"],
@@ -410,7 +411,7 @@ def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkey
     small = [*FIT, "--max-memory", "30kB"]
     code, _, stderr = bitatoms(*small, "--report", tmp_path / "r.html")
     assert code == 2
-    assert "rows.zarr: a report needs the whole table in memory" in stderr
+    assert "rows.zarr: a report needs the entire table in memory" in stderr
     assert "more than half of --max-memory 30000" in stderr
     code, _, stderr = bitatoms(*small, "--codes", tmp_path / "c.csv")
     assert code == 2

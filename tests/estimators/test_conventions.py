@@ -55,7 +55,7 @@ def test_scikit_learn_checks_pass(estimator, check):
     ]
 )
 @pytest.mark.filterwarnings("ignore:init=.* finds only:UserWarning")
-@pytest.mark.filterwarnings("ignore:3 atoms were asked for:UserWarning")
+@pytest.mark.filterwarnings("ignore:3 atoms were requested:UserWarning")
 def test_scikit_learn_checks_pass_for_other_settings(estimator, check):
     check(estimator)
 
@@ -107,7 +107,7 @@ def test_parameters_are_not_checked_before_fit():
     [
         ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'"),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
-        ({"coder": "beam", **PAPER}, 'coder=.beam. needs search="fast" and the codelength as objective'),
+        ({"coder": "beam", **PAPER}, 'coder=.beam. requires search="fast" and the codelength as objective'),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'"),
         ({"n_components": 17, "coder": "exact", **PAPER}, 'coder="exact" tries all'),
         ({"binarize": "half"}, "binarize must be None or a finite number, got 'half'"),

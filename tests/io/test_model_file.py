@@ -107,7 +107,7 @@ def rewrite(path, metadata=None, **arrays):
 CORRUPT = {
     "newer": ({"version": 99, "bitatoms": "9.0"}, {}, "written by bitatoms 9.0, which is newer"),
     "another format": ({"format": "bitatoms table"}, {}, "not a model, but a table"),
-    "other arrays": (None, {"bitatoms": None}, "not a model, but data: its arrays are atoms"),
+    "other arrays": (None, {"bitatoms": None}, "not a model; its arrays are atoms"),
     "no JSON": (None, {"bitatoms": np.zeros(4, np.uint8)}, "not a model: its metadata is corrupt"),
     "no object": (
         None,
@@ -157,7 +157,7 @@ def test_files_that_are_not_models(tmp_path, named):
     np.save(tmp_path / "data.npy", np.eye(3))
     assert_load_error(tmp_path / "data.npy", "not a model (it looks like 'npy')")
     np.savez(tmp_path / "data.npz", X=np.eye(3))
-    assert_load_error(tmp_path / "data.npz", "not a model, but data: its arrays are X")
+    assert_load_error(tmp_path / "data.npz", "not a model; its arrays are X")
     assert_load_error(tmp_path / "none.npz", "there is no such file")
     (tmp_path / "empty.npz").touch()
     assert_load_error(tmp_path / "empty.npz", "not a model")

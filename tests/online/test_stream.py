@@ -331,7 +331,7 @@ def test_limits_hold_in_a_stream():
 
 def test_invalid_batches_and_parameters_raise():
     online = learner(n_components=2)
-    with pytest.raises(ValueError, match="nothing was learned yet"):
+    with pytest.raises(ValueError, match="nothing has been learned yet"):
         online.as_result()
     with pytest.raises(ValueError, match="no rows"):
         online.partial_fit(BitMatrix.zeros(0, 5), ALONE)
@@ -340,7 +340,7 @@ def test_invalid_batches_and_parameters_raise():
         online.partial_fit(BitMatrix.zeros(3, 6), ALONE)
     with pytest.raises(ValueError, match="all rows at once"):
         learner(n_components=2, search="paper")
-    with pytest.raises(ValueError, match="forget must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="forget must be between 0 and 1"):
         learner(forget=-0.1)
 
 

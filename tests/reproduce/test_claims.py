@@ -87,9 +87,9 @@ def test_verdicts_are_summarized_in_a_sentence():
 
 def test_renamed_attributes_still_work_with_a_warning():
     claim = Claim("a", "b", Verdict.AGREES, "c", in_paper=False)
-    with pytest.warns(FutureWarning, match="Claim.says is renamed to statement"):
+    with pytest.warns(FutureWarning, match="Claim.says was renamed to statement"):
         assert claim.says == "a"
-    with pytest.warns(FutureWarning, match="Claim.of_paper is renamed to in_paper"):
+    with pytest.warns(FutureWarning, match="Claim.of_paper was renamed to in_paper"):
         assert claim.of_paper is False
     with pytest.raises(AttributeError, match="'Claim' object has no attribute 'nothing'"):
         claim.nothing  # noqa: B018

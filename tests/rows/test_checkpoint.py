@@ -84,7 +84,7 @@ def test_the_same_state_gives_the_same_bytes(tmp_path):
 
 def test_an_unfinished_fit_is_not_overwritten(folder):
     assert_raises(
-        folder, "contains an unfinished fit; pass resume=True to resume it, or remove state.npz", resume=False
+        folder, "contains an unfinished fit; pass resume=True to resume it, or delete state.npz", resume=False
     )
     assert_raises(folder, "contains an unfinished fit", resume=False, call=call_of(n_components=3))
     assert_equal(load(folder), example_state())
@@ -96,7 +96,7 @@ def test_errors_carry_parameters_to_be_spelled_by_the_caller(folder):
             pass
         return caught.value.describe(lambda parameter: f"--{parameter.name}")
 
-    assert "; pass --resume to resume it, or remove" in spelled()
+    assert "; pass --resume to resume it, or delete" in spelled()
     assert "another call: --n_components was 20 and is 3;" in spelled(n_components=3)
 
 
@@ -133,7 +133,7 @@ CALLS = {
 @pytest.mark.parametrize("case", CALLS)
 def test_the_fit_of_another_call_raises_with_the_differences(case, folder):
     call, *parts = CALLS[case]
-    assert_raises(folder, "contains the fit of another call", "make the same call", *parts, call=call)
+    assert_raises(folder, "contains the fit of a different call", "repeat that call", *parts, call=call)
 
 
 def test_a_fit_of_another_version_raises(folder, monkeypatch):
@@ -143,8 +143,8 @@ def test_a_fit_of_another_version_raises(folder, monkeypatch):
 
 def test_a_path_that_cannot_be_a_folder_raises(tmp_path):
     (tmp_path / "file").touch()
-    assert_raises(tmp_path / "file", "is a file; a checkpoint is a folder, choose another name")
-    assert_raises(tmp_path / "none" / "fit", "there is no folder", "make it first")
+    assert_raises(tmp_path / "file", "this is a file, but a checkpoint is a folder; choose another name")
+    assert_raises(tmp_path / "none" / "fit", "there is no folder", "create it first")
     assert_raises(tmp_path / "file" / "fit")
     (tmp_path / "fit" / "state.npz").mkdir(parents=True)
     assert_raises(tmp_path / "fit", "cannot be read", "move this file away")
@@ -233,7 +233,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(point, folder, monkeypatch):
                 checkpoint.save(example_state(finished=True))
         message = str(caught.value)
         assert message.startswith(f"{folder / 'state.npz'}: cannot be written")
-        assert "the previous checkpoint is intact; fix this, then pass resume=True" in message
+        assert "The previous checkpoint is intact; fix the problem, then pass resume=True" in message
         assert_equal(checkpoint.load(), example_state())
         assert sorted(path.name for path in folder.iterdir()) == ["lock", "state.npz"]
         checkpoint.save(example_state(finished=True))  # with space again
@@ -272,7 +272,7 @@ def test_a_file_size_limit_leaves_the_previous_checkpoint(folder):
     assert process.stderr == ""
     assert (
         process.stdout.count(
-            "cannot be written: File too large; nothing was changed: the previous checkpoint is intact"
+            "cannot be written: File too large; nothing was changed. The previous checkpoint is intact"
         )
         == 5
     )

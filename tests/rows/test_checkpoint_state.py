@@ -68,7 +68,7 @@ MT = {"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 10**9}}
 CORRUPT = {
     "newer": ({"entries": {"version": 99, "bitatoms": "9.0"}}, "written by bitatoms 9.0, which is newer"),
     "a model": ({"entries": {"format": "bitatoms model"}}, "not a checkpoint, but a model"),
-    "no description": ({"bitatoms": None}, "not a checkpoint, but data: its arrays are order 0 atoms"),
+    "no description": ({"bitatoms": None}, "not a checkpoint; its arrays are order 0 atoms"),
     "no JSON": ({"bitatoms": np.zeros(4, np.uint8)}, "not a checkpoint: its metadata is corrupt"),
     "no call": ({"entries": {"call": 3}}, "corrupt checkpoint"),
     "a list as state": ({"entries": {"state": [1]}}, "corrupt checkpoint"),
@@ -116,7 +116,7 @@ CORRUPT = {
 def test_a_corrupt_checkpoint_raises_and_is_named(case, folder):
     changes, part = CORRUPT[case]
     rewrite(folder, **changes)
-    assert_raises(folder, "state.npz: ", part, "; move this file away or choose another folder to start again")
+    assert_raises(folder, "state.npz: ", part, "; move this file away, or choose another folder, to start over")
 
 
 def test_other_files_of_the_same_name_raise(tmp_path):

@@ -143,5 +143,5 @@ def test_a_pass_stopped_by_a_full_disk_can_be_resumed(stores, tmp_path, passes, 
 
 
 def test_a_folder_for_codes_must_exist(stores, tmp_path):
-    with pytest.raises(ba.FileError, match="there is no such folder to keep codes in; make it first"):
+    with pytest.raises(ba.FileError, match="there is no such folder to store codes in; create it first"):
         StoreRows(stores[0], Workers(), code_folder=tmp_path / "missing")

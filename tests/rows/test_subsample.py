@@ -84,7 +84,7 @@ def test_a_sample_starts_from_given_atoms_and_codes():
     data = SETS["xor"]
     given = factorize(data.X, init=(data.atoms, data.codes), search_rows=500, random_state=0)
     assert given.wrong_bits <= (data.X != data.clean).sum()
-    with pytest.raises(ValueError, match="20 rows, and X has 2000"):
+    with pytest.raises(ValueError, match="20 rows, but X has 2000"):
         factorize(data.X, init=(data.atoms, data.codes[:20]), search_rows=500)
 
 

@@ -95,7 +95,7 @@ def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, a
     assert result.bias.any()
     assert not result.bias[X.mean(axis=0) < 0.5].any()
     assert_matches_oracle(result, X)
-    assert "are ones unless an atom says otherwise (the bias)" in result.summary()
+    assert "are ones unless an atom changes that (the bias)" in result.summary()
     model = BinaryDictionaryLearning(**how).fit(X)
     np.testing.assert_array_equal(model.bias_, result.bias)
     codes = model.transform(new)

@@ -74,7 +74,7 @@ def test_fewer_atoms_are_warned_about_and_leave_no_errors(X, n_components, algeb
         assert messages == []
         return
     assert n_atoms < n_components
-    wanted = f"{n_components} atoms were asked for, but {n_atoms} leave no errors: {n_atoms} are learned"
+    wanted = f"{n_components} atoms were requested, but {n_atoms} leave no errors; {n_atoms} are returned"
     assert messages == [wanted]
     wrong = naive.errors(X, *dense(result), algebra)
     assert not (wrong if algebra == "xor" else wrong & X).any()  # under OR, none that one more atom could fix
@@ -109,14 +109,14 @@ def test_fewer_atoms_are_warned_about_for_the_codelength(X, n_components, algebr
 
 @every_search
 def test_the_warning_of_fewer_atoms_points_to_the_caller(search):
-    with pytest.warns(UserWarning, match="9 atoms were asked for, but ") as caught:
+    with pytest.warns(UserWarning, match="9 atoms were requested, but ") as caught:
         result = factorize(AWKWARD["equal rows"], 9, search=search, random_state=0)
     assert result.wrong_bits == 0
     assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_the_warning_of_fewer_atoms_points_to_the_caller_of_fit():
-    with pytest.warns(UserWarning, match="9 atoms were asked for") as caught:
+    with pytest.warns(UserWarning, match="9 atoms were requested") as caught:
         BinaryDictionaryLearning(9, random_state=0).fit(AWKWARD["equal rows"])
     assert [warning.filename for warning in caught] == [__file__]
 
@@ -138,7 +138,7 @@ def test_no_atom_is_empty_for_the_fewest_errors(table):
     assert [result.n_zero for result in results] == [0, 0, 0]
 
 
-@pytest.mark.filterwarnings("ignore:3 atoms were asked for:UserWarning")
+@pytest.mark.filterwarnings("ignore:3 atoms were requested:UserWarning")
 def test_there_are_fewer_atoms_for_the_codelength_only_without_errors():
     result = factorize(random_bits(0, 1, 70, 0.4), 3, objective="codelength", random_state=0)
     assert result.wrong_bits == 0

@@ -195,7 +195,7 @@ def test_selection_starts_from_16_or_start_components_atoms(table):
 
 
 def test_start_components_above_max_components_raises():
-    with pytest.raises(ValueError, match="start_components=5 is above max_components=4"):
+    with pytest.raises(ValueError, match="start_components=5 is greater than max_components=4"):
         factorize([[1, 0]], start_components=5, max_components=4)
 
 

@@ -19,44 +19,51 @@ pytestmark = pytest.mark.usefixtures("few_trials")
         *(
             (
                 {"search": search, "coder": coder},
-                f'search="{search}" for the codelength codes by {choices}; coder=.{coder}. needs search=.paper.$',
+                f'search="{search}" for the codelength uses the coder {choices}; '
+                f"coder=.{coder}. requires search=.paper.$",
             )
             for search, choices in (("fast", "'mdl' or 'beam'"), ("thorough", "'beam' or 'mdl'"))
             for coder in ("bmp", "greedy", "exact")
         ),
         (
             {"search": "paper", "coder": "mdl"},
-            "search=\"paper\" for the codelength codes by 'bmp' or 'greedy' or 'exact'; coder=.mdl. needs "
+            "search=\"paper\" for the codelength uses the coder 'bmp' or 'greedy' or 'exact'; coder=.mdl. requires "
             'search="fast" and the codelength as objective$',
         ),
         ({"search": "paper", "coder": "beam", "n_components": 3}, 'search="paper" for the fewest errors of 3 atoms'),
-        ({"n_components": 5, "coder": "greedy"}, "search=\"fast\" for the fewest errors of 5 atoms codes by 'exact';"),
+        (
+            {"n_components": 5, "coder": "greedy"},
+            "search=\"fast\" for the fewest errors of 5 atoms uses the coder 'exact';",
+        ),
         (
             {"n_components": 17, "coder": "exact"},
-            "search=\"fast\" for the fewest errors of 17 atoms codes by 'greedy'; coder=.exact. needs",
+            "search=\"fast\" for the fewest errors of 17 atoms uses the coder 'greedy'; coder=.exact. requires",
         ),
-        ({"n_components": 17, "coder": "mdl"}, "search=\"fast\" for the fewest errors of 17 atoms codes by 'greedy'"),
+        (
+            {"n_components": 17, "coder": "mdl"},
+            "search=\"fast\" for the fewest errors of 17 atoms uses the coder 'greedy'",
+        ),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
         ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'$"),
         *(
             (
                 {"search": search, "update": "k-prox"},
-                f'update="k-prox" needs search="paper"; search="{search}" updates all atoms together$',
+                f'update="k-prox" requires search="paper"; search="{search}" updates all atoms together$',
             )
             for search in SEARCHES
         ),
         (
             {"search": "paper", "n_components": 4, "objective": "codelength"},
-            'search="paper" with a fixed n_components minimises the wrong cells; use search="fast", '
+            'search="paper" with a fixed n_components minimizes the number of wrong cells; use search="fast", '
             'n_components="mdl" or objective="errors"$',
         ),
-        ({"objective": "errors"}, 'objective="errors" needs a number as n_components'),
-        ({"start_components": 5, "max_components": 4}, "start_components=5 is above max_components=4"),
-        ({"init": np.ones((3, 3)), "max_components": 2}, "init holds 3 atoms, more than max_components=2"),
-        ({"init": np.ones((3, 3)), "n_components": 2}, "init holds 3 atoms, but n_components=2; make them agree"),
+        ({"objective": "errors"}, 'objective="errors" requires a number as n_components'),
+        ({"start_components": 5, "max_components": 4}, "start_components=5 is greater than max_components=4"),
+        ({"init": np.ones((3, 3)), "max_components": 2}, "init has 3 atoms, more than max_components=2"),
+        ({"init": np.ones((3, 3)), "n_components": 2}, "init has 3 atoms, but n_components=2; make them agree"),
         (
             {"init": (np.ones((2, 3)), np.ones((2, 2))), "max_atoms_per_sample": 1},
-            "the codes in init use 2 atoms in row 0, above max_atoms_per_sample=1",
+            "the codes in init use 2 atoms in row 0, more than max_atoms_per_sample=1",
         ),
     ],
 )
@@ -66,7 +73,7 @@ def test_incompatible_parameters_raise(how, message):
 
 
 def test_the_error_of_a_coder_names_the_search_it_goes_with():
-    with pytest.raises(ValueError, match=r"coder=.mdl. needs search=.fast. and the codelength as objective$"):
+    with pytest.raises(ValueError, match=r"coder=.mdl. requires search=.fast. and the codelength as objective$"):
         factorize([[1, 0, 1], [0, 1, 1]], 1, search="fast", coder="mdl")
 
 

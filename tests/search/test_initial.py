@@ -107,7 +107,7 @@ def test_zeros_give_no_starting_atoms(shape):
 @pytest.mark.parametrize("init", ["auto", "samples", "spread"])
 def test_fewer_distinct_rows_than_atoms_warn(init):
     X = np.repeat(random_bits(0, 3, 20, 0.5), 4, axis=0)
-    expected = "finds only 3 different atoms in X, and 5 were asked for: 3 are learned"
+    expected = "finds only 3 distinct atoms in X, but 5 were requested; 3 are learned"
     with pytest.warns(UserWarning, match=expected) as caught:
         result = factorize(X, 5, init=init, random_state=0)
     assert result.atoms.shape == (3, 20)
@@ -185,18 +185,18 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
     ("init", "how", "message"),
     [
         (ATOMS[:, :5], {}, "the atoms in init have 5 features, but X has 6"),
-        (ATOMS[:2], {}, "init holds 2 atoms, but n_components=3; make them agree"),
-        ((ATOMS[:2], CODES[:, :2]), {}, "init holds 2 atoms, but n_components=3; make them agree"),
-        (ATOMS, {"n_components": "mdl", "max_components": 2}, "init holds 3 atoms, more than max_components=2"),
+        (ATOMS[:2], {}, "init has 2 atoms, but n_components=3; make them agree"),
+        ((ATOMS[:2], CODES[:, :2]), {}, "init has 2 atoms, but n_components=3; make them agree"),
+        (ATOMS, {"n_components": "mdl", "max_components": 2}, "init has 3 atoms, more than max_components=2"),
         ((ATOMS, CODES[:9]), {}, r"the codes in init have shape \(9, 3\); 10 samples and 3 atoms need \(10, 3\)"),
         ((ATOMS, CODES[:, :2]), {}, r"the codes in init have shape \(10, 2\); .* need \(10, 3\)"),
         (
             (ATOMS, CODES),
             {"max_atoms_per_sample": 2},
-            "the codes in init use 3 atoms in row 3, above max_atoms_per_sample=2",
+            "the codes in init use 3 atoms in row 3, more than max_atoms_per_sample=2",
         ),
-        ((ATOMS, CODES, CODES), {}, r"init must be a pair \(atoms, codes\), not a tuple of 3"),
-        ((ATOMS,), {}, r"init must be a pair \(atoms, codes\), not a tuple of 1"),
+        ((ATOMS, CODES, CODES), {}, r"init must be a pair \(atoms, codes\), not a tuple of length 3"),
+        ((ATOMS,), {}, r"init must be a pair \(atoms, codes\), not a tuple of length 1"),
         (ATOMS * 2, {}, "init \\(atoms\\) contains values other than 0 and 1"),
         (ATOMS * 0.5, {"binarize": 0.4}, "init \\(atoms\\) contains values other than 0 and 1"),
         ((ATOMS, CODES * 3), {}, "init \\(codes\\) contains values other than 0 and 1"),
@@ -210,7 +210,7 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
         (
             np.zeros((17, 6)),
             {"n_components": 17, "coder": "exact", "search": "paper"},
-            r'takes at most 16 atoms, not 17; use coder="greedy" or fewer atoms',
+            r'supports at most 16 atoms, not 17; use coder="greedy" or fewer atoms',
         ),
     ],
 )

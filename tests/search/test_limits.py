@@ -27,7 +27,7 @@ LIMITED += [("xor", 5, "errors"), ("xor", 20, "errors")]
 def test_no_sample_uses_more_atoms_than_allowed(table, algebra, search, n_components, objective, most):
     how = {"algebra": algebra, "search": search, "objective": objective, "max_atoms_per_sample": most}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "20 atoms were asked for", UserWarning)
+        warnings.filterwarnings("ignore", "20 atoms were requested", UserWarning)
         result = factorize(table, n_components, **how, random_state=0)
     assert result.codes.row_weights().max() == most
     assert_matches_oracle(result, table)
@@ -56,7 +56,7 @@ def test_no_sample_uses_more_atoms_than_allowed_after_a_basis_move(table, search
 def test_new_samples_are_coded_within_the_limits(small, algebra, search, n_components, limits):
     model = BinaryDictionaryLearning(n_components, algebra=algebra, search=search, random_state=0, **limits)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "20 atoms were asked for", UserWarning)
+        warnings.filterwarnings("ignore", "20 atoms were requested", UserWarning)
         codes = model.fit(small[:110]).transform(small[110:])
     assert 1 <= codes.sum(axis=1).max() <= limits["max_atoms_per_sample"]
     few = (small[110:] ^ model.bias_).sum(axis=1) <= limits.get("residual_limit", 0)

@@ -59,12 +59,12 @@ class Outputs(NamedTuple):
         check_not_stdout(self.report, "a report")
         check_writable(*self, read=(read,))
         if json and STANDARD in self:
-            raise FileError("standard output: --json writes to it; name a file for the table")
+            raise FileError("standard output: --json already writes to it; write the table to a file")
         check_table_ending(self.codes, self.atoms)
         check_patterns_path(self.patterns)
         check_html_ending(self.report)
         if self.model is not None and self.model.suffix.lower() != ".npz":
-            raise FileError(f"{self.model}: a model is an .npz file; use the ending .npz")
+            raise FileError(f"{self.model}: a model is an .npz file; use the extension .npz")
 
     @property
     def paths(self) -> list[Path]:
@@ -227,7 +227,7 @@ def reconstruct(model_path: Path, data: Input, is_codes: bool, output: OutputTab
         codes = read_with_status(data, quiet)
         n_atoms = model.atoms.n_rows
         if codes.shape[1] != n_atoms:
-            raise FileError(f"{data.name}: codes of {codes.shape[1]} columns, but the model has {n_atoms} atoms")
+            raise FileError(f"{data.name}: the codes have {codes.shape[1]} columns, but the model has {n_atoms} atoms")
         picture = model.picture
     else:
         model, table = load_model_and_table(model_path, data, quiet)
@@ -305,8 +305,8 @@ def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
     if run.max_memory is not None:
         parse_memory_limit(run.max_memory)
         raise FileError(
-            f"{data.name}: ", Parameter("max_memory"), " is for packed stores, and this table is read into memory; "
-            f"bitatoms pack {quote_path(data.path)} -o rows.zarr packs it",
+            f"{data.name}: ", Parameter("max_memory"), " applies only to packed stores; omit it, or pack the "
+            f"table first: bitatoms pack {quote_path(data.path)} -o rows.zarr",
         )  # fmt: skip
 
 

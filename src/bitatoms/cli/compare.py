@@ -70,7 +70,7 @@ def compare(
 ) -> str | None:
     """Compare, and write the results. Return the message to show if Ctrl-C ended it early."""
     if not data:
-        raise FileError(f"there is no data to compare on; name a file, or one of {', '.join(BUNDLED)}")
+        raise FileError(f"no data to compare; pass a file, or one of {', '.join(BUNDLED)}")
     how = requested.arguments()
     select_methods(how["only"], how["leave_out"])  # check the names before tables are read
     check_matplotlib()
@@ -132,7 +132,7 @@ def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatr
     """Return the tables by name: those of files, and bundled ones."""
     twice = {name for name in data if data.count(name) > 1}
     if twice:
-        raise FileError(f"{min(twice)}: this is named twice; name it once")
+        raise FileError(f"{min(twice)}: passed twice; pass it once")
     titles = [Path(given).name for given in data]
     tables = {}
     for given, title in zip(data, titles, strict=True):
@@ -142,9 +142,7 @@ def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatr
                 tables[given] = BUNDLED[given].make()
             continue
         if path != STANDARD and not path.exists() and path.suffix == "":
-            raise FileError(
-                f"{given}: there is no such file, and no bundled data of this name; choose from {', '.join(BUNDLED)}"
-            )
+            raise FileError(f"{given}: there is no such file or bundled data set; choose from {', '.join(BUNDLED)}")
         name = "standard input" if path == STANDARD else title if titles.count(title) == 1 else given
         tables[name] = read_with_status(Input(path, reading), quiet).bits
     return tables
@@ -237,5 +235,5 @@ def _numbers(text: str) -> list[int]:
     """Return numbers separated by commas."""
     words = _names(text)
     if not words or not all(word.isdecimal() and int(word) for word in words):
-        raise ValueError(f"--atoms is {text!r}; pass numbers of at least 1 separated by commas, such as 2,4,8")
+        raise ValueError(f"--atoms is {text!r}; pass positive integers separated by commas, such as 2,4,8")
     return [int(word) for word in words]

@@ -81,7 +81,7 @@ def spooled(data: Input) -> Iterator[Path]:
         yield path
         return
     if format in _NOT_ONE_FILE:
-        raise FileError(f"{data.name}: {FORMATS[format].description} cannot be read from a stream; name the file")
+        raise FileError(f"{data.name}: {FORMATS[format].description} cannot be read from a stream; pass a file")
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
         copy = Path(folder) / f"input{FORMATS[format].extensions[0]}"
         with open(copy, "wb") as file:
@@ -100,7 +100,9 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
         return
     format = format or "csv"
     if format in _NOT_ONE_FILE:
-        raise FileError(f"standard output: {FORMATS[format].description} cannot be written to a stream; name a file")
+        raise FileError(
+            f"standard output: {FORMATS[format].description} cannot be written to a stream; pass a file name"
+        )
     with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
         written = Path(folder) / f"output{FORMATS[format].extensions[0]}"
         write(table, written, format)
@@ -157,13 +159,13 @@ def check_folder(folder: Path, content: str) -> None:
 def check_not_stdout(path: Path | None, content: str) -> None:
     """Check that a path is not the standard output, which only takes tables."""
     if path == STANDARD:
-        raise FileError(f"standard output: {content} cannot be written to a stream; name a file")
+        raise FileError(f"standard output: {content} cannot be written to a stream; pass a file name")
 
 
 def check_html_ending(path: Path | None) -> None:
     """Check the ending of a report."""
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise FileError(f"{path}: a report is an HTML page; use the ending .html")
+        raise FileError(f"{path}: a report is an HTML page; use the extension .html")
 
 
 def check_table_ending(*paths: Path | None) -> None:
@@ -200,16 +202,18 @@ def _check_packed_options(path: Path, options: dict[str, Any]) -> None:
     """Raise an error for options that do not apply to a packed store."""
     threshold = options["binarize"]
     if options["without"]:
-        raise FileError(f"{path}: columns are left out by bitatoms pack; remove ", Parameter("without"))
+        raise FileError(
+            f"{path}: columns of a packed store can be left out only by bitatoms pack; omit ", Parameter("without")
+        )
     if threshold is not None and not 0 <= threshold < 1:
-        raise FileError(f"{path}: a packed store holds only 0 and 1; remove ", Parameter("binarize"))
+        raise FileError(f"{path}: a packed store contains only 0 and 1; omit ", Parameter("binarize"))
     open_table(StreamingSource(path, "zarr", str(path)), ReadOptions(**options))
 
 
 def load_model(path: Path) -> model_file.LoadedModel:
     """Read a model file."""
     if path == STANDARD:
-        raise FileError("standard input: a model cannot be read from a stream; name the file")
+        raise FileError("standard input: a model cannot be read from a stream; pass a file")
     return model_file.load(path)
 
 

@@ -106,7 +106,8 @@ def check_fit(
         raise FileError(
             f"{store.name}: ", Parameter("search", "paper"), " needs all rows in memory; use ",
             Parameter("search", "fast"),
-            f", or if it fits into memory, bitatoms convert {quote_path(Path(store.name))} table.npz and fit that",
+            "; or, if the table fits into memory, fit the output of "
+            f"bitatoms convert {quote_path(Path(store.name))} table.npz",
         )  # fmt: skip
     check_codes(store, codes, 1, run)
     if report is not None:
@@ -142,8 +143,8 @@ def _check_report(store: Store, run: RunOptions) -> None:
             fits = False
     if not fits:
         raise FileError(
-            f"{store.name}: a report needs the whole table in memory, {needed / 2**20:.0f} MiB packed, which is more "
-            "than half of ", limit, "; leave --report out",
+            f"{store.name}: a report needs the entire table in memory, {needed / 2**20:.0f} MiB packed, which is more "
+            "than half of ", limit, "; omit --report",
         )  # fmt: skip
 
 
@@ -170,9 +171,9 @@ def check_columns(store: Store, model: Model) -> None:
     reordered = expected is not None and columns is not None and expected != columns
     if reordered and sorted(expected or ()) == sorted(columns or ()):
         raise FileError(
-            f"{store.name}: its columns are in another order than those of the model, and the columns of a packed "
-            "store are not reordered; if it fits into memory, use "
-            f"bitatoms convert {quote_path(Path(store.name))} table.npz and take that"
+            f"{store.name}: its columns are in a different order than those of the model, and a packed store cannot be "
+            "reordered; if the table fits into memory, use the output of "
+            f"bitatoms convert {quote_path(Path(store.name))} table.npz"
         )
     try:
         model.check(Table(BitMatrix.zeros(0, store.n_features), columns=columns))
@@ -190,7 +191,7 @@ def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None
     check_not_stdout(output, "a store")
     check_writable(output, read=(data.path,))
     if output.suffix.lower() != ".zarr":
-        raise FileError(f"{output}: a packed store is a folder; use the ending .zarr")
+        raise FileError(f"{output}: a packed store is a folder; use the extension .zarr")
     if data.reading.tile is not None:
         raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
     store = _pack(data, output, quiet or json)

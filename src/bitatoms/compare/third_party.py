@@ -121,9 +121,9 @@ def _check_factors(factors: Factors, shape: tuple[int, int], rank: int) -> Facto
     """Return the first ``rank`` atoms and codes after checking their values and shapes."""
     atoms, codes = np.asarray(factors.atoms), np.asarray(factors.codes)
     if codes.shape[0] != shape[0] or atoms.shape[1] != shape[1] or len(atoms) != codes.shape[1]:
-        raise ValueError(f"factors of shape {codes.shape} and {atoms.shape} for a table of shape {shape}")
+        raise ValueError(f"returned factors of shape {codes.shape} and {atoms.shape} for a table of shape {shape}")
     if not (np.isin(atoms, (0, 1)).all() and np.isin(codes, (0, 1)).all()):
-        raise ValueError("factors with values other than 0 and 1")
+        raise ValueError("returned factors with values other than 0 and 1")
     return Factors(atoms[:rank].astype(np.uint8), codes[:, :rank].astype(np.uint8))
 
 

@@ -113,12 +113,12 @@ class ResultBase:
             share = 1 - bits / self.bits_without
             lines[0] += f", {share:.1%} fewer than without atoms" if share > 0 else ", no fewer than without atoms"
             if n_atoms and share < _LITTLE_SAVED:
-                lines.append("That is hardly shorter: there is little of such structure in this table")
+                lines.append("That is hardly shorter: this table has little structure of this kind")
         lines += self._fit_lines()
         if self.bias.any():
             ones = int(self.bias.sum())
             features = "1 feature is a one" if ones == 1 else f"{ones} features are ones"
-            lines.append(f"{features} unless an atom says otherwise (the bias)")
+            lines.append(f"{features} unless an atom changes that (the bias)")
         if self.ended == "interrupted":
             lines.append("The search was interrupted: with more time it may find more")
         for algebra, others in self.codelengths.items():

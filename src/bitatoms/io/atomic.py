@@ -23,7 +23,7 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
     """
     folder = path.parent
     if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {str(folder)!r}; make it first")
+        raise FileError(f"{path}: there is no folder {str(folder)!r}; create it first")
     try:
         temporary = Path(tempfile.mkdtemp(prefix=f".{path.name[:40]}.", suffix=".part", dir=folder))
     except OSError as error:

@@ -144,9 +144,11 @@ class NpzReader:
         """Open an array; its claimed size is checked first."""
         member, what = self._members[name], f"its array {name[:40]!r}"
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others expand without bound
-            raise self.source.error(f"{what} uses a compression that NumPy does not use; write it with np.savez")
+            raise self.source.error(
+                f"{what} uses a compression method that NumPy does not support; write it with np.savez"
+            )
         if member.file_size > _MAX_COMPRESSION * min(member.compress_size, self._n_bytes) + 1000:
-            raise self.source.error(f"{what} claims to be larger than it can be: corrupt or malicious")
+            raise self.source.error(f"{what} claims an impossible size: corrupt or malicious")
         with self.source.catch_library_errors():
             file = self._file.open(member)
         with file:
@@ -162,7 +164,7 @@ class NpzReader:
         """Return an array of bytes that are text, which never compresses as well as numbers can."""
         member = self._members[name]
         if member.file_size > _MAX_TEXT_COMPRESSION * member.compress_size + (1 << 24):
-            raise self.source.error(f"its array {name!r} is larger than it can be: corrupt or malicious")
+            raise self.source.error(f"its array {name!r} claims an impossible size: corrupt or malicious")
         return self.read_array(name).astype(np.uint8, casting="safe").tobytes()
 
     def read_metadata(self, format: str, version: int, hint: str) -> dict[str, Any]:
@@ -170,7 +172,7 @@ class NpzReader:
         expected = f"not a {format.removeprefix('bitatoms ')}"
         if METADATA_KEY not in self:
             arrays = ", ".join(self.names[:5])[:100] or "none"
-            raise self.source.error(f"{expected}, but data: its arrays are {arrays}{hint}")
+            raise self.source.error(f"{expected}; its arrays are {arrays}{hint}")
         try:
             metadata = json.loads(self._read_text(METADATA_KEY))
             found, number = " ".join(metadata["format"].split()), int(metadata["version"])
@@ -188,7 +190,9 @@ def check_version(source: Source, metadata: Mapping[str, Any], number: int, supp
     """Raise if a newer bitatoms wrote a file in a version that this one does not support."""
     if number > supported:
         writer = str(metadata.get("bitatoms", "a newer version"))[:20]
-        raise source.error(f"written by bitatoms {writer}, which is newer than this, {__version__}; update bitatoms")
+        raise source.error(
+            f"written by bitatoms {writer}, which is newer than {__version__}, the installed version; update bitatoms"
+        )
 
 
 def check_metadata_int(metadata: Mapping[str, Any], name: str, least: int = 0, most: int = (1 << 63) - 1) -> int:

@@ -95,7 +95,7 @@ class PackedStoreWriter:
         self._names_end = 0
 
     def append(self, rows: RowChunk) -> None:
-        """Append rows; either all rows of a store have names or none."""
+        """Append rows; either all rows of a store must have names, or none."""
         if rows.bits.n_cols != self._n_cols:
             raise ValueError(f"the rows have {rows.bits.n_cols} columns, but the store has {self._n_cols}")
         if not self.n_rows and rows.names is not None and self._names is None:
@@ -104,7 +104,7 @@ class PackedStoreWriter:
                 _ArrayAppender(self._group, "name_ends", np.int64, self._chunk_bytes),
             )
         if (rows.names is not None) != (self._names is not None):
-            raise ValueError("either all rows of a store have names or none")
+            raise ValueError("either all rows of a store must have names, or none")
         packed = np.frombuffer(rows.bits.to_bytes(), np.uint8)
         self._bits.append(packed.reshape(len(rows.bits), -(-self._n_cols // 8)))
         if rows.names is not None and self._names is not None:
@@ -196,7 +196,7 @@ class PackedStoreReader:
         ]
         self._bits, self._name_ends, self._name_bytes = bits, ends, name_bytes = arrays
         if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
-            raise self._source.error(f"corrupt: its bits are not those of {n_cols} columns")
+            raise self._source.error(f"corrupt: its array 'bits' does not match its {n_cols} columns")
         self.n_rows: int = bits.shape[0]
         if ends is not None and (
             ends.shape != (self.n_rows,)
@@ -253,7 +253,7 @@ class PackedStoreReader:
             ends = self._reader.read_complete(self._name_ends, slice(max(0, start - 1), stop)).astype(np.int64)
             ends = ends if start else np.concatenate(([0], ends))
             if ends[0] < 0 or (ends[1:] < ends[:-1]).any() or ends[-1] > self._name_bytes.shape[0]:
-                raise self._source.error("corrupt: the ends of its row names do not ascend")
+                raise self._source.error("corrupt: the end positions of its row names are not in ascending order")
             text = b""
             if ends[0] < ends[-1]:
                 text = self._reader.read_complete(self._name_bytes, slice(int(ends[0]), int(ends[-1]))).tobytes()

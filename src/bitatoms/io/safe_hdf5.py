@@ -77,10 +77,12 @@ class Hdf5Reader:
         import h5py
 
         if array.id.get_type().get_class() == h5py.h5t.VLEN:  # strings are of another class
-            raise self.source.error(f"{array.name!r} contains lists, which no table does: corrupt or malicious")
+            raise self.source.error(
+                f"{array.name!r} contains lists, which are not allowed in a table: corrupt or malicious"
+            )
         if array.external or array.is_virtual:
             raise self.source.error(
-                f"{array.name!r} keeps its values in another file, which is not opened; write the file without links"
+                f"{array.name!r} stores its values in another file, which is not opened; write the file without links"
             )
         n_bytes = array.id.get_storage_size()
         shape, chunks = array.shape or (), array.chunks or ()

@@ -184,7 +184,7 @@ class ZarrReader:
                     decompressed = max(decompressed, _zstd_content_size(file.read(18)))
             if decompressed > chunk_bytes + _SMALL_CHUNK:
                 raise self.source.error(
-                    f"{shown} has in {self._shown(Path(path))} a chunk of {decompressed} bytes, but at most "
+                    f"{shown}: the chunk in {self._shown(Path(path))} has {decompressed} bytes, but at most "
                     f"{chunk_bytes} are allowed: corrupt or malicious"
                 )
 

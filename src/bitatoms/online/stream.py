@@ -95,13 +95,15 @@ class StreamLearner:
     def partial_fit(self, batch: BitMatrix, workers: Workers) -> None:
         """Learn from a batch. If that is interrupted, the state does not change."""
         if batch.n_rows == 0:
-            raise InputError("the batch has no rows; leave it out")
+            raise InputError("the batch has no rows; skip it")
         started, before = time.perf_counter(), self.state
         if before is None:
             state = self._first_batch(batch, deepcopy(self._random), workers)
         else:
             if batch.n_cols != before.atoms.n_cols:
-                raise InputError(f"the batch has {batch.n_cols} features, but earlier ones had {before.atoms.n_cols}")
+                raise InputError(
+                    f"the batch has {batch.n_cols} features, but earlier batches had {before.atoms.n_cols}"
+                )
             generators = deepcopy((before.random, before.draw))
             state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
         row = self._as_round(state, time.perf_counter() - started)
@@ -330,7 +332,7 @@ class StreamLearner:
         """Return the result for the rows so far, weighted; the atom that saves most bits comes first."""
         state = self.state
         if state is None:
-            raise InputError("nothing was learned yet: there was no batch")
+            raise InputError("nothing has been learned yet; pass a batch to partial_fit first")
         result, _ = result_from_counts(state.atoms, state.bias, state.counts.rounded(), state.algebra, self.params)
         return replace(result, history=state.history, codelengths={**dict(state.codelengths), **result.codelengths})
 

@@ -118,7 +118,9 @@ def _model_and_parameters(model: Any) -> tuple[Model, dict[str, Any]]:
 
 def page(*args: Any, **kwargs: Any) -> str:
     """Call `report_html`; deprecated, to be removed in 0.3."""
-    warnings.warn("bitatoms.report.page is renamed to report_html; the old name is removed in 0.3", FutureWarning, 2)
+    warnings.warn(
+        "bitatoms.report.page was renamed to report_html; the old name will be removed in 0.3", FutureWarning, 2
+    )
     return report_html(*args, **kwargs)
 
 
@@ -127,5 +129,5 @@ def __getattr__(name: str) -> Any:
     if name not in renamed:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     new = renamed[name]
-    warnings.warn(f"bitatoms.report.{name} is renamed to {new}; the old name is removed in 0.3", FutureWarning, 2)
+    warnings.warn(f"bitatoms.report.{name} was renamed to {new}; the old name will be removed in 0.3", FutureWarning, 2)
     return globals()[new]

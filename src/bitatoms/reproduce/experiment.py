@@ -43,7 +43,7 @@ class _RenamedAttributes:
             new = self._RENAMED.get(name)
             if new is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            message = f"{type(self).__name__}.{name} is renamed to {new}; the old name is removed in 0.3"
+            message = f"{type(self).__name__}.{name} was renamed to {new}; the old name will be removed in 0.3"
             warnings.warn(message, FutureWarning, stacklevel=2)
             return getattr(self, new)
 

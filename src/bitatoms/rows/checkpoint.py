@@ -113,9 +113,9 @@ class Checkpoint:
         if not resume:
             if has_state and not finished:
                 raise FileError(
-                    f"{self.folder}: contains an unfinished fit; pass ",
+                    f"{self.folder}: this folder contains an unfinished fit; pass ",
                     Parameter("resume", True),
-                    f" to resume it, or remove {_FILE} from the folder to start again",
+                    f" to resume it, or delete {_FILE} from the folder to start over",
                 )
         elif not names:
             self._has_state, self._random_state, self._generator = has_state, random_state, generator
@@ -123,9 +123,9 @@ class Checkpoint:
             differences = [part for name in names[:4] for part in (", ", *_difference(call, self._call, name))]
             more = f" (and {len(names) - 4} more)" if len(names) > 4 else ""
             raise FileError(
-                f"{self.folder}: contains the fit of another call: ",
+                f"{self.folder}: this folder contains the fit of a different call: ",
                 *differences[1:],
-                f"{more}; make the same call to resume it, or choose another folder",
+                f"{more}; repeat that call to resume it, or choose another folder",
             )
 
     def random(self, generator: np.random.Generator) -> np.random.Generator:
@@ -159,7 +159,7 @@ class Checkpoint:
     @contextmanager
     def _reading(self) -> Iterator[tuple[NpzReader, dict[str, Any]]]:
         """Open the file and yield it with its JSON; errors are raised as one-line FileErrors."""
-        hint = "; move this file away or choose another folder to start again"
+        hint = "; move this file away, or choose another folder, to start over"
         try:
             with open_npz(self._source) as file:
                 yield file, file.read_metadata(KIND, VERSION, "")
@@ -183,7 +183,9 @@ class Checkpoint:
             if not self._path.exists():
                 raise
             raise FileError(
-                *error.args, ": the previous checkpoint is intact; fix this, then pass ", Parameter("resume", True)
+                *error.args,
+                ". The previous checkpoint is intact; fix the problem, then pass ",
+                Parameter("resume", True),
             ) from error
         _sync_folder(self.folder)
 
@@ -191,13 +193,13 @@ class Checkpoint:
 def make_folder(folder: Path) -> None:
     """Make the folder of a checkpoint if it does not exist; its parent folder must exist."""
     if is_zarr_store(folder):
-        raise FileError(f"{folder}: is a Zarr store; a checkpoint is a folder of its own, choose another name")
+        raise FileError(f"{folder}: this is a Zarr store; a checkpoint needs a folder of its own")
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError as error:
-        raise FileError(f"{folder}: is a file; a checkpoint is a folder, choose another name") from error
+        raise FileError(f"{folder}: this is a file, but a checkpoint is a folder; choose another name") from error
     except FileNotFoundError as error:
-        raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; make it first") from error
+        raise FileError(f"{folder}: there is no folder {str(folder.parent)!r}; create it first") from error
     except OSError as error:
         raise write_error(folder, error) from error
 

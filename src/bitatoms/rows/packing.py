@@ -116,7 +116,7 @@ def _split(rows: RowChunk) -> Iterator[RowChunk]:
 
 
 def _only_for_files(name: str) -> InputError:
-    return InputError(Parameter(name), " applies only to files; leave it out")
+    return InputError(Parameter(name), " applies only to files; omit it")
 
 
 def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
@@ -177,12 +177,12 @@ def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
         first = table if first is None else first
         if table.shape[1] != first.shape[1]:
             raise InputError(
-                f"the table that starts at row {n_rows} has {table.shape[1]} columns, and the first has "
+                f"the table that starts at row {n_rows} has {table.shape[1]} columns, but the first has "
                 f"{first.shape[1]}; give all tables the same columns"
             )
         if table.columns != first.columns:
             raise InputError(
-                f"the table that starts at row {n_rows} has other column names than the first; give all tables the "
+                f"the table that starts at row {n_rows} has different column names than the first; give all tables the "
                 "same columns in the same order"
             )
         n_rows += len(table)

@@ -77,7 +77,7 @@ class Store:
             raise source.error("there is no such store")
         hint = f"convert it with bitatoms.pack({os.fspath(path)!r}, 'packed.zarr')"
         if not self.path.is_dir():
-            raise source.error(f"this is a file, not a packed store, which is a folder; {hint}")
+            raise source.error(f"this is a file, but a packed store is a folder; {hint}")
         load_reader("zarr", source.name)  # raises an error that names the extra to install
         with source.catch_library_errors():
             reader = ZarrReader(source)
@@ -194,7 +194,7 @@ class StoreRows:
         self._budget = memory_budget(store, max_memory, workers)
         self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
         if code_folder is not None and not Path(code_folder).is_dir():
-            raise FileError(f"{os.fspath(code_folder)}: there is no such folder to keep codes in; make it first")
+            raise FileError(f"{os.fspath(code_folder)}: there is no such folder to store codes in; create it first")
         self._cache = CodeCache(None if code_folder is None else Path(code_folder), self.n_rows)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:

@@ -31,7 +31,7 @@ def code_store(
 ) -> Store:
     """Write the codes of all rows as a packed store with one column per atom and the names of the rows."""
     if os.path.realpath(output) == os.path.realpath(store.path):
-        raise FileError(f"{os.fspath(output)}: this is the store of the rows; choose another name for their codes")
+        raise FileError(f"{os.fspath(output)}: this is the input store; choose another name for the codes")
     about = {"source": store.path.name, "format": "codes", "options": {}, "bitatoms": __version__}
     chunks = _map_chunks(codes_of, store, model, workers, max_memory)
     with (

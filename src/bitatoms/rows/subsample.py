@@ -77,9 +77,9 @@ def _max_search_rows(rows: RowSource, params: SearchParams) -> int | None:
     if rows.in_memory is None:
         raise InputError(
             Parameter(needs_all, getattr(params, needs_all)),
-            " needs all rows in memory, and they are not; pass ",
+            " needs all rows in memory; pass ",
             Parameter("search", "fast"),
-            ", or read the table with bitatoms.read if it fits",
+            ", or load the table with bitatoms.read if it fits into memory",
         )
     return None
 
@@ -106,5 +106,5 @@ def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:
         return init
     codes = BitMatrix.from_any(init[1], name="init (codes)")
     if codes.n_rows != n_rows:
-        raise InputError("the codes in ", Parameter("init"), f" have {codes.n_rows} rows, and X has {n_rows}")
+        raise InputError("the codes in ", Parameter("init"), f" have {codes.n_rows} rows, but X has {n_rows}")
     return init[0], codes[seen]

@@ -101,12 +101,12 @@ def _ends_all_starts(ended: str, params: SearchParams) -> bool:
 
 
 def report_result(result: ResultBase, params: SearchParams) -> None:
-    """Log the summary, and warn if fewer atoms are of use than were asked for."""
+    """Log the summary, and warn if fewer atoms are useful than were requested."""
     logger.info("%s", result.summary())
     wanted, n_atoms = params.n_components, result.atoms.n_rows
     if params.search != "paper" and wanted != "mdl" and result.ended == CONVERGED and n_atoms < wanted:
-        why = f"only {n_atoms} are of use" if result.wrong_bits else f"{n_atoms} leave no errors"
-        warn(f"{wanted} atoms were asked for, but {why}: {n_atoms} are learned")
+        why = f"only {n_atoms} are useful" if result.wrong_bits else f"{n_atoms} leave no errors"
+        warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
 
 
 def _candidate(result: Factorization | None, monitor: SearchMonitor) -> _Candidate | None:

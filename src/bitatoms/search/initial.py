@@ -47,10 +47,10 @@ def start_factors(
     if atoms.n_rows < wanted and not by_mdl and params.search == "paper":
         warn(
             Parameter("init", params.init),
-            f" finds only {atoms.n_rows} different atoms in X, and {wanted} were asked for: {atoms.n_rows} are "
-            "learned; ",
+            f" finds only {atoms.n_rows} distinct atoms in X, but {wanted} were requested; {atoms.n_rows} are "
+            "learned; pass ",
             Parameter("init", "bernoulli"),
-            " starts from any number",
+            " to start from any number",
         )
     return atoms, None
 
@@ -69,7 +69,7 @@ def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) ->
     given = params.init
     if isinstance(given, tuple):
         if len(given) != 2:
-            raise InputError(f"init must be a pair (atoms, codes), not a tuple of {len(given)}")
+            raise InputError(f"init must be a pair (atoms, codes), not a tuple of length {len(given)}")
         atoms = BitMatrix.from_any(given[0], name="init (atoms)")
         codes = None if given[1] is None else BitMatrix.from_any(given[1], name="init (codes)")
     else:
@@ -77,12 +77,10 @@ def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) ->
     if atoms.n_cols != data.n_cols:
         raise InputError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
     if wanted is not None and atoms.n_rows != wanted:
-        raise InputError(
-            f"init holds {atoms.n_rows} atoms, but ", Parameter("n_components", wanted), "; make them agree"
-        )
+        raise InputError(f"init has {atoms.n_rows} atoms, but ", Parameter("n_components", wanted), "; make them agree")
     if params.max_components is not None and atoms.n_rows > params.max_components:
         limit = Parameter("max_components", params.max_components)
-        raise InputError(f"init holds {atoms.n_rows} atoms, more than ", limit)
+        raise InputError(f"init has {atoms.n_rows} atoms, more than ", limit)
     if codes is None:
         return atoms, None
     if codes.shape != (data.n_rows, atoms.n_rows):
@@ -95,7 +93,7 @@ def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) ->
     if max_atoms is not None and (uses > max_atoms).any():
         row = int(np.argmax(uses > max_atoms))
         limit = Parameter("max_atoms_per_sample", max_atoms)
-        raise InputError(f"the codes in init use {uses[row]} atoms in row {row}, above ", limit)
+        raise InputError(f"the codes in init use {uses[row]} atoms in row {row}, more than ", limit)
     return atoms, codes
 
 

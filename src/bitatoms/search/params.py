@@ -72,7 +72,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     start = None if given["start_components"] == "auto" else given["start_components"]
     if start is not None and max_components is not None and start > max_components:
         raise InputError(
-            Parameter("start_components", start), " is above ", Parameter("max_components", max_components)
+            Parameter("start_components", start), " is greater than ", Parameter("max_components", max_components)
         )
     return SearchParams(
         n_components=n_components,
@@ -104,18 +104,18 @@ def _check_together(given: dict[str, Any], by_mdl: bool, by_codelength: bool) ->
     search, as_published = Parameter("search", given["search"]), given["search"] == "paper"
     if by_mdl and not by_codelength:
         raise InputError(
-            Parameter("objective", "errors"), " needs a number as ", Parameter("n_components"),
+            Parameter("objective", "errors"), " requires a number as ", Parameter("n_components"),
             ': "mdl" chooses the number of atoms by the codelength',
         )  # fmt: skip
     if as_published and by_codelength and not by_mdl:
         raise InputError(
-            search, " with a fixed ", Parameter("n_components"), " minimises the wrong cells; use ",
+            search, " with a fixed ", Parameter("n_components"), " minimizes the number of wrong cells; use ",
             Parameter("search", "fast"), ", ", Parameter("n_components", "mdl"), " or ",
             Parameter("objective", "errors"),
         )  # fmt: skip
     if given["update"] == "k-prox" and not as_published:
         raise InputError(
-            Parameter("update", "k-prox"), " needs ", Parameter("search", "paper"), "; ", search,
+            Parameter("update", "k-prox"), " requires ", Parameter("search", "paper"), "; ", search,
             " updates all atoms together",
         )  # fmt: skip
     if as_published and by_mdl and given["patience"] is None and given["max_components"] is None:
@@ -138,8 +138,8 @@ def _resolve_coder(coder: str, search: str, by_codelength: bool, n_components: A
             else (Parameter("search", "fast"), " and the codelength as objective")
         )
         raise InputError(
-            Parameter("search", search), f" for {objective} codes by {' or '.join(map(repr, choices))}; ",
-            Parameter("coder", coder), " needs ", *needed,
+            Parameter("search", search), f" for {objective} uses the coder {' or '.join(map(repr, choices))}; ",
+            Parameter("coder", coder), " requires ", *needed,
         )  # fmt: skip
     return coder
 
@@ -182,7 +182,7 @@ def check_exact(coder: str, n_atoms: int) -> None:
     if coder == "exact" and n_atoms > MOST_EXACT_ATOMS:
         raise InputError(
             Parameter("coder", "exact"),
-            f" tries all 2**p codes and takes at most {MOST_EXACT_ATOMS} atoms, not {n_atoms}; use ",
+            f" tries all 2**p codes and supports at most {MOST_EXACT_ATOMS} atoms, not {n_atoms}; use ",
             Parameter("coder", "greedy"), " or fewer atoms",
         )  # fmt: skip
 

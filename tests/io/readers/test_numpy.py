@@ -292,10 +292,10 @@ MALFORMED_NPZ = {
     "duplicate names": (with_duplicate_names(), "two arrays named 'X'"),
     "a truncated array": (npz(X=npy(np.eye(3))[:-8]), "'X'", "truncated"),
     "another compression": (compressed_by(zipfile.ZIP_LZMA), "np.savez"),
-    "a huge claimed size": (with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), "larger than it can be"),
+    "a huge claimed size": (with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), "claims an impossible size"),
     "huge claimed sizes": (
         with_directory_field(with_directory_field(npz(X=np.eye(3)), 24, 2**31, 4), 20, 2**31, 4),
-        "larger than it can be",
+        "claims an impossible size",
     ),
     "encrypted": (with_directory_field(npz(X=np.eye(3)), 8, 1, 2), "corrupt"),
     "a wrong checksum": (with_directory_field(npz(X=np.eye(3)), 16, 12345, 4), "CRC"),
@@ -308,7 +308,7 @@ MALFORMED_NPZ = {
     "deeply nested metadata": (npz(**{METADATA_KEY: np.frombuffer(b"[" * 100000, np.uint8)}), "corrupt"),
     "metadata that is a list": (npz(**{METADATA_KEY: np.frombuffer(b"[1]", np.uint8)}), "corrupt"),
     "metadata that is not text": (npz(**{METADATA_KEY: np.arange(300)}), "corrupt"),
-    "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "larger than it can be"),
+    "very long metadata": (npz(**{METADATA_KEY: np.full(1 << 25, ord("["), np.uint8)}), "claims an impossible size"),
     "no bits": (
         npz(**{METADATA_KEY: encode_metadata({"format": TABLE_FORMAT, "version": 1, "n_rows": 1})}),
         "corrupt",

@@ -146,7 +146,10 @@ def test_round_trip_of_empty_tables(tmp_path):
         ({"bed": BED[:2] + b"\2" + BED[3:]}, ["the third byte"]),
         ({"bed": BED[:2] + b"\0" + BED[3:]}, ["individual-major order", "--make-bed"]),
         ({"bed": BED[:-1]}, ["it has 6 bytes; expected 7 for the 2 SNPs", "the 5 individuals", ": truncated"]),
-        ({"bed": BED + b"\0"}, ["it has 8 bytes; expected 7", "too long, or not its .bim and .fam"]),
+        (
+            {"bed": BED + b"\0"},
+            ["it has 8 bytes; expected 7", "too long, or its .bim and .fam are those of another file"],
+        ),
         ({"bim": BIM[: len(BIM) // 2]}, ["it has 7 bytes; expected 5 for the 1 SNPs"]),
         ({"fam": FAM[: len(FAM) // 2]}, ["fields; expected 6"]),
         ({"fam": ""}, ["expected 3 for", "the 0 individuals of its .fam"]),
@@ -168,7 +171,7 @@ def test_malformed_files_are_errors(tmp_path, files, parts):
 
 
 def test_binarize_is_an_error(tmp_path):
-    assert_read_error(trio(tmp_path), "genotypes have no threshold", "omit binarize", binarize=0.5)
+    assert_read_error(trio(tmp_path), "genotypes cannot be thresholded", "omit binarize", binarize=0.5)
 
 
 def test_bim_path_is_an_error(tmp_path):

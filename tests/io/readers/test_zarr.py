@@ -96,7 +96,7 @@ def test_append_checks_columns_and_names(tmp_path):
         store.append(RowChunk(TABLE.bits))
         with pytest.raises(ValueError, match="3 columns"):
             store.append(RowChunk(ba.BitMatrix.zeros(2, 3)))
-        with pytest.raises(ValueError, match="all rows of a store have names or none"):
+        with pytest.raises(ValueError, match="all rows of a store must have names, or none"):
             store.append(RowChunk(TABLE.bits, TABLE.row_names))
 
 
@@ -236,8 +236,8 @@ def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, mo
     [
         ({"version": 2, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
         ({"version": None}, "corrupt"),
-        ({"n_cols": 73}, "not those of 73 columns"),
-        ({"n_cols": -1}, "not those of -1 columns"),
+        ({"n_cols": 73}, "does not match its 73 columns"),
+        ({"n_cols": -1}, "does not match its -1 columns"),
         ({"n_cols": 66, "columns": None}, "the bits past column 66 must be zero"),
         ({"columns": ["a"]}, "names do not match its 70 columns"),
         ({"columns": [1] * 70}, "names do not match its 70 columns"),

@@ -61,7 +61,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a .bed file: one row per individual, two columns per SNP."""
     if options.binarize is not None:
         raise source.error(
-            "genotypes have no threshold: each SNP becomes two columns, carries the allele and carries two copies; "
+            "genotypes cannot be thresholded: each SNP becomes two columns (carries the allele, carries two copies); "
             "omit ",
             Parameter("binarize"),
         )
@@ -136,7 +136,8 @@ def _check_length(source: Source, n_individuals: int, n_snps: int) -> None:
     if size != expected:
         raise source.error(
             f"it has {size} bytes; expected {expected} for the {n_snps} SNPs of its .bim file and the {n_individuals} "
-            f"individuals of its .fam file: {'truncated' if size < expected else 'too long'}, or not its .bim and .fam"
+            f"individuals of its .fam file: {'truncated' if size < expected else 'too long'}, or its .bim and .fam are "
+            "those of another file"
         )
 
 

@@ -43,7 +43,9 @@ def _select_array(source: Source, options: ReadOptions, store: ZarrReader) -> An
     element = store.root
     if is_array(element):
         if options.layer is not None:
-            raise source.error(f"it is a single array without {options.layer!r}; omit ", Parameter("layer"))
+            raise source.error(
+                f"the store is a single array, so it has no {options.layer!r}; omit ", Parameter("layer")
+            )
         return element
     names = "contents: " + (", ".join(map(repr, store.children(element)[:20])) or "none")
     if options.layer is not None:
