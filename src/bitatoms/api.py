@@ -93,7 +93,7 @@ def no_checkpoint() -> InputError:
 
 
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
-    """Return what decides the result of a call, to recognise it when it is resumed."""
+    """Return what determines the result of a call, to recognize the call when it is resumed."""
     no_influence = ("callbacks", "max_time")
     call = {field.name: getattr(params, field.name) for field in fields(params) if field.name not in no_influence}
     call["sample_rows"] = call.pop("search_rows")  # the name in version 0.1, whose checkpoints stay readable
@@ -106,7 +106,7 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
 
 
 def _seed(random_state: Any) -> Any:
-    """Return a seed as JSON can hold it; for a generator, whose state the checkpoint holds, its type."""
+    """Return a seed as a JSON value; for a generator, whose state is in the checkpoint, its type."""
     if isinstance(random_state, Integral):
         return int(random_state)
     if isinstance(random_state, (list, tuple, np.ndarray)):

@@ -47,7 +47,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return Table(BitMatrix.from_any(checked, self.binarize))
 
     def _check_columns(self, table: Table, reset: bool) -> None:
-        """Do for a Table what validate_data does for data frames: set or compare the features and their names."""
+        """Set or compare the features and their names for a Table, as validate_data does for data frames."""
         name, learned = type(self).__name__, getattr(self, "feature_names_in_", None)
         if reset:
             self.n_features_in_ = table.shape[1]

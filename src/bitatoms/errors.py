@@ -1,4 +1,4 @@
-"""Errors that carry data; text is made where it is shown.
+"""Errors that carry data, and are formatted where they are shown.
 
 A message may name parameters to set. Python spells one ``missing="zero"``, the command line ``--missing zero``: the
 error holds a `Parameter`, and whoever shows the error chooses the spelling.
@@ -43,7 +43,7 @@ class Message(Exception):
 
 
 class InputError(Message, ValueError):
-    """Something that the user passed cannot be used; the message tells what, where, and how to fix it.
+    """Something that the user passed cannot be used; the message states what, where, and how to fix it.
 
     Examples
     --------

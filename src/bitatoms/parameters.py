@@ -46,7 +46,7 @@ class Param:
     details : str
         The rest of the documentation.
     minimum : int
-        The least integer allowed.
+        The smallest integer allowed.
     check : callable, optional
         Called with the name and the value instead of the check that follows from the type. It returns the value to use.
     type : str, optional
@@ -69,7 +69,7 @@ class DeprecatedParameter(Message, FutureWarning):
 
 
 def _check_init(name: str, value: Any) -> Any:
-    """Check the name of an initialisation; atoms are checked when they are used."""
+    """Check the name of an initialization; atoms are checked when they are used."""
     if value is None or isinstance(value, (str, Real)):
         check_choice(name, value, INITS, "atoms, or a pair (atoms, codes)")
     return value
@@ -100,7 +100,7 @@ NComponents = Annotated[
     Param(
         "mdl",
         'Number of atoms; "mdl" chooses the number with the shortest codelength.',
-        'With a number, "fast" and "thorough" return exactly this many atoms, all of them used by some sample. They '
+        'With a number, "fast" and "thorough" return exactly this many atoms, each used by some sample. They '
         "return fewer, with a warning, only if the data cannot use more.",
         option="atoms",
     ),
@@ -132,7 +132,7 @@ class SearchKwargs(TypedDict, total=False):
         Search,
         Param(
             "fast",
-            "How to search; thorough takes about six times as long as fast.",
+            "Search method; thorough takes about six times as long as fast.",
             '"fast" grows atoms, fits them together and drops them, judged by the codelength (see docs/search.md). '
             '"thorough" does the same with more starts, beam coding and random restarts of atoms. "paper" runs the '
             "published methods, with their mistakes corrected.",
@@ -143,8 +143,8 @@ class SearchKwargs(TypedDict, total=False):
         ObjectiveName,
         Param(
             "auto",
-            "What the search minimises: the codelength, or the number of wrong cells.",
-            '"auto" is the codelength with ``n_components="mdl"`` and the wrong cells with a number.',
+            "What the search minimizes: the codelength, or the number of wrong cells.",
+            '"auto" is the codelength with ``n_components="mdl"``, and the number of wrong cells otherwise.',
         ),
     ]
     update: Annotated[
@@ -152,10 +152,10 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             "mob",
             "How atoms are updated: Method of Binary Directions, or K-PROX.",
-            '"mob" sets each atom to the majority of its samples (Section III-B of the paper): one atom after the '
-            'other with ``search="paper"``, all together otherwise. "k-prox", only with ``search="paper"``, fits each '
+            '"mob" sets each atom to the majority of its samples (Section III-B of the paper): one atom at a '
+            'time with ``search="paper"``, all together otherwise. "k-prox", only with ``search="paper"``, fits each '
             'atom and its samples together by Proximus (Section III-C). With ``coder="exact"``, "mob" becomes the '
-            "exact step: each feature takes the best of all columns of the atoms.",
+            "exact step: each feature takes the best of all possible columns of the atoms.",
         ),
     ]
     coder: Annotated[
@@ -178,9 +178,10 @@ class SearchKwargs(TypedDict, total=False):
             "auto",
             "The atoms to start from.",
             '"samples": distinct nonzero rows drawn at random. "bernoulli": random bits. "spread": rows far from each '
-            'other. "greedy": one atom after the other, each fitted to the errors of those before it; this takes '
-            "longer and ends with the fewest wrong cells. Or an array of atoms, or a pair (atoms, codes). "
-            '"auto" lets "fast" and "thorough" try several starts; with "paper" it is "samples", or "greedy" with '
+            'other. "greedy": one atom at a time, each fitted to the errors that the previous ones leave; this takes '
+            "longer and ends with the fewest wrong cells. An array of atoms, or a pair (atoms, codes), is used as it "
+            "is. "
+            'With "auto", "fast" and "thorough" try several starts; with "paper" it is "samples", or "greedy" with '
             '``coder="exact"``.',
             check=_check_init,
             type=f"{{{', '.join(map(repr, INITS))}}}, array of atoms, or pair (atoms, codes), default='auto'",
@@ -230,7 +231,7 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             0,
             "A sample with at most this many wrong cells is not coded further.",
-            "The limit w_max of Algorithm 3. It is ignored where a requested number of atoms could not be used "
+            "The limit w_max of Algorithm 3. It is ignored if the requested number of atoms could not be used "
             "otherwise.",
         ),
     ]
@@ -239,8 +240,8 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             1000,
             "Maximum number of rounds of the search.",
-            'With ``search="paper"``: maximum number of iterations with one number of atoms, which converges '
-            "exactly, mostly in 5 to 40.",
+            'With ``search="paper"``: maximum number of iterations for each number of atoms. They converge '
+            "exactly, mostly within 5 to 40 iterations.",
             minimum=1,
         ),
     ]
@@ -261,8 +262,8 @@ class SearchKwargs(TypedDict, total=False):
             "Number of rows to search; the result is then refined on all rows.",
             'If X has more rows than this, "fast" and "thorough" search a subsample of this size, drawn with '
             "``random_state``. Then, in passes over all rows, they code the rows, fit the atoms to all of them and "
-            'drop the atoms that do not pay (see docs/scale.md). "auto" is 65536, or fewer where these would have '
-            "more than 2**31 bits, but at least 4096. None searches all rows.",
+            'drop the atoms that cost more bits than they save (see docs/scale.md). "auto" is 65536; if that many rows '
+            "would have more than 2**31 bits, it is smaller, but at least 4096. None searches all rows.",
             minimum=2,
             option="search-rows",
         ),
@@ -271,7 +272,7 @@ class SearchKwargs(TypedDict, total=False):
         Any,
         Param(
             None,
-            "Called with each new row of the history, a Round; a callback that returns True ends the search.",
+            "Called with each new entry of the history, a `Round`; a callback that returns True ends the search.",
             check=_check_callbacks,
             type="callable or list of callables, optional",
         ),
@@ -285,7 +286,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         str | os.PathLike[str] | None,
         Param(
             None,
-            "Folder that stores the progress of a search of a subsample, to resume it.",
+            "Folder for the progress of a fit that searches a subsample, so that it can be resumed.",
             "It is written after the search of the subsample, after each pass over all rows, and every half minute "
             "during a pass.",
             option="checkpoint",
@@ -295,7 +296,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         bool,
         Param(
             False,
-            "Resume from the checkpoint, if there is one; the result is the same.",
+            "Resume from the checkpoint, if there is one; the result is that of an uninterrupted fit.",
             "Only the same call with the same rows can be resumed.",
             option="resume",
         ),
@@ -313,7 +314,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         int,
         Param(
             0,
-            'Log progress and results to the standard error, by the logger "bitatoms".',
+            'Log progress and results to standard error, with the logger "bitatoms".',
             "1 logs notable improvements, 2 every move.",
         ),
     ]
@@ -322,7 +323,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         Any,
         Param(
             None,
-            "Seed of the random draws; the same seed gives the same result, to the bit.",
+            "Random seed; the same seed gives bit-identical results.",
             type="int, Generator, RandomState or None, default=None",
             option="seed",
         ),
@@ -336,9 +337,9 @@ class EstimatorKwargs(FactorizeKwargs, total=False):
         int | str | None,
         Param(
             None,
-            "Memory for processing a packed store, such as 500MB or 2GiB.",
-            "In bytes, or text with a unit; None is 512 MiB. It bounds rows, codes and counts together. It does not "
-            "change the result.",
+            "Memory limit for processing a packed store, such as 500MB or 2GiB.",
+            "A number of bytes, or text with a unit; None is 512 MiB. It limits rows, codes and counts together. It "
+            "does not change the result.",
             option="max-memory",
         ),
     ]
@@ -362,7 +363,7 @@ class ReadKwargs(TypedDict, total=False):
     ]
     duplicates: Annotated[
         Duplicates,
-        Param("refuse", "Columns of the same name: report an error, or append numbers.", option="duplicates"),
+        Param("refuse", "Columns with the same name: report an error, or append numbers.", option="duplicates"),
     ]
     header: Annotated[
         bool | None,
@@ -376,14 +377,14 @@ class ReadKwargs(TypedDict, total=False):
     ]
     separator: Annotated[
         str | None,
-        Param(None, "Separator of the cells of a text file; detected by default.", option="separator"),
+        Param(None, "Cell separator of a text file; detected by default.", option="separator"),
     ]
     layer: Annotated[
         str | None,
         Param(
             None,
             "Layer of an .h5ad file; array of an .npz file or a Zarr store.",
-            "By default the main one.",
+            "The main one by default.",
             option="layer",
         ),
     ]
@@ -391,7 +392,7 @@ class ReadKwargs(TypedDict, total=False):
         tuple[int, int] | None,
         Param(
             None,
-            "Cut a .pbm picture into blocks of this height and width; each block is a row.",
+            "Cut a .pbm image into blocks of this height and width; each block becomes a row.",
             "By default each line of pixels is a row.",
             type="pair of int, optional",
             option="blocks",
@@ -402,7 +403,7 @@ class ReadKwargs(TypedDict, total=False):
         Param(
             (),
             "Names of columns to leave out.",
-            "In a text file without names, their numbers, counted from 1.",
+            "In a text file without column names, their numbers, counting from 1.",
             type="str or sequence of str, default=()",
             option="without",
         ),
@@ -427,7 +428,7 @@ def declaration(name: str) -> tuple[Any, Param]:
 
 
 def choices(annotation: Any) -> tuple[str, ...]:
-    """Return the words that a type allows."""
+    """Return the strings that a type allows."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(word for part in _alternatives(annotation) if get_origin(part) is Literal for word in get_args(part))

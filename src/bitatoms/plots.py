@@ -77,7 +77,7 @@ def mosaic(
 
 
 def before_after(data: Any, made: Any, shape: tuple[int, int] | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw rows of a table beside their reconstruction and its errors, with one line per row.
+    """Draw rows of a table next to their reconstruction and its errors, with one line per row.
 
     In the third picture, correct ones are gray, missed ones orange, and ones that should be zeros violet.
 

@@ -1,4 +1,4 @@
-"""The ``verbose`` parameter: show the log of a search on the standard error."""
+"""The ``verbose`` parameter: show the log of a search on standard error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _handler: logging.Handler | None = None
 
 @contextmanager
 def log_to_stderr(verbose: int) -> Iterator[None]:
-    """Show log messages on the standard error: none for 0, those of level INFO for 1, of DEBUG for more.
+    """Show log messages on standard error: none for 0, level INFO for 1, level DEBUG for more.
 
     Searches that run at the same time share one handler, so that each message is shown once.
     """

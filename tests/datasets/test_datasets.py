@@ -118,7 +118,7 @@ def test_dither_accepts_integers_and_floats():
         (
             np.zeros((4, 4, 3)),
             ValueError,
-            r"gray has 3 dimensions; pass a 2-D array \(convert a color picture to gray first\)",
+            r"gray has 3 dimensions; pass a 2-D array \(convert a color image to gray first\)",
         ),
         ([[0, 300]], ValueError, r"outside 0 to 255 \(first: 300 at row 0, column 1\)"),
         ([[0.5], [np.nan]], ValueError, r"outside 0 to 1 \(first: nan at row 1, column 0\)"),
@@ -190,7 +190,7 @@ def test_stitch_blocks_accepts_packed_rows_and_copies():
         (
             lambda: stitch_blocks(np.zeros((3, 4)), (4, 4), (2, 2)),
             ValueError,
-            "X is 3 × 4, but a picture of 4 × 4 in blocks of 2 × 2 takes 4 × 4; pass the shape and block",
+            "X is 3 × 4, but an image of 4 × 4 in blocks of 2 × 2 takes 4 × 4; pass the shape and block",
         ),
         (
             lambda: stitch_blocks(np.zeros((1, 4)), (2, -2), (2, 2)),

@@ -151,7 +151,7 @@ class Beliefs:
         self._scratch = Scratch(np.empty_like(self.atoms), *(np.empty(n_features, np.float32) for _ in range(3)))
 
     def update(self, step: float) -> float:
-        """Move all messages in place by the share ``step`` of the way, and return the largest change of a belief."""
+        """Move all messages in place, by the fraction ``step``, and return the largest change of a belief."""
         before, after = self.atoms, np.full_like(self.atoms, self.atom_prior)
 
         def update_rows(start: int, stop: int) -> float:

@@ -88,7 +88,7 @@ class Proximus(Baseline):
         return best.factors
 
     def _search_radius(self, data: BitMatrix, random: np.random.Generator) -> _Trial:
-        """Return the best of decreasing radii, until ``_PATIENCE`` in a row are no better."""
+        """Try decreasing radii until ``_PATIENCE`` in a row are no better, and return the best."""
         last = best = self._try_radius(data, data.n_cols, random)
         n_worse = 0
         while last.max_distance > 0 and n_worse < _PATIENCE:

@@ -64,8 +64,8 @@ def _comparison(*flags: str, help: str, **more: Any) -> Any:
     return typer.Option(*flags, help=help, rich_help_panel=_COMPARISON, **more)
 
 
-Output = Annotated[Path, _output("--output", "-o", help="File to write; - is the standard output.", show_default=True)]
-To = Annotated[Format | None, _output("--to", help="Format to write, if the file name does not show it.")]
+Output = Annotated[Path, _output("--output", "-o", help="File to write; - means standard output.", show_default=True)]
+To = Annotated[Format | None, _output("--to", help="Format to write; inferred from the file name by default.")]
 Top = Annotated[int, typer.Option(min=0, help="Number of atoms to show.", rich_help_panel=GENERAL)]
 AtomsTo = Annotated[Path | None, _output("--atoms-to", help="Write the atoms as a table, in any format.")]
 Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json or .md.")]
@@ -148,7 +148,7 @@ def fit(
     resume: Annotated[bool, parameter("resume", panel=SEARCH)] = False,
     max_memory: Annotated[str | None, options.max_memory(SEARCH)] = None,
     codes: Annotated[
-        Path | None, _output("--codes", help="Write the atoms of each row as a table, in any format.")
+        Path | None, _output("--codes", help="Write the codes (which atoms each row uses) as a table, in any format.")
     ] = None,
     atoms_to: AtomsTo = None,
     patterns: Patterns = None,
@@ -162,7 +162,7 @@ def fit(
     """Learn the patterns (atoms) of a table, and print a summary.
 
     The number of atoms is chosen by minimum description length (MDL): the table and its atoms together take the
-    fewest bits. A packed store, written by 'bitatoms pack', may be larger than memory.
+    fewest bits. The table may also be a packed store, which may be larger than memory (see 'bitatoms pack').
     """
     from . import commands
     from .stores import RunOptions
@@ -204,10 +204,10 @@ def transform(
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Write the atoms that each row of a table uses: its codes.
+    """Write the codes of a table: which atoms each row uses.
 
-    From one .h5ad file to another, codes are added to obsm and atoms to varm. From one packed store to another, codes
-    are written in chunks.
+    If input and output are .h5ad files, the output is a copy of the input with codes in obsm and atoms in varm. If both
+    are packed stores, codes are written in chunks.
     """
     from . import commands
     from .stores import RunOptions
@@ -235,7 +235,7 @@ def reconstruct(
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Reconstruct rows from their atoms: the table as the model describes it, without noise."""
+    """Reconstruct a table from its atoms, without noise."""
     from . import commands
 
     given = data if codes is None else codes
@@ -290,12 +290,12 @@ def report(
 @with_reading_options
 def convert(
     data: Data,
-    output: Annotated[Path, typer.Argument(help="File to write; - is the standard output.", show_default=False)],
+    output: Annotated[Path, typer.Argument(help="File to write; - means standard output.", show_default=False)],
     to: To = None,
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Convert a table to another format, with its names."""
+    """Convert a table to another format, with its row and column names."""
     from . import commands
 
     commands.convert(Input(data, reading), commands.OutputTable(output, to and str(to)), quiet)
@@ -313,7 +313,7 @@ def convert(
 def compare(
     data: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables, or names of bundled data (see --list).", show_default=False),
+        typer.Argument(help="Tables, or names of bundled data sets (see --list).", show_default=False),
     ] = None,
     output: Annotated[
         Path, _output("--output", "-o", help="Folder to write to.", show_default=True, metavar="FOLDER")
@@ -329,7 +329,7 @@ def compare(
         str | None, _comparison("--leave-out", help="Methods to leave out.", show_default=False)
     ] = None,
     seeds: Annotated[
-        int, _comparison("--seeds", min=1, help="Number of seeds; tables then show medians and ranges.")
+        int, _comparison("--seeds", min=1, help="Number of seeds; with several, tables show medians and ranges.")
     ] = 1,
     seed: Annotated[int, _comparison("--seed", min=0, help="The first seed.")] = 0,
     max_time: Annotated[
@@ -337,7 +337,7 @@ def compare(
         _comparison("--max-time", help="Seconds per run; a method that takes longer is not run again on that table."),
     ] = 60.0,
     list_methods: Annotated[
-        bool, _comparison("--list", help="List the methods and the bundled data, and run nothing.")
+        bool, _comparison("--list", help="List the methods and the bundled data sets, and exit.")
     ] = False,
     jobs: Annotated[int, parameter("n_jobs", "--jobs", "-j", panel=_COMPARISON)] = 1,
     quiet: Quiet = False,
@@ -346,7 +346,7 @@ def compare(
 ) -> None:
     """Run bitatoms and other methods on the same data, and compare their errors, codelengths and times.
 
-    Writes compare.md, compare.csv, a page (index.html) and figures. Programs of third parties are run if they are
+    Writes compare.md, compare.csv, a page (index.html) and figures. Third-party programs are run if they are
     installed.
     """
     from . import compare
@@ -371,24 +371,26 @@ def reproduce(
     ] = Path("paper"),
     einstein: Annotated[
         Path | None,
-        typer.Option(help="The halftone picture of the paper.", metavar="FILE", show_default="a bundled picture"),
+        typer.Option(help="The halftone image of the paper.", metavar="FILE", show_default="a bundled image"),
     ] = None,
     mnist: Annotated[
         str | None,
         typer.Option(
             help="The MNIST digits: a file, or openml to download them.",
             metavar="FILE|openml",
-            show_default="other, bundled digits",
+            show_default="the digits of scikit-learn",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same figures, except times.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed; the same seed gives the same results, except times.")
+    ] = 0,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Repeat the experiments of the paper: its figures, and each of its claims with the result found here.
+    """Repeat the experiments of the paper: draw its figures and check its claims.
 
-    Writes a page (index.html), the claims (claims.csv), and the figures with their numbers. Without the data of the
-    paper, bundled data are used, and the page states that. It takes about half a minute.
+    Writes a page (index.html), the claims (claims.csv), and the figures with their numbers. If the data of the
+    paper are not given, bundled data are used, and the page states which. This takes about half a minute.
     """
     from . import reproduce
 
@@ -410,7 +412,7 @@ def pack(
     json: AsJson = False,
     reading: Any = None,
 ) -> None:
-    """Pack a table into a store on disk, in chunks: the table may be larger than memory.
+    """Pack a table into a store on disk, in chunks; the table may be larger than memory.
 
     'bitatoms fit' and 'bitatoms transform' process such a store in chunks.
     """
@@ -422,9 +424,9 @@ def pack(
 @app.command(epilog=_examples("bitatoms demo", "bitatoms demo genotypes --folder somewhere"))
 def demo(
     data: Annotated[Demo, typer.Argument(help="The data to use.")] = Demo.baskets,
-    folder: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("bitatoms-demo"),
+    folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("bitatoms-demo"),
 ) -> None:
-    """Try bitatoms: write a table, learn its patterns and write a report. The commands are shown."""
+    """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
     from . import demo
 
     demo.run(data, folder, app)
@@ -460,7 +462,7 @@ def _exit(interrupted: str | None) -> None:
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
-    """Print a warning as a note, unless it is for programmers."""
+    """Print a warning as a note, unless it is a deprecation meant for programmers."""
     if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning)):
         print_note(message)
 

@@ -16,21 +16,21 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Print a line on the standard output, without markup."""
+    """Print a line to standard output, without markup."""
     out.print(Text(text, style=style))
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON on the standard output."""
+    """Print a value as JSON to standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
 def print_note(message: Warning | str) -> None:
-    """Print a warning on the standard error."""
+    """Print a warning to standard error."""
     err.print(Text(f"Note: {describe(message)}", style="yellow"))
 
 
 def print_error(error: BaseException | str) -> None:
-    """Print an error on the standard error, in one line."""
+    """Print an error to standard error, in one line."""
     message = describe(error) or type(error).__name__
     err.print(Text.assemble(("bitatoms: ", "bold red"), " ".join(message.split())))

@@ -37,7 +37,7 @@ _ALL = {
     "baskets": Demonstration("Generated market baskets", datasets.baskets, "baskets.csv"),
     "genotypes": Demonstration("Generated genotypes of three populations", datasets.genotypes, "genotypes.csv"),
     "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
-    "halftone": Demonstration("A halftone picture", _halftone, "halftone.pbm", "--blocks 16x16"),
+    "halftone": Demonstration("A halftone image", _halftone, "halftone.pbm", "--blocks 16x16"),
 }
 
 

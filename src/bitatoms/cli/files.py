@@ -134,7 +134,7 @@ def check_parent(path: Path) -> None:
 
 
 def check_checkpoint(folder: Path, *others: Path | None) -> None:
-    """Check before long work that a folder can hold a checkpoint and is not used otherwise."""
+    """Check before long work that a folder can contain a checkpoint and is not used for anything else."""
     check_not_stdout(folder, "a checkpoint")
     if any(other is not None and other != STANDARD and other.resolve() == folder.resolve() for other in others):
         raise FileError(f"{folder}: this command already reads or writes this file; choose another name")
@@ -169,7 +169,7 @@ def check_html_ending(path: Path | None) -> None:
 
 
 def check_table_ending(*paths: Path | None) -> None:
-    """Check that the endings of tables to write are those of a format."""
+    """Check that the extensions of tables to write are those of a format."""
     for path in paths:
         if path is not None and path != STANDARD:
             infer_format(path, writing=True)

@@ -39,7 +39,7 @@ Search = StrEnum("Search", _choices_of("search"))  # type: ignore[misc]
 Missing = StrEnum("Missing", _choices_of("missing"))  # type: ignore[misc]
 Duplicates = StrEnum("Duplicates", _choices_of("duplicates"))  # type: ignore[misc]
 
-Data = Annotated[Path, typer.Argument(help="The table; - is the standard input.", show_default=False)]
+Data = Annotated[Path, typer.Argument(help="The table; - means standard input.", show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(help="A model written by 'bitatoms fit'.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=GENERAL)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=GENERAL)]
@@ -52,12 +52,12 @@ def max_memory(panel: str) -> Any:
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Return the height and the width that a text such as 16x16 stands for."""
+    """Parse a size such as 16x16 into height and width."""
     height, _, width = text.lower().replace("×", "x").partition("x")
     try:
         size = int(height), int(width)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a size; write height x width, such as 16x16") from None
+        raise typer.BadParameter(f"{text!r} is not a size; pass height x width, such as 16x16") from None
     if min(size) < 1:
         raise typer.BadParameter(f"{text!r} is not a size; both numbers must be at least 1")
     return size
@@ -65,7 +65,7 @@ def parse_size(text: str) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is read: its format, the keyword arguments of `bitatoms.read`, and the picture that each row is."""
+    """How a table is read: its format, the keyword arguments of `bitatoms.read`, and the image shape of a row."""
 
     format: str | None
     options: dict[str, Any]
@@ -77,7 +77,7 @@ class Reading:
         return {name: value for name, value in options.items() if value not in (None, default_of(name))}
 
     def updated(self, options: dict[str, Any]) -> "Reading":
-        """Return the same with other values of some options."""
+        """Return a copy with some options changed."""
         return Reading(self.format, self.options | options, self.tile)
 
 
@@ -112,7 +112,7 @@ def _reading(
         typer.Option(
             "--format",
             "-f",
-            help="Format of the table, if the file name does not show it; 'bitatoms convert -h' lists the formats.",
+            help="Format of the table; inferred from its name by default ('bitatoms convert -h' lists the formats).",
             metavar="FORMAT",
             show_default=False,
             rich_help_panel=READING,
@@ -132,8 +132,8 @@ def _reading(
     tile: Annotated[
         str | None,
         typer.Option(
-            help="Height and width, such as 8x8, of the picture that each row is; atoms are shown as pictures.",
-            metavar="SIZE",
+            help="Height and width, such as 8x8, if each row is an image; atoms are then shown as images.",
+            metavar="HEIGHTxWIDTH",
             show_default=False,
             rich_help_panel=READING,
         ),

@@ -1,4 +1,4 @@
-"""Progress of long commands, on the standard error."""
+"""Progress of long commands, on standard error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INTERVAL = 10.0  # seconds between lines of progress without a terminal
 
 @contextmanager
 def show_status(text: str, quiet: bool) -> Iterator[Status | None]:
-    """Show what is being done while it is being done, if there is a terminal."""
+    """Show a status message while work is in progress, if there is a terminal."""
     if quiet or not err.is_terminal:
         yield None
         return

@@ -46,7 +46,7 @@ def reproduce(folder: Path, einstein: Path | None, mnist: str | None, seed: int,
 
 
 def _print_claims(experiments: list[Experiment]) -> None:
-    """Print the claims of the paper; those that do not hold, with what was found."""
+    """Print the claims of the paper; for those that do not hold, also what was found."""
     for experiment in experiments:
         for panel in experiment.panels:
             if panel.claims:

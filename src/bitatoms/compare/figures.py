@@ -248,7 +248,7 @@ def _label_lines(axes: Axes, lines: Sequence[_Line], gap: float, last_rank: int 
 
 
 def _spread_apart(heights: Sequence[float], gap: float) -> list[float]:
-    """Return ascending heights moved apart by at least ``gap``, within 0 and 1 where that is possible."""
+    """Return ascending heights moved apart by at least ``gap``, within 0 and 1 if possible."""
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else max(0.0, height))

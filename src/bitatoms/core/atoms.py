@@ -51,7 +51,7 @@ def grow(block: Block, atom: Words, rule: Rule) -> Change:
 
 
 def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
-    """Update the atoms from ``first`` on, in calls short enough for Ctrl-C to be noticed."""
+    """Update the atoms from ``first`` on, in calls short enough for Ctrl-C to take effect."""
     scratch = block.vote_scratch(0)
     cost = block.n_rows * (block.vote_cost(block.n_rows) + 10.0 * block.n_words)
     n_per_call = 1 + int(MAX_CHUNK_NS / max(1.0, cost))
@@ -63,7 +63,7 @@ def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
 
 
 def _fit_atom(block: Block, k: int, rule: Rule) -> Change:
-    """Fit an atom and its users in turn until neither changes, chunk by chunk."""
+    """Fit an atom and its users alternately until neither changes, chunk by chunk."""
     total = _update_atom(block, k)
     while block._rows.users[k].any():
         refit = _refit(block, k, rule)

@@ -181,7 +181,7 @@ class Block:
         return counts
 
     def in_use(self) -> NDArray[np.bool_]:
-        """Return which atoms some row uses and that are not all zeros."""
+        """Return which atoms are used by some row and are not all zeros."""
         return (self.uses() > 0) & (self.weights() > 0)
 
     def wrong(self) -> NDArray[np.int64]:
@@ -225,7 +225,7 @@ class Block:
         return np.flatnonzero(fixable)
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
-        """Return how many errors each of these would fix as one more atom, used where it helps."""
+        """Return how many errors each candidate would fix as an additional atom, used where it helps."""
         tables = self.atom_tables(atoms)
 
         def rate(start: int, stop: int) -> NDArray[np.int64]:
@@ -344,7 +344,7 @@ class Block:
         return BlockState(self._atoms.words.copy(), self._rows.codes.copy())
 
     def restore(self, state: BlockState) -> None:
-        """Restore a state with as many atoms as there are now."""
+        """Restore a state that has the current number of atoms."""
         self.add_product(self._rows.errors)
         self._atoms.words[:] = state.atoms
         self._rows.codes[:] = state.codes
@@ -356,7 +356,7 @@ class Block:
     # For the operations on a block.
 
     def mark_stale(self) -> None:
-        """Mark every row and atom as stale, after a change that does not track which ones are."""
+        """Mark every row and atom as stale, after a change that does not track them."""
         self._rows.stale[:] = 1
         self._atoms.stale[:] = 1
         self._atoms.changed[:] = 1
@@ -383,7 +383,7 @@ def coded(chunks: list[tuple[int, int]]) -> Change:
 
 
 def transposed(words: Words, n_cols: int) -> Words:
-    """Return packed rows of ``n_cols`` bits as columns."""
+    """Return the transpose of packed rows of ``n_cols`` bits."""
     out = np.zeros((n_cols, -(-len(words) // 64)), np.uint64)
     packing.transpose(words, len(words), n_cols, np.empty(64, np.uint64), out)
     return out

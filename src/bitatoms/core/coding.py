@@ -144,7 +144,7 @@ def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
 
 
 def would_use(block: Block, atoms: Words, rule: Rule) -> Words:
-    """Return the rows that would gain by each of these as one more atom: bits of shape (atoms, rows)."""
+    """Return the rows that would gain from each candidate as an additional atom: bits of shape (atoms, rows)."""
     assert rule.prices is not None
     tables = priced(block, block.atom_tables(atoms), rule.prices)
     users = np.zeros((len(atoms), block._rows.users.shape[1]), np.uint64)
@@ -189,9 +189,9 @@ def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: ND
 
 
 def code_and_repair(block: Block, rule: Rule) -> Change:
-    """Code the rows greedily, then those that cost far more than is typical by beam: the others are seldom stuck.
+    """Code the rows greedily, then code by beam those that cost far more than a typical row.
 
-    File formats call this coder "mend".
+    The other rows are seldom stuck. File formats call this coder "mend".
     """
     return _code_and_beam(block, rule, every=False)
 

@@ -38,7 +38,7 @@ class Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Counts)))
 
     def add(self, more: Counts) -> Counts:
-        """Return the sum, reusing the arrays of this object, which are as large as atoms by features."""
+        """Return the sum, reusing the arrays of this object, which have a size of atoms times features."""
         for field in _ARRAYS:
             sums: NDArray[np.int64] = getattr(self, field)
             sums += getattr(more, field)

@@ -32,7 +32,7 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model(CountsResult):
-    """Atoms, and how samples are coded with them: a Factorization without its codes, of which only counts are kept.
+    """Atoms, and how samples are coded with them: a Factorization without its codes, only with counts of them.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Model(CountsResult):
         return (counts + 0.5) / (self.n_samples + 1)
 
     def reconstruct(self, codes: BitMatrix) -> BitMatrix:
-        """Return the samples that these codes stand for."""
+        """Return the samples that these codes describe."""
         return reconstruct(codes, self.atoms, self.bias, self.algebra)
 
     def patterns(self) -> list[Pattern]:

@@ -28,7 +28,7 @@ _MAX_FLAT_DENSITY = 0.3  # with more errors, each would cost next to nothing, an
 
 @dataclass(frozen=True)
 class Objective:
-    """What a search minimises, the codelength or the number of errors; and the limits of Algorithm 3.
+    """What a search minimizes, the codelength or the number of errors, and the limits of Algorithm 3.
 
     ``share`` is the share of all rows that the search sees: all rows together pay for an atom.
     """

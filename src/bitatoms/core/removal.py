@@ -1,4 +1,4 @@
-"""Code the users of an atom without it, with a way back: how a search tries to drop an atom."""
+"""Code the users of an atom without it, and undo that: how a search tries to drop an atom."""
 
 from __future__ import annotations
 

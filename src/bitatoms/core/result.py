@@ -18,7 +18,7 @@ _LITTLE_SAVED = 0.02  # below this share of bits saved, the summary points out t
 
 
 class Round(NamedTuple):
-    """One row of the history: a move of the search.
+    """One entry of the history: a move of the search.
 
     In the paper's search it is a step of learning or, in forward selection, all steps with one number of atoms.
     """
@@ -92,7 +92,7 @@ class ResultBase:
 
     @property
     def n_duplicate(self) -> int:
-        """Number of atoms that repeat an earlier one, those without ones aside."""
+        """Number of atoms that repeat an earlier one, not counting atoms without ones."""
         patterns = [row.tobytes() for row in self.atoms.words if row.any()]
         return len(patterns) - len(set(patterns))
 
@@ -102,7 +102,7 @@ class ResultBase:
         return int((~self.atoms.words.any(axis=1)).sum())
 
     def summary(self) -> str:
-        """Return what was found as a few sentences."""
+        """Return a description of the result in a few sentences."""
         n, m, bits = self.n_samples, self.atoms.n_cols, self.codelength.total
         n_atoms = self.atoms.n_rows
         used = "1 atom describes" if n_atoms == 1 else f"{n_atoms} atoms describe"
@@ -190,7 +190,7 @@ class Factorization(ResultBase):
     coder : str
         Name of the coder for samples.
     objective : {"codelength", "errors"}
-        What the search minimised, and coding minimises.
+        What the search minimized, and coding minimizes.
     codelengths : dict
         The shortest codelength found in each algebra that was tried, in bits.
     bits_without : int

@@ -193,8 +193,8 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     n_blocks, n_pixels = down * across, block_height * block_width
     if X.shape != (n_blocks, n_pixels):
         raise ValueError(
-            f"X is {X.shape[0]} × {X.shape[1]}, but a picture of {height} × {width} in blocks of {block_height} × "
-            f"{block_width} takes {n_blocks} × {n_pixels}; pass the shape and block that the picture was cut with"
+            f"X is {X.shape[0]} × {X.shape[1]}, but an image of {height} × {width} in blocks of {block_height} × "
+            f"{block_width} takes {n_blocks} × {n_pixels}; pass the shape and block that the image was cut with"
         )
     blocks = X.reshape(down, across, block_height, block_width).swapaxes(1, 2)
     return blocks.reshape(down * block_height, across * block_width)[:height, :width].copy()
@@ -204,7 +204,7 @@ def _as_2d(name: str, value: Any) -> np.ndarray:
     """Return a 2-D array, or raise."""
     array = np.asarray(value)
     if array.ndim != 2:
-        hint = " (convert a color picture to gray first)" if array.ndim == 3 else ""
+        hint = " (convert a color image to gray first)" if array.ndim == 3 else ""
         raise ValueError(f"{name} has {array.ndim} dimensions; pass a 2-D array{hint}")
     return array
 

@@ -67,7 +67,7 @@ class BinaryDictionaryLearning(TableTransformer):
     components_ : ndarray of shape (n_components_, n_features), uint8
         The atoms. The one that saves most bits comes first.
     bias_ : ndarray of shape (n_features,), uint8
-        Added to every sample. All zeros with ``search="paper"`` and when the wrong cells are minimised.
+        Added to every sample. All zeros with ``search="paper"`` and when the wrong cells are minimized.
     codelength_ : Codelength
         The bits that describe the training data: ``errors``, ``codes``, ``atoms`` and their ``total``.
     history_ : list of Round
@@ -161,10 +161,10 @@ class BinaryDictionaryLearning(TableTransformer):
         """Learn from one more batch of samples.
 
         The samples are not stored: the estimator keeps counts of earlier rows, which fade by ``forget``, and a
-        subsample of at most 4096 rows. The first batch is learned as by ``fit``, or, from atoms passed as ``init``, by
-        one iteration of coding, counting and updating. The result depends on the batches and their order (see
+        subsample of at most 4096 rows. The first batch is learned as by ``fit``, or, if atoms are passed as ``init``,
+        by one iteration of coding, counting and updating. The result depends on the batches and their order (see
         docs/scale.md). The first call, and the first after ``fit`` or ``load``, begins a new stream with the current
-        parameters. If it is interrupted, nothing of the batch is learned.
+        parameters. If a call is interrupted, nothing is learned from its batch.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class BinaryDictionaryLearning(TableTransformer):
         return codes_in_memory(store, model, self._workers(), limit).to_dense()
 
     def inverse_transform(self, X: Any) -> Any:
-        """Return the samples that codes stand for.
+        """Return the samples that these codes describe.
 
         Parameters
         ----------

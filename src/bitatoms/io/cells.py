@@ -109,7 +109,7 @@ class Cells:
         return self.source.error(position, problem, threshold, effect, *drop)
 
     def add_missing(self, count: int, first: CellPosition | str) -> None:
-        """Count missing cells, the first of which is at this position."""
+        """Count missing cells; the first one is at this position."""
         if not self.n_missing:
             self.first_missing = first
         self.n_missing += count

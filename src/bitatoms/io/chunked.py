@@ -41,7 +41,7 @@ class MissingCells:
             self._add(other.count, other.first)
 
     def _add(self, count: int, first: tuple[int, int]) -> None:
-        """Add this many cells, the first of which is given."""
+        """Add this many cells; the first one is given."""
         self.first = min(self.first, first) if self.count else first
         self.count += count
 

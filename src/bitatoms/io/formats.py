@@ -42,7 +42,7 @@ FORMATS = {
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
     "fimi": Format("one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True),
     "baskets": Format("one list of item names per row", (".basket", ".baskets"), "transactions", gzip=True),
-    "pbm": Format("a black and white picture", (".pbm",), "pbm", gzip=True),
+    "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
     "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink"),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr"),
@@ -53,7 +53,7 @@ _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",
     (
         ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm",
-    ): "a picture in gray or colour; convert it to black and white (.pbm) first",
+    ): "a gray or color image; convert it to black and white (.pbm) first",
     (".pkl", ".pickle", ".joblib"): "a pickle, which is never loaded; save it as .npz or .csv",
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ def save(
     parameters: dict[str, Any] | None = None,
     reading: dict[str, Any] | None = None,
 ) -> None:
-    """Write a model; of the parameters, those that JSON can hold."""
+    """Write a model, with the parameters that can be stored as JSON."""
     metadata = {
         "format": MODEL_FORMAT,
         "version": VERSION,
@@ -105,7 +105,7 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
 
 
 def _is_json_scalar(value: Any) -> bool:
-    """Return whether JSON can hold a value and give it back."""
+    """Return whether a value survives a round trip through JSON."""
     return value is None or isinstance(value, (bool, int, float, str))
 
 

@@ -79,7 +79,7 @@ class ZarrReader:
         return self.source.path / array.path / key
 
     def read_complete(self, array: Any, *slices: slice) -> NDArray[Any]:
-        """Return values of an array that bitatoms wrote, all chunks of which exist.
+        """Return values of an array that bitatoms wrote; raise if one of their chunks is missing.
 
         Only the chunks that are read are checked, since an array may have a million.
         """

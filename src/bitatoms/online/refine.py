@@ -44,7 +44,7 @@ def split_holdout(
 ) -> tuple[NDArray[np.intp], HoldOut | None]:
     """Return the indices of the rows to search, and the rows to hold out.
 
-    Rows are held out where the number of atoms is free and the sample is incomplete: atoms could fit single rows.
+    Rows are held out if the number of atoms is not fixed and the sample is incomplete, because atoms could overfit.
     """
     if len(rows) >= int(n_all) or params.n_components != "mdl":
         return np.arange(len(rows)), None
@@ -55,7 +55,7 @@ def split_holdout(
 def refine(
     sample: Sample, params: SearchParams, from_scratch: bool, workers: Workers, random: np.random.Generator
 ) -> Snapshot | None:
-    """Return the best state that a search finds from the current atoms and codes, and from scratch if asked for.
+    """Return the best state that a search finds from the current atoms and codes, and from scratch if requested.
 
     The search for the shortest codelength makes other starts in any case.
     """

@@ -38,11 +38,11 @@ class Reservoir:
         return Reservoir(_select(self.rows, batch, kept), _select(self.codes, codes, kept), keys[kept])
 
     def with_atoms(self, kept: NDArray[np.intp]) -> Reservoir:
-        """Return it with the codes of these atoms, in their order."""
+        """Return the reservoir with the codes of these atoms, in their order."""
         return replace(self, codes=self.codes.T[kept].T)
 
     def with_more_atoms(self, n_atoms: int) -> Reservoir:
-        """Return it with more atoms, which no row uses."""
+        """Return the reservoir with additional atoms, which no row uses."""
         n_all = self.codes.n_cols + n_atoms
         words = np.zeros((len(self.rows), -(-n_all // 64)), np.uint64)
         words[:, : self.codes.words.shape[1]] = self.codes.words

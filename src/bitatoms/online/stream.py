@@ -1,9 +1,10 @@
-"""Learn from a stream of batches (online MOB). Of past rows only counts and a sample are kept.
+"""Learn from a stream of batches (online MOB), keeping only counts and a sample of past rows.
 
 A batch is coded at the prices of the counts so far, its counts are added, and all atoms are updated together from the
-sum. From time to time, atoms that save nothing any more are replaced by atoms grown from the errors of the latest rows.
-The sample is searched again, from the current atoms and from scratch, while it holds all rows whenever there are an
-eighth more, and later whenever there are half as many more as at the last search (from scratch: as many more).
+sum. From time to time, atoms that no longer save anything are replaced by atoms grown from the errors of the latest
+rows. The sample is searched again when the number of rows has grown by an eighth, from the current atoms and from
+scratch. Once the sample no longer contains all rows, it is searched again when their number has grown by half, and from
+scratch when it has doubled.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class StreamLearner:
         self._random = random
 
     def partial_fit(self, batch: BitMatrix, workers: Workers) -> None:
-        """Learn from a batch. If that is interrupted, the state does not change."""
+        """Learn from a batch. If this is interrupted, the state does not change."""
         if batch.n_rows == 0:
             raise InputError("the batch has no rows; skip it")
         started, before = time.perf_counter(), self.state

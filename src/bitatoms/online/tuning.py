@@ -24,5 +24,5 @@ class StreamTuning:
     max_history: int = 1000  # rounds
 
     def sample_rows(self, n_features: int) -> int:
-        """Return how many rows of a stream are kept at most."""
+        """Return the maximum number of rows of a stream to keep."""
         return min(self.max_sample_rows, max(self.min_sample_rows, self.max_sample_bits // max(1, n_features)))

@@ -23,7 +23,7 @@ def summary_section(data: ReportData) -> str:
 
 
 def _headline(data: ReportData) -> str:
-    """Say how much shorter the patterns make the description."""
+    """State how much shorter the patterns make the description."""
     total, without = data.codelength.total, data.bits_without
     shape = f"{pluralize(data.n_rows, 'row')} and {pluralize(data.n_features, 'column')}"
     if data.is_model_empty:
@@ -58,7 +58,7 @@ def _key_figures(data: ReportData) -> list[tuple[str, str]]:
 
 
 def _accuracy(data: ReportData) -> str:
-    """Say how many cells the patterns reproduce."""
+    """State how many cells the patterns reproduce."""
     n_ones = int(data.ones.sum())
     n_zeros = data.n_rows * data.n_features - n_ones
     if not n_ones:
@@ -76,7 +76,7 @@ def _accuracy(data: ReportData) -> str:
 
 
 def _patterns_per_row(data: ReportData) -> str:
-    """Say how many patterns a row uses."""
+    """State how many patterns a row uses."""
     if not data.n_atoms:
         return ""
     used = data.codes.row_weights()
@@ -98,7 +98,7 @@ def _patterns_per_row(data: ReportData) -> str:
 
 
 def _training_table(data: ReportData) -> str:
-    """Say whether this is the table that the patterns were learned from."""
+    """State whether this is the table that the patterns were learned from."""
     if not data.n_atoms:
         return ""
     if data.is_training_table:

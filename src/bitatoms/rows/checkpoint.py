@@ -240,7 +240,7 @@ def _lock(file: IO[bytes]) -> None:
 
 
 def _write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays to an .npz file and sync it; uncompressed, because compression takes longer than the disk."""
+    """Write arrays to an .npz file and sync it; uncompressed, because compressing takes longer than writing."""
     with open(path, "wb") as out:
         with zipfile.ZipFile(out, "w") as file:
             for name, values in arrays.items():

@@ -43,7 +43,7 @@ class Codes(Protocol):
         ...
 
     def sync(self) -> None:
-        """Make sure that what was written is on disk, if it goes there."""
+        """Make sure that codes stored in a file are on disk."""
         ...
 
     def close(self) -> None:
@@ -198,7 +198,7 @@ def _buffer(words: NDArray[Any]) -> memoryview:
 
 @contextmanager
 def _raising_file_errors(folder: Path, n_bytes: int, action: str) -> Iterator[None]:
-    """Raise errors of the operating system as FileErrors that say how much space is needed."""
+    """Raise errors of the operating system as FileErrors that state how much space is needed."""
     try:
         yield
     except OSError as error:
@@ -230,7 +230,7 @@ class CodeCache:
         self._remove_folder: weakref.finalize | None = None
 
     def create(self, number: int, n_atoms: int, start: int, in_memory: bool) -> tuple[Codes, int]:
-        """Return codes for a pass to write, and the row to continue at: ``start`` if those before are there, or 0."""
+        """Return codes for a pass to write, and the row to continue at: ``start`` if earlier rows are intact, or 0."""
         if in_memory and not self.is_persistent:
             return MemoryCodes(self._n_rows, n_atoms), 0
         self.discard({number - 1, number, *self._live})

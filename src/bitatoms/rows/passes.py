@@ -211,7 +211,7 @@ class _Passes:
 
 
 def _outvoted_bits(spec: PassSpec, counts: Counts) -> tuple[NDArray[np.uint64], int]:
-    """Return the bits of atoms that most of their users have otherwise, as words, and their number."""
+    """Return the bits of atoms that differ in most of their users, as words, and their number."""
     return flips_together(counts.free, counts.bad, counts.pairs, spec.atoms.words.copy(), spec.rule.covers)
 
 

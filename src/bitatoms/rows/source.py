@@ -30,7 +30,7 @@ SavePartial = Callable[[PartialPass], None]
 class RowSource(Protocol):
     """The rows of a table, wherever they are.
 
-    The codes that a pass returns are in a form of the source's own; they are only handed to its next pass.
+    The codes that a pass returns have a type of the source's choice; they are only passed to its next pass.
     """
 
     n_rows: int

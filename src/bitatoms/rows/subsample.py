@@ -1,7 +1,7 @@
 """Tables with more rows than are searched: search a sample, then run passes over all rows.
 
 The sample is drawn by row index, so it does not depend on where the rows are. An atom costs the sample only its share.
-States are compared by held-out rows, because atoms could fit a sample row by row.
+States are compared by held-out rows, because atoms could overfit the sample.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _search_sample(
 
 
 def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:
-    """Return where the search of a sample starts: of initial codes, only those of its rows."""
+    """Return the start of the search of a sample: initial codes are restricted to its rows."""
     if not isinstance(init, tuple) or len(init) != 2 or init[1] is None:
         return init
     codes = BitMatrix.from_any(init[1], name="init (codes)")

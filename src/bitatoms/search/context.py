@@ -19,7 +19,7 @@ from .plan import Plan
 
 @dataclass(frozen=True, eq=False)
 class SearchContext:
-    """The data that a search runs on, what it minimises, how widely it looks, and what observes it."""
+    """The data that a search runs on, what it minimizes, how widely it looks, and what observes it."""
 
     data: BitMatrix
     objective: Objective

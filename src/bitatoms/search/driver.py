@@ -96,7 +96,7 @@ def search(
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:
-    """Whether no further start is made. With the paper's search, ``max_iter`` limits the steps of each round only."""
+    """Return whether to skip further starts. In the paper's search, ``max_iter`` only limits the steps of a round."""
     return ended != CONVERGED and not (params.search == "paper" and ended == MAX_ITER)
 
 
@@ -192,7 +192,7 @@ def _best_result(monitor: SearchMonitor, block: Block | None, coder: str, ended:
 
 
 def _interrupted_result(context: SearchContext, coder: str) -> Factorization | None:
-    """Return what an interrupted search has found; after a second Ctrl-C, without ordering its atoms."""
+    """Return the result of an interrupted search; after a second Ctrl-C, without sorting its atoms."""
     best = context.monitor.best
     try:
         block = None if best is None else context.block(best.atoms, best.codes, best.bias)

@@ -1,10 +1,10 @@
 """The search for a fixed number of atoms with the fewest errors: a local search that drops atoms and grows others.
 
-It starts from the best of atoms grown one after the other and atoms of a non-negative factorization. A trial drops a
+It starts from atoms grown one at a time or atoms of a non-negative factorization, whichever is better. A trial drops a
 few atoms, grows others, and takes a few steps of coding and update, exact ones where there are very few atoms. A trial
-that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local optima. At the end come
-the slower coders: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. Trials see at most a sample
-of the rows.
+that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local optima. The slower coders
+follow at the end: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. On long tables, trials use
+a sample of the rows.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
 
 
 def _best_start(context: SearchContext) -> tuple[Block, Change]:
-    """Return the start with the fewest errors, and what changed on the way."""
+    """Return the start with the fewest errors, and what changed while finding it."""
     data, n_atoms, rule = context.data, context.plan.fewest, context.greedy_rule
     best = _converged(context, greedy(data, n_atoms, rule.covers, context.random, context.workers))
     if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
@@ -134,7 +134,7 @@ def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers
 def refill(context: SearchContext, block: Block, rule: Rule) -> int:
     """Replace unused atoms by atoms grown from the errors, up to ``plan.fewest``, and return how many were grown.
 
-    They are fewer than are missing where no error is left.
+    Fewer than required are grown if no errors are left.
     """
     n_atoms = context.plan.fewest
     _discard_unused(block)

@@ -24,7 +24,7 @@ class SelectionLimits:
 def forward_selection(
     block: Block, method: LearningMethod, limits: SelectionLimits, monitor: SearchMonitor, random: np.random.Generator
 ) -> str:
-    """Learn, add the atom that a rank-one fit finds in the errors, learn again, until that no longer pays.
+    """Learn, add the atom that a rank-one fit finds in the errors, learn again, until the codelength no longer falls.
 
     The best state is ``monitor.best``. Returns the reason that the selection ended; "max_iter" if any round did not
     converge.

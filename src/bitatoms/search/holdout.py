@@ -1,4 +1,4 @@
-"""Rows held out of a search on a sample: atoms that fit the sample alone do not make them shorter."""
+"""Rows held out of a search on a sample: atoms that overfit the sample do not shorten their description."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class HoldOut:
     workers: Workers
 
     def cost(self, block: Block, objective: Objective) -> int:
-        """Return the codelength of the whole table, estimated as if all its rows were like these.
+        """Return the codelength of the entire table, estimated as if all its rows were like these.
 
-        They are coded with the atoms of the block, at its prices. An error and a use cost by how rare they are in the
-        block; each atom is paid for once.
+        The rows are coded with the atoms of the block, at its prices. The cost of an error or a use depends on how rare
+        it is in the block; each atom is counted once.
         """
         n, m, wrong, uses = block.n_rows, block.n_features, block.wrong(), block.uses()
         held_out = self._coded(block, objective)
@@ -49,7 +49,7 @@ class HoldOut:
         return int(string_bits(len(self.rows), self.rows.column_weights()).sum() * self.n_all / len(self.rows))
 
     def saves(self, block: Block, objective: Objective) -> NDArray[np.bool_]:
-        """Return which atoms of a block make these rows shorter, where these rows pay their share of the atom."""
+        """Return which atoms of a block save more bits on these rows than the rows' share of the atom costs."""
         return savings(self._coded(block, objective), replace(objective, share=len(self.rows) / self.n_all)) > 0
 
     def _coded(self, block: Block, objective: Objective) -> Block:

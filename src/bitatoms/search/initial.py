@@ -103,7 +103,7 @@ def bernoulli(n_atoms: int, n_features: int, density: float, random: np.random.G
 
 
 def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMatrix:
-    """Return random rows of the data, distinct and not all zeros, fewer where there are fewer (Section III-D)."""
+    """Return random rows of the data, distinct and not all zeros; fewer if there are not enough (Section III-D)."""
     chosen: dict[bytes, int] = {bytes(data.words.shape[1] * 8): -1}
     n_tries = min(data.n_rows, 2 * n_atoms)
     while len(chosen) <= n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
@@ -147,9 +147,9 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
 def greedy(
     data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
 ) -> BitMatrix:
-    """Return atoms grown one after the other, each a rank-one fit to the errors so far, from the best of many rows.
+    """Return atoms grown one at a time, each a rank-one fit to the remaining errors, from the best of many rows.
 
-    There are fewer atoms where fewer leave no errors.
+    Fewer atoms are returned if they leave no errors.
     """
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
     rule = coding_rule("greedy", "or" if covers else "xor")

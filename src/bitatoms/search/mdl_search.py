@@ -1,6 +1,6 @@
 """The search for the shortest codelength: from many atoms, rounds of grow, sweep and drop; then polish and perturb.
 
-It does not stop at the first rise of the cost: rounds continue until several in a row gain next to nothing, and the
+It does not stop at the first rise of the cost: rounds continue until several in a row gain almost nothing, and the
 result is the best state seen.
 """
 
@@ -90,7 +90,7 @@ class MdlSearch:
         return block
 
     def best_start(self, first: Block | None = None) -> Block:
-        """Run one cycle from each start, with a bias too where that may pay; continue the best to the end."""
+        """Run one cycle from each start, also with a bias if that may help; continue the best to the end."""
         sizes = list(dict.fromkeys(min(size, self.data.n_rows // 2) for size in self.plan.starts))
         no_bias = BitMatrix.zeros(1, self.data.n_cols)
         is_start = self.plan.from_look or first is not None
@@ -109,7 +109,7 @@ class MdlSearch:
         return self.return_to(min(finalists, key=lambda state: state.cost))
 
     def candidate_biases(self) -> list[BitMatrix]:
-        """Return the biases to try: the features of most rows, and all features where most of the table is ones."""
+        """Return the biases to try: the features that most rows have, and all features if most of the table is ones."""
         share = self.data.column_weights() / max(1, self.data.n_rows)
         if not self.allows("bias") or not (share > self.tuning.bias_share).any():
             return []
@@ -186,7 +186,7 @@ class MdlSearch:
             best = min(best, cost)
 
     def one_round(self, block: Block, last_of_cycle: bool) -> None:
-        """Grow atoms, sweep twice, and drop atoms that do not pay."""
+        """Grow atoms, sweep twice, and drop atoms that cost more than they save."""
         self.stopping.count_round()
         max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * block.n_atoms))
         if self.allows("grow"):
@@ -206,7 +206,7 @@ class MdlSearch:
             self.record(block, Change(), "basis")
 
     def drop(self, block: Block, every: bool) -> None:
-        """Drop atoms that do not pay, trying all or those that save nothing; and more where there are too many."""
+        """Drop atoms that cost more than they save (``every``: try all of them), and more if there are too many."""
         n_dropped = (eliminate if every and self.allows("eliminate") else prune)(
             block, self.objective, self.plan.fewest
         )
@@ -228,7 +228,7 @@ class MdlSearch:
     def thin_out(self, block: Block) -> tuple[Block, bool]:
         """Keep only the atoms that save most, step by step; return the best state and whether it is an improvement.
 
-        Many atoms can hide a few better ones: rows use whatever removes a few errors, and every atom seems to pay.
+        Many atoms can hide a few better ones: rows use whatever removes a few errors, and every atom seems worthwhile.
         """
         best, improved = self.state_of(block), False
         share = self.tuning.thinned_share

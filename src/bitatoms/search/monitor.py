@@ -138,7 +138,7 @@ class SearchMonitor:
         )
 
     def _n_atoms_off(self, block: Block) -> int:
-        """By how many atoms a state has too many or, counting those in use, too few."""
+        """Return how many atoms a state has too many or, counting only those in use, too few."""
         excess = 0 if self.max_atoms is None else max(0, block.n_atoms - self.max_atoms)
         return excess + (max(0, self.min_atoms - int(block.in_use().sum())) if self.min_atoms else 0)
 

@@ -1,7 +1,7 @@
 """Starting atoms from a non-negative matrix factorization (NMF), thresholded to zeros and ones.
 
 Atoms that are grown one after the other each fit what the earlier ones leave, and get stuck there. Real numbers can
-move in small steps, all atoms together. The factorization minimises the squared error by hierarchical alternating least
+move in small steps, all atoms together. The factorization minimizes the squared error by hierarchical alternating least
 squares, which sets each number in turn to its best value (Cichocki, Zdunek, Amari, "Hierarchical ALS algorithms for
 nonnegative matrix and 3D tensor factorization", 2007). A bit of an atom is one where the number exceeds a share of the
 atom's largest number. On larger tables, fewer rows, iterations and starts keep the work to about a second.
@@ -37,10 +37,10 @@ class NmfExtent(NamedTuple):
 
 
 def nmf_starts(context: SearchContext) -> Iterator[BitMatrix]:
-    """Yield the atoms of one start after the other; none where a start would take too long.
+    """Yield the atoms of each start; none if a start would take too long.
 
-    Some may have fewer atoms than ``plan.fewest``: those without ones are left out. The number of threads does not
-    matter.
+    Atoms without ones are left out, so some starts may have fewer than ``plan.fewest`` atoms. The result does not
+    depend on the number of threads.
     """
     data, random, budget = context.data, context.random, context.plan.fixed_rank
     extent = nmf_extent(data, context.plan.fewest, budget.nmf, budget.effort)

@@ -49,7 +49,7 @@ class SearchParams:
     callbacks: tuple[Callable[[Round], object], ...]
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
-        """Return what to minimise in this algebra, on this share of the rows."""
+        """Return what to minimize in this algebra, on this share of the rows."""
         return Objective(self.by_codelength, algebra, self.max_atoms_per_sample, self.residual_limit, share)
 
     def deadline(self) -> float:

@@ -98,7 +98,7 @@ def test_round_trip_of_compressed_pictures_is_deterministic(tmp_path):
 def test_writing_names_warns(tmp_path):
     table = Table(BitMatrix.from_dense([[1, 0]]), columns=["milk", "bread"])
     with pytest.warns(
-        UserWarning, match=r"a\.pbm: a picture cannot store names of rows and columns; \.npz and \.csv files can"
+        UserWarning, match=r"a\.pbm: an image cannot store names of rows and columns; \.npz and \.csv files can"
     ):
         ba.write(table, tmp_path / "a.pbm")
     assert ba.read(tmp_path / "a.pbm") == Table(table.bits)
@@ -136,8 +136,8 @@ HUGE = 10**12
         (b"", ["the file is empty"]),
         (b"x", ["does not begin with P1 or P4"]),
         (b"who,milk\nann,1\n", ["does not begin with P1 or P4"]),
-        (b"P5\n2 2\n255\nabcd", ["this is a gray picture (P5)", "convert it to .pbm"]),
-        (b"P3\n1 1\n255\n1 2 3", ["this is a color picture (P3)"]),
+        (b"P5\n2 2\n255\nabcd", ["this is a gray image (P5)", "convert it to .pbm"]),
+        (b"P3\n1 1\n255\n1 2 3", ["this is a color image (P3)"]),
         (b"\x93NUMPY\x01\x00", ["it looks like 'npy'; pass format=\"npy\""]),
         (b"P4", ["ends within the header"]),
         (b"P4\n20 # 9", ["ends within the header"]),
@@ -149,18 +149,18 @@ HUGE = 10**12
         (b"P4\n9 0\n", ["a height of 0"]),
         (b"P4\n#" + bytes(1 << 17), ["the header is longer than 64 KiB"]),
         (b"P4\n" + b"9" * 100 + b" 1\n", ["header is malformed"]),
-        (GOOD[:-1], ["truncated: 1 bytes are missing in a picture of 9 x 20 pixels"]),
+        (GOOD[:-1], ["truncated: 1 bytes are missing in an image of 9 x 20 pixels"]),
         (GOOD[:-27], ["truncated: 27 bytes are missing"]),
-        (GOOD + b"\n", ["data follows the picture of 9 x 20 pixels"]),
-        (GOOD + GOOD, ["the file contains several pictures"]),
-        (b"P1 2 2 0110 P1 1 1 1", ["the file contains several pictures"]),
-        (b"P1 2 2 01100", ["data follows the picture of 2 x 2 pixels"]),
+        (GOOD + b"\n", ["data follows the image of 9 x 20 pixels"]),
+        (GOOD + GOOD, ["the file contains several images"]),
+        (b"P1 2 2 0110 P1 1 1 1", ["the file contains several images"]),
+        (b"P1 2 2 01100", ["data follows the image of 2 x 2 pixels"]),
         (b"P1 2 2 0 1 1", ["1 pixels are missing"]),
         (b"P1 2 2 01", ["at least 2 pixels are missing"]),
-        (b"P1 2 2 0120", ["line 2 of the picture, pixel 1: '2' is neither 0 nor 1"]),
-        (b"P1 2 2 01-0", ["line 2 of the picture, pixel 1: '-' is neither 0 nor 1"]),
-        (f"P4 {HUGE} {HUGE}\n".encode(), ["missing in a picture of"]),
-        (f"P1 {HUGE} 1\n".encode(), ["missing in a picture of"]),
+        (b"P1 2 2 0120", ["line 2 of the image, pixel 1: '2' is neither 0 nor 1"]),
+        (b"P1 2 2 01-0", ["line 2 of the image, pixel 1: '-' is neither 0 nor 1"]),
+        (f"P4 {HUGE} {HUGE}\n".encode(), ["missing in an image of"]),
+        (f"P1 {HUGE} 1\n".encode(), ["missing in an image of"]),
         (gzip.compress(f"P4 {HUGE} {HUGE}\n".encode(), mtime=0), ["more than a file of this size can hold"]),
         (gzip.compress(GOOD, mtime=0)[:-12], ["the compressed data is corrupt or truncated"]),
         (gzip.compress(GOOD, mtime=0)[:20], ["the compressed data is corrupt or truncated"]),

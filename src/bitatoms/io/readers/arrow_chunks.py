@@ -1,4 +1,4 @@
-"""Parquet and Arrow files as chunks of rows (row groups, record batches), of which some columns are read at a time."""
+"""Parquet and Arrow files as chunks of rows (row groups, record batches), read a few columns at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PBM files: black and white pictures, raw (P4) or as text (P1); one line of pixels or one block of pixels per row."""
+"""PBM files: black-and-white images, raw (P4) or as text (P1); one line of pixels or one block of pixels per row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REVERSED_BITS = np.packbits(np.unpackbits(np.arange(256, dtype=np.uint8)), bito
 
 
 class PbmHeader(NamedTuple):
-    """Kind and size of a picture."""
+    """Kind and size of an image."""
 
     raw: bool
     height: int
@@ -39,20 +39,20 @@ class PbmHeader(NamedTuple):
 
     @property
     def min_bytes(self) -> int:
-        """The number of bytes of the pixels; of a text picture, without blanks."""
+        """The number of bytes of the pixels; of a text image, without blanks."""
         return self.height * (-(-self.width // 8) if self.raw else self.width)
 
 
 class BlockChunk(NamedTuple):
-    """Consecutive blocks of a picture, and how to read their lines without unpacking too many pixels at once."""
+    """Consecutive blocks of an image, and how to read their lines without unpacking too many pixels at once."""
 
     first: int  # row of the table
     n_blocks: int
-    reads: list[tuple[int, int, int]]  # first line within a block, lines per block, lines of the picture
+    reads: list[tuple[int, int, int]]  # first line within a block, lines per block, lines of the image
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """Open a picture as lines of pixels, or as blocks."""
+    """Open an image as lines of pixels, or as blocks."""
     with open_decompressed(source) as file:
         header = _read_header(source, file)
     if options.blocks is None:
@@ -76,7 +76,7 @@ def _line_chunks(source: Source, options: ReadOptions) -> Iterator[RowChunk]:
 
 
 def _block_chunks(source: Source, options: ReadOptions, picture: Picture) -> Iterator[RowChunk]:
-    """Yield the blocks of the picture, from left to right and from top to bottom."""
+    """Yield the blocks of the image, from left to right and from top to bottom."""
     tall, wide = picture.tile
     with open_decompressed(source) as file:
         pixels = _pixels(source, file)
@@ -92,7 +92,7 @@ def _block_chunks(source: Source, options: ReadOptions, picture: Picture) -> Ite
 
 
 def _plan_chunks(picture: Picture) -> Iterator[BlockChunk]:
-    """Yield the chunks of blocks of a picture, from top to bottom."""
+    """Yield the chunks of blocks of an image, from top to bottom."""
     tall, wide = picture.tile
     height, width = picture.whole or (0, 0)
     n_across = -(-width // wide)
@@ -113,10 +113,10 @@ def _read_header(source: Source, file: IO[bytes]) -> PbmHeader:
     kind = file.read(2)
     if kind in _OTHER_KINDS:
         raise source.error(
-            f"this is a {_OTHER_KINDS[kind]} picture ({kind.decode()}), not black and white; convert it to .pbm (P4)"
+            f"this is a {_OTHER_KINDS[kind]} image ({kind.decode()}), not black and white; convert it to .pbm (P4)"
         )
     if kind not in (b"P1", b"P4"):
-        raise source.error("not a .pbm picture: it does not begin with P1 or P4" if kind else "the file is empty")
+        raise source.error("not a .pbm image: it does not begin with P1 or P4" if kind else "the file is empty")
     characters = _header_characters(source, file)
     if next(characters) not in _WHITESPACE:
         raise source.error(f"the header is malformed: no blank follows {kind.decode()}")
@@ -143,7 +143,7 @@ def _header_characters(source: Source, file: IO[bytes]) -> Iterator[bytes]:
         in_comment = (in_comment or character == b"#") and character not in b"\r\n"
         if not in_comment:
             yield character
-    raise source.error(f"corrupt, or not a .pbm picture: the header is longer than {_MAX_HEADER >> 10} KiB")
+    raise source.error(f"corrupt, or not a .pbm image: the header is longer than {_MAX_HEADER >> 10} KiB")
 
 
 def _read_number(source: Source, characters: Iterator[bytes], name: str) -> int:
@@ -162,8 +162,8 @@ def _read_number(source: Source, characters: Iterator[bytes], name: str) -> int:
 
 
 def _truncated(header: PbmHeader, missing: str) -> str:
-    """Return the message for a picture that ends too early."""
-    return f"truncated: {missing} missing in a picture of {header.height} x {header.width} pixels"
+    """Return the message for an image that ends too early."""
+    return f"truncated: {missing} missing in an image of {header.height} x {header.width} pixels"
 
 
 def _pixels(source: Source, file: IO[bytes]) -> _RawPixels | _TextPixels:
@@ -173,7 +173,7 @@ def _pixels(source: Source, file: IO[bytes]) -> _RawPixels | _TextPixels:
 
 
 class _RawPixels:
-    """Read the pixels of a raw picture, whose lines are padded to bytes."""
+    """Read the pixels of a raw image, whose lines are padded to bytes."""
 
     def __init__(self, source: Source, file: IO[bytes], header: PbmHeader) -> None:
         self.source, self.file, self.header = source, file, header
@@ -200,7 +200,7 @@ class _RawPixels:
 
 
 class _TextPixels:
-    """Read the pixels of a text picture: zeros and ones, with or without blanks between them."""
+    """Read the pixels of a text image: zeros and ones, with or without blanks between them."""
 
     def __init__(self, source: Source, file: IO[bytes], header: PbmHeader) -> None:
         self.source, self.file, self.header = source, file, header
@@ -245,26 +245,26 @@ class _TextPixels:
             invalid = int(np.argmax(values > 1))
             line, column = divmod(self._n_read + invalid, self.header.width)
             raise self.source.error(
-                f"line {line + 1} of the picture, pixel {column + 1}: {chr(text[invalid])!a} is neither 0 nor 1"
+                f"line {line + 1} of the image, pixel {column + 1}: {chr(text[invalid])!a} is neither 0 nor 1"
             )
         return values
 
 
 def _trailing_data(header: PbmHeader, rest: bytes | memoryview) -> str:
-    """Return the message for a file that continues after its picture."""
+    """Return the message for a file that continues after its image."""
     if rest[:1] == b"P":
-        return "the file contains several pictures; split it into files of one each (with pamsplit)"
-    return f"corrupt: data follows the picture of {header.height} x {header.width} pixels"
+        return "the file contains several images; split it into one file per image (with pamsplit)"
+    return f"corrupt: data follows the image of {header.height} x {header.width} pixels"
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write a raw picture (P4): the picture that the blocks were cut from, or one line of pixels per row."""
+    """Write a raw image (P4): the image that the blocks were cut from, or one line of pixels per row."""
     height, width = table.shape
     if not height or not width:
         raise FileError(f"{path.name}: a table of shape {height} x {width} has no pixels; write .npz or .csv")
     if table.row_names is not None or table.columns is not None:
         warnings.warn(
-            f"{path.name}: a picture cannot store names of rows and columns; .npz and .csv files can",
+            f"{path.name}: an image cannot store names of rows and columns; .npz and .csv files can",
             UserWarning,
             stacklevel=3,
         )

@@ -175,7 +175,7 @@ def _claims(shown: dict[str, MethodRun], runs: list[MethodRun]) -> tuple[Claim, 
             f"One step of K-PROX takes {1000 * one_step:.1f} ms. All {pluralize(len(shown['mob'].history), 'step')} of "
             f"MOB take {1000 * seconds['mob']:.1f} ms, all steps of K-PROX {1000 * seconds['k-prox']:.1f} ms.",
             verdict_if(one_step > seconds["mob"], Verdict.PARTLY if is_slower else Verdict.DIFFERS),
-            "The paper notes that its K-PROX was not optimised. Here both methods use the same kernels, and one step "
+            "The paper notes that its K-PROX was not optimized. Here both methods use the same kernels, and one step "
             "of K-PROX costs as much as a few steps of MOB.",
         ),
     )

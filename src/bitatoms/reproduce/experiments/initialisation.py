@@ -67,9 +67,9 @@ def initialisation(digits: PaperDataset, halftone: PaperDataset, seed: int) -> E
     description = (
         f"{N_ATOMS} atoms are learned from random atoms, whose pixels are black with probability one half, or from "
         f"random samples. The mosaics show one seed, the numbers are from {_N_SEEDS}. The paper itself advises to take "
-        "this experiment with a grain of salt: it only illustrates how initialisation can work or fail."
+        "this experiment with a grain of salt: it only illustrates how initialization can work or fail."
     )
-    return Experiment("start", "Initialisation", "The effect of the initial atoms", description, panels)
+    return Experiment("start", "Initialization", "The effect of the initial atoms", description, panels)
 
 
 def _panel(dataset: PaperDataset, seed: int) -> Panel:

@@ -1,4 +1,4 @@
-"""Drop atoms that do not pay: their users are coded without them, and the atom stays out if the exact cost falls."""
+"""Drop atoms that cost more than they save: code their users without them, and keep that if the exact cost falls."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def shrink(block: Block, objective: Objective, max_atoms: int) -> int:
 
 
 def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropped: int, always: bool) -> int:
-    """Try to do without these atoms, one after the other, until ``max_dropped`` are dropped."""
+    """Try to drop these atoms one at a time, until ``max_dropped`` are dropped."""
     if len(order) == 0 or max_dropped <= 0:
         return 0
     n, m = block.n_rows, block.n_features

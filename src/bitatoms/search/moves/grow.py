@@ -1,4 +1,4 @@
-"""Grow atoms from the errors: many candidates fitted side by side, of which the best are taken."""
+"""Grow atoms from the errors: fit many candidates at once, and take the best."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROW_SEEDS, _PAIR_SEEDS, _COLUMN_SEEDS = 64, 16, 16
 def grow(block: Block, objective: Objective, random: np.random.Generator, max_new: int, n_fits: int = 2) -> int:
     """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
-    A candidate's users and its bits are chosen in turn, ``n_fits`` times. Of candidates that claim mostly the same
+    A candidate's users and bits are chosen alternately, ``n_fits`` times. Of candidates that claim mostly the same
     rows only the best is taken. No row uses the new atoms yet.
     """
     seeds = _seeds(block, objective, random)

@@ -14,7 +14,7 @@ from ...kernels.structs import Rule
 def sweep(
     block: Block, objective: Objective, coder: Callable[[Block, Rule], Change] = code, swaps: bool = True
 ) -> Change:
-    """Make one sweep; undo it if it raises the cost, which prices that are a sweep old can do."""
+    """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep."""
     before, saved = objective.cost(block), block.save()
     change = coder(block, objective.rule(block)._replace(swaps=swaps)) + update_together(block)
     if objective.cost(block) > before:
@@ -24,7 +24,7 @@ def sweep(
 
 
 def plain_sweep(block: Block, objective: Objective) -> Change:
-    """Sweep with toggles only, which is the fastest."""
+    """Sweep with toggles only, the fastest kind of sweep."""
     return sweep(block, objective, swaps=False)
 
 
