@@ -14,7 +14,7 @@ def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDi
     """Fit a model to a Dask array or data frame, on a cluster.
 
     The rows stay on their workers. Only the subsample that is searched and, in each pass, sums of counts are
-    transferred. The model is the same, to the bit, as that of the same rows in memory.
+    transferred. The model is bit-identical to that of the same rows in memory.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Errors that carry data, and are formatted where they are shown.
 
 A message may name parameters to set. Python spells one ``missing="zero"``, the command line ``--missing zero``: the
-error holds a `Parameter`, and whoever shows the error chooses the spelling.
+error holds a `Parameter`, and the code that shows the error chooses the spelling.
 """
 
 from __future__ import annotations

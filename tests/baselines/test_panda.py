@@ -278,7 +278,7 @@ def test_duplicate_rows_share_their_patterns():
     [
         ({"cost": "bits"}, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
         ({"order": "size"}, "order='size' is not available"),
-        ({"pattern_weight": -1}, "pattern_weight must be a number of at least 0, not -1"),
+        ({"pattern_weight": -1}, "pattern_weight must be a non-negative number, not -1"),
         ({"pattern_weight": "1"}, "pattern_weight must be a number"),
         ({"row_tolerance": 1.5}, "row_tolerance must be between 0 and 1, not 1.5"),
         ({"column_tolerance": None}, "column_tolerance must be between 0 and 1"),

@@ -179,7 +179,7 @@ INVALID = {
     "less than no atoms": (["fit", "table.csv", "--max-atoms", "-1"], "--max-atoms must be"),
     "unknown option": (["fit", "table.csv", "--fast"], "--fast"),
     "unknown format": (["fit", "table.csv", "--format", "excel"], "excel"),
-    "no size": (["fit", "table.csv", "--tile", "big"], "'big' is not a size; write height x width"),
+    "no size": (["fit", "table.csv", "--tile", "big"], "'big' is not a size; pass height x width"),
     "a tile that does not fit": (["fit", "table.csv", "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "words for a number": (["fit", "table.csv", "-k", "many"], "--atoms is 'many'; pass an integer or mdl"),
     "neither data nor codes": (["reconstruct", "model.npz"], "pass either a table or --codes"),

@@ -97,7 +97,7 @@ def test_errors_carry_parameters_to_be_spelled_by_the_caller(folder):
         return caught.value.describe(lambda parameter: f"--{parameter.name}")
 
     assert "; pass --resume to resume it, or delete" in spelled()
-    assert "another call: --n_components was 20 and is 3;" in spelled(n_components=3)
+    assert "a different call: --n_components was 20 and is 3;" in spelled(n_components=3)
 
 
 def test_a_finished_fit_is_returned_or_replaced(folder):

@@ -1,4 +1,4 @@
-"""Estimators of other methods, written from their papers, to compare with."""
+"""Other methods as estimators, implemented from their papers, for comparison."""
 
 from __future__ import annotations
 

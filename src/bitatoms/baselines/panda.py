@@ -407,7 +407,7 @@ def _unpacked(words: NDArray[np.uint64], length: int) -> NDArray[np.bool_]:
 
 
 def _check_weight(name: str, value: Any) -> float:
-    """Return a number that is not negative."""
+    """Check and return a non-negative number."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+        raise ValueError(f"{name} must be a non-negative number, not {value!r}")
     return float(value)

@@ -193,7 +193,7 @@ def _write_outputs(
 
 
 def transform(model_path: Path, data: Input, output: OutputTable, run: RunOptions, quiet: bool) -> None:
-    """Write the codes of a table; from one .h5ad file to another, add them to its content."""
+    """Write the codes of a table; from one .h5ad file to another, as a copy of the input with codes."""
     adds = _is_h5ad(data.path, data.reading.format) and _is_h5ad(*output)
     check_writable(output.path, read=(model_path,) if adds else (model_path, data.path))
     store = open_packed(data)

@@ -1,4 +1,4 @@
-"""Tables and models from and to files, where - is the standard input or output."""
+"""Tables and models from and to files, where - means standard input or output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOT_ONE_FILE = ("bed", "zarr")  # formats of several files, or of a folder, whi
 
 
 def read_table(data: Input) -> Table:
-    """Read the table of a file, or of the standard input."""
+    """Read the table from a file, or from standard input."""
     reading = data.reading
     with spooled(data) as file, named_in_errors(data, file):
         table = read(file, reading.format, **reading.options)
@@ -75,7 +75,7 @@ def named_in_errors(data: Input, file: Path) -> Iterator[None]:
 
 @contextmanager
 def spooled(data: Input) -> Iterator[Path]:
-    """Return the path of the data; the standard input and pipes are copied to a file, which readers can seek in."""
+    """Return the path of the data; standard input and pipes are copied to a file, because readers need to seek."""
     path, format = data.path, data.reading.format or "csv"
     if path != STANDARD and not path.is_fifo():
         yield path

@@ -117,7 +117,7 @@ def check_fit(
 
 
 def check_codes(store: Store, path: Path | None, n_atoms: int, run: RunOptions, format: str | None = None) -> None:
-    """Check that codes that have to be in memory to be written fit into it."""
+    """Check that codes that are written from memory fit into it."""
     if path is None or _is_packed_output(path, format):
         return
     needed = len(store) * (-(-n_atoms // 64) * 8 + _NAME_BYTES * store.has_row_names)
@@ -211,7 +211,7 @@ def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None
 
 
 def _pack(data: Input, output: Path, quiet: bool) -> Store:
-    """Pack a file, or the standard input, with progress."""
+    """Pack a file, or standard input, with progress."""
     task = f"Packing {data.title}"
     with spooled(data) as file, named_in_errors(data, file), show_status(task, quiet) as status:
         progress = ProgressLine(quiet, status, task).update_rows

@@ -31,7 +31,7 @@ class Comparison(ComparisonData):
     tables : tuple of Dataset
         The tables that the methods were compared on.
     runs : tuple of Run
-        All runs in order, with what was asked for, the result, and the time.
+        All runs in order, with the requested number of atoms, the result, and the time.
     how : tuple of pairs of str
         The machine, the versions and the settings.
     interrupted : bool

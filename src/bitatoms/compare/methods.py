@@ -20,7 +20,7 @@ _OLD_FIELDS = {"small": "minimizes", "ours": "is_bitatoms", "chooses": "chooses_
 
 
 class Task(NamedTuple):
-    """What a method is asked to do."""
+    """What a method is run on, and with which settings."""
 
     data: BitMatrix
     rank: int | None  # number of atoms; None: the method chooses

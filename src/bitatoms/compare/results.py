@@ -31,7 +31,7 @@ class Dataset(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a method: what was asked for, the result, and the time it took."""
+    """One run of a method: the request, the result, and the time it took."""
 
     data: str  # name of the table
     method: Method

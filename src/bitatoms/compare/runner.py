@@ -1,4 +1,4 @@
-"""Run the methods one after the other, time them alike, and score their factors with the same function."""
+"""Run the methods one at a time, time them in the same way, and score their factors with the same function."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def planted(
 
 
 def _row_chunks(n_rows: int, width: int) -> list[slice]:
-    """Return slices of rows that limit one float per bit to some tens of megabytes."""
+    """Return slices of rows so small that one float per bit takes at most tens of megabytes."""
     step = max(1, (1 << 22) // max(1, width))
     return [slice(start, start + step) for start in range(0, n_rows, step)]
 

@@ -281,7 +281,7 @@ class BinaryDictionaryLearning(TableTransformer):
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.
 
-        Each sample is coded afresh; codes found by ``fit`` are not used.
+        Each sample is coded from scratch; codes found by ``fit`` are not used.
 
         Parameters
         ----------

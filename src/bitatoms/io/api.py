@@ -42,7 +42,7 @@ _STREAMED = ("parquet", "feather", "zarr")
 def read(path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadKwargs]) -> Table:
     """Read a table of 0 and 1 from a file, with the names of its rows and columns.
 
-    Rows are packed while they are read: this takes the memory of the packed table, one bit per cell, and a few chunks.
+    Rows are packed while they are read: memory holds the packed table, one bit per cell, and a few chunks.
     Cells of text files may also be true and false, yes and no, x and blank.
 
     Parameters
@@ -152,7 +152,7 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
 def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a table of 0 and 1 to a file, with the names of its rows and columns.
 
-    The write is atomic: on an error, the file is absent, or as it was before.
+    The write is atomic: on an error, the file is absent or unchanged.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ CHUNK_ENTRIES = 1 << 18  # entries read together; each takes about fifty bytes u
 
 
 class CooBuilder:
-    """Build the bits of a table whose cells come in any order; cells that never come are zeros.
+    """Build the bits of a table whose cells come in any order; cells without an entry are zeros.
 
     Duplicate entries are summed, as in SciPy: two ones make a 2, which is an error. With a threshold, duplicates are
     accepted only if the result does not depend on the sum: if the threshold is 0 and no entry is negative.

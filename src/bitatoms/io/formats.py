@@ -72,7 +72,7 @@ _MAGIC_BYTES = (
 
 
 def infer_format(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
-    """Return the given format, or the one of the extension of the path; raise FileError if there is none."""
+    """Return the given format, or the one that the extension selects; raise FileError if there is none."""
     if given is not None:
         if given not in FORMATS:
             raise FileError(f"there is no format {given!r}; choose from {', '.join(FORMATS)}")

@@ -155,13 +155,13 @@ class NpzReader:
             yield _open_array(self.source, file, member.file_size, what)
 
     def read_array(self, name: str) -> NDArray[Any]:
-        """Return an array; for those that are small compared with the packed table."""
+        """Return an array; use this only for arrays that are small compared with the packed table."""
         with self.open_array(name) as values:
             flat = values.read(prod(values.shape))
             return flat.reshape(values.shape, order="F" if values.fortran_order else "C")
 
     def _read_text(self, name: str) -> bytes:
-        """Return an array of bytes that are text, which never compresses as well as numbers can."""
+        """Return an array of bytes that are text; text never compresses as well as numbers can."""
         member = self._members[name]
         if member.file_size > _MAX_TEXT_COMPRESSION * member.compress_size + (1 << 24):
             raise self.source.error(f"its array {name!r} claims an impossible size: corrupt or malicious")

@@ -55,7 +55,7 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
 def _vote(rows, atoms, k, covers, start, stop, scratch):
     """Count, for each bit, the users of start..stop in which it is free, and those of them in which it is wrong.
 
-    A bit is free in a row if no other used atom decides it. Under XOR every bit is free, and ``free`` is not used.
+    A bit is free in a row if no other used atom decides it. Under XOR this is always so, and ``free`` is not used.
     Return the number of users.
     """
     n_users = 0
