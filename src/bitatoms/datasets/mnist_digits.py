@@ -67,7 +67,7 @@ def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_ho
 
 
 def downsample(gray: NDArray, side: int) -> NDArray[np.uint8]:
-    """Return images of shape (n, size, size), 0 to 255, as bits of shape (n, side * side): 1 where at least half is ink."""
+    """Return images of shape (n, size, size), 0 to 255, as bits of shape (n, side**2): 1 where at least half is ink."""
     size = gray.shape[1]
     # In units of 1 / (size * side) of the width, all overlaps of old and new pixels are integers, hence exact.
     new, old = np.arange(side)[:, np.newaxis] * size, np.arange(size) * side
