@@ -279,7 +279,7 @@ def test_duplicate_rows_share_their_patterns():
         ({"cost": "bits"}, "cost='bits' is not available; choose from 'mdl', 'patterns'"),
         ({"order": "size"}, "order='size' is not available"),
         ({"pattern_weight": -1}, "pattern_weight must be a non-negative number, not -1"),
-        ({"pattern_weight": "1"}, "pattern_weight must be a number"),
+        ({"pattern_weight": "1"}, "pattern_weight must be a non-negative number"),
         ({"row_tolerance": 1.5}, "row_tolerance must be between 0 and 1, not 1.5"),
         ({"column_tolerance": None}, "column_tolerance must be between 0 and 1"),
         ({"n_orders": 0}, "n_orders must be at least 1, not 0"),
