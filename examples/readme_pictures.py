@@ -40,7 +40,7 @@ def baskets(path: Path, chromium: str) -> None:
     table = ba.datasets.baskets()
     model = ba.BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page = Path(folder) / "html"
+        page = Path(folder) / "report.html"
         ba.write_report(model, table, page, title="baskets.csv")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": 1100, "height": 1350})

@@ -60,9 +60,9 @@ def test_fit_prints_a_summary(bitatoms, folder, tmp_path):
 
 
 def test_fit_writes_all_outputs(bitatoms, table, tmp_path):
-    files = {name: tmp_path / name for name in ("m.npz", "codes.csv", "atoms.tsv", "patterns.json", "html")}
+    files = {name: tmp_path / name for name in ("m.npz", "codes.csv", "atoms.tsv", "patterns.json", "report.html")}
     options = ["-o", files["m.npz"], "--codes", files["codes.csv"], "--atoms-to", files["atoms.tsv"]]
-    options += ["--patterns", files["patterns.json"], "--report", files["html"], "--quiet"]
+    options += ["--patterns", files["patterns.json"], "--report", files["report.html"], "--quiet"]
     assert bitatoms("fit", "table.csv", *options) == (0, "", "")
     model = ba.load(files["m.npz"])
     codes, atoms = ba.read(files["codes.csv"]), ba.read(files["atoms.tsv"])
@@ -72,7 +72,7 @@ def test_fit_writes_all_outputs(bitatoms, table, tmp_path):
     np.testing.assert_array_equal(atoms.to_dense(), model.components_)
     assert atoms.columns == table.columns
     assert len(json.loads(files["patterns.json"].read_text())) == len(atoms)
-    assert files["html"].read_text().startswith("<!doctype html>")
+    assert files["report.html"].read_text().startswith("<!doctype html>")
 
 
 def test_json_output(bitatoms):

@@ -247,11 +247,13 @@ def test_page_does_not_depend_on_the_number_of_threads(both):
 
 def test_write_report_is_atomic(baskets, tmp_path):
     model, table = baskets
-    write_report(model, table, tmp_path / "html", title="Käse", rows=["basket 3"])
-    assert (tmp_path / "html").read_bytes() == report_html(model, table, title="Käse", rows=["basket 3"]).encode()
+    write_report(model, table, tmp_path / "report.html", title="Käse", rows=["basket 3"])
+    assert (tmp_path / "report.html").read_bytes() == report_html(
+        model, table, title="Käse", rows=["basket 3"]
+    ).encode()
     with pytest.raises(ba.FileError, match="there is no folder"):
-        write_report(model, table, tmp_path / "nowhere" / "html")
-    assert [path.name for path in tmp_path.iterdir()] == ["html"]
+        write_report(model, table, tmp_path / "nowhere" / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
 
 @pytest.mark.parametrize(("n_features", "picture"), [(1000, None), (784, Picture((28, 28))), (8000, None)])

@@ -262,7 +262,9 @@ def show(
 def report(
     model: ModelFile,
     data: Data,
-    output: Annotated[Path, _output("--output", "-o", help="The page to write.", show_default=True)] = Path("html"),
+    output: Annotated[Path, _output("--output", "-o", help="The page to write.", show_default=True)] = Path(
+        "report.html"
+    ),
     title: Annotated[str | None, _output("--title", help="Title of the page.")] = None,
     row: Annotated[
         list[str] | None,
