@@ -171,9 +171,15 @@ def test_row_bits_bars_and_median():
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda: before_after([[1, 0]], [[1]]), r"data has shape \(1, 2\), made \(1, 1\); pass the same rows of both"),
+        (
+            lambda: before_after([[1, 0]], [[1]]),
+            r"data has shape \(1, 2\), but made has shape \(1, 1\); pass the same rows of both",
+        ),
         (lambda: before_after(np.zeros((0, 4)), np.zeros((0, 4))), "pass the same rows of both"),
-        (lambda: wrong_bits([1, 2], [1]), r"missed has shape \(2,\), invented \(1,\); pass one number per feature"),
+        (
+            lambda: wrong_bits([1, 2], [1]),
+            r"missed has shape \(2,\), but invented has shape \(1,\); pass one number per feature",
+        ),
         (lambda: wrong_bits([1, 2], [1, 0], shape=(3, 3)), "shape is 3 × 3 = 9, but an atom has 2 bits"),
         (lambda: row_bits([[1, 2]]), "bits has 2 dimensions; pass one number per row"),
     ],

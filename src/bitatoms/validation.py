@@ -60,7 +60,7 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
             "bitatoms.read"
         )
     if isinstance(X, (str, os.PathLike)):
-        raise TypeError(f"X is {os.fspath(X)[:80]!r}, not a table; read the file with bitatoms.read")
+        raise TypeError(f"X is {os.fspath(X)[:240]!r}, not a table; read the file with bitatoms.read")
     if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
         X = _arrow_table(X)
         kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]

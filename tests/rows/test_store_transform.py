@@ -26,7 +26,7 @@ def test_codes_and_scores_equal_those_in_memory(tmp_path, bits, row_names, store
 
 def test_codes_do_not_overwrite_their_rows(tmp_path, bits, model):
     store = write_store(tmp_path / "x.zarr", bits)
-    with pytest.raises(ba.FileError, match="choose another name for their codes"):
+    with pytest.raises(ba.FileError, match="choose another name for the codes"):
         code_store(store, model, tmp_path / "x.zarr", Workers())
     assert ba.read(store.path) == ba.Table(bits)
 
