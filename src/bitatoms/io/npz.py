@@ -189,9 +189,9 @@ class NpzReader:
 def check_version(source: Source, metadata: Mapping[str, Any], number: int, supported: int) -> None:
     """Raise if a newer bitatoms wrote a file in a version that this one does not support."""
     if number > supported:
-        writer = str(metadata.get("bitatoms", "a newer version"))[:20]
+        writer = f"bitatoms {str(metadata['bitatoms'])[:20]}" if "bitatoms" in metadata else "an unknown bitatoms"
         raise source.error(
-            f"written by bitatoms {writer}, which is newer than {__version__}, the installed version; update bitatoms"
+            f"written by {writer}, which is newer than {__version__}, the installed version; update bitatoms"
         )
 
 
