@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -221,6 +223,19 @@ def test_hostile_names_are_escaped(hostile):
     hostile.encode("utf-8")
     assert "\x00" not in hostile
     assert "long " * 100 not in hostile
+
+
+def test_names_in_the_json_of_the_script_cannot_end_it():
+    """``</script `` ends a script even without ``>``, and ``<!--<script`` hides its end."""
+    names = ["</script ", "</script/x", "<!--<script", "</script>", "&lt;", "a > b", "plain"]
+    model = random_model(5, len(names), 1)
+    model = replace(model, atoms=BitMatrix.from_dense(np.ones((1, len(names)), np.uint8)))
+    table = Table(BitMatrix.from_dense(random_bits(1, 5, len(names), 0.5)), columns=names)
+    html = report_html(model, table)
+    start = html.index('<script type="application/json" id="index">')
+    index = html[html.index(">", start) + 1 : html.index("</script>", start)]
+    assert not set("<>&") & set(index)
+    assert json.loads(index)["features"] == names
 
 
 def test_page_makes_no_requests(both):

@@ -1,0 +1,54 @@
+"""The prices by which rows are coded: the slope of the codelength, rounded to the nearest integers of one unit."""
+
+from math import log2
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitatoms.core.objective import Objective, codelength_prices
+from bitatoms.kernels.structs import MAX_PRICE
+
+
+def slope(n_rows, ones):
+    return log2((n_rows - ones + 0.5) / (ones + 0.5))
+
+
+def expected_prices(n_rows, wrong, uses):
+    """Return the exact prices in units of the largest one, before they are rounded."""
+    bits = [max(0.05, slope(n_rows, count)) for count in wrong]
+    unit = MAX_PRICE / max(bits)
+    per_use = [max(0.0, slope(n_rows, count)) if count else 5.06 for count in uses]
+    return [max(1, price * unit) for price in bits], [price * unit for price in per_use]
+
+
+@given(st.data(), st.integers(1, 3000), st.sampled_from((1, 7, 65)), st.sampled_from((0, 1, 5, 130)))
+def test_prices_are_the_nearest_integers_to_the_slopes(data, n_rows, n_features, n_atoms):
+    random = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    wrong, uses = (random.integers(0, n_rows + 1, size) for size in (n_features, n_atoms))
+    prices = codelength_prices(n_rows, wrong, uses)
+    bits, per_use = expected_prices(n_rows, wrong.tolist(), uses.tolist())
+    assert np.abs(prices.bits - bits).max() <= 0.5 + 1e-9
+    assert np.abs(prices.uses[:n_atoms] - per_use).max(initial=0) <= 0.5 + 1e-9
+    assert not prices.uses[n_atoms:].any()
+    assert prices.bits.max() == MAX_PRICE
+
+
+def test_prices_are_rounded_not_cut_off():
+    """Both prices of this example have a fraction above one half."""
+    bits, per_use = expected_prices(1000, [1, 48], [400])
+    assert bits[1] % 1 > 0.5
+    assert per_use[0] % 1 > 0.5
+    prices = codelength_prices(1000, np.array([1, 48]), np.array([400]))
+    assert prices.bits.tolist() == [MAX_PRICE, int(bits[1]) + 1]
+    assert prices.uses[0] == int(per_use[0]) + 1
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_rows_outside_the_search_pay_their_share_of_an_atom_rounded(share):
+    objective = Objective(by_codelength=True, algebra="xor", share=share)
+    alone = Objective(by_codelength=True, algebra="xor")
+    ones = np.arange(0, 40)
+    bits = alone.of_atoms(100, ones)
+    assert np.abs(objective.of_atoms(100, ones) - share * bits).max() <= 0.5
