@@ -204,3 +204,13 @@ def test_missing_matplotlib_names_the_extra(monkeypatch, draw):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "bitatoms\[plot\]"'):
         draw()
+
+
+@pytest.mark.parametrize("name", ["$x^2$", "$5 or $10", r"\$", r"\$a$", "$$", r"$\frac$", "_$x$", "plain"])
+@pytest.mark.parametrize("draw", [lambda name: wrong_bits([3], [1], [name]), lambda name: row_bits([3.0], [name])])
+def test_names_are_drawn_literally_not_as_formulas(draw, name):
+    ax = draw(name)
+    ax.figure.canvas.draw()  # a malformed formula raises an error here
+    (label,) = ax.get_yticklabels()
+    literal = ax.figure.text(0, 0, name, parse_math=False, fontproperties=label.get_fontproperties())
+    assert label.get_window_extent().size == pytest.approx(literal.get_window_extent().size)

@@ -223,8 +223,19 @@ def row_bits(bits: Any, names: Sequence[str] | None = None, *, most: int = 15, a
 
 def _label_bars(axes: Axes, names: list[str]) -> None:
     """Label the bars with names, the first bar at the top."""
-    axes.set_yticks(np.arange(len(names)), names)
+    axes.set_yticks(np.arange(len(names)), [literal_text(name) for name in names])
     axes.invert_yaxis()
+
+
+def literal_text(name: str) -> str:
+    r"""Return text that matplotlib draws as this name; it would take what is between two dollar signs for a formula.
+
+    Examples
+    --------
+    >>> print(literal_text("$5 and $10"))
+    \$5 and \$10
+    """
+    return name.replace("$", r"\$")
 
 
 def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..html.figures import Figure, plot_figure
 from ..html.tables import DataTable
+from ..plots import literal_text
 from .methods import Method
 from .results import ComparisonData, Dataset, Result
 
@@ -238,7 +239,7 @@ def _label_lines(axes: Axes, lines: Sequence[_Line], gap: float, last_rank: int 
         axes.text(
             1.08,
             height,
-            line.method.name,
+            literal_text(line.method.name),
             transform=axes.transAxes,
             va="center",
             fontsize=8,
