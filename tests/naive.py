@@ -36,6 +36,16 @@ def errors(X, atoms, codes, algebra, bias=None):
     return out if bias is None else out ^ np.asarray(bias, np.uint8)
 
 
+def complete(X, atoms, bias=None):
+    """Return which atoms are complete in which rows: their features are ones, or zeros where the bias is one."""
+    wanted = np.ones(X.shape[1], np.uint8) if bias is None else 1 - np.asarray(bias, np.uint8)
+    out = np.zeros((len(X), len(atoms)), np.uint8)
+    for j, row in enumerate(X):
+        for k, atom in enumerate(atoms):
+            out[j, k] = all(row[i] == wanted[i] for i in np.flatnonzero(atom))
+    return out
+
+
 def string_bits(n, r):
     """Return ⌈log2 n⌉ + ⌈log2 C(n, r)⌉, computed with integers; 0 for a string of length 0."""
     if n == 0:

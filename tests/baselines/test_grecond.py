@@ -93,6 +93,18 @@ def test_factors_are_concepts_and_cover_no_zero(X, n_components):
         assert columns == columns_of(X, rows)
 
 
+@given(matrices(n_rows=SOME_ROWS, n_cols=FEW_COLUMNS), st.integers(0, 9))
+@settings(max_examples=40)
+def test_transform_uses_all_concepts_that_new_rows_have_and_covers_no_zero(X, seed):
+    model = GreConD(4).fit(X)
+    assert (model.transform(X) == model.codes_).all()
+    new = random_bits(seed, 30, X.shape[1], 0.7)
+    codes = model.transform(new)
+    assert not (model.inverse_transform(codes) & ~new & 1).any()
+    for users, atom in zip(codes.T, model.components_, strict=True):
+        assert np.flatnonzero(users).tolist() == rows_with(new, np.flatnonzero(atom))
+
+
 def test_fewer_factors_are_a_prefix_of_more():
     X = random_bits(1, 60, 20, 0.5)
     few, many = GreConD(3).fit(X), GreConD().fit(X)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..bits import BitMatrix
+from ..core.complete import complete_atoms
 from .baseline import Baseline, Factors
 
 _CHUNK_PAIRS = 1 << 20  # pairs of columns, or their words, processed together
@@ -19,7 +20,8 @@ class GreConD(Baseline):
     A rectangle is a formal concept: all samples that have all of its features, and all features that all of its
     samples have. It starts empty and is grown by the feature with which it covers the most uncovered ones, until no
     feature increases this number. Rectangles are added until all ones are covered. No zero is ever covered, so noise in
-    the data leads to many small rectangles. Atoms are combined by OR.
+    the data leads to many small rectangles. Atoms are combined by OR. ``transform`` covers no zero either: a sample
+    uses the atoms of which it has all features, so that the codes of the training data are ``codes_``.
 
     Parameters
     ----------
@@ -77,6 +79,10 @@ class GreConD(Baseline):
             codes[rows, k] = True
         packed = np.array(atoms, np.uint64).reshape(len(atoms), data.words.shape[1])
         return Factors(BitMatrix(packed, data.n_cols).to_dense(), codes)
+
+    def _code(self, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
+        """Return the codes of samples: all atoms of which they have every feature."""
+        return complete_atoms(data, atoms)
 
 
 def _concept(data: BitMatrix, uncovered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -115,6 +115,13 @@ class Model(CountsResult):
         """Return counts as a share of the samples, strictly between 0 and 1."""
         return (counts + 0.5) / (self.n_samples + 1)
 
+    def signed_atoms(self) -> NDArray[np.int8]:
+        """Return what each atom says about each feature: 1 present, -1 absent, 0 nothing.
+
+        An atom makes a feature absent where the bias sets it.
+        """
+        return np.where(self.bias, np.int8(-1), np.int8(1)) * self.atoms.to_dense(np.int8)
+
     def reconstruct(self, codes: BitMatrix) -> BitMatrix:
         """Return the samples that these codes describe."""
         return reconstruct(codes, self.atoms, self.bias, self.algebra)

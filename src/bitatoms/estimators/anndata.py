@@ -16,7 +16,9 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     ----------
     adata : AnnData of shape (n_obs, n_vars)
         It is changed: ``obsm["X_bitatoms"]`` is set to the codes of its observations, ``varm["bitatoms_atoms"]`` to the
-        atoms, and ``uns["bitatoms"]`` to the rest of the model.
+        atoms, and ``uns["bitatoms"]`` to the rest of the model. In the atoms, 1 means that the variable is present, -1
+        that it is absent, and 0 that the atom leaves it as it is. Only a model with a bias has -1: there the atom
+        clears a variable that the bias sets, which `BinaryDictionaryLearning.patterns` calls "not" the variable.
     model : BinaryDictionaryLearning
         A fitted model. Its ``binarize`` is applied to the values.
     layer : str, optional

@@ -1,6 +1,7 @@
 """AnnData in .h5ad files: round trips, files of anndata, malformed files, annotated files."""
 
 import warnings
+from dataclasses import replace
 
 import anndata as ad
 import h5py
@@ -391,6 +392,19 @@ def test_annotate(tmp_path, learned):
     some = again[again.obs["kind"] == "t", again.var_names[:7]]
     assert some.obsm["X_bitatoms"].shape == (10, model.atoms.n_rows)
     assert some.varm["bitatoms_atoms"].shape == (7, model.atoms.n_rows)
+
+
+def test_annotate_stores_variables_that_an_atom_clears_as_minus_one(learned):
+    result, _ = learned
+    atoms, bias = ba.BitMatrix.from_dense(np.eye(3, 70)), np.zeros(70, np.uint8)
+    bias[[1, 5]] = 1
+    model = replace(Model.from_factorization(result, columns=GENES), atoms=atoms, bias=bias)
+    adata = make_adata(KINDS["csr"])
+    annotate(adata, result.codes, model)
+    expected = np.zeros((70, 3))
+    expected[0, 0], expected[1, 1], expected[2, 2] = 1, -1, 1
+    assert np.array_equal(adata.varm["bitatoms_atoms"], expected)
+    assert [pattern.features for pattern in model.patterns()] == [(GENES[0],), (f"not {GENES[1]}",), (GENES[2],)]
 
 
 def test_annotate_checks_shapes_and_names(learned):

@@ -170,9 +170,10 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms) and ``varm["bitatoms_atoms"]`` to
-        the atoms (n_vars, n_atoms), both as 0 and 1 in float32. ``uns["bitatoms"]`` is set to the rest of the model:
-        algebra, bias, uses of the atoms, codelength.
+        Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms), 0 and 1 in float32.
+        ``varm["bitatoms_atoms"]`` is set to the atoms (n_vars, n_atoms) in float32: 1 where the atom makes the variable
+        present, -1 where it makes it absent (the bias sets it), 0 where it leaves it as it is. ``uns["bitatoms"]`` is
+        set to the rest of the model: algebra, bias, uses of the atoms, codelength.
     codes : BitMatrix of shape (n_obs, n_atoms)
         Which atoms each observation uses.
     model : Model
@@ -205,7 +206,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
     if model.columns is not None:
         check_columns(model.columns, _numbered_like(adata.var_names, model.columns))
     adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
-    adata.varm[f"{METADATA_KEY}_atoms"] = model.atoms.T.to_dense(np.float32)
+    adata.varm[f"{METADATA_KEY}_atoms"] = model.signed_atoms().T.astype(np.float32)
     old = adata.uns.get(METADATA_KEY)
     adata.uns[METADATA_KEY] = {
         **({"table": old["table"]} if isinstance(old, dict) and "table" in old else {}),

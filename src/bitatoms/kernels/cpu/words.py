@@ -97,6 +97,24 @@ def add_product(codes, atoms, covers, start, stop, product, out):
             out[i, w] ^= product[w]
 
 
+@kernel
+def find_complete(data, bias, atoms, anchors, start, stop, out):
+    """Set bit k of out[i] where row i, XOR the bias, has all ones of atom k, for i in start..stop.
+
+    ``anchors[k]`` is the word of atom k to compare first.
+    """
+    for i in range(start, stop):
+        for k in range(atoms.shape[0]):
+            anchor = anchors[k]
+            if atoms[k, anchor] & ~(data[i, anchor] ^ bias[0, anchor]) != NONE:
+                continue
+            lacking = NONE
+            for w in range(atoms.shape[1]):
+                lacking |= atoms[k, w] & ~(data[i, w] ^ bias[0, w])
+            if lacking == NONE:
+                out[i, k >> 6] |= ONE << np.uint64(k & 63)
+
+
 @inline
 def use_price(prices, k):
     """Return the price of a use of atom k."""

@@ -1,0 +1,28 @@
+"""Complete atoms against the oracle."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from bitatoms.bits import BitMatrix
+from bitatoms.core.complete import complete_atoms
+from bitatoms.parallel import Workers
+from support.blocks import WORKERS
+from support.strategies import SEEDS, matrices, random_bits
+
+
+@given(matrices(), st.integers(0, 70), SEEDS, st.booleans(), WORKERS)
+def test_equals_the_oracle(X, n_atoms, seed, has_bias, workers):
+    atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
+    bias = random_bits(seed + 1, 1, X.shape[1], 0.3) if has_bias else None
+    packed = None if bias is None else BitMatrix.from_dense(bias)
+    found = complete_atoms(BitMatrix.from_dense(X), BitMatrix.from_dense(atoms), workers, packed)
+    np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms, None if bias is None else bias[0]))
+
+
+@pytest.mark.parametrize("n_cols", [0, 70])
+def test_an_atom_without_features_is_complete_in_every_row(n_cols):
+    X, atom = BitMatrix.from_dense(random_bits(0, 5, n_cols, 0.5)), BitMatrix.zeros(1, n_cols)
+    assert complete_atoms(X, atom, Workers()).to_dense().all()
