@@ -273,13 +273,13 @@ def test_columns_are_reordered_as_in_the_model(bitatoms, folder, table, tmp_path
 
 
 INTERRUPTED_FIT = """
-import os, signal, sys
+import os, sys
 from bitatoms.cli import progress
 from bitatoms.cli.app import run
 
 def interrupt(self, row):
     if row.round == 2:
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), int(os.environ["SIGNAL"]))
 
 progress.SearchProgress.__call__ = interrupt
 run(sys.argv[1:])
@@ -287,17 +287,18 @@ run(sys.argv[1:])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send to one process")
-def test_interrupt_keeps_the_best_model(tmp_path):
-    """The second round of the search sends SIGINT to its own process."""
+@pytest.mark.parametrize(("number", "code", "word"), [(2, 130, ""), (15, 143, " by SIGTERM")])
+def test_interrupt_keeps_the_best_model(tmp_path, number, code, word):
+    """The second round of the search sends SIGINT or SIGTERM to its own process."""
     X = ba.datasets.planted(2000, 100, 10, noise=0.1, random_state=0).X
     ba.write(X, tmp_path / "large.npz")
     command = [sys.executable, "-c", INTERRUPTED_FIT, "fit", "large.npz", "-o", "model.npz", "--search", "thorough"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "SIGNAL": str(number)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 130
+    assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["large.npz", "model.npz"]
-    assert done.stderr.endswith("bitatoms: interrupted; the best model so far is in model.npz\n")
+    assert done.stderr.endswith(f"bitatoms: interrupted{word}; the best model so far is in model.npz\n")
     assert "describe 2000 samples" in done.stdout
     model = ba.load(tmp_path / "model.npz")
     assert model.n_components_ > 0

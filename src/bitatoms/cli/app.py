@@ -37,9 +37,10 @@ from .options import (
     parameter,
     with_reading_options,
 )
+from .signals import describe_interrupt, interrupt_exit_code, interrupted_by_sigterm
 from .spelling import STANDARD
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT = 2
 _COMPARISON = "Comparison options"
 _AUTO, _FAST = Algebra("auto"), Search(default_of("search"))
 
@@ -84,8 +85,8 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            print_error("interrupted; nothing was written")
-            raise typer.Exit(INTERRUPTED) from None
+            print_error(f"{describe_interrupt()}; nothing was written")
+            raise typer.Exit(interrupt_exit_code()) from None
         except BrokenPipeError:  # the reader of the output has closed it; discard what is left to flush
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit from None
@@ -455,10 +456,10 @@ def _parse_search_rows(text: str) -> int | str | None:
 
 
 def _exit(interrupted: str | None) -> None:
-    """Exit with the code for Ctrl-C if it ended a command early, after printing the message."""
+    """Exit with the code of the signal if one ended a command early, after printing what was written."""
     if interrupted is not None:
-        print_error(interrupted)
-        raise typer.Exit(INTERRUPTED)
+        print_error(f"{describe_interrupt()}; {interrupted}")
+        raise typer.Exit(interrupt_exit_code())
 
 
 def _show_warning(
@@ -470,10 +471,10 @@ def _show_warning(
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 for success, 2 for invalid input, 130 for an interrupt."""
+    """Run the command line and exit: 0 for success, 2 for invalid input, 130 after Ctrl-C, 143 after SIGTERM."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show characters that the terminal lacks as question marks
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), interrupted_by_sigterm():
         warnings.showwarning = _show_warning
         app(arguments, prog_name="bitatoms")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ from .files import (
     load_model,
     load_model_and_table,
     open_packed,
+    path_of_interrupted,
     read_table,
     read_with_status,
     remembered_options,
@@ -88,7 +90,7 @@ class Display(NamedTuple):
 
 
 def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, display: Display) -> str | None:
-    """Learn from a table. Return the message to show if Ctrl-C ended it early."""
+    """Learn from a table. If Ctrl-C ended it early, return what was written."""
     outputs.check(data.path, display.json)
     if run.checkpoint is not None:
         check_checkpoint(run.checkpoint, data.path, *outputs)
@@ -108,21 +110,28 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         print_note(f"all {len(table)} rows are searched at once, so nothing is stored in {run.checkpoint}")
     resumable = run.checkpoint is not None and has_passes
     resume_hint = f"; repeat the command with --resume to resume from {run.checkpoint}" if resumable else ""
-    model = _learn(table, search, run, quiet, keeps_model=outputs.model is not None or resumable)
+    model, interrupted = _learn(table, search, run, quiet, keeps_model=outputs.model is not None or resumable)
     if model is None:
-        return f"interrupted; nothing was written{resume_hint}"
+        return f"nothing was written{resume_hint}"
     written = []
-    if outputs.model is not None:
-        packed = stores.packing_options(table) if isinstance(table, Store) else {}
-        model_file.save(model, outputs.model, search, packed | remembered_options(data.reading))
-        written.append(outputs.model)
     complete = model.ended != "interrupted"
+    if outputs.model is not None:
+        written.append(outputs.model if complete else path_of_interrupted(outputs.model))
+        packed = stores.packing_options(table) if isinstance(table, Store) else {}
+        save = partial(model_file.save, model, written[0], search, packed | remembered_options(data.reading))
+        try:
+            save()
+        except KeyboardInterrupt:  # saving is short, and the search may have been long
+            interrupted = True
+            save()
     if complete:
         try:
-            for path in _write_outputs(model, table, outputs, data, run, quiet):
+            for path in () if interrupted else _write_outputs(model, table, outputs, data, run, quiet):
                 written.append(path)
         except KeyboardInterrupt:
-            return f"interrupted; {f'only {_listed(written)} was written' if written else 'nothing was written'}"
+            interrupted = True
+        if interrupted:
+            return f"only {_listed(written)} was written" if written else "nothing was written"
     if display.json:
         print_json(model_json(model, display.top))
     elif not quiet:
@@ -135,10 +144,11 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
             _print_next_command(data, outputs, isinstance(table, Store))
     if complete:
         return None
-    if outputs.model is None:
-        return f"interrupted; nothing was written{resume_hint}"
+    if not written:
+        return f"nothing was written{resume_hint}"
+    kept = "" if written[0] == outputs.model else f", and {outputs.model} was not replaced"
     others = ", and nothing else was written" if len(outputs.paths) > 1 else ""
-    return f"interrupted; the best model so far is in {outputs.model}{others}{resume_hint}"
+    return f"the best model so far is in {written[0]}{kept}{others}{resume_hint}"
 
 
 def _print_next_command(data: Input, outputs: Outputs, packed: bool) -> None:
@@ -155,18 +165,18 @@ def _print_next_command(data: Input, outputs: Outputs, packed: bool) -> None:
 
 def _learn(
     table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool
-) -> Model | None:
-    """Fit the estimator with progress; after Ctrl-C, return the best model so far, if any."""
+) -> tuple[Model | None, bool]:
+    """Fit the estimator with progress. Return the model, and whether Ctrl-C came: then the best so far, if any."""
     with show_status("Starting (on a new machine, kernels are compiled for about 25 seconds)", quiet) as status:
         progress = SearchProgress(len(table), quiet, status, keeps_model)
         estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
         data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table
+        interrupted = False
         try:
             estimator.fit(data)
         except KeyboardInterrupt:
-            if not hasattr(estimator, "components_"):
-                return None
-    return estimator.as_model()
+            interrupted = True
+    return estimator.as_model() if hasattr(estimator, "n_iter_") else None, interrupted
 
 
 def _write_outputs(

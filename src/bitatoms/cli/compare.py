@@ -68,7 +68,7 @@ class ComparisonOptions(NamedTuple):
 def compare(
     data: list[str], folder: Path, requested: ComparisonOptions, quiet: bool, json: bool, reading: Reading
 ) -> str | None:
-    """Compare, and write the results. Return the message to show if Ctrl-C ended it early."""
+    """Compare, and write the results. If Ctrl-C ended it early, return what was written."""
     if not data:
         raise FileError(f"no data to compare; pass a file, or one of {', '.join(BUNDLED)}")
     how = requested.arguments()
@@ -89,7 +89,7 @@ def compare(
 
         comparison = run_comparison(tables, **how, callback=show_run, command=command)
     if comparison.interrupted and not comparison.runs:
-        return "interrupted; nothing was written"
+        return "nothing was written"
     with show_status("Drawing", silent):
         written = comparison.write(folder)
     if json:
@@ -106,7 +106,7 @@ def compare(
     if not comparison.interrupted:
         return None
     rest = f"; not reached: {', '.join(comparison.not_reached)}" if comparison.not_reached else ""
-    return f"interrupted; the {len(comparison.runs)} runs that were done are in {folder}{rest}"
+    return f"the {len(comparison.runs)} runs that were done are in {folder}{rest}"
 
 
 def list_all(json: bool) -> None:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,25 @@ def _check_packed_options(path: Path, options: dict[str, Any]) -> None:
     if threshold is not None and not 0 <= threshold < 1:
         raise FileError(f"{path}: a packed store contains only 0 and 1; omit ", Parameter("binarize"))
     open_table(StreamingSource(path, "zarr", str(path)), ReadOptions(**options))
+
+
+def path_of_interrupted(path: Path) -> Path:
+    """Return where to write the model of an interrupted search: only another such model is replaced.
+
+    For ``model.npz`` it is that file, or ``model.interrupted.npz`` if it holds anything else, or
+    ``model.interrupted-2.npz``, and so on.
+    """
+    endings = chain(["", ".interrupted"], (f".interrupted-{number}" for number in count(2)))
+    paths = (path.with_name(f"{path.stem}{ending}{path.suffix}") for ending in endings)
+    return next(each for each in paths if not each.exists() or _is_interrupted(each))
+
+
+def _is_interrupted(path: Path) -> bool:
+    """Return whether a file is the model of an interrupted search."""
+    try:
+        return model_file.load(path).model.ended == "interrupted"
+    except (FileError, OSError):
+        return False
 
 
 def load_model(path: Path) -> model_file.LoadedModel:

@@ -187,7 +187,7 @@ def _is_packed_output(path: Path, format: str | None) -> bool:
 
 
 def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None:
-    """Write a table as a packed store. Return the message to show if Ctrl-C ended it after that."""
+    """Write a table as a packed store. If Ctrl-C ended the command after that, return what was written."""
     check_not_stdout(output, "a store")
     check_writable(output, read=(data.path,))
     if output.suffix.lower() != ".zarr":
@@ -200,7 +200,7 @@ def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None
     try:
         n_ones = _count_ones(store, json)
     except KeyboardInterrupt:
-        return f"interrupted; {output} was written, but not read back to count its ones"
+        return f"{output} was written, but not read back to count its ones"
     if json:
         print_json({**store_json(store), "ones": n_ones})
     else:

@@ -7,7 +7,6 @@ writes the codes of the passes to the same folder.
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
@@ -28,6 +27,7 @@ from .._version import __version__
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write, is_zarr_store, write_error
 from ..io.errors import FileError
+from ..io.locks import FileLocked, lock
 from ..io.npz import METADATA_KEY, NpzReader, encode_metadata, open_npz
 from ..io.stream import Source
 from .checkpoint_state import state_from_file, state_to_json
@@ -39,7 +39,6 @@ KIND = "bitatoms checkpoint"
 VERSION = 1
 _FILE, _LOCK = "state.npz", "lock"
 _GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # errors of file systems without locks
 
 
 class Checkpoint:
@@ -212,31 +211,17 @@ def _create_and_lock(folder: Path) -> IO[bytes]:
     except OSError as error:
         raise write_error(folder / _LOCK, error) from error
     try:
-        _lock(file)
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
+        if not lock(file):
             logger.warning("%s: files cannot be locked here; make sure that no other process uses the folder", folder)
-            return file
+    except FileLocked as error:
         file.close()
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise write_error(folder / _LOCK, error) from error
         raise FileError(
             f"{folder}: another fit is using this folder; wait until it ends, or choose another folder"
         ) from error
+    except OSError as error:
+        file.close()
+        raise write_error(folder / _LOCK, error) from error
     return file
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Lock a file, or raise OSError if it is locked; closing it or the end of the process unlocks it."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
