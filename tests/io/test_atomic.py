@@ -1,14 +1,22 @@
-"""Atomic writes: what an interrupt or a killed process leaves, and who removes it."""
+"""Atomic writes: pipes and devices, symbolic links, permissions, stores, and what a killed process leaves."""
 
 import os
+import stat
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import bitatoms as ba
 from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write
 from bitatoms.io.locks import lock
+from bitatoms.io.patterns import write_patterns
+from bitatoms.report import write_report
+from bitatoms.rows.checkpoint import Checkpoint
 
 
 def names(folder):
@@ -94,6 +102,7 @@ def test_interrupt_between_two_renames_keeps_the_old_store(tmp_path, monkeypatch
             raise KeyboardInterrupt
         replace(source, target)
 
+    monkeypatch.setattr(atomic, "_EXCHANGE", {})  # as on systems that cannot do it by one rename
     monkeypatch.setattr(atomic.os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "rows.zarr") as temporary:
         make_store(temporary, "new")
@@ -110,3 +119,247 @@ def test_store_of_a_process_killed_between_two_renames_is_restored(tmp_path):
         raise ZeroDivisionError
     assert names(tmp_path) == ["rows.zarr"]
     assert (tmp_path / "rows.zarr" / "zarr.json").read_text() == "old"
+
+
+def test_what_is_left_of_a_new_store_is_removed(tmp_path):
+    left = tmp_path / ".rows.zarr.abcdefgh.part"
+    make_store(left / "rows.zarr", "incomplete")
+    (left / ".lock").touch()
+    with atomic_write(tmp_path / "rows.zarr") as temporary:
+        make_store(temporary, "complete")
+    assert names(tmp_path) == ["rows.zarr"]
+    assert (tmp_path / "rows.zarr" / "zarr.json").read_text() == "complete"
+
+
+# --- pipes, links, permissions
+
+X = np.eye(40, 6, dtype=np.uint8)
+TABLE = ba.Table(ba.BitMatrix.from_dense(X), columns=tuple("abcdef"))
+SMALL = ba.Table(ba.BitMatrix.from_dense(X[:2]), columns=tuple("abcdef"))
+TEXT = "a,b,c,d,e,f\n1,0,0,0,0,0\n0,1,0,0,0,0\n"  # of it
+posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX files")
+WRITERS = {  # ending of the file, and a function that writes one
+    "table": (".csv", lambda path, model: ba.write(TABLE, path)),
+    "compressed table": (".tsv.gz", lambda path, model: ba.write(TABLE, path)),
+    "array": (".npy", lambda path, model: ba.write(X, path)),
+    "model": (".npz", lambda path, model: model.save(path)),
+    "patterns": (".json", lambda path, model: write_patterns(model.as_model(), path)),
+    "report": (".html", lambda path, model: write_report(model, TABLE, path)),
+}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ba.BinaryDictionaryLearning(2, random_state=0).fit(TABLE)
+
+
+def mode_of(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def read_in_thread(path, size=-1):
+    """Read from a pipe in a thread; return the thread and the list that gets the content."""
+    content = []
+
+    def read():
+        with open(path, "rb") as file:
+            content.append(file.read(size))
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    return thread, content
+
+
+@posix_only
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_pipe_is_written_into(writer, model, tmp_path):
+    ending, write = WRITERS[writer]
+    pipe, file = tmp_path / f"pipe{ending}", tmp_path / f"file{ending}"
+    os.mkfifo(pipe)
+    thread, content = read_in_thread(pipe)
+    write(pipe, model)
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    thread.join(10)
+    write(file, model)
+    assert content == [file.read_bytes()]
+    assert sorted(os.listdir(tmp_path)) == sorted([pipe.name, file.name])
+
+
+@posix_only
+def test_a_pipe_that_is_closed_gives_an_error(tmp_path):
+    pipe = tmp_path / "pipe.npy"
+    os.mkfifo(pipe)
+    read_in_thread(pipe, 1)
+    with pytest.raises(ba.FileError, match=r"pipe\.npy: cannot be written: Broken pipe$"):
+        ba.write(np.zeros((1000, 1000), bool), pipe)
+
+
+@posix_only
+def test_a_device_is_written_into(tmp_path):
+    import pty
+    import tty
+
+    controller, terminal = pty.openpty()
+    try:
+        tty.setraw(terminal)
+        os.set_blocking(controller, False)
+        device = tmp_path / "device.csv"
+        device.symlink_to(os.ttyname(terminal))
+        ba.write(SMALL, device)
+        assert os.read(controller, 1000) == TEXT.encode()
+        assert stat.S_ISCHR(os.stat(device).st_mode)
+        assert device.is_symlink()
+    finally:
+        os.close(controller)
+        os.close(terminal)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="needs /dev/stdout")
+def test_standard_output_redirected_to_a_file_keeps_what_is_in_it(tmp_path, capfd):
+    link = tmp_path / "link.csv"  # to fail without replacing the device itself
+    link.symlink_to("/dev/stdout")
+    print("before", flush=True)
+    ba.write(SMALL, link)
+    print("after", flush=True)
+    assert capfd.readouterr().out == f"before\n{TEXT}after\n"
+
+
+@posix_only
+def test_a_pipe_cannot_hold_a_store(tmp_path):
+    pytest.importorskip("zarr")
+    os.mkfifo(tmp_path / "pipe.zarr")
+    with pytest.raises(ba.FileError, match="this is a device or a pipe, and a store is a folder"):
+        ba.pack(X, tmp_path / "pipe.zarr")
+    assert os.listdir(tmp_path) == ["pipe.zarr"]
+
+
+@posix_only
+@pytest.mark.parametrize("dangling", [False, True])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_link_is_followed(writer, dangling, model, tmp_path):
+    ending, write = WRITERS[writer]
+    (tmp_path / "folder").mkdir()
+    file, link, other = tmp_path / f"folder/file{ending}", tmp_path / f"link{ending}", tmp_path / f"other{ending}"
+    link.symlink_to(Path("folder") / file.name)
+    if not dangling:
+        file.write_bytes(b"earlier content")
+    write(link, model)
+    write(other, model)
+    assert link.is_symlink()
+    assert file.read_bytes() == other.read_bytes()
+    assert os.listdir(tmp_path / "folder") == [file.name]
+
+
+@posix_only
+def test_links_that_lead_nowhere_raise(tmp_path):
+    (tmp_path / "a.csv").symlink_to("b.csv")
+    (tmp_path / "b.csv").symlink_to("a.csv")
+    with pytest.raises(ba.FileError, match=r"a\.csv: a symbolic link that leads back to itself"):
+        ba.write(TABLE, tmp_path / "a.csv")
+    (tmp_path / "c.csv").symlink_to("missing/c.csv")
+    with pytest.raises(ba.FileError, match=r"c\.csv: there is no folder .*missing"):
+        ba.write(TABLE, tmp_path / "c.csv")
+    assert (tmp_path / "a.csv").is_symlink()
+    assert (tmp_path / "c.csv").is_symlink()
+
+
+@posix_only
+def test_a_link_to_a_store_is_followed(tmp_path):
+    pytest.importorskip("zarr")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.zarr").symlink_to("folder/store.zarr")
+    for rows in (X, X[:7]):
+        ba.pack(rows, tmp_path / "link.zarr")
+        assert (tmp_path / "link.zarr").is_symlink()
+        assert os.listdir(tmp_path / "folder") == ["store.zarr"]
+        np.testing.assert_array_equal(ba.read(tmp_path / "folder/store.zarr").to_dense(), rows)
+
+
+@posix_only
+def test_links_to_the_files_of_a_plink_table_are_followed(tmp_path):
+    genotypes = ba.datasets.genotypes(20, 8, random_state=0)
+    (tmp_path / "folder").mkdir()
+    for kind in ("bed", "bim", "fam"):
+        (tmp_path / f"link.{kind}").symlink_to(f"folder/{kind}.{kind}")
+    ba.write(genotypes, tmp_path / "link.bed")
+    assert sorted(os.listdir(tmp_path / "folder")) == ["bed.bed", "bim.bim", "fam.fam"]
+    assert sorted(os.listdir(tmp_path)) == ["folder", "link.bed", "link.bim", "link.fam"]
+    assert ba.read(tmp_path / "link.bed") == genotypes
+
+
+@posix_only
+@pytest.mark.parametrize("writer", WRITERS)
+def test_the_mode_of_a_file_is_kept(writer, model, tmp_path):
+    ending, write = WRITERS[writer]
+    private, new = tmp_path / f"private{ending}", tmp_path / f"new{ending}"
+    private.touch(0o600)
+    private.chmod(0o600)
+    earlier = os.umask(0o027)
+    try:
+        write(private, model)
+        write(new, model)
+    finally:
+        os.umask(earlier)
+    assert (mode_of(private), mode_of(new)) == (0o600, 0o640)
+    assert private.read_bytes() == new.read_bytes()
+
+
+@posix_only
+def test_the_modes_of_a_store_and_a_checkpoint_are_kept(tmp_path):
+    pytest.importorskip("zarr")
+    ba.pack(X, tmp_path / "table.zarr").path.chmod(0o700)
+    ba.pack(X[:7], tmp_path / "table.zarr")
+    assert mode_of(tmp_path / "table.zarr") == 0o700
+    call = {"n_samples": 40, "n_features": 6}
+    for _ in range(2):
+        with Checkpoint(tmp_path / "fit", call, resume=False) as checkpoint:
+            checkpoint.random(np.random.default_rng(0))
+        (tmp_path / "fit/state.npz").chmod(0o600)
+    with Checkpoint(tmp_path / "fit", call, resume=False) as checkpoint:
+        checkpoint.random(np.random.default_rng(0))
+    assert mode_of(tmp_path / "fit/state.npz") == 0o600
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_a_store_is_replaced_by_a_store(exchanges, tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    if not exchanges:  # as on Windows, and on file systems that cannot
+        monkeypatch.setattr(atomic, "_EXCHANGE", {})
+    for rows in (X, X[:7]):
+        ba.pack(rows, tmp_path / "table.zarr")
+        np.testing.assert_array_equal(ba.read(tmp_path / "table.zarr").to_dense(), rows)
+        assert os.listdir(tmp_path) == ["table.zarr"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a file system may need two renames")
+def test_a_store_is_replaced_by_one_rename(tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    ba.pack(X, tmp_path / "table.zarr")
+    replace = os.replace
+
+    def only_within_stores(*paths):
+        assert tmp_path / "table.zarr" not in paths
+        replace(*paths)
+
+    monkeypatch.setattr(os, "replace", only_within_stores)
+    ba.pack(X[:7], tmp_path / "table.zarr")
+    np.testing.assert_array_equal(ba.read(tmp_path / "table.zarr").to_dense(), X[:7])
+
+
+def test_a_store_is_restored_if_it_cannot_be_replaced(tmp_path, monkeypatch):
+    pytest.importorskip("zarr")
+    ba.pack(X, tmp_path / "table.zarr")
+    replace, calls = os.replace, []
+
+    def fail_second(*paths):
+        calls.append(tmp_path / "table.zarr" in paths)
+        if sum(calls) == 2 and calls[-1]:
+            raise OSError(5, "Input/output error")
+        replace(*paths)
+
+    monkeypatch.setattr(atomic, "_EXCHANGE", {})
+    monkeypatch.setattr(os, "replace", fail_second)
+    with pytest.raises(ba.FileError, match="Input/output error; nothing was changed"):
+        ba.pack(X[:7], tmp_path / "table.zarr")
+    np.testing.assert_array_equal(ba.read(tmp_path / "table.zarr").to_dense(), X)
+    assert os.listdir(tmp_path) == ["table.zarr"]

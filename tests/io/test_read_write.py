@@ -17,6 +17,14 @@ def test_names_that_look_like_cells_survive_text(tmp_path, format, columns, rows
         assert ba.read(tmp_path / f"table.{format}") == named
 
 
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_names_that_spreadsheets_take_for_formulas_are_written_exactly(tmp_path, format):
+    table = ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), ("=1+2", "+cmd"), ("-1+2", "@sum(1)"))
+    ba.write(table, tmp_path / f"table.{format}")
+    assert ba.read(tmp_path / f"table.{format}") == table
+    assert "\n=1+2" in (tmp_path / f"table.{format}").read_text()
+
+
 @pytest.mark.parametrize(
     ("columns", "part"),
     [

@@ -16,7 +16,7 @@ from ..core.model import Model
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, write
-from ..io.atomic import is_zarr_store, write_error
+from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats import FORMATS, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
@@ -129,9 +129,10 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
 
 
 def check_parent(path: Path) -> None:
-    """Check that the folder of a file exists."""
-    if not path.parent.is_dir():
-        raise FileError(f"{path}: there is no folder {str(path.parent)!r}; create it first")
+    """Check that the folder of a file exists, where symbolic links lead."""
+    folder = link_target(path).parent
+    if not folder.is_dir():
+        raise FileError(f"{path}: there is no folder {str(folder)!r}; create it first")
 
 
 def check_checkpoint(folder: Path, *others: Path | None) -> None:

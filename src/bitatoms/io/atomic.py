@@ -6,9 +6,12 @@ the process is killed, the folder is left, unlocked; the next write to the same 
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +24,8 @@ from .locks import FileLocked, lock
 _ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 _LOCK, _REPLACED = ".lock", "replaced store"  # in a temporary folder; no output has such a name
 _SUFFIX, _NAME_LENGTH = ".part", 40
+_EXCHANGE = {"linux": ("renameat2", -100), "darwin": ("renameatx_np", -2)}  # the function, and its AT_FDCWD
+_EXCHANGE_FLAG = 2  # on both systems
 
 
 @contextmanager
@@ -28,21 +33,27 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
     """Yield a temporary path; what is written there replaces ``path`` at the end.
 
     ``companions`` are names of files that are written next to it and moved along. On an error, the temporary files are
-    removed and ``path`` is unchanged.
+    removed and ``path`` is unchanged. Symbolic links are followed, and the mode of an existing file or store is kept.
+    A device or a pipe is not replaced: the content is written into it.
     """
-    folder = path.parent
-    if not folder.is_dir():
-        raise FileError(f"{path}: there is no folder {str(folder)!r}; create it first")
+    is_stream = _is_stream(path)
+    target = Path(tempfile.gettempdir()) / path.name if is_stream else link_target(path)
+    if not target.parent.is_dir():
+        raise FileError(f"{path}: there is no folder {str(target.parent)!r}; create it first")
     temporary: Path | None = None
     file: IO[bytes] | None = None
     try:
-        _remove_stale_folders(path)
-        temporary, file = _make_folder(path)
+        _remove_stale_folders(target)
+        temporary, file = _make_folder(target)
         written = temporary / path.name  # the full name, because libraries depend on its extension
         yield written
         for name in companions:
-            _move(temporary / name, folder / name, temporary)
-        _move(written, path, temporary)
+            with atomic_write(path.with_name(name)) as companion:
+                shutil.move(temporary / name, companion)
+        if is_stream:
+            _copy_into(written, path)
+        else:
+            _move(written, target, temporary)
     except OSError as error:
         raise write_error(path, error) from error
     except UnicodeEncodeError as error:
@@ -87,10 +98,15 @@ def _remove_stale_folders(path: Path) -> None:
                 continue
             with open(folder / _LOCK, "r+b") as file:
                 is_stale = lock(file)
-                if is_stale and not path.exists() and is_zarr_store(folder / path.name):
+                if is_stale and not path.exists() and _holds_both_stores(folder):
                     os.replace(folder / _REPLACED, path)  # killed between the two renames of `_move`
             if is_stale:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _holds_both_stores(folder: Path) -> bool:
+    """Return whether a temporary folder holds the store to write and the one that it replaces."""
+    return (folder / _REPLACED).is_dir() and sum(is_zarr_store(entry) for entry in folder.iterdir()) == 2
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
@@ -108,12 +124,52 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 def write_error(path: Path, error: OSError) -> FileError:
     """Return the error for a file that the system cannot write."""
-    return FileError(f"{path}: cannot be written: {error.strerror or error}; nothing was changed")
+    unchanged = "" if _is_stream(path) else "; nothing was changed"
+    return FileError(f"{path}: cannot be written: {error.strerror or error}{unchanged}")
+
+
+def link_target(path: Path) -> Path:
+    """Return the path that symbolic links lead to, whether or not it exists; a path that is no link is unchanged."""
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    if os.path.islink(target):
+        raise FileError(f"{path}: a symbolic link that leads back to itself; choose another name")
+    return target
 
 
 def is_zarr_store(path: Path) -> bool:
     """Return whether a folder is a Zarr store."""
     return any((path / name).is_file() for name in _ZARR_FILES)
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is written into rather than replaced: a device, a pipe, or where standard output goes."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):  # it does not exist; other problems show when it is written
+        return False
+    is_replaceable = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return not is_replaceable or _descriptor(status) is not None
+
+
+def _descriptor(status: os.stat_result) -> int | None:
+    """Return the descriptor if this file is the standard output or error, as with /dev/stdout; otherwise None."""
+    for descriptor in (1, 2):
+        with suppress(OSError):  # it may be closed
+            if os.path.samestat(status, os.fstat(descriptor)):
+                return descriptor
+    return None
+
+
+def _copy_into(written: Path, path: Path) -> None:
+    """Copy a file into a device, a pipe, or the standard output or error."""
+    if written.is_dir():
+        raise FileError(f"{path}: this is a device or a pipe, and a store is a folder; choose another name")
+    descriptor = _descriptor(os.stat(path))
+    with (
+        open(written, "rb") as content,
+        open(path if descriptor is None else os.dup(descriptor), "wb") as stream,  # a copy shares the position
+    ):
+        shutil.copyfileobj(content, stream)
 
 
 def _move(written: Path, path: Path, temporary: Path) -> None:
@@ -123,7 +179,11 @@ def _move(written: Path, path: Path, temporary: Path) -> None:
     if not path.is_dir():
         if written.is_dir() and path.exists():
             raise FileError(f"{path}: a file of that name exists, and a store is a folder; choose another name")
+        _copy_mode(path, written)
         os.replace(written, path)
+        return
+    _copy_mode(path, written)
+    if written.is_dir() and _exchange(written, path):
         return
     old = temporary / _REPLACED
     try:
@@ -133,3 +193,22 @@ def _move(written: Path, path: Path, temporary: Path) -> None:
         if old.exists() and not path.exists():
             os.replace(old, path)
         raise
+
+
+def _copy_mode(path: Path, written: Path) -> None:
+    """Give what was written the permissions of what it replaces, if there is anything."""
+    if path.exists():
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode != stat.S_IMODE(written.stat().st_mode):
+            written.chmod(mode)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders by one rename; return False where the system or the file system cannot."""
+    name, here = _EXCHANGE.get(sys.platform, ("", 0))
+    function = getattr(ctypes.CDLL(None), name, None) if name else None
+    if function is None:
+        return False
+    paths = ctypes.c_char_p(os.fsencode(first)), ctypes.c_char_p(os.fsencode(second))
+    failed: int = function(here, paths[0], here, paths[1], ctypes.c_uint(_EXCHANGE_FLAG))
+    return not failed
