@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitatoms import BitMatrix
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
 from support.strategies import matrices, random_bits
 
 WIDTHS = (0, 1, 7, 8, 9, 63, 64, 65, 130, 257)
@@ -215,19 +215,70 @@ def test_index_types_and_read_only_arrays(index_type):
     assert same(BitMatrix.from_sparse(S), SOME)
 
 
-def test_invalid_sparse_matrices():
-    for attribute, values, message in [
-        ("indices", [0, 7, 1], r"a column index outside 0\.\.2"),
-        ("indices", [0, -1, 1], r"a column index outside 0\.\.2"),
-        ("indptr", [0, 2, 1], "row pointers"),
-        ("indptr", [0, 2, 5], "row pointers"),
-        ("indptr", [1, 2, 3], "row pointers"),
-        ("indptr", [0, 3], "row pointers"),
-    ]:
-        S = sp.csr_array(SOME)
-        setattr(S, attribute, np.array(values, np.int32))
-        with pytest.raises(ValueError, match=f"X is not a valid sparse matrix: .*{message}"):
-            BitMatrix.from_sparse(S)
+MALFORMED = {
+    "csr": [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)],
+    "csc": [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)],
+    "bsr": [("indices", 0, 99_999_999), ("indices", 0, -1), ("indptr", 1, 9), ("indptr", 0, 1), ("indptr", 1, -5)],
+    "coo": [("row", 0, 99_999_999), ("row", 0, -1), ("col", 0, 99_999_999), ("col", 0, -1)],
+}
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("form", MALFORMED)
+def test_indices_out_of_bounds_raise(form, make, index_type):
+    """SciPy's conversions would read and write out of bounds."""
+    for attribute, i, value in MALFORMED[form]:
+        S = make(SOME.astype(float)).asformat(form)
+        for name in {attribute for attribute, _, _ in MALFORMED[form]}:
+            setattr(S, name, getattr(S, name).astype(index_type))
+        getattr(S, attribute)[i] = value
+        with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .* (index outside 0|pointers do not)"):
+            BitMatrix.from_any(S)
+        with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+            Table.from_any(S, missing="zero")
+        with pytest.raises(ValueError, match="X is not a valid sparse matrix"):
+            BinaryDictionaryLearning().fit(S)
+
+
+@pytest.mark.parametrize(
+    ("form", "changes", "message"),
+    [
+        ("csr", {"indptr": [0, 3]}, "row pointers do not match"),
+        ("csr", {"data": np.ones(1)}, "row pointers do not match"),
+        ("csr", {"data": np.ones((3, 1))}, "values do not match its shape"),
+        ("csr", {"indices": [0.0, 1.0, 2.0]}, "column indices are not integers"),
+        ("csc", {"indptr": [0, 3]}, "column pointers do not match"),
+        ("bsr", {"data": np.ones((3, 2, 2))}, "values do not match its shape"),
+        ("bsr", {"data": np.ones((3, 0, 1))}, "values do not match its shape"),
+        ("coo", {"data": np.ones(2)}, "row indices do not match its values"),
+        ("coo", {"coords": (np.zeros(3, int), np.zeros(2, int))}, "column indices do not match its values"),
+        ("dia", {"offsets": np.zeros(9, int)}, "offsets do not match its diagonals"),
+        ("lil", {"data": np.array([[1.0], [1.0] * 9999], object)}, "lists differ in length"),
+        ("lil", {"rows": np.array([[0, 2], [1], [1]], object)}, "lists differ in length"),
+        ("lil", {"rows": np.array([[99_999_999], [0, 1]], object)}, r"column index outside 0\.\.2"),
+        ("lil", {"rows": np.array([[2**70], [0, 1]], object)}, ""),
+        ("dok", {"_dict": {(99_999_999, 0): 1.0}}, ""),
+        ("dok", {"_dict": {(0, -1): 1.0}}, ""),
+    ],
+)
+def test_sparse_matrices_whose_arrays_do_not_match_raise(form, changes, message):
+    S = sp.csr_array(SOME.astype(float)).asformat(form)
+    for attribute, values in changes.items():
+        setattr(S, attribute, np.array(values) if isinstance(values, list) else values)
+    with pytest.raises(ValueError, match=f"X is not a valid sparse matrix: .*{message}"):
+        BitMatrix.from_sparse(S)
+
+
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_missing_values_of_sparse_matrices_become_zeros(form):
+    S = sp.csr_array(np.where(SOME == 1, [1.0, 1.0, np.nan], 0)).asformat(form)
+    assert same(Table.from_any(S, missing="zero").bits, SOME * [1, 1, 0])
+
+
+def test_diagonals_outside_the_matrix_are_ignored_as_in_scipy():
+    S = sp.dia_array((np.ones((3, 3)), np.array([0, 2**31 - 1, -(2**31)])), shape=(2, 3))
+    assert same(BitMatrix.from_sparse(S), [[1, 0, 0], [0, 1, 0]])
 
 
 # --- bytes

@@ -35,12 +35,14 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             self._check_columns(table, reset)
             return table
         validation.check_not_masked(X, "X")  # scikit-learn ignores the mask
+        if validation.is_sparse(X) and X.ndim == 2:
+            X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
         checked = validate_data(
             self,
             X,
             reset=reset,
             skip_check_array=packed,
-            accept_sparse=("csr", "csc", "coo"),
+            accept_sparse="csr",
             dtype=None,
             ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
         )

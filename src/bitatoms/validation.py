@@ -123,10 +123,11 @@ def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
 def missing_as_zero(X: Any) -> Any:
     """Return the table with 0 in place of missing values: NaN, None, NA or masked."""
     if is_sparse(X):
-        if X.dtype.kind == "f" and np.isnan(X.data).any():
-            X = X.copy()
-            X.data[np.isnan(X.data)] = 0
-        return X
+        csr = as_csr(X, "X")
+        if csr.dtype.kind == "f" and np.isnan(csr.data).any():
+            csr = csr.copy()
+            csr.data[np.isnan(csr.data)] = 0
+        return csr
     if isinstance(X, np.ma.MaskedArray):
         X = X.filled(0)
     table = np.asarray(_numeric_frame(X))
@@ -197,20 +198,73 @@ def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], 
         raise ValueError(f"Expected 2D array, got {S.ndim}D array instead: {name} has shape {S.shape}")
     if S.dtype.kind == "c":
         raise ValueError(_COMPLEX.format(name=name))
-    csr = S.tocsr()
-    # SciPy does not check these, and the kernel would write out of bounds.
-    starts = csr.indptr
-    stored = min(len(csr.indices), len(csr.data))
-    if len(starts) != S.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > stored:
-        raise ValueError(f"{name} is not a valid sparse matrix: its row pointers do not match its shape or its values")
-    columns = csr.indices[: starts[-1]]
-    if columns.size and (columns.min() < 0 or columns.max() >= S.shape[1]):
-        raise ValueError(f"{name} is not a valid sparse matrix: it has a column index outside 0..{S.shape[1] - 1}")
+    csr = as_csr(S, name)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     count = int(csr.indptr[-1])
     return csr.data[:count], csr.indices[:count], csr.indptr
+
+
+def as_csr(S: Any, name: str) -> Any:
+    """Return a 2-D sparse matrix in CSR format; raise ValueError if its arrays are inconsistent.
+
+    SciPy does not check arrays that were modified, and its conversions read and write out of bounds where they are
+    inconsistent. They are therefore checked before.
+    """
+    if S.format == "lil":
+        lengths = ([len(line) for line in lines] for lines in (S.rows, S.data))
+        _require(len(S.rows) == S.shape[0] and len(set(map(tuple, lengths))) == 1, name, "its lists differ in length")
+    elif S.format == "dia":
+        consistent = S.data.ndim == 2 and S.offsets.shape == S.data.shape[:1]
+        _require(consistent, name, "its offsets do not match its diagonals")
+    elif S.format == "coo":
+        _require(S.data.ndim == 1, name, "its values are not a 1-D array")
+        for indices, length, axis in zip(S.coords, S.shape, ("row", "column"), strict=True):
+            _require(indices.shape == S.data.shape, name, f"its {axis} indices do not match its values")
+            _check_indices(indices, length, name, axis)
+    if S.format not in ("csr", "csc", "bsr"):
+        try:
+            S = S.tocsr()
+        except (ValueError, OverflowError) as error:  # SciPy checks the indices of DOK matrices
+            raise ValueError(f"{name} is not a valid sparse matrix: {error}") from error
+    _check_compressed(S, name)
+    return S.tocsr()
+
+
+def _check_compressed(S: Any, name: str) -> None:
+    """Raise unless the arrays of a CSR, CSC or BSR matrix are consistent."""
+    _require(S.data.ndim == (3 if S.format == "bsr" else 1), name, "its values do not match its shape")
+    tall, wide = S.data.shape[1:] or (1, 1)
+    divides = min(tall, wide) > 0 and S.shape[0] % tall == 0 and S.shape[1] % wide == 0
+    _require(divides, name, "its values do not match its shape")
+    axes = [(S.shape[0] // tall, "row"), (S.shape[1] // wide, "column")]
+    (n_lines, line), (length, axis) = axes[::-1] if S.format == "csc" else axes
+    starts = S.indptr
+    stored = min(len(S.indices), len(S.data))
+    _require(
+        starts.shape == (n_lines + 1,)
+        and S.indices.ndim == 1
+        and starts[0] == 0
+        and not (starts[1:] < starts[:-1]).any()
+        and starts[-1] <= stored,
+        name,
+        f"its {line} pointers do not match its shape or its values",
+    )
+    _check_indices(S.indices[: starts[-1]], length, name, axis)
+
+
+def _check_indices(indices: NDArray[np.integer], length: int, name: str, axis: str) -> None:
+    """Raise unless all indices are integers from 0 to length - 1."""
+    _require(indices.dtype.kind in "iu", name, f"its {axis} indices are not integers")
+    within = not indices.size or (indices.min() >= 0 and indices.max() < length)
+    _require(within, name, f"it has a {axis} index outside 0..{length - 1}")
+
+
+def _require(condition: Any, name: str, problem: str) -> None:
+    """Raise ValueError about an inconsistent sparse matrix unless the condition holds."""
+    if not condition:
+        raise ValueError(f"{name} is not a valid sparse matrix: {problem}")
 
 
 def binarized(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_] | NDArray[np.uint8] | None:
