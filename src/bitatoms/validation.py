@@ -6,7 +6,8 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, NoReturn
@@ -362,6 +363,19 @@ def as_generator(random_state: Any) -> np.random.Generator:
         raise ValueError(
             f"random_state must be None, a non-negative integer, a Generator or a RandomState, not {random_state!r}"
         ) from None
+
+
+@contextmanager
+def restored_on_error(random_state: Any) -> Iterator[None]:
+    """Restore a RandomState, from which `as_generator` draws, if the body raises an error."""
+    source = np.random.mtrand._rand if random_state is np.random else random_state
+    state = source.get_state() if isinstance(source, np.random.RandomState) else None
+    try:
+        yield
+    except BaseException:
+        if state is not None:
+            source.set_state(state)
+        raise
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:

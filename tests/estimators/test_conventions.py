@@ -625,6 +625,42 @@ def test_partial_fit():
     assert model.as_model().n_samples == 1800
 
 
+@pytest.mark.parametrize("random_state", [int, np.random.RandomState, np.random.default_rng])
+def test_partial_fit_that_raises_leaves_the_estimator_as_it_was(random_state):
+    X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
+    error = None
+
+    def callback(row):
+        if error is not None:
+            raise error
+
+    model, undisturbed = (
+        BinaryDictionaryLearning(4, random_state=random_state(7), callbacks=callback) for _ in range(2)
+    )
+    for start, each_error in zip((0, 100, 200), (KeyboardInterrupt(), MemoryError(), ValueError()), strict=True):
+        batch, attributes = X[start : start + 100], dict(vars(model))
+        error = each_error
+        with pytest.raises(type(error)):
+            model.partial_fit(batch)
+        error = None
+        assert vars(model).keys() == attributes.keys()
+        assert all(vars(model)[name] is attributes[name] for name in attributes)
+        for each in (model, undisturbed):
+            each.partial_fit(batch)
+        assert model.as_model().n_samples == start + 100
+        np.testing.assert_array_equal(model.components_, undisturbed.components_)
+
+
+def test_fitted_model_survives_a_stream_that_fails_to_begin():
+    X = planted(300, 30, 4, code_density=0.4, noise=0.02, random_state=0).X
+    model = BinaryDictionaryLearning(4, random_state=0).fit(X)
+    fitted = model.components_.copy()
+    with pytest.raises(ValueError, match="other than 0 and 1"):
+        model.partial_fit(X[:200, :20] + 5)
+    np.testing.assert_array_equal(model.transform(X) @ fitted % 2, model.inverse_transform(model.transform(X)))
+    assert model.n_features_in_ == 30
+
+
 def test_fit_and_partial_fit_start_anew_after_each_other():
     X = planted(600, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
     model, other = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))

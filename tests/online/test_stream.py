@@ -1,7 +1,9 @@
 """Learning from a stream: steps and counts against the oracle, the sample, decay and drift."""
 
 import pickle
+from contextlib import suppress
 from copy import deepcopy
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from bitatoms.core.exact import code_exactly
 from bitatoms.core.model import Model
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.online import stream
 from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.online.reservoir import Reservoir
 from bitatoms.online.stream import StreamLearner
@@ -361,6 +364,70 @@ def test_an_interrupted_batch_changes_nothing():
     for each in (online, undisturbed):
         each.partial_fit(X[200:], ALONE)
     assert_same(online.as_result(), undisturbed.as_result())
+
+
+def fingerprint(online):
+    """Return all that a learner keeps as bytes, except the times in the history."""
+    state = online.state
+    if state is None:
+        return pickle.dumps(online._random.bit_generator.state)
+    history = [row._replace(seconds=0.0) for row in state.history]
+    arrays = [getattr(state.counts, field.name) for field in fields(state.counts)]
+    packed_rows = (state.atoms, state.bias, state.recent, state.sample.rows, state.sample.codes)
+    arrays += [bits.words for bits in packed_rows] + [state.sample.keys]
+    generators = [generator.bit_generator.state for generator in (state.random, state.draw)]
+    others = [getattr(state, field.name) for field in fields(state) if field.name.startswith("n_")]
+    return pickle.dumps((generators, history, others, state.codelengths, [np.asarray(a).tobytes() for a in arrays]))
+
+
+class FailsOnce:
+    """Wrap a function so that its next call raises an error whenever ``armed`` is set."""
+
+    def __init__(self, function, error):
+        self.function, self.error, self.armed = function, error, False
+
+    def __call__(self, *args):
+        if self.armed:
+            self.armed = False
+            raise self.error
+        return self.function(*args)
+
+
+@pytest.mark.parametrize(
+    ("stage", "error"),
+    [
+        ("_run_pass", KeyboardInterrupt()),
+        ("search", MemoryError()),
+        ("refine", RuntimeError()),
+        ("flips_together", KeyboardInterrupt()),
+        ("_last_rows", MemoryError()),
+        ("callback", RuntimeError()),
+        ("callback", KeyboardInterrupt()),
+    ],
+)
+def test_a_batch_that_raises_is_not_learned(monkeypatch, stage, error):
+    """A learner to which batches are passed again after errors learns the same as one without errors."""
+    X = BitMatrix.from_dense(planted(240, 16, 3, random_state=0).X)
+    tuning = StreamTuning(scratch_rows=100)  # search from scratch, then refine
+    fails = FailsOnce((lambda row: None) if stage == "callback" else getattr(stream, stage), error)
+    params = params_for(n_components=3, max_iter=2, callbacks=fails if stage == "callback" else None)
+    online, undisturbed = (StreamLearner(params, 0.001, as_generator(3), tuning) for _ in range(2))
+    if stage != "callback":
+        monkeypatch.setattr(stream, stage, fails)
+    n_raised = 0
+    for start in range(0, 240, 60):
+        batch, before = X[start : start + 60], fingerprint(online)
+        fails.armed = True
+        with suppress(type(error)):
+            online.partial_fit(batch, ALONE)
+        if not fails.armed:  # it was raised: a stage does not run in every batch
+            n_raised += 1
+            assert fingerprint(online) == before
+            online.partial_fit(batch, ALONE)
+        fails.armed = False
+        undisturbed.partial_fit(batch, ALONE)
+        assert fingerprint(online) == fingerprint(undisturbed)
+    assert n_raised
 
 
 def test_callbacks_are_called_for_every_batch():

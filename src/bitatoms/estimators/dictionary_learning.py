@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -39,7 +40,7 @@ from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from ..search.params import SearchParams, resolve
 from ..table import Names, Picture, Table
-from ..validation import as_generator
+from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 
 
@@ -164,7 +165,8 @@ class BinaryDictionaryLearning(TableTransformer):
         subsample of at most 4096 rows. The first batch is learned as by ``fit``, or, if atoms are passed as ``init``,
         by one iteration of coding, counting and updating. The result depends on the batches and their order (see
         docs/scale.md). The first call, and the first after ``fit`` or ``load``, begins a new stream with the current
-        parameters. If a call is interrupted, nothing is learned from its batch.
+        parameters. If a call raises an error, also one of a callback, the estimator is left as it was before the call,
+        so that the batch can be passed again.
 
         Parameters
         ----------
@@ -188,7 +190,17 @@ class BinaryDictionaryLearning(TableTransformer):
         >>> model.components_.shape, model.as_model().n_samples
         ((4, 40), 2000)
         """
-        stream: StreamLearner | None = getattr(self, "_stream", None)
+        before = dict(vars(self))
+        try:
+            with restored_on_error(self.random_state):
+                self._learn_batch(X, copy(getattr(self, "_stream", None)))
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _learn_batch(self, X: Any, stream: StreamLearner | None) -> None:
+        """Learn from one more batch of a stream, or from the first batch of a new one."""
         if stream is None:
             self._reset()
         batch = self._validate_table(X, reset=stream is None)
@@ -198,7 +210,6 @@ class BinaryDictionaryLearning(TableTransformer):
             stream.partial_fit(batch.bits, self._workers())
         self._stream = stream
         self._set_model(self._model_of(stream.as_result(), _tile_of(batch)))
-        return self
 
     def _reset(self) -> None:
         """Remove everything learned, so that a fit that fails leaves no partial model."""

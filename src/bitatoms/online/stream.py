@@ -94,7 +94,7 @@ class StreamLearner:
         self._random = random
 
     def partial_fit(self, batch: BitMatrix, workers: Workers) -> None:
-        """Learn from a batch. If this is interrupted, the state does not change."""
+        """Learn from a batch. If this raises an error, also one of a callback, the state does not change."""
         if batch.n_rows == 0:
             raise InputError("the batch has no rows; skip it")
         started, before = time.perf_counter(), self.state
@@ -109,10 +109,10 @@ class StreamLearner:
             state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
         row = self._as_round(state, time.perf_counter() - started)
         history = (*state.history, row)[-self.tuning.max_history :]
-        self.state = replace(state, history=history, n_batches=row.round)
         logger.info("batch %d: %d atoms, %d bits, %d bits wrong", row.round, row.atoms, row.bits, row.wrong_bits)
         for callback in self._callbacks:
             callback(row)
+        self.state = replace(state, history=history, n_batches=row.round)
 
     # The first batch.
 
