@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,6 +17,7 @@ import bitatoms as ba
 pytest.importorskip("typer")
 
 from bitatoms.__main__ import main
+from bitatoms.io import model_file
 from support.commands import runner
 
 ROWS, COLUMNS = 300, 30
@@ -43,6 +45,27 @@ def bitatoms(capsys, monkeypatch, folder):
     """Return a function that runs a command in the folder and returns exit code, stdout and stderr."""
     monkeypatch.chdir(folder)
     return runner(capsys)
+
+
+@pytest.mark.skipif(not find_spec("bed_reader"), reason="needs bed-reader")
+def test_reconstruct_writes_the_nearest_genotypes_and_counts_them(bitatoms, tmp_path):
+    columns = ("rs1:A", "rs1:AA", "rs2:C", "rs2:CC")
+    table = ba.Table(ba.BitMatrix.from_dense([[1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 1, 0]] * 5), columns=columns)
+    model = ba.BinaryDictionaryLearning(2, random_state=0).fit(table)
+    learned = replace(
+        model.as_model(),
+        atoms=ba.BitMatrix.from_dense([[1, 1, 1, 1], [1, 0, 1, 0]]),
+        algebra="xor",
+        wrong=np.array([2, 1, 1, 2]),
+    )
+    model_file.save(learned, tmp_path / "model.npz")
+    ba.write(ba.Table(ba.BitMatrix.from_dense([[1, 1], [1, 0], [0, 1]])), tmp_path / "codes.csv")
+    written = ("--codes", tmp_path / "codes.csv", "-o", tmp_path / "made.bed")
+    code, stdout, stderr = bitatoms("reconstruct", tmp_path / "model.npz", *written)
+    assert code == 0
+    assert "made.bed: 3 rows of 4 columns" in stdout
+    assert "Note: 2 genotypes of the reconstruction had two copies of an allele but not one" in " ".join(stderr.split())
+    assert ba.read(tmp_path / "made.bed").to_dense().tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0]]
 
 
 def test_fit_prints_a_summary(bitatoms, folder, tmp_path):

@@ -16,6 +16,7 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS, infer_format
 from ..io.patterns import check_patterns_path, write_patterns
+from ..io.readers.plink import nearest_genotypes
 from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows.budget import parse_memory_limit
@@ -243,6 +244,14 @@ def reconstruct(model_path: Path, data: Input, is_codes: bool, output: OutputTab
         model, table = load_model_and_table(model_path, data, quiet)
         codes, picture = _codes(model, table, n_jobs), table.picture
     made = Table(model.reconstruct(codes.bits), codes.row_names, model.columns, picture)
+    if output.path != STANDARD and infer_format(*output, writing=True) == "bed":
+        made, n_impossible = nearest_genotypes(made, model.wrong)
+        if n_impossible and not quiet:
+            genotypes = "1 genotype" if n_impossible == 1 else f"{n_impossible} genotypes"
+            print_note(
+                f"{genotypes} of the reconstruction had two copies of an allele but not one; changed to the nearest "
+                "possible genotype, no copy or two, by the bit that the model gets wrong more often"
+            )
     write_table(made, *output)
     if not quiet and output.path != STANDARD:
         print_line(f"{output.path}: {describe_shape(made)}")

@@ -12,7 +12,7 @@ from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import plink
 from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
 from support.memory import read_with_peak
-from support.strategies import SEEDS
+from support.strategies import SEEDS, matrices
 
 bed_reader = pytest.importorskip("bed_reader")
 
@@ -215,6 +215,21 @@ def test_writing_two_copies_without_one_is_an_error(tmp_path):
     with pytest.raises(ba.FileError, match="'bob' carries two copies of the allele of 'rs1' but not one"):
         ba.write(table, tmp_path / "other.bed")
     assert not list(tmp_path.iterdir())
+
+
+@given(matrices(), SEEDS)
+def test_nearest_genotypes_change_the_bit_that_is_wrong_more_often(X, seed):
+    columns = tuple(f"c{i}" for i in range(X.shape[1]))
+    wrong = np.random.default_rng(seed).integers(0, 3, X.shape[1])
+    expected, n_changed = X.copy(), 0
+    for row in expected:
+        for i in range(0, len(row) - 1, 2):
+            if row[i + 1] and not row[i]:
+                row[i : i + 2] = (1, 1) if wrong[i] > wrong[i + 1] else (0, 0)
+                n_changed += 1
+    made, n = plink.nearest_genotypes(Table(BitMatrix.from_dense(X), columns=columns), wrong)
+    assert (n, made.columns) == (n_changed, columns)
+    np.testing.assert_array_equal(made.to_dense(), expected)
 
 
 def test_rows_without_names_are_numbered_from_1(tmp_path):
