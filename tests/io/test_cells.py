@@ -38,6 +38,7 @@ def test_infinite_cell_is_not_a_name(tmp_path):
         (CellPosition(3, "milk", unit="line"), "line 3, column 'milk'"),
         (CellPosition(3, 2, unit="line"), "line 3, column 2"),
         (CellPosition(0, "x" * 50), f"row 0, column '{'x' * 40}'"),
+        (array_position(4, "milk"), "row 4 (counted from 0), column 'milk'"),
         (array_position(4, 7), "row 4, column 7 (counted from 0)"),
     ],
 )

@@ -107,6 +107,14 @@ def test_every_atom_has_a_card_with_its_rows_features_and_bits(baskets):
         assert re.findall(r"<bdi>(.*?)</bdi>", card) == list(pattern.features)
 
 
+def test_numbers_of_rows_without_names_are_explained(baskets):
+    model, table = baskets
+    numbered, named = report_html(model, table.bits, rows=[0]), report_html(model, table)
+    assert "<h3><bdi>row 0</bdi></h3>" in numbered
+    assert numbered.count("Rows are numbered from 0.") == 2  # in the patterns, which name examples, and in the rows
+    assert "Rows are numbered" not in named
+
+
 def test_atoms_and_rows_are_drawn_if_features_are_pixels(digits):
     model, table = digits
     outline, data = Outline(report_html(model, table, rows=[0])), report_data(model, table)

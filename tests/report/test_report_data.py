@@ -110,7 +110,7 @@ def test_rows_are_chosen_by_name_or_index_or_by_quantiles_of_fit(baskets):
 
 @pytest.mark.parametrize("row", ["nobody", 300, -1, "300", "", 2.5])
 def test_unknown_rows_raise(baskets, row):
-    with pytest.raises(ValueError, match=r"the table has no row .*; pass names or indices up to basket 299"):
+    with pytest.raises(ValueError, match=r"the table has no row .*; pass a row name, or a number from 0 to 299"):
         report_data(*baskets, rows=[row])
 
 

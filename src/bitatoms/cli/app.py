@@ -269,7 +269,7 @@ def report(
     title: Annotated[str | None, _output("--title", help="Title of the page.")] = None,
     row: Annotated[
         list[str] | None,
-        _output("--row", help="Row to show with its reconstruction, by name or number; repeat the option for several."),
+        _output("--row", help="Row to show before and after coding, by name or number (from 0); may be repeated."),
     ] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,

@@ -30,15 +30,17 @@ class CellPosition(NamedTuple):
     zero_based: bool = False
 
     def __str__(self) -> str:
-        column = repr(self.column[:40]) if isinstance(self.column, str) else self.column
-        return f"{self.unit} {self.row}, column {column}{' (counted from 0)' if self.zero_based else ''}"
+        count = " (counted from 0)" if self.zero_based else ""
+        if isinstance(self.column, str):
+            return f"{self.unit} {self.row}{count}, column {self.column[:40]!r}"
+        return f"{self.unit} {self.row}, column {self.column}{count}"
 
 
 PositionOf = Callable[[int, int], CellPosition]  # from the row and column within a chunk
 
 
-def array_position(row: int, column: int) -> CellPosition:
-    """Return the position of a cell of an array without names, counted from 0 as in NumPy."""
+def array_position(row: int, column: int | str) -> CellPosition:
+    """Return the position of a cell of an array, or of a column with this name, counted from 0 as in NumPy."""
     return CellPosition(row, column, zero_based=True)
 
 

@@ -56,7 +56,7 @@ class ChunkCells:
 
     def position(self, row: int, column: int) -> CellPosition:
         """Return the position of a cell; rows count from 0, as in NumPy and pandas."""
-        return array_position(row, column) if self.columns is None else CellPosition(row, self.columns[column])
+        return array_position(row, column if self.columns is None else self.columns[column])
 
     def numbers_to_bits(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
         """Convert numbers to 0 and 1; missing ones become 0 and are counted."""

@@ -29,7 +29,8 @@ def report_data(model: Any, table: Any, *, rows: Iterable[int | str] = (), n_job
     table : Table, or any input of Table.from_any
         The training table, or another table with the same columns.
     rows : iterable of int or str, optional
-        Rows to show before and after coding, by index or by name. By default six rows, from good to bad fit.
+        Rows to show before and after coding, by index (counted from 0) or by name. By default six rows, from good to
+        bad fit.
     n_jobs : int, optional
         Number of threads; -1 uses all processors.
 

@@ -66,7 +66,8 @@ def _introduction(data: ReportData) -> str:
         text = "Each picture shows a row that uses this pattern alone. Below it are examples of rows that use it."
     else:
         text = "A pattern is a set of features that occur together. Below it are rows that use it and little else."
-    return text if data.model.saved is None else f"{text} The pattern that saves most bits comes first."
+    text += "" if data.model.saved is None else " The pattern that saves most bits comes first."
+    return text + data.numbering_note
 
 
 def _feature_noun(data: ReportData) -> str:

@@ -125,6 +125,11 @@ class ReportData:
         return self.model.picture if self.table.picture is None else self.table.picture
 
     @property
+    def numbering_note(self) -> str:
+        """A sentence on how rows are numbered, to append to others; empty if they have names."""
+        return " Rows are numbered from 0." if self.table.row_names is None else ""
+
+    @property
     def is_training_table(self) -> bool:
         """Whether, by its counts, this is the table that the model was learned from."""
         learned = self.model.ones
@@ -206,9 +211,8 @@ def _row_index(table: Table, row: int | str) -> int:
     except (TypeError, ValueError):
         number = -1
     if not 0 <= number < len(table):
-        kinds = "names or indices" if table.row_names is not None else "indices"
-        last = table.row_name(len(table) - 1)
-        raise ValueError(f"the table has no row {row!r}; pass {kinds} up to {last}")
+        name = "a row name, or " if table.row_names is not None else ""
+        raise ValueError(f"the table has no row {row!r}; pass {name}a number from 0 to {len(table) - 1}")
     return number
 
 

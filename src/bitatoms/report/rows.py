@@ -48,8 +48,10 @@ def worst_rows_section(data: ReportData) -> str:
 def _introduction(data: ReportData) -> str:
     """Explain what is shown for each row."""
     if data.picture is not None:
-        return "Each row before coding, its reconstruction from its patterns, and the wrong pixels."
-    return "The features of each row and of its patterns. Features that both have are not marked."
+        text = "Each row before coding, its reconstruction from its patterns, and the wrong pixels."
+    else:
+        text = "The features of each row and of its patterns. Features that both have are not marked."
+    return text + data.numbering_note
 
 
 def _legend(data: ReportData) -> str:

@@ -174,34 +174,34 @@ def test_missing_values_are_counted_across_columns_and_chunks(tmp_path, format, 
     ]
     for frame in frames:
         path = write_file(tmp_path / f"table.{format}", frame)
-        assert_read_error(path, "1 value is missing, at row 1, column 'bread'", 'missing="zero"')
+        assert_read_error(path, "1 value is missing, at row 1 (counted from 0), column 'bread'", 'missing="zero"')
         assert ba.read(path, missing="zero").to_dense().tolist() == [[1, 0], [1, 0]]
     empty = write_file(path, pl.DataFrame({"a": [1, 1], "b": [None, None]}))
-    assert_read_error(empty, "2 values are missing, the first at row 0, column 'b'")
+    assert_read_error(empty, "2 values are missing, the first at row 0 (counted from 0), column 'b'")
     monkeypatch.setattr("bitatoms.io.readers.arrow.CHUNK_BITS", 64)
     monkeypatch.setattr("bitatoms.io.readers.arrow_chunks._MAX_COLUMNS", 64)
     wide = np.zeros((9, 200))
     wide[7, 3] = wide[4, 190] = wide[4, 199] = np.nan
     path = write_file(path, pd.DataFrame(wide, columns=[f"c{column}" for column in range(200)]))
-    assert_read_error(path, "3 values are missing, the first at row 4, column 'c190'")
+    assert_read_error(path, "3 values are missing, the first at row 4 (counted from 0), column 'c190'")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_binarize_applies_to_numbers_and_numeric_text(tmp_path, format):
     frame = pl.DataFrame({"a": [1, 2, -3], "b": [0.5, 1.5, 2.0], "c": ["1", "2.5", "0"], "d": [True, False, True]})
     path = write_file(tmp_path / f"table.{format}", frame)
-    assert_read_error(path, "row 1, column 'a': 2 is neither 0 nor 1", "binarize=0")
+    assert_read_error(path, "row 1 (counted from 0), column 'a': 2 is neither 0 nor 1", "binarize=0")
     assert ba.read(path, binarize=1).to_dense().tolist() == [[0, 0, 0, 0], [1, 1, 1, 0], [0, 1, 0, 0]]
     write_file(path, pl.DataFrame({"a": [1.0, float("inf")]}))
-    assert_read_error(path, "row 1, column 'a': 'inf' is not a finite number", binarize=1)
+    assert_read_error(path, "row 1 (counted from 0), column 'a': 'inf' is not a finite number", binarize=1)
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array([1, 2]), "row 1, column 'b': 2 is neither 0 nor 1"),
-        (pa.array(["no", "maybe"]), "row 1, column 'b': 'maybe' is neither a one (1, yes, true, x) nor a zero"),
+        (pa.array([1, 2]), "row 1 (counted from 0), column 'b': 2 is neither 0 nor 1"),
+        (pa.array(["no", "maybe"]), "column 'b': 'maybe' is neither a one (1, yes, true, x) nor a zero"),
         (pa.array([[1], [0]]), "column 'b' contains list<"),
         (pa.array([{"a": 1}, {"a": 0}]), "column 'b' contains struct<"),
         (pa.array([1, 0], pa.timestamp("s")), "column 'b' contains timestamp["),
@@ -311,7 +311,7 @@ def test_long_repeated_text_takes_its_memory_once(tmp_path):
     words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1 << 18, np.int32)), ["x" * (1 << 20)])
     parquet.write_table(pa.table({"a": words, "b": words}), path)
     assert path.stat().st_size < 1e6
-    assert_read_error(path, "row 0, column 'a': 'xxxx")
+    assert_read_error(path, "row 0 (counted from 0), column 'a': 'xxxx")
 
 
 def test_malformed_metadata_is_ignored(tmp_path):
