@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..bits import BitMatrix
 from ..table import Picture, check_picture
+from .checksums import Checksums, checksums_of, rows_per_chunk, write_checksums
+from .errors import FileError
 from .npz import METADATA_KEY as METADATA_KEY
 from .npz import TABLE_FORMAT as TABLE_FORMAT
 from .npz import check_metadata_names, check_version
@@ -34,8 +37,9 @@ class PackedStoreWriter:
 
     The group has the attribute ``bitatoms``: format and version, the number and names of columns, the picture shape of
     a row, and ``about``. The array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them. If rows have names,
-    ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. Each chunk has a
-    checksum. All chunks are written, those of zeros too, so that a missing chunk is an error.
+    ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The array ``checksums``
+    and the ``id`` in the attribute bind each chunk to its position in this store (see `bitatoms.io.checksums`). All
+    chunks are written, those of zeros too, so that a missing chunk is an error.
 
     Parameters
     ----------
@@ -118,9 +122,12 @@ class PackedStoreWriter:
         self.n_rows += len(rows.bits)
 
     def close(self) -> None:
-        """Write the last, partial chunks and mark the store as complete."""
-        for array in (self._bits, *(self._names or ())):
+        """Write the last, partial chunks and the checksums, and mark the store as complete."""
+        arrays = (self._bits, *(self._names or ()))
+        for array in arrays:
             array.flush()
+        checksums = [checksum for array in arrays for checksum in array.checksums]
+        self._metadata["id"] = write_checksums(self._group, checksums, (self.n_rows, self._n_cols))
         self._metadata["complete"] = True
         self._group.attrs[METADATA_KEY] = self._metadata
 
@@ -141,6 +148,7 @@ class _ArrayAppender:
         self._array: Any = None
         self._buffer: list[NDArray[Any]] = []
         self._n_buffered = 0
+        self.checksums: list[bytes] = []  # of the chunks written so far
 
     def append(self, values: NDArray[Any]) -> None:
         """Append values, and write those that fill chunks."""
@@ -160,6 +168,7 @@ class _ArrayAppender:
             self._array = self._create(values[:count])
         if count:
             self._array.append(values[:count])
+            self.checksums += checksums_of(values[:count], self._chunk_rows)
         self._buffer, self._n_buffered = [values[count:].copy()], len(values) - count
 
     def _create(self, first: NDArray[Any]) -> Any:
@@ -181,12 +190,20 @@ class _ArrayAppender:
 class PackedStoreReader:
     """Read the rows of a packed store, in order or by index.
 
-    Rows are read on demand, and only the chunks that are read are checked. A chunk that is missing, truncated or
-    modified is named in a FileError.
+    Rows are read on demand, and only the chunks that are read are checked. A chunk that is missing, truncated,
+    modified, moved or of another store is named in a FileError. If the store was replaced since it was opened, that is
+    an error too, so that rows of two stores are never mixed. Stores of version 0.1 have no ``id``: in them, replacement
+    and damage are detected, but not chunks that were moved.
     """
 
     def __init__(self, reader: ZarrReader, metadata: dict[str, Any]) -> None:
         self._reader, self._source = reader, reader.source
+        self._checksums: Checksums | None = None
+        with self._unless_replaced():
+            self._open(reader, metadata)
+
+    def _open(self, reader: ZarrReader, metadata: dict[str, Any]) -> None:
+        """Read and check the metadata."""
         check_version(self._source, metadata, int(metadata["version"]), VERSION)
         if metadata["complete"] is not True:
             raise self._source.error("incomplete: writing it was interrupted; write it again")
@@ -209,9 +226,13 @@ class PackedStoreReader:
         picture = metadata["picture"]
         self.picture: Picture | None = None if picture is None else check_picture(picture, (self.n_rows, n_cols))
         self.about: dict[str, Any] = dict(metadata.get("about") or {})
-        self.chunk_rows: int = (bits.shards or bits.chunks)[0]
+        self.chunk_rows: int = rows_per_chunk(bits)
         if self.n_rows and n_cols:
             reader.check_chunk(bits, ((self.n_rows - 1) // self.chunk_rows, 0))  # a copy often lacks the last chunk
+        self.id: str | None = metadata.get("id")
+        if self.id is not None:
+            named = () if ends is None else (name_bytes, ends)
+            self._checksums = Checksums(reader, (bits, *named), (self.n_rows, n_cols), self.id)
 
     @property
     def has_names(self) -> bool:
@@ -250,21 +271,24 @@ class PackedStoreReader:
         if self._name_ends is None:
             return None
         with self._source.catch_library_errors():
-            ends = self._reader.read_complete(self._name_ends, slice(max(0, start - 1), stop)).astype(np.int64)
+            ends = self._read_values(self._name_ends, max(0, start - 1), stop).astype(np.int64)
             ends = ends if start else np.concatenate(([0], ends))
             if ends[0] < 0 or (ends[1:] < ends[:-1]).any() or ends[-1] > self._name_bytes.shape[0]:
                 raise self._source.error("corrupt: the end positions of its row names are not in ascending order")
             text = b""
             if ends[0] < ends[-1]:
-                text = self._reader.read_complete(self._name_bytes, slice(int(ends[0]), int(ends[-1]))).tobytes()
+                text = self._read_values(self._name_bytes, int(ends[0]), int(ends[-1])).tobytes()
             bounds = (ends - ends[0]).tolist()
             return [text[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(bounds)]
 
     def fingerprint(self) -> str:
-        """Return a hash that identifies the rows without reading them all.
+        """Return a hash that identifies the rows without reading them: the id of the store.
 
-        It covers the metadata and, for each chunk, its length and its last bytes, which are its checksum.
+        Without an id, it covers the metadata and, for each chunk, its length and its last bytes, which are its
+        checksum.
         """
+        if self.id is not None:
+            return self.id
         digest = hashlib.sha256()
         root = self._source.path
         with self._source.catch_library_errors():
@@ -293,13 +317,42 @@ class PackedStoreReader:
             while count < most and done + count < len(chunks) and chunks[done + count] == chunk + count:
                 count += 1
             first = chunk * self.chunk_rows
-            rows = slice(first, min(self.n_rows, (chunk + count) * self.chunk_rows))
-            raw = np.empty((rows.stop - first, 0), np.uint8)
+            raw = np.empty((min(self.n_rows, (chunk + count) * self.chunk_rows) - first, 0), np.uint8)
             if self.n_cols:
                 with self._source.catch_library_errors():
-                    raw = self._reader.read_complete(self._bits, rows, slice(0, self._bits.shape[1]))
+                    raw = self._read_chunks(self._bits, chunk, count)
             yield first, raw
             done += count
+
+    def _read_chunks(self, array: Any, chunk: int, count: int) -> NDArray[Any]:
+        """Return the values of this many chunks of an array, after checking that they are the ones written there."""
+        size = rows_per_chunk(array)
+        rows = slice(chunk * size, min(array.shape[0], (chunk + count) * size))
+        with self._unless_replaced():
+            values = self._reader.read_complete(array, rows, *(slice(0, length) for length in array.shape[1:]))
+            if self._checksums is not None:
+                self._checksums.check(array, chunk, values)
+        return values
+
+    def _read_values(self, array: Any, start: int, stop: int) -> NDArray[Any]:
+        """Return the values ``start`` to ``stop - 1`` of an array; the chunks that hold them are read completely."""
+        size = rows_per_chunk(array)
+        chunk = start // size
+        values = self._read_chunks(array, chunk, -(-stop // size) - chunk)
+        return values[start - chunk * size : stop - chunk * size]
+
+    @contextmanager
+    def _unless_replaced(self) -> Iterator[None]:
+        """Raise FileError if the store was replaced since it was opened and what was read may be of the new store."""
+        problem = "the store was replaced while it was read; open it again"
+        try:
+            yield
+        except FileError as error:
+            if self._reader.was_replaced():
+                raise self._source.error(problem) from error
+            raise
+        if self._checksums is None and self._reader.was_replaced():
+            raise self._source.error(problem)
 
     def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
         """Return uninitialized words for this many rows, in the byte order of the store."""

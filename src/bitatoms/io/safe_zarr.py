@@ -8,7 +8,7 @@ import math
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,17 @@ class ZarrReader:
         import zarr
 
         self.source = source
+        self._identity = _identity(source.path)
         self._version = 3 if (source.path / "zarr.json").is_file() else 2
         self._check(source.path, "/")
         # Consolidated metadata could differ from the files that were checked.
         consolidated = {} if self._is_array(self._metadata(source.path)) else {"use_consolidated": False}
         options: dict[str, Any] = {"mode": "r", "zarr_format": self._version, **consolidated}
         self.root: Any = zarr.open(source.path, **options)
+
+    def was_replaced(self) -> bool:
+        """Return whether the store is another one than when it was opened, or is gone."""
+        return _identity(self.source.path) != self._identity
 
     def child(self, group: Any, name: str, all_chunks: bool = True) -> Any | None:
         """Return the group or array of this name, or None; pass ``all_chunks=False`` if `read_complete` reads it."""
@@ -77,6 +82,11 @@ class ZarrReader:
         """Return the file of a chunk; if it does not exist, its cells have the fill value."""
         key: str = array.metadata.encode_chunk_key(chunk)
         return self.source.path / array.path / key
+
+    def chunk_name(self, array: Any, *chunk: int) -> str:
+        """Return the file of a chunk, for messages; indices that are not given are 0."""
+        indices = (*chunk, *(0 for _ in array.shape[len(chunk) :]))
+        return self._shown(self.chunk_path(array, indices))
 
     def read_complete(self, array: Any, *slices: slice) -> NDArray[Any]:
         """Return values of an array that bitatoms wrote; raise if one of their chunks is missing.
@@ -187,6 +197,15 @@ class ZarrReader:
                     f"{shown}: the chunk in {self._shown(Path(path))} has {decompressed} bytes, but at most "
                     f"{chunk_bytes} are allowed: corrupt or malicious"
                 )
+
+
+def _identity(store: Path) -> tuple[int, ...] | None:
+    """Return numbers by which the system tells the store at a path from one that replaces it."""
+    for name in itertools.chain(*_METADATA.values()):
+        with suppress(OSError):
+            status = os.stat(store / name)
+            return status.st_dev, status.st_ino, status.st_mtime_ns
+    return None
 
 
 def _chunks(array: Any, slices: tuple[slice, ...]) -> Iterator[tuple[int, ...]]:

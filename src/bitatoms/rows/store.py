@@ -56,7 +56,7 @@ class Store:
     ------
     FileError
         The folder is not a packed store, or the store is incomplete or corrupt. A missing or corrupt chunk is named
-        when it is read.
+        when it is read. Reading a store that was replaced since it was opened is an error.
 
     Examples
     --------
@@ -150,17 +150,25 @@ class Store:
         return self._packed.names(first, max(first, last))
 
     def fingerprint(self) -> str:
-        """Return a hash that identifies the store, computed from the checksums of its chunks."""
+        """Return a hash that identifies the rows, computed from the checksums of the chunks."""
         return self._packed.fingerprint()
 
     def __len__(self) -> int:
         return self.n_rows
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.path,)
+        return _reopened, (self.path, self._packed.id)
 
     def __repr__(self) -> str:
         return f"Store({self.name!r}, {self.n_rows} x {self.n_features})"
+
+
+def _reopened(path: Path, id: str | None) -> Store:
+    """Open a store in another process; raise FileError if it was replaced meanwhile."""
+    store = Store(path)
+    if store._packed.id != id:
+        raise FileError(f"{path}: the store was replaced while it was read; open it again")
+    return store
 
 
 class StoreRows:

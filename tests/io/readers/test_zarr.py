@@ -238,7 +238,10 @@ def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, mo
         ({"version": None}, "corrupt"),
         ({"n_cols": 73}, "does not match its 73 columns"),
         ({"n_cols": -1}, "does not match its -1 columns"),
-        ({"n_cols": 66, "columns": None}, "the bits past column 66 must be zero"),
+        ({"n_cols": 66, "columns": None}, "its parts do not belong together"),
+        ({"n_cols": 66, "columns": None, "id": None}, "the bits past column 66 must be zero"),
+        ({"id": "0" * 32}, "its parts do not belong together"),
+        ({"id": 5}, "its parts do not belong together"),
         ({"columns": ["a"]}, "names do not match its 70 columns"),
         ({"columns": [1] * 70}, "names do not match its 70 columns"),
         ({"columns": ["a"] * 70}, "have the same name 'a'"),
@@ -255,7 +258,8 @@ def test_inconsistent_packed_store_is_an_error(tmp_path, changes, message):
     assert_read_error(path, message)
 
 
-def test_inconsistent_names_are_errors(tmp_path):
+@pytest.mark.parametrize("has_id", [True, False])
+def test_inconsistent_names_are_errors(tmp_path, has_id):
     path = tmp_path / "table.zarr"
     for name, values in (
         ("name_ends", np.arange(19)),
@@ -267,6 +271,8 @@ def test_inconsistent_names_are_errors(tmp_path):
         ba.write(TABLE, path)
         shutil.rmtree(path / name)
         zarr.open_group(path).create_array(name, data=values)
+        if not has_id:
+            edit_json(path / "zarr.json", lambda metadata: metadata["attributes"]["bitatoms"].pop("id"))
         assert_read_error(path, "corrupt")
 
 
