@@ -66,6 +66,14 @@ def codelength(X, atoms, codes, algebra, bias=None):
     return error_bits, code_bits, atom_bits
 
 
+def settled_bias(X, atoms, codes, algebra, bias):
+    """Return the bias with a bit flipped for every column that is wrong in more than half of the rows."""
+    wrong = errors(X, atoms, codes, algebra, bias)
+    return np.array(
+        [bit ^ (2 * int(column.sum()) > len(X)) for bit, column in zip(bias, wrong.T, strict=True)], np.uint8
+    )
+
+
 def wrong_bits(x, atoms, code, algebra):
     """Return the number of errors of one row with a code."""
     return int((x ^ combine_row(code, atoms, algebra)).sum())

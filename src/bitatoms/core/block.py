@@ -14,6 +14,7 @@ from ..kernels.cpu import coding, joint_update, packing, votes, words
 from ..kernels.structs import PLANES, AtomArrays, Covers, RowArrays, Rule, VoteScratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
+from .bias import settle_bias
 
 Words = NDArray[np.uint64]
 _LANES = 16  # atoms coded at a time
@@ -235,10 +236,11 @@ class Block:
 
         return reduce(np.add, self.map_rows(rate, 5.0 * atoms.size))
 
-    def codelength(self, wrong: NDArray[np.int64]) -> Codelength:
-        """Return the codelength of the data; ``wrong`` is what `wrong` returns."""
+    def codelength(self, wrong: NDArray[np.int64], bias: BitMatrix | None = None) -> Codelength:
+        """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias."""
+        bias = self.bias if bias is None else bias
         shape = self.n_rows, self.n_features
-        return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), self.bias.count())
+        return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), bias.count())
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is no
@@ -370,6 +372,26 @@ class Block:
     def vote_cost(self, n_users: int) -> float:
         """Return about how many nanoseconds per row of the block a vote of these users takes."""
         return (10.0 + 4.0 * self.n_words) * n_users / max(1, self.n_rows)
+
+
+def uncode_within_limit(block: Block, limit: int) -> Block:
+    """Return the block without the codes of rows that have at most ``limit`` ones less the bias, and a settled bias.
+
+    Coding leaves such rows alone, but there may be others after the bias has taken columns.
+    """
+    data, atoms = block.data(), block.atoms()
+    while True:
+        codes, shifted = block.codes(), BitMatrix.from_words(data.words ^ block.bias.words, data.n_cols, check=False)
+        within = shifted.row_weights() <= limit
+        if not codes.row_weights()[within].any():
+            return block
+        words = np.where(within[:, np.newaxis], np.uint64(0), codes.words)
+        codes = BitMatrix.from_words(words, codes.n_cols, check=False)
+        block = Block(data, atoms, codes, block.covers, block.workers, block.bias)
+        bias, _ = settle_bias(block.n_rows, block.wrong(), block.bias)
+        if bias == block.bias:
+            return block
+        block = Block(data, atoms, codes, block.covers, block.workers, bias)
 
 
 def lanes_of(n_atoms: int) -> int:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..mdl import string_bits
+from .bias import mostly_wrong
 from .block import Block, lanes_of
 from .coding import coding_rule, typical_cost
 
@@ -41,15 +42,9 @@ class Objective:
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
-        wrong = block.wrong()
-        if not self.by_codelength:
-            return int(wrong.sum())
-        length = block.codelength(wrong)
-        if self.share == 1:
-            return length.total
-        uses, ones = self.of_uses(block.n_rows, block.uses()), self.of_atoms(block.n_features, block.weights())
-        bias = self.of_atoms(block.n_features, np.array(block.bias.count())) if block.bias.count() else 0
-        return int(length.errors + uses.sum() + ones.sum() + bias)
+        n, m, wrong = block.n_rows, block.n_features, block.wrong()
+        parts = self.of_errors(n, wrong), self.of_uses(n, block.uses()), self.of_atoms(m, block.weights())
+        return sum(int(part.sum()) for part in parts) + self.of_bias(n, wrong, block.bias)
 
     def cost_of_nothing(self, data: BitMatrix) -> int:
         """Return the cost without any atom."""
@@ -71,6 +66,13 @@ class Objective:
             return np.zeros(np.shape(ones), np.int64)
         bits = string_bits(n_features, ones)
         return bits - self._spared(bits)
+
+    def of_bias(self, n_rows: int, wrong: NDArray[np.int64], bias: BitMatrix) -> int:
+        """Return the cost of the bias after it takes the columns that are wrong in most rows."""
+        if not self.by_codelength:
+            return 0
+        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_rows, wrong))
+        return int(self.of_atoms(len(wrong), np.array(ones)) + self.of_uses(n_rows, np.array(0))) if ones else 0
 
     def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""

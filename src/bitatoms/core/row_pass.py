@@ -41,10 +41,15 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: 
         codes = codes.T[spec.kept].T
     block = coded_block(data, codes, spec, workers)
     after = block.codes()
+    before = np.zeros_like(after.words) if codes is None else codes.words
+    return after, count(block, data, int(np.bitwise_count(before ^ after.words).sum()))
+
+
+def count(block: Block, data: BitMatrix, codes_changed: int = 0) -> Counts:
+    """Return the counts of coded rows; ``data`` is that of the block."""
     p, m = block.n_atoms, block.n_features
     free, bad = block.votes(0, p) if p else (np.zeros((0, m), np.int64),) * 2
-    before = np.zeros_like(after.words) if codes is None else codes.words
-    counts = Counts(
+    return Counts(
         n_rows=len(data),
         uses=block.uses(),
         wrong=block.wrong(),
@@ -53,9 +58,8 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: 
         pairs=block.pairs().astype(np.int64),
         ones=data.column_weights(),
         missed=block.missed(data),
-        codes_changed=int(np.bitwise_count(before ^ after.words).sum()),
+        codes_changed=codes_changed,
     )
-    return after, counts
 
 
 def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:

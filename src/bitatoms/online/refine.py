@@ -69,6 +69,7 @@ def refine(
         min_atoms=plan.fewest,
         max_atoms=plan.most,
         by_holdout=holdout is not None,
+        settles_bias=params.settles_bias,
     )
     context = SearchContext(sample.rows[searched], objective, plan, monitor, workers, random, holdout)
     errors_only = replace(

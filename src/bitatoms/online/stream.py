@@ -30,7 +30,7 @@ from ..kernels.structs import covering
 from ..mdl import Codelength
 from ..parallel import Workers
 from ..rows.memory import MemoryRows, concatenate
-from ..rows.passes import codes_exactly, result_from_counts, savings
+from ..rows.passes import codes_exactly, result_from_counts, savings, settle_counts
 from ..search.driver import search
 from ..search.initial import start_factors
 from ..search.moves.grow import grow
@@ -107,6 +107,8 @@ class StreamLearner:
                 )
             generators = deepcopy((before.random, before.draw))
             state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
+        bias, counts = settle_counts(state.bias, state.counts, self.params)
+        state = replace(state, bias=bias, counts=counts)
         row = self._as_round(state, time.perf_counter() - started)
         history = (*state.history, row)[-self.tuning.max_history :]
         logger.info("batch %d: %d atoms, %d bits, %d bits wrong", row.round, row.atoms, row.bits, row.wrong_bits)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.atoms import flips_together
+from ..core.bias import AnyCounts, flip_bias, flip_counts, mostly_wrong
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
@@ -157,11 +158,12 @@ class _Passes:
     def _after_pass(self, number: int, counts: Counts) -> PassState:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
-        flips, n_flipped = _outvoted_bits(spec, counts)
+        bias, settled = settle_counts(spec.bias, counts, self._params)
+        flips, n_flipped = _outvoted_bits(spec, settled)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
-        length = counts.codelength(spec.atoms, spec.bias)
+        length = settled.codelength(spec.atoms, bias)
         self._monitor.record_counts(
-            counts.n_rows, spec.atoms.n_rows, counts.wrong, length, change, 1, f"pass {number} over all rows"
+            settled.n_rows, spec.atoms.n_rows, settled.wrong, length, change, 1, f"pass {number} over all rows"
         )
         best, best_counts, gains = number, counts, True
         if self.state.counts is not None:
@@ -173,7 +175,7 @@ class _Passes:
             if cost >= least:
                 best, best_counts = self.state.best, self.state.counts
         finished = not gains or number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
-        following = () if finished else (self._next_spec(spec, counts, flips),)
+        following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, flips),)
         return replace(
             self.state,
             specs=(*self.state.specs, *following),
@@ -186,9 +188,10 @@ class _Passes:
 
     def _cost(self, spec: PassSpec, counts: Counts) -> int:
         """Return the objective: bits, or wrong cells."""
-        if self._objective.by_codelength:
-            return counts.codelength(spec.atoms, spec.bias).total
-        return int(counts.wrong.sum())
+        if not self._objective.by_codelength:
+            return int(counts.wrong.sum())
+        bias, settled = settle_counts(spec.bias, counts, self._params)
+        return settled.codelength(spec.atoms, bias).total
 
     def _next_spec(self, spec: PassSpec, counts: Counts, flips: NDArray[np.uint64]) -> PassSpec:
         """Return a pass with updated atoms, without those that cost more than they save."""
@@ -222,6 +225,7 @@ def result_from_counts(
 
     Atoms are sorted by the bits they save; unused and empty ones are left out.
     """
+    bias, counts = settle_counts(bias, counts, params)
     saved = savings(atoms, counts, Objective(True, algebra))
     indices = np.argsort(-saved, kind="stable")
     indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
@@ -245,6 +249,14 @@ def result_from_counts(
         uses=uses,
     )
     return result, indices
+
+
+def settle_counts(bias: BitMatrix, counts: AnyCounts, params: SearchParams) -> tuple[BitMatrix, AnyCounts]:
+    """Return the bias that takes the columns wrong in most rows, where the objective asks for it, and the counts."""
+    flips = mostly_wrong(counts.n_rows, counts.wrong)
+    if not params.settles_bias or not flips.any():
+        return bias, counts
+    return flip_bias(bias, flips), flip_counts(counts, flips)
 
 
 def savings(atoms: BitMatrix, counts: Counts, objective: Objective) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.block import Block
+from ..core.block import Block, uncode_within_limit
 from ..core.coding import coding_rule
 from ..core.objective import Objective
 from ..core.result import Factorization, Interrupted, ResultBase
@@ -67,13 +67,14 @@ def search(
                 min_atoms=params.plan.fewest,
                 max_atoms=params.plan.most,
                 by_holdout=holdout is not None and params.by_codelength,
+                settles_bias=params.settles_bias,
             )
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             objective = params.objective(algebra, share)
             context = SearchContext(data, objective, params.plan, monitor, workers, own_random, holdout)
             try:
                 found = _search_once(context, params)
-                result = _best_result(monitor, found.block, params.coder_after, found.ended)
+                result = _best_result(context, found.block, params.coder_after, found.ended)
             except KeyboardInterrupt:
                 winner = _better(winner, _candidate(_interrupted_result(context, params.coder_after), monitor))
                 if winner is not None:
@@ -153,22 +154,26 @@ def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult
     return search_mdl(context, given, few_errors) if params.by_codelength else few_errors
 
 
-def _best_result(monitor: SearchMonitor, block: Block | None, coder: str, ended: str) -> Factorization | None:
+def _best_result(context: SearchContext, block: Block | None, coder: str, ended: str) -> Factorization | None:
     """Return the best state of a search, its atoms in order of the bits they save.
 
     ``block`` is the last state, which often is the best one too. Without it the atoms keep their order.
     """
-    best = monitor.best
+    monitor, best = context.monitor, context.monitor.best
     if best is None:
         return None
-    atoms, codes, length = best.atoms, best.codes, best.codelength
+    atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
     saved = ones = missed = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
             block.discard(~block.in_use())
-            (atoms, codes), length = block.factors(), block.codelength(best.wrong)
+            (atoms, codes), length = block.factors(), block.codelength(wrong)
+        if monitor.settles_bias and context.objective.residual_limit:
+            block = uncode_within_limit(block, context.objective.residual_limit)
+            codes, bias, wrong = block.codes(), block.bias, block.wrong()
+            length = block.codelength(wrong)
         saved = savings(block, Objective(True, monitor.algebra))
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
@@ -177,11 +182,11 @@ def _best_result(monitor: SearchMonitor, block: Block | None, coder: str, ended:
     return Factorization(
         atoms=atoms,
         codes=codes,
-        bias=best.bias.to_dense()[0],
+        bias=bias.to_dense()[0],
         algebra=monitor.algebra,
         codelength=length,
         history=tuple(monitor.history),
-        wrong=best.wrong,
+        wrong=wrong,
         ended=ended,
         coder=coder,
         objective="codelength" if monitor.by_codelength else "errors",
@@ -196,6 +201,6 @@ def _interrupted_result(context: SearchContext, coder: str) -> Factorization | N
     best = context.monitor.best
     try:
         block = None if best is None else context.block(best.atoms, best.codes, best.bias)
-        return _best_result(context.monitor, block, coder, "interrupted")
+        return _best_result(context, block, coder, "interrupted")
     except KeyboardInterrupt:
-        return _best_result(context.monitor, None, coder, "interrupted")
+        return _best_result(context, None, coder, "interrupted")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.bias import settle_bias
 from ..core.block import Block
 from ..core.coding import code_and_repair
 from ..core.objective import Objective
@@ -42,6 +43,8 @@ class HoldOut:
         held_out = self._coded(block, objective)
         bits = self._bits(held_out.wrong(), wrong, n) + self._bits(held_out.uses(), uses, n)
         once = string_bits(m, block.weights()).sum() + block.n_atoms * string_bits(self.n_all, 0)
+        if n_ones := settle_bias(n, wrong, block.bias)[0].count():
+            once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
         return round(bits * self.n_all / len(self.rows)) + int(once)
 
     def cost_of_nothing(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..core.atoms import update_together
+from ..core.bias import settle_bias
 from ..core.block import Block, Change
 from ..core.coding import MAX_WIDE_BEAM_ATOMS, code, coding_rule
 from .context import SearchContext
@@ -136,7 +137,9 @@ class MdlSearch:
         return block
 
     def state_of(self, block: Block) -> CostedState:
-        return CostedState(self.cost(block), *block.factors(), block.bias)
+        """Return the state of a block, with a bias that takes the columns that are mostly wrong."""
+        bias, _ = settle_bias(block.n_rows, block.wrong(), block.bias)
+        return CostedState(self.cost(block), *block.factors(), bias)
 
     def block_of(self, state: CostedState) -> Block:
         return self.context.block(state.atoms, state.codes, state.bias)

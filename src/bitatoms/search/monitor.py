@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.bias import settle_bias
 from ..core.block import Block, Change
 from ..core.result import Round
 from ..mdl import Codelength
@@ -50,6 +51,7 @@ class SearchMonitor:
     min_atoms: int = 0  # that the best state has, all of them used
     max_atoms: int | None = None  # that the best state has
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
+    settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = field(default=None, init=False)
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
@@ -66,25 +68,33 @@ class SearchMonitor:
 
     def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
         """Add a round to the history, and keep its state if it is the best so far."""
-        wrong = block.wrong()
-        length = block.codelength(wrong)
+        bias, wrong = self._settled(block)
+        length = block.codelength(wrong, bias)
         if self.best is None or not self.by_holdout:
             cost = length.total if self.by_codelength else int(wrong.sum())
-            self._keep_if_best(block, wrong, length, cost)
+            self._keep_if_best(block, bias, wrong, length, cost)
         self.record_counts(block.n_rows, block.n_atoms, wrong, length, change, iterations, move)
 
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
         if not self._has_holdout_cost:
             self.best, self._has_holdout_cost = None, True
-        wrong = block.wrong()
-        self._keep_if_best(block, wrong, block.codelength(wrong), cost)
+        bias, wrong = self._settled(block)
+        self._keep_if_best(block, bias, wrong, block.codelength(wrong, bias), cost)
 
-    def _keep_if_best(self, block: Block, wrong: NDArray[np.int64], length: Codelength, cost: int) -> None:
+    def _settled(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
+        """Return the bias of the state that a block gives, and in how many rows each of its columns is wrong."""
+        if not self.settles_bias:
+            return block.bias, block.wrong()
+        return settle_bias(block.n_rows, block.wrong(), block.bias)
+
+    def _keep_if_best(
+        self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int
+    ) -> None:
         """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
         rank = self._n_atoms_off(block), cost, block.n_atoms if self.by_codelength else 0
         if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
-            self.best, self._best_rank = Snapshot(*block.factors(), block.bias, length, wrong), rank
+            self.best, self._best_rank = Snapshot(*block.factors(), bias, length, wrong), rank
 
     def record_counts(
         self,

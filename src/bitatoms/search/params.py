@@ -52,6 +52,14 @@ class SearchParams:
         """Return what to minimize in this algebra, on this share of the rows."""
         return Objective(self.by_codelength, algebra, self.max_atoms_per_sample, self.residual_limit, share)
 
+    @property
+    def settles_bias(self) -> bool:
+        """Whether the bias takes the columns that are wrong in more than half of the rows (see `core.bias`).
+
+        With the fewest wrong cells as the objective, and in the paper, a table is codes times atoms without a bias.
+        """
+        return self.by_codelength and self.search != "paper"
+
     def deadline(self) -> float:
         """Return the time at which a search that starts now must end."""
         return float("inf") if self.max_time is None else time.perf_counter() + self.max_time

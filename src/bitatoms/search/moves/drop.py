@@ -16,7 +16,7 @@ _ATOMS_PER_CHUNK = 64
 
 
 def savings(block: Block, objective: Objective) -> NDArray[np.int64]:
-    """Return how much higher the cost would be without each atom, the other codes left as they are."""
+    """Return how much higher the cost would be without each atom, the other codes and the bias left as they are."""
     atoms, wrong, uses = block.atoms().words, block.wrong(), block.uses()
     return savings_from_counts(block.n_rows, atoms, wrong, uses, block.votes, objective)
 
@@ -66,9 +66,13 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
     if len(order) == 0 or max_dropped <= 0:
         return 0
     n, m = block.n_rows, block.n_features
+
+    def errors_and_bias(wrong: NDArray[np.int64]) -> int:
+        return int(objective.of_errors(n, wrong).sum()) + objective.of_bias(n, wrong, block.bias)
+
     removal = AtomRemoval(block, objective.rule(block))
     wrong, uses, weights = block.wrong(), block.uses(), block.weights()
-    errors_cost, uses_cost = (int(cost.sum()) for cost in (objective.of_errors(n, wrong), objective.of_uses(n, uses)))
+    errors_cost, uses_cost = errors_and_bias(wrong), int(objective.of_uses(n, uses).sum())
     dropped = np.zeros(block.n_atoms, bool)
     for k in order:
         if dropped.sum() == max_dropped:
@@ -76,7 +80,7 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
         own_uses, own_ones = int(objective.of_uses(n, uses[k])), int(objective.of_atoms(m, weights[k]))
         for _ in removal.recode_users(k):
             new_wrong, new_uses = wrong + removal.more_wrong, uses + removal.more_uses
-            new_errors_cost = int(objective.of_errors(n, new_wrong).sum())
+            new_errors_cost = errors_and_bias(new_wrong)
             new_uses_cost = int(objective.of_uses(n, new_uses).sum() - objective.of_uses(n, new_uses[k]))
             increase = new_errors_cost - errors_cost + new_uses_cost - (uses_cost - own_uses)
             if increase > own_uses + own_ones and not always:

@@ -1,0 +1,46 @@
+"""The bias takes every column that is wrong in more than half of the rows.
+
+log2 (n choose e) is symmetric in e: a column that is wrong in every row costs no more bits than one that is right in
+every row. A search for the shortest codelength would therefore use atoms that no row has. Flipping a bit of the bias
+exchanges right and wrong in its column, under XOR and under OR, and leaves codes and atoms as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+
+AnyCounts = TypeVar("AnyCounts", bound=Any)  # `Counts` or `DecayedCounts`
+
+
+def settle_bias(n_rows: int, wrong: NDArray[np.int64], bias: BitMatrix) -> tuple[BitMatrix, NDArray[np.int64]]:
+    """Return the bias that takes the columns wrong in most rows, and in how many rows each column is wrong with it."""
+    flips = mostly_wrong(n_rows, wrong)
+    if not flips.any():
+        return bias, wrong
+    return flip_bias(bias, flips), np.where(flips, n_rows - wrong, wrong)
+
+
+def mostly_wrong(n_rows: int, wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which columns are wrong in more than half of the rows."""
+    return 2 * wrong > n_rows
+
+
+def flip_bias(bias: BitMatrix, flips: NDArray[np.bool_]) -> BitMatrix:
+    """Return the bias with these bits flipped."""
+    return BitMatrix.from_dense(bias.to_dense(bool) ^ flips)
+
+
+def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
+    """Return the counts of the same codes and atoms after these bits of the bias are flipped."""
+    return replace(
+        counts,
+        wrong=np.where(flips, counts.n_rows - counts.wrong, counts.wrong),
+        missed=np.where(flips, counts.ones - counts.missed, counts.missed),
+        bad=np.where(flips, counts.free - counts.bad, counts.bad),
+    )

@@ -1,0 +1,96 @@
+"""No result leaves a column wrong in more than half of the rows, where the codelength is the objective."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.online.stream import StreamLearner
+from bitatoms.parallel import Workers
+from bitatoms.rows.dask import DaskRows
+from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.store import StoreRows
+from support.sources import assert_same, learned, params_for, write_store
+from support.strategies import random_bits
+
+
+def two_groups(n_rows=400, noise=0.0):
+    """Rows with the features 0, 1, 2 and rows with the features 3, 4, in turn."""
+    X = np.zeros((n_rows, 5), np.uint8)
+    X[::2, :3] = X[1::2, 3:] = 1
+    return X ^ (np.random.default_rng(0).random(X.shape) < noise)
+
+
+def share_wrong(result):
+    """The share of the rows in which each column is wrong."""
+    return result.wrong / result.n_samples
+
+
+def test_two_groups_are_one_atom_and_a_bias_without_errors():
+    result = ba.factorize(two_groups(), random_state=0)
+    assert result.atoms.to_dense().tolist() == [[1, 1, 1, 1, 1]]
+    assert sorted(result.bias.tolist()) in ([0, 0, 0, 1, 1], [0, 0, 1, 1, 1])
+    assert result.wrong_bits == 0
+    np.testing.assert_array_equal(result.reconstruct(), two_groups())
+
+
+@pytest.mark.filterwarnings("ignore:2 atoms were requested")
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+@pytest.mark.parametrize(
+    "X",
+    [two_groups(401, 0.05), random_bits(1, 200, 40, 0.95), 1 - two_groups(101), np.ones((5, 3), np.uint8)],
+    ids=["noisy", "mostly ones", "complement", "all ones"],
+)
+def test_the_bias_takes_what_most_rows_have(X, search, algebra):
+    for how in ({}, {"n_components": 2, "objective": "codelength"}):
+        result = ba.factorize(X, algebra=algebra, search=search, random_state=0, **how)
+        assert share_wrong(result).max() <= 0.5
+        np.testing.assert_array_equal(result.wrong, (result.reconstruct() != X).sum(axis=0))
+        assert result.codelength == ba.codelength(X, result.atoms, result.codes, bias=result.bias, algebra=algebra)
+        assert min(row.bits for row in result.history if row.atoms == result.atoms.n_rows) == result.codelength.total
+
+
+def test_a_search_that_is_stopped_at_once_gives_a_settled_bias():
+    result = ba.factorize(random_bits(1, 300, 70, 0.95), callbacks=lambda row: True, random_state=0)
+    assert result.ended == "callback"
+    assert share_wrong(result).max() < 0.1
+
+
+@pytest.mark.parametrize("how", [{"n_components": 2}, {"search": "paper"}, {"search": "paper", "n_components": 2}])
+def test_the_fewest_errors_and_the_paper_have_no_bias(how):
+    result = ba.factorize(random_bits(1, 300, 70, 0.95), random_state=0, **how)
+    assert not result.bias.any()
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_all_rows_decide_and_not_the_sample(algebra, tmp_path):
+    """Every column is one in about half of the rows, so that a sample often has another majority."""
+    X = random_bits(3, 3000, 70, 0.5)
+    X[:, :20] = X[:, :1] ^ random_bits(4, 3000, 20, 0.05)
+    bits = BitMatrix.from_dense(X)
+    store = write_store(tmp_path / "rows.zarr", bits, chunk_bytes=9 * 700)
+    sources = (
+        MemoryRows(bits, Workers()),
+        StoreRows(store, Workers()),
+        DaskRows(da.from_array(X, chunks=(1100, 70))),
+    )
+    results = [learned(rows, algebra=algebra, search_rows=300) for rows in sources]
+    assert share_wrong(results[0]).max() <= 0.5
+    assert results[0].bias.any()
+    for result in results[1:]:
+        assert_same(result, results[0])
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("forget", [0.0, 0.001])
+def test_a_stream_settles_its_bias_after_every_batch(algebra, forget):
+    X = random_bits(3, 900, 40, 0.5)
+    X[:, :20] = X[:, :1] ^ random_bits(4, 900, 20, 0.05)
+    stream = StreamLearner(params_for(algebra=algebra), forget, np.random.default_rng(0))
+    for first in range(0, 900, 100):
+        stream.partial_fit(BitMatrix.from_dense(X[first : first + 100]), Workers())
+        assert share_wrong(stream.as_result()).max() <= 0.5
+        assert stream.state.bias.to_dense()[0].tolist() == stream.as_result().bias.tolist()
+    assert stream.state.bias.count()
