@@ -91,7 +91,9 @@ def assert_same(first, second):
         ),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'$"),
         ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or an integer$"),
-        ({"n_components": -1}, "n_components must be at least 0, not -1"),
+        ({"n_components": 0}, "n_components must be at least 1, not 0"),
+        ({"n_components": -1}, "n_components must be at least 1, not -1"),
+        ({"n_components": 10**12, "init": "bernoulli"}, 'init="bernoulli" draws at most 65536 atoms, not 10000000000'),
         ({"n_init": 0}, "n_init must be at least 1, not 0"),
         ({"start_components": -1}, "start_components must be at least 0, not -1"),
         ({"max_components": -1}, "max_components must be at least 0, not -1"),
@@ -362,7 +364,7 @@ def test_the_input_is_not_modified(table):
 @settings(max_examples=25)
 @given(
     matrices(),
-    st.one_of(st.integers(0, 4), st.just("mdl")),
+    st.one_of(st.integers(1, 4), st.just("mdl")),
     st.sampled_from(("xor", "or", "auto")),
     st.sampled_from(("greedy", "bmp", "exact")),
     st.sampled_from(("mob", "k-prox")),
@@ -390,7 +392,7 @@ def test_results_agree_with_the_oracle_on_any_table(X, n_components, algebra, co
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
 @pytest.mark.parametrize("algebra", ["xor", "or", "auto"])
-@pytest.mark.parametrize("n_components", [0, 2, "mdl"])
+@pytest.mark.parametrize("n_components", [2, "mdl"])
 def test_empty_tables(shape, algebra, n_components):
     X = np.zeros(shape, np.uint8)
     for coder in ("greedy", "exact"):
@@ -403,7 +405,7 @@ def test_empty_tables(shape, algebra, n_components):
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
 @pytest.mark.parametrize("algebra", ["xor", "or", "auto"])
 @pytest.mark.parametrize("search", ["fast", "thorough"])
-@pytest.mark.parametrize("n_components", [0, 2, "mdl"])
+@pytest.mark.parametrize("n_components", [2, "mdl"])
 @pytest.mark.filterwarnings("ignore:2 atoms were requested:UserWarning")
 def test_empty_tables_with_other_searches(shape, algebra, search, n_components):
     X = np.zeros(shape, np.uint8)
@@ -415,7 +417,7 @@ def test_empty_tables_with_other_searches(shape, algebra, search, n_components):
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 @every_search
 def test_zero_atoms(table, algebra, search):
-    result = factorize(table, 0, algebra=algebra, search=search)
+    result = factorize(table, max_components=0, algebra=algebra, search=search)
     assert_correct(result, table)
     assert result.wrong_bits == table.sum()
     assert (result.atoms.shape, result.codes.shape) == ((0, 65), (200, 0))
@@ -423,11 +425,18 @@ def test_zero_atoms(table, algebra, search):
     assert result.n_iter == 1 or search != "paper"
 
 
+@every_search
+def test_more_atoms_than_there_can_be(table, search):
+    with pytest.warns(UserWarning, match=f"{10**30} (atoms )?were requested"):
+        result = factorize(table[:40], 10**30, search=search, random_state=0)
+    assert 0 < result.atoms.n_rows <= 40
+
+
 # --- what comes back
 
 
 @settings(max_examples=25)
-@given(factorisations(n_rows=st.sampled_from((1, 17, 65))), st.sampled_from(ALGEBRAS))
+@given(factorisations(st.sampled_from((1, 17, 65)), n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
 def test_atoms_are_sorted_by_bits_saved(problem, algebra):
     X, atoms, codes = problem
     result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
@@ -469,7 +478,7 @@ def test_many_atoms_are_sorted_by_bits_saved(search):
 
 
 @settings(max_examples=25)
-@given(factorisations(), st.sampled_from(ALGEBRAS))
+@given(factorisations(n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
 def test_unused_duplicate_and_empty_atoms_are_counted(problem, algebra):
     X, atoms, codes = problem
     result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)

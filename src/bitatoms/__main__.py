@@ -8,12 +8,15 @@ from importlib.util import find_spec
 
 def main() -> None:
     """Run the command line, or print how to install its extra."""
-    missing = [library for library in ("typer", "rich") if find_spec(library) is None]
-    if missing:
-        sys.exit(f'the command line needs {" and ".join(missing)}; install it with pip install "bitatoms[cli]"')
-    from .cli.app import run
+    try:
+        missing = [library for library in ("typer", "rich") if find_spec(library) is None]
+        if missing:
+            sys.exit(f'the command line needs {" and ".join(missing)}; install it with pip install "bitatoms[cli]"')
+        from .cli.app import run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # during the imports, before a command runs
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ NComponents = Annotated[
         'Number of atoms; "mdl" chooses the number with the shortest codelength.',
         'With a number, "fast" and "thorough" return exactly this many atoms, each used by some sample. They '
         "return fewer, with a warning, only if the data cannot use more.",
+        minimum=1,
         option="atoms",
     ),
 ]

@@ -1,5 +1,7 @@
 """The command line: its output and files, exit codes, and one-line errors."""
 
+import errno
+import io
 import json
 import os
 import re
@@ -172,6 +174,71 @@ def test_standard_input_and_output(table, folder):
     assert b"standard input: line 2, column 'b': 2 is neither 0 nor 1; for counts, pass --binarize 0" in bad.stderr
 
 
+@pytest.fixture
+def streams(monkeypatch):
+    """Return a function that replaces the standard output by a stream that fails until it is redirected."""
+
+    class Failing(io.RawIOBase):
+        def __init__(self, error, path):
+            self.error, self.target = error, os.open(path, os.O_WRONLY | os.O_CREAT)
+
+        def writable(self):
+            return True
+
+        def fileno(self):
+            return self.target
+
+        def write(self, content):
+            if os.fstat(self.target).st_rdev != os.stat(os.devnull).st_rdev:
+                raise self.error
+            return len(content)
+
+    def replace(error, folder):
+        stream = io.BufferedWriter(Failing(error, folder / "stdout"))
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(stream))
+
+    return replace
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the null device has no number there")
+@pytest.mark.parametrize(
+    "command", [["show", "model.npz"], ["show", "model.npz", "--json"], ["transform", "model.npz", "table.csv"]]
+)
+@pytest.mark.parametrize(("error", "expected"), [(errno.EPIPE, (0, "")), (errno.ENOSPC, (2, "No space left"))])
+def test_closed_or_full_output(bitatoms, streams, tmp_path, command, error, expected):
+    """A closed pipe is no error; other errors name the standard output."""
+    streams(OSError(error, os.strerror(error)), tmp_path)
+    code, _, stderr = bitatoms(*command)
+    message = f"bitatoms: standard output: cannot be written: {os.strerror(error)}\n"
+    assert (code, stderr) == (expected[0], message if expected[1] else "")
+    sys.stdout.flush()  # nothing is left that Python could not write when it exits
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the null device has no number there")
+def test_fit_with_closed_output_writes_the_model(bitatoms, streams, tmp_path):
+    streams(BrokenPipeError(errno.EPIPE, "Broken pipe"), tmp_path)
+    assert bitatoms("fit", "table.csv", "-o", tmp_path / "model.npz") == (0, "", "")
+    assert ba.load(tmp_path / "model.npz").n_components_ > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "stream"), [(["fit", "-"], "standard input"), (["convert", "table.csv", "-"], "standard output")]
+)
+def test_full_temporary_folder_is_named(bitatoms, folder, monkeypatch, tmp_path, command, stream):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "table.csv").read_bytes())))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("shutil.copyfileobj", full)
+    monkeypatch.setattr("bitatoms.io.atomic._move", full)
+    code, stdout, stderr = bitatoms(*command)
+    assert (code, stdout, list(tmp_path.iterdir())) == (2, "", [])
+    assert stderr.startswith(f"bitatoms: {stream}: cannot be copied to the temporary folder {tmp_path}")
+    assert "No space left on device; free some space" in stderr
+    assert "environment variable TMPDIR" in stderr
+
+
 NUMBERS = ["numbers.csv", "--binarize", "0"]
 INVALID = {
     "no such file": (["fit", "none.csv"], "none.csv: there is no such file"),
@@ -198,7 +265,8 @@ INVALID = {
         "p.txt: patterns are written as .csv, .json",
     ),
     "codes as picture": (["fit", "table.csv", "--codes", "codes.xls"], "codes.xls: unknown extension"),
-    "a negative number": (["fit", "table.csv", "-k", "-3"], "--atoms must be at least 0, not -3"),
+    "a negative number": (["fit", "table.csv", "-k", "-3"], "--atoms must be at least 1, not -3"),
+    "no atoms": (["fit", "table.csv", "--atoms", "0"], "--atoms must be at least 1, not 0"),
     "less than no atoms": (["fit", "table.csv", "--max-atoms", "-1"], "--max-atoms must be"),
     "unknown option": (["fit", "table.csv", "--fast"], "--fast"),
     "unknown format": (["fit", "table.csv", "--format", "excel"], "excel"),
@@ -253,6 +321,20 @@ def test_missing_extra_is_named(monkeypatch):
     monkeypatch.setattr("bitatoms.__main__.find_spec", lambda name: None if name == "rich" else find_spec(name))
     with pytest.raises(SystemExit, match=r'needs rich; install it with pip install "bitatoms\[cli\]"'):
         main()
+
+
+def test_interrupt_during_imports_prints_nothing(monkeypatch, capsys):
+    class Interrupting:
+        def find_spec(self, name, path=None, target=None):
+            if name == "bitatoms.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "bitatoms.cli.app")
+    monkeypatch.delattr("bitatoms.cli.app")
+    monkeypatch.setattr("sys.meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, *capsys.readouterr()) == (130, "", "")
 
 
 def test_interrupt_before_the_first_result(bitatoms, folder, monkeypatch):

@@ -253,6 +253,6 @@ def test_parameters_are_checked_before_rows_are_read(stores, tmp_path):
     for fit in (lambda model: model.fit(X), lambda model: on_dask.fit(model, X)):
         with pytest.raises(ValueError, match="search='slow' is not available"):
             fit(ba.BinaryDictionaryLearning(search="slow"))
-    with pytest.raises(ValueError, match="n_components must be at least 0"):
+    with pytest.raises(ValueError, match="n_components must be at least 1"):
         ba.BinaryDictionaryLearning(-3, checkpoint=tmp_path / "never").fit(stores / "xor-700.zarr")
     assert not (tmp_path / "never").exists()

@@ -19,7 +19,7 @@ from .._version import __version__
 from ..io.formats import FORMATS
 from ..parameters import renamed_warning
 from . import options
-from .console import print_error, print_note
+from .console import print_error, print_line, print_note
 from .options import (
     GENERAL,
     SEARCH,
@@ -87,9 +87,6 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             print_error(f"{describe_interrupt()}; nothing was written")
             raise typer.Exit(interrupt_exit_code()) from None
-        except BrokenPipeError:  # the reader of the output has closed it; discard what is left to flush
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit from None
         except (ValueError, ImportError, OSError, MemoryError) as error:
             if os.environ.get("BITATOMS_DEBUG"):
                 raise
@@ -110,7 +107,7 @@ app = typer.Typer(
 
 def _print_version(requested: bool) -> None:
     if requested:
-        print(f"bitatoms {__version__}")
+        print_line(f"bitatoms {__version__}")
         raise typer.Exit
 
 

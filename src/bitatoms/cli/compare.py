@@ -20,7 +20,7 @@ from ..compare.rankings import Ranking, rank_by_bits, rank_by_wrong_cells
 from ..compare.summary import summarize
 from ..html.figures import check_matplotlib
 from ..io.errors import FileError
-from .console import out, print_json, print_line
+from .console import out, print_json, print_line, print_rich
 from .files import check_folder, read_with_status
 from .options import Input, Reading
 from .progress import ProgressLine, show_status
@@ -120,12 +120,12 @@ def list_all(json: bool) -> None:
     grid = _grid(("method", "", "algebra", "minimizes", "what it is"), 5)
     for each in methods:
         grid.add_row(*map(Text, (each.key, each.name, each.algebra_label, each.minimizes, each.about)))
-    out.print(grid, soft_wrap=False)
+    print_rich(grid, soft_wrap=False)
     data = _grid(("data", "what it is"), 2)
     for name, bundled in BUNDLED.items():
         data.add_row(Text(name), Text(bundled.about))
     print_line("")
-    out.print(data, soft_wrap=False)
+    print_rich(data, soft_wrap=False)
 
 
 def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatrix]:
@@ -177,7 +177,7 @@ def _print_ranking(ranking: Ranking) -> None:
             grid.add_row(*(Text(row[j], style="bold green" if (i, j) in ranking.best else "") for j in columns))
         if number:
             print_line("")
-        out.print(grid, soft_wrap=False)
+        print_rich(grid, soft_wrap=False)
 
 
 def _column_groups(ranking: Ranking, rows: Rows) -> list[list[int]]:

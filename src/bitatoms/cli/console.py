@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
 from rich.console import Console
 from rich.text import Text
 
+from ..io.errors import FileError
 from .spelling import describe
 
+
+def discard_output(stream: IO[Any]) -> None:
+    """Discard what is written to a standard stream from now on, and what is left to flush."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _on_broken_pipe(console: Console) -> None:
+    """Let the command continue where rich would exit: it may still have files to write."""
+    discard_output(console.file)
+
+
+Console.on_broken_pipe = _on_broken_pipe  # type: ignore[method-assign, assignment]  # also where typer prints help
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+@contextmanager
+def writing_to_stdout() -> Iterator[None]:
+    """Discard the rest if the standard output is closed, as by `head`; name it in other errors."""
+    try:
+        yield
+    except BrokenPipeError:
+        discard_output(sys.stdout)
+    except OSError as error:
+        discard_output(sys.stdout)
+        raise FileError(f"standard output: cannot be written: {error.strerror or error}") from error
+
+
 def print_line(text: str, style: str = "") -> None:
     """Print a line to standard output, without markup."""
-    out.print(Text(text, style=style))
+    print_rich(Text(text, style=style))
+
+
+def print_rich(content: Any, **options: Any) -> None:
+    """Print text or a table of rich to standard output."""
+    with writing_to_stdout():
+        out.print(content, **options)
 
 
 def print_json(value: Any) -> None:
     """Print a value as JSON to standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    with writing_to_stdout():
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+        sys.stdout.flush()
 
 
 def print_note(message: Warning | str) -> None:

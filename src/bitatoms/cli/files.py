@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
 from ..table import Names, Picture, Table, check_picture
-from .console import print_note
+from .console import print_note, writing_to_stdout
 from .options import Input, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
@@ -83,15 +83,39 @@ def spooled(data: Input) -> Iterator[Path]:
         return
     if format in _NOT_ONE_FILE:
         raise FileError(f"{data.name}: {FORMATS[format].description} cannot be read from a stream; pass a file")
-    with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
-        copy = Path(folder) / f"input{FORMATS[format].extensions[0]}"
-        with open(copy, "wb") as file:
+    with _temporary_folder(data.name) as folder:
+        copy = folder / f"input{FORMATS[format].extensions[0]}"
+        with _named_temporary_errors(data.name, folder), open(copy, "wb") as file:
             if path == STANDARD:
                 shutil.copyfileobj(sys.stdin.buffer, file)
             else:
                 with open(path, "rb") as pipe:
                     shutil.copyfileobj(pipe, file)
         yield copy
+
+
+@contextmanager
+def _temporary_folder(stream: str) -> Iterator[Path]:
+    """Create a temporary folder for the copy of a stream, and remove it at the end."""
+    with ExitStack() as stack:
+        with _named_temporary_errors(stream, Path(tempfile.gettempdir())):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bitatoms-"))
+        yield Path(folder)
+
+
+@contextmanager
+def _named_temporary_errors(stream: str, folder: Path) -> Iterator[None]:
+    """Name a stream and the temporary folder in errors about its copy."""
+    try:
+        yield
+    except (FileError, OSError) as error:
+        cause = error.__cause__ if isinstance(error, FileError) else error
+        if not isinstance(cause, OSError):
+            raise
+        raise FileError(
+            f"{stream}: cannot be copied to the temporary folder {folder}: {cause.strerror or cause}; free some space, "
+            "or choose a folder on another disk with the environment variable TMPDIR"
+        ) from error
 
 
 def write_table(table: Table, path: Path, format: str | None = None) -> None:
@@ -104,12 +128,13 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
         raise FileError(
             f"standard output: {FORMATS[format].description} cannot be written to a stream; pass a file name"
         )
-    with tempfile.TemporaryDirectory(prefix="bitatoms-") as folder:
-        written = Path(folder) / f"output{FORMATS[format].extensions[0]}"
-        write(table, written, format)
-        with open(written, "rb") as file:
+    with _temporary_folder("standard output") as folder:
+        written = folder / f"output{FORMATS[format].extensions[0]}"
+        with _named_temporary_errors("standard output", folder):
+            write(table, written, format)
+        with open(written, "rb") as file, writing_to_stdout():
             shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            sys.stdout.buffer.flush()
 
 
 def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> None:

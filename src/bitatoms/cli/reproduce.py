@@ -12,7 +12,7 @@ from ..reproduce import Experiment, Verdict
 from ..reproduce import reproduce as run_experiments
 from ..reproduce.datasets import OPENML
 from ..reproduce.experiment import summarize_verdicts
-from .console import out, print_json, print_line
+from .console import print_json, print_line, print_rich
 from .files import check_folder, check_not_stdout
 from .progress import ProgressLine, show_status
 
@@ -53,11 +53,11 @@ def _print_claims(experiments: list[Experiment]) -> None:
                 print_line(f"\n{experiment.title}: {panel.title}", style="bold")
             for claim in panel.claims:
                 own = "" if claim.in_paper else " (not in the paper)"
-                out.print(
+                print_rich(
                     Text.assemble((f"  {claim.verdict}: ", _STYLES[claim.verdict]), claim.statement, (own, "dim"))
                 )
                 if claim.verdict != Verdict.AGREES:
-                    out.print(Text(f"    {claim.finding} {claim.explanation}".rstrip(), style="dim"))
+                    print_rich(Text(f"    {claim.finding} {claim.explanation}".rstrip(), style="dim"))
     print_line(f"\n{summarize_verdicts(claim for experiment in experiments for claim in experiment.claims)}")
 
 

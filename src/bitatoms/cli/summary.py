@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..core.model import Model
 from ..table import Table
-from .console import out, print_line
+from .console import out, print_line, print_rich
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
 _MAX_FEATURES = 12  # listed for an atom
@@ -58,7 +58,7 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
         if len(pattern.features) > shown:
             names += f" and {len(pattern.features) - shown} more"
         grid.add_row(str(pattern.atom), Text(names), f"{pattern.rows} ({pattern.share:.1%})", str(pattern.bits_saved))
-    out.print(grid, soft_wrap=False)
+    print_rich(grid, soft_wrap=False)
     hidden = model.atoms.n_rows - len(patterns)
     if hidden:
         print_line(f"and {hidden} more (--top {model.atoms.n_rows} shows all)")

@@ -23,6 +23,7 @@ from .proximus import append_rank_one
 _SPREAD_CANDIDATES = 3
 _LLOYD_ROUNDS = 3
 _GREEDY_SEEDS = 64
+_MAX_DRAWN = 1 << 16  # atoms; tables of pairs of atoms take 8 GiB then
 
 
 def start_factors(
@@ -37,6 +38,11 @@ def start_factors(
         return atoms, codes
     check_exact(params.coder, wanted)
     if params.init == "bernoulli":
+        if wanted > _MAX_DRAWN:
+            raise InputError(
+                Parameter("init", "bernoulli"), f" draws at most {_MAX_DRAWN} atoms, not {wanted}; pass a smaller ",
+                Parameter("start_components" if by_mdl else "n_components"),
+            )  # fmt: skip
         atoms = bernoulli(wanted, data.n_cols, params.init_density, random)
     elif params.init == "samples":
         atoms = samples(data, wanted, random)
