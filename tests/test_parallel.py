@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitatoms import parallel
+from bitatoms import BitMatrix, parallel
+from bitatoms.core.block import Block
+from bitatoms.core.coding import code
+from bitatoms.core.objective import Objective
+from bitatoms.datasets import planted
 from bitatoms.parallel import Workers, count_threads
 
 HEAVY = 1e6  # nanoseconds per row: enough work for any number of threads
@@ -153,13 +157,15 @@ def test_an_exception_propagates_and_the_pool_stays_usable(failing, error):
 
 
 def test_no_chunk_runs_after_an_exception_propagated():
-    running = []
+    running, raised = [], threading.Event()
 
     def task(start, stop):
         running.append(start)
         try:
             if threading.current_thread() is threading.main_thread():
+                raised.set()
                 raise ZeroDivisionError
+            assert raised.wait(60)  # leave a chunk to the main thread
         finally:
             running.remove(start)
 
@@ -241,3 +247,77 @@ def test_a_child_forked_while_the_pool_is_created_does_not_hang(fork):
     with parallel._lock:
         code = fork(exit_with_status_of_work)
     assert code == 0
+
+
+# --- threads that cannot be started
+
+
+@pytest.fixture(params=[0, 1, 2])
+def few_threads(request, monkeypatch):
+    """Let no more than this many threads be started, as a limit on memory or processes does."""
+    parallel._reset_pool()
+    parallel._log_once.cache_clear()
+    remaining, start = request.param, threading.Thread.start
+
+    def limited(thread):
+        nonlocal remaining
+        if not remaining:
+            raise RuntimeError("can't start new thread")
+        remaining -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    yield request.param
+    parallel._reset_pool()
+
+
+def test_fewer_threads_are_used_where_no_more_can_be_started(few_threads, caplog):
+    seen = set()
+
+    def task(start, stop):
+        seen.add(threading.get_ident())
+        return start, stop
+
+    for _ in range(3):
+        assert Workers(6, 64).map_rows(task, 1024, HEAVY) == SIXTEEN
+    assert len(seen) <= few_threads + 1
+    assert [record.getMessage() for record in caplog.records] == [
+        "can't start new thread: fewer threads are used than requested; the result does not depend on it"
+    ]
+
+
+def test_a_stream_of_tasks_needs_no_threads(few_threads, caplog):
+    assert list(Workers(6).map_stream(lambda item: item * item, range(40))) == [item * item for item in range(40)]
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_errors_propagate_from_few_threads(few_threads, error):
+    running = []
+
+    def task(item, stop=None):
+        running.append(item)
+        try:
+            if item >= 512:
+                raise error
+        finally:
+            running.remove(item)
+
+    with pytest.raises(error):
+        Workers(6, 64).map_rows(task, 1024, HEAVY)
+    assert running == []
+    with pytest.raises(error):
+        list(Workers(6).map_stream(task, [1, 2, 600, 3]))
+    assert running == []
+
+
+def test_codes_are_the_same_with_few_threads(few_threads):
+    made = planted(1000, 70, 4, random_state=0)
+    rows, atoms = BitMatrix.from_dense(made.X), BitMatrix.from_dense(made.atoms)
+    codes = []
+    for workers in (Workers(1), Workers(6, 64)):
+        block = Block(rows, atoms, None, False, workers)
+        code(block, Objective(by_codelength=False, algebra="xor").rule(block))
+        codes.append(block.factors()[1])
+    assert codes[0] == codes[1]
+    assert codes[0].count()

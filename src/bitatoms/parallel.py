@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .errors import InputError, Parameter
 
@@ -21,6 +23,7 @@ _CHUNKS_PER_THREAD = 2  # more than one, so that the other threads need not wait
 _MIN_BALANCED_NS = 20e6  # work that takes more is divided into twice as many chunks
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
 
+_logger = logging.getLogger(__name__)
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
@@ -36,15 +39,50 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_pool)
 
 
+def _submit_to(pool: ThreadPoolExecutor, task: Callable[..., Result], *args: Any) -> Future[Result] | None:
+    """Submit a task to a pool; return None if no thread can be started for it. It then never runs."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            result = task(*args)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    try:
+        pool.submit(run)
+    except (RuntimeError, MemoryError) as error:  # the task is in the queue nevertheless: a running thread may take it
+        if future.cancel():
+            _log_once(str(error) or type(error).__name__)
+            return None
+    return future
+
+
+@cache
+def _log_once(problem: str) -> None:
+    """Log that threads cannot be started, the first time only."""
+    _logger.warning("%s: fewer threads are used than requested; the result does not depend on it", problem)
+
+
 def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
-    """Submit the function ``times`` times to the pool, which is created or enlarged on demand."""
+    """Submit the function ``times`` times to the pool, which is created or enlarged on demand.
+
+    Where threads cannot be started, it is submitted fewer times.
+    """
     global _pool, _pool_size
     with _lock:  # also while submitting: another thread may be replacing the pool by a larger one
         if _pool is None or _pool_size < times:
             if _pool is not None:
                 _pool.shutdown(wait=False)
             _pool, _pool_size = ThreadPoolExecutor(times, thread_name_prefix="bitatoms"), times
-        return [_pool.submit(work) for _ in range(times)]
+        submitted: list[Future[None]] = []
+        while len(submitted) < times and (future := _submit_to(_pool, work)) is not None:
+            submitted.append(future)
+        return submitted
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -66,6 +104,16 @@ def count_threads(n_jobs: int | None) -> int:
         return jobs
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, available + 1 + jobs)
+
+
+def _completed(task: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """Run a task in the calling thread."""
+    future: Future[Result] = Future()
+    try:
+        future.set_result(task(item))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
 @dataclass(frozen=True)
@@ -100,7 +148,7 @@ class Workers:
         pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bitatoms")
         try:
             for item in items:
-                pending.append(pool.submit(task, item))
+                pending.append(_submit_to(pool, task, item) or _completed(task, item))
                 if len(pending) > self.n_threads + 1:
                     yield pending.popleft().result()
             while pending:
