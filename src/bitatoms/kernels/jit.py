@@ -1,8 +1,14 @@
-"""Compilation of kernels: serial, without the GIL, cached by numba where a cache folder is writable."""
+"""Compilation of kernels: serial, without the GIL, cached by numba where a cache folder is writable.
+
+The cache saves time only. Where its files cannot be read or written, kernels are compiled.
+"""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +16,8 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 # Kernels do not count references to arrays (``_nrt=False``): counting costs more than most kernels, and the caller
@@ -19,16 +27,62 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python code calls. The caller allocates; the kernel checks nothing and has no options."""
-    try:
-        compiled = numba.njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # no writable cache folder: compile in each process
-        return numba.njit(**_OPTIONS)(function)
-    # numba checks only the file of the kernel, but kernels inline functions of other files. The version is also
-    # compared before numba unpickles the index, which may name modules that no longer exist.
-    index = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if index is not None:
-        index._version = f"{index._version} {_sources()}"
+    compiled = numba.njit(**_OPTIONS)(function)
+    with suppress(RuntimeError, OSError):  # no writable cache folder: compile in each process
+        compiled._cache = KernelCache(function)
     return compiled
+
+
+class KernelCache(FunctionCache):
+    """The cache of a kernel: as numba's, but files that cannot be read or written do not raise an error."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        # numba checks only the file of the kernel, but kernels inline functions of other files. The version is also
+        # compared before numba unpickles the index, which may name modules that no longer exist.
+        self._cache_file._version = f"{self._cache_file._version} {_sources()}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled kernel for a signature, or None if it must be compiled."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # unpickling a truncated file may raise anything
+            self._discard()
+            _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store a compiled kernel, if possible."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:  # as above, because numba reads the index first; and a full disk
+            self._discard()
+            _warn_once(f"compiled kernels cannot be stored in {self.cache_path}", error)
+
+    def _discard(self) -> None:
+        """Remove the index, so that no later process reads files that are corrupt or incomplete."""
+        with suppress(OSError):
+            os.unlink(self._cache_file._index_path)
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(problem: str, error: Exception) -> None:
+    """Warn about the cache, once for each problem: many kernels have the same one."""
+    if problem not in _warned:
+        _warned.add(problem)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        warnings.warn(f"{problem} ({reason}); kernels are compiled again", RuntimeWarning, stacklevel=2)
+
+
+if hasattr(os, "register_at_fork"):
+    # A child forked while another thread compiles would wait forever for the lock of that thread.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 @cache

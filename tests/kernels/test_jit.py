@@ -1,0 +1,142 @@
+"""The cache of compiled kernels: it saves time, and whatever is wrong with its files, kernels work."""
+
+import errno
+import os
+import pickle
+import sys
+import threading
+import time
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+from bitatoms import BinaryDictionaryLearning
+from bitatoms.kernels import jit
+from bitatoms.kernels.jit import KernelCache, kernel
+
+
+def twice(x):
+    return 2 * x
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Cache kernels in an empty folder."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(jit, "_warned", set())
+    return tmp_path
+
+
+def n_loaded(function):
+    """Call a kernel for the first time; return how often it was loaded from the cache."""
+    assert function(21) == 42
+    return sum(function.stats.cache_hits.values())
+
+
+def files(folder, ending):
+    return sorted(path for path in folder.rglob("*") if path.name.endswith(ending))
+
+
+def test_kernels_are_loaded_from_the_cache(folder):
+    assert n_loaded(kernel(twice)) == 0
+    assert [len(files(folder, ending)) for ending in (".nbi", ".nbc")] == [1, 1]
+    assert n_loaded(kernel(twice)) == 1
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("content", ["empty", "truncated", "garbage", "another pickle"])
+def test_corrupt_files_are_replaced_with_one_warning(folder, ending, content):
+    function = kernel(twice)
+    assert n_loaded(function) == 0
+    (path,) = files(folder, ending)
+    data = path.read_bytes()
+    # an index begins with a pickle of the version
+    other = (pickle.dumps(function._cache._cache_file._version) if ending == ".nbi" else b"") + pickle.dumps(1)
+    changed = {"empty": b"", "truncated": data[: len(data) // 2], "garbage": b"\xff" * 50, "another pickle": other}
+    path.write_bytes(changed[content])
+    with pytest.warns(RuntimeWarning, match=r"cache of compiled kernels in .* is corrupt .*compiled again") as caught:
+        n_hits = n_loaded(kernel(twice))
+    assert n_hits == 0
+    assert len(caught) == 1
+    assert n_loaded(kernel(twice)) == 1  # without a warning: the files were written again
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("failing", ["_save_index", "_save_data"])
+def test_a_cache_that_cannot_be_written_warns_once(folder, monkeypatch, failing, code):
+    def fail(*args):
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"numba.core.caching.IndexDataCacheFile.{failing}", fail)
+        with pytest.warns(RuntimeWarning, match=f"kernels cannot be stored in .*{os.strerror(code)}"):
+            n_hits = n_loaded(kernel(twice))
+        assert n_hits == n_loaded(kernel(twice)) == 0  # without a second warning
+    assert not files(folder, ".nbi")  # an index without its data would name files of an earlier version
+    assert n_loaded(kernel(twice)) == 0
+    assert n_loaded(kernel(twice)) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of folders differ")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_warns_once(folder):
+    function = kernel(twice)
+    cache = function._cache.cache_path
+    os.chmod(cache, 0o500)
+    try:
+        with pytest.warns(RuntimeWarning, match="compiled kernels cannot be stored in"):
+            assert n_loaded(function) == 0
+    finally:
+        os.chmod(cache, 0o700)
+
+
+def test_without_any_cache_folder_kernels_are_compiled_in_each_process(folder, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(KernelCache, "__init__", fail)
+    assert n_loaded(kernel(twice)) == 0
+    assert not files(folder, "")
+
+
+def exit_code(child, seconds):
+    """Return the exit code of a child process, None if it still runs after this time; it is then killed."""
+    for _ in range(100 * seconds):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="fork is not available")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_forked_while_another_thread_compiles_can_compile(folder):
+    X = np.eye(6, dtype=np.uint8)[np.arange(60) % 6]
+    expected = BinaryDictionaryLearning(random_state=0, n_jobs=2).fit(X).components_
+    compiling = threading.Event()
+
+    def compile_something():
+        with numba.core.compiler_lock.global_compiler_lock:
+            compiling.set()
+            time.sleep(0.3)  # the fork waits for this, so that it cannot signal when to end
+
+    thread = threading.Thread(target=compile_something)
+    thread.start()
+    assert compiling.wait(60)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            warnings.simplefilter("ignore")
+            found = BinaryDictionaryLearning(random_state=0, n_jobs=2).fit(X).components_
+            status = 0 if kernel(twice)(21) == 42 and np.array_equal(found, expected) else 2
+        finally:
+            os._exit(status)
+    thread.join()
+    assert exit_code(child, 60) == 0
+    assert kernel(twice)(4) == 8  # the lock is free in the parent, too
