@@ -126,6 +126,7 @@ CALLS = {
     "another list": (call_of(init=[1, 2, "x"]), 'init was [1, null, "x"] and is [1, 2, "x"]'),
     "a new parameter": (call_of(forget=0.5), "forget was not given and is 0.5"),
     "other rows": (call_of(7, rows="ab"), "n_features was 40 and is 7, the rows differ;"),
+    "rows with another hash": (call_of(rows="all rows:ab"), "the rows differ or are identified in another way"),
     "all of it": (dict.fromkeys(("n_samples", "n_features", *"abcde"), 1), "n_samples was 1000 and is 1", "5 more)"),
 }
 
@@ -196,6 +197,30 @@ def test_a_file_system_without_locks_gives_a_warning(folder, monkeypatch, caplog
     monkeypatch.setattr("bitatoms.io.locks._lock", no_locks)
     assert_equal(load(folder), example_state())
     assert "files cannot be locked here" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be synced")
+def test_a_checkpoint_and_its_folder_are_synced(folder, monkeypatch):
+    """The file before it is renamed, and the folder after that: otherwise a power failure may lose the checkpoint."""
+    events = []
+    fsync, replace = os.fsync, os.replace
+
+    def record_sync(descriptor):
+        status = os.fstat(descriptor)
+        is_folder = os.path.samestat(status, os.stat(folder))
+        events.append("sync folder" if is_folder else f"sync {status.st_ino}")
+        fsync(descriptor)
+
+    def record_rename(source, target):
+        events.append(f"rename {os.stat(source).st_ino}")
+        replace(source, target)
+
+    with Checkpoint(folder, call_of(), resume=True) as checkpoint:
+        monkeypatch.setattr(os, "fsync", record_sync)
+        monkeypatch.setattr(os, "replace", record_rename)
+        checkpoint.save(example_state())
+    file = os.stat(folder / "state.npz").st_ino
+    assert events == [f"sync {file}", f"rename {file}", "sync folder"]
 
 
 def no_space(*arguments, **named):

@@ -56,7 +56,8 @@ def test_a_partial_pass_with_corrupt_codes_starts_again(stores, tmp_path, passes
     rows.run_pass(spec, save=saved.append)
     file = tmp_path / "codes-1.bin"
     content = file.read_bytes()
-    for corrupt in (content[:-8], content[:700], b"", b"other" + content[5:]):
+    flipped = content[:60] + bytes([content[60] ^ 1]) + content[61:]  # a bit of the codes of an early row
+    for corrupt in (content[:-8], content[:700], b"", b"other" + content[5:], flipped):
         file.write_bytes(corrupt)
         assert rows.load_codes(1) is None
         _, counts = rows.run_pass(spec, partial=saved[-1])

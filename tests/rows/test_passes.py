@@ -1,5 +1,7 @@
 """Passes over all rows: a stopped fit resumes to the same bits."""
 
+import itertools
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from bitatoms.bits import BitMatrix
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
+from bitatoms.rows.dask_partitions import hash_positions
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.store import StoreRows
 from support.checkpoints import N_ROWS, call_of
@@ -59,8 +62,9 @@ def fit(rows, checkpoint, how, callback, seed):
 def test_the_fingerprint_changes_with_any_row(tmp_path):
     """In memory, in a store, and on a cluster with any partitions."""
     X = random_bits(0, 3000, 70, 0.3)
-    other = X.copy()
-    other[1234, 5] ^= 1
+    flipped, swapped = X.copy(), X.copy()
+    flipped[1234, 5] ^= 1
+    swapped[[1234, 2345]] = X[[2345, 1234]]
 
     def fingerprints(table, name):
         store = ba.pack(table, tmp_path / f"{name}.zarr")
@@ -69,10 +73,32 @@ def test_the_fingerprint_changes_with_any_row(tmp_path):
         for size in (3000, 700):
             yield DaskRows(da.from_array(table, chunks=(size, 70))).fingerprint()
 
-    before, again, after = (list(fingerprints(table, name)) for name, table in (("a", X), ("b", X), ("c", other)))
+    before, again = (list(fingerprints(X, name)) for name in "ab")
     assert before == again
     assert before[2] == before[3]
-    assert all(one != two for one, two in zip(before, after, strict=True))
+    for name, table in (("c", flipped), ("d", swapped), ("e", X[:2999])):
+        assert all(one != two for one, two in zip(before, fingerprints(table, name), strict=True))
+
+
+@pytest.mark.parametrize("n_cols", [0, 1, 64, 65, 130])
+def test_hashes_of_partitions_add_up(n_cols):
+    bits = BitMatrix.from_dense(random_bits(1, 300, n_cols, 0.5))
+    for edges in ((0, 300), (0, 1, 64, 299, 300), (0, 100, 200, 300)):
+        parts = [hash_positions(bits[start:stop], start) for start, stop in itertools.pairwise(edges)]
+        assert np.sum(parts, axis=0).tolist() == naive_hash(bits.words)
+
+
+def naive_hash(words):
+    """Return the sums of `hash_positions` for a table, in Python integers."""
+
+    def mixed(word):
+        word = (word + 0x9E3779B97F4A7C15) % 2**64
+        word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+        return word ^ word >> 31
+
+    hashes = [mixed(word ^ mixed(position)) for position, word in enumerate(words.ravel().tolist())]
+    return [sum(hashes) % 2**64, sum(map(mixed, hashes)) % 2**64]
 
 
 class ChangingRows(MemoryRows):

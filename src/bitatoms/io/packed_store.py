@@ -288,7 +288,7 @@ class PackedStoreReader:
         checksum.
         """
         if self.id is not None:
-            return self.id
+            return f"store:{self.id}"
         digest = hashlib.sha256()
         root = self._source.path
         with self._source.catch_library_errors():

@@ -259,7 +259,9 @@ def _generator_in(state: dict[str, Any]) -> np.random.Generator:
 def _difference(before: dict[str, Any], now: dict[str, Any], name: str) -> tuple[str | Parameter, ...]:
     """Return how a value of two calls differs, as parts of a message."""
     if name == "rows":
-        return ("the rows differ",)
+        kinds = {str(call.get(name)).rpartition(":")[0] for call in (before, now)}
+        another = " or are identified in another way, as by an earlier version of bitatoms" if len(kinds) > 1 else ""
+        return (f"the rows differ{another}",)
     return Parameter(name), f" was {_as_text(before, name)} and is {_as_text(now, name)}"
 
 

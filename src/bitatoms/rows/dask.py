@@ -24,8 +24,8 @@ from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import Workers
 from .budget import chunk_rows
-from .dask_partitions import check_partitions, pack_partition, partitions, shape_or_error
-from .memory import collect, concatenate, fingerprint_of, paired_chunks, row_chunks
+from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
+from .memory import collect, concatenate, paired_chunks, row_chunks
 from .source import PartialPass, SavePartial
 
 try:
@@ -107,10 +107,10 @@ class DaskRows:
         return started[:-1], total
 
     def fingerprint(self) -> str:
-        """Return a hash of the ones per feature and of some rows; it does not depend on the partitions."""
-        ones = self._tasks.results(list(map(delayed(BitMatrix.column_weights), self._packed)))
-        some = np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64))
-        return fingerprint_of(np.sum(ones, axis=0), self.take(some).words)
+        """Return a hash of all rows in their order; it does not depend on the partitions."""
+        hashes = map(delayed(hash_positions), self._packed, self._edges.tolist())
+        total = np.sum([np.zeros(2, np.uint64), *self._tasks.results(list(hashes))], axis=0, dtype=np.uint64)
+        return f"all rows:{total.astype('>u8').tobytes().hex()}"
 
     def load_codes(self, number: int) -> None:
         """Return None: codes on a cluster do not outlive the process."""

@@ -11,6 +11,9 @@ from .. import validation
 from ..bits import BitMatrix
 from ..errors import InputError, InvalidCell, MissingCell
 from ..table import Names
+from .memory import row_chunks
+
+_HASHED_WORDS = 1 << 16  # hashed together
 
 
 class InvalidPartition(NamedTuple):
@@ -53,6 +56,30 @@ def pack_partition(partition: Any, binarize: float | None) -> BitMatrix | Invali
 def shape_or_error(packed: BitMatrix | InvalidPartition) -> tuple[int, int] | InvalidPartition:
     """Return the shape of a packed partition, or the error of an invalid one."""
     return packed if isinstance(packed, InvalidPartition) else packed.shape
+
+
+def hash_positions(packed: BitMatrix, start: int) -> NDArray[np.uint64]:
+    """Return two sums, modulo 2**64, of hashes of each word of a partition and its position in the table.
+
+    ``start`` is the index of its first row. The sums of partitions add up to those of the table, whatever the
+    partitions, and change if any cell changes or two rows are swapped.
+    """
+    width = packed.words.shape[1]
+    total = np.zeros(2, np.uint64)
+    for rows in row_chunks(packed, max(1, _HASHED_WORDS // max(1, width))):
+        positions = np.arange(start * width, (start + len(rows)) * width, dtype=np.uint64)
+        hashes = _mixed(rows.words.reshape(-1) ^ _mixed(positions))
+        total += np.array([hashes.sum(), _mixed(hashes).sum()])
+        start += len(rows)
+    return total
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a hash of each word (the output function of the generator SplitMix64)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def check_partitions(found: list[tuple[int, int] | InvalidPartition]) -> tuple[NDArray[np.int64], int]:
