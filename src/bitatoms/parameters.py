@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import InputError, Message, Parameter
-from .validation import check_choice, check_fraction, check_int
+from .validation import check_choice, check_fraction, check_int, check_threshold
 
 Algebra = Literal["xor", "or", "auto"]
 Search = Literal["fast", "thorough", "paper"]
@@ -53,6 +53,9 @@ class Param:
         The type in the documentation, where it cannot be derived from the annotation.
     option : str, optional
         The name of the command-line option, if there is one.
+    is_run_setting : bool
+        Whether it states how a fit runs, not what it finds. Run settings are neither stored in model files nor read
+        from them, because a file may be untrusted.
     """
 
     default: Any
@@ -62,6 +65,7 @@ class Param:
     check: Callable[[str, Any], Any] | None = None
     type: str | None = None
     option: str | None = None
+    is_run_setting: bool = False
 
 
 class DeprecatedParameter(Message, FutureWarning):
@@ -95,6 +99,11 @@ def _check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ..
     return callbacks
 
 
+def _check_random_state(name: str, value: Any) -> Any:
+    """Check a seed; generators are used as they are."""
+    return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
+
+
 NComponents = Annotated[
     int | Literal["mdl"],
     Param(
@@ -113,6 +122,7 @@ Binarize = Annotated[
         None,
         "Threshold: values above it become 1, all others 0.",
         "Without it, all values must be 0 or 1.",
+        check=lambda name, value: check_threshold(value),
         option="binarize",
     ),
 ]
@@ -276,6 +286,7 @@ class SearchKwargs(TypedDict, total=False):
             "Called with each new entry of the history, a `Round`; a callback that returns True ends the search.",
             check=_check_callbacks,
             type="callable or list of callables, optional",
+            is_run_setting=True,
         ),
     ]
 
@@ -291,6 +302,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             "It is written after the search of the subsample, after each pass over all rows, and every half minute "
             "during a pass.",
             option="checkpoint",
+            is_run_setting=True,
         ),
     ]
     resume: Annotated[
@@ -300,6 +312,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             "Resume from the checkpoint, if there is one; the result is that of an uninterrupted fit.",
             "Only the same call with the same rows can be resumed.",
             option="resume",
+            is_run_setting=True,
         ),
     ]
     n_jobs: Annotated[
@@ -309,6 +322,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             "Number of threads; -1 uses all processors.",
             "None is 1. The result does not depend on it.",
             option="jobs",
+            is_run_setting=True,
         ),
     ]
     verbose: Annotated[
@@ -317,6 +331,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
             0,
             'Log progress and results to standard error, with the logger "bitatoms".',
             "1 logs notable improvements, 2 every move.",
+            is_run_setting=True,
         ),
     ]
     binarize: Binarize
@@ -325,6 +340,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         Param(
             None,
             "Random seed; the same seed gives bit-identical results.",
+            check=_check_random_state,
             type="int, Generator, RandomState or None, default=None",
             option="seed",
         ),
@@ -342,6 +358,7 @@ class EstimatorKwargs(FactorizeKwargs, total=False):
             "A number of bytes, or text with a unit; None is 512 MiB. It limits rows, codes and counts together. It "
             "does not change the result.",
             option="max-memory",
+            is_run_setting=True,
         ),
     ]
     forget: Annotated[
@@ -426,6 +443,12 @@ def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
     known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
     return known[name]
+
+
+def result_parameters() -> dict[str, tuple[Any, Param]]:
+    """Return the parameters of the estimator that decide the result: all but the run settings."""
+    declared = {"n_components": get_args(NComponents)} | declarations(EstimatorKwargs)
+    return {name: each for name, each in declared.items() if not each[1].is_run_setting}
 
 
 def choices(annotation: Any) -> tuple[str, ...]:

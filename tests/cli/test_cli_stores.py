@@ -417,7 +417,7 @@ def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkey
     assert code == 2
     assert "c.csv: writing the codes of 1201 rows takes " in stderr
     assert "write them to a .zarr store" in stderr
-    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 30000)
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 30000)
     code, _, stderr = bitatoms(*FIT, "--report", tmp_path / "r.html")
     assert code == 2
     assert "more than half of the memory of this machine" in stderr

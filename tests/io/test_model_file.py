@@ -1,8 +1,11 @@
 """Model files: round trips, malformed files, and that nothing in them is executed."""
 
 import json
+import math
 import pickle
+import tracemalloc
 import zipfile
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -10,9 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
+from bitatoms.cli.summary import model_json
 from bitatoms.io import model_file
+from bitatoms.io.npz import encode_metadata, write_npz
+from bitatoms.parallel import Workers
+from bitatoms.parameters import result_parameters
 from bitatoms.table import Picture
 from support.files import outcome
+from support.strategies import random_bits
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +129,7 @@ CORRUPT = {
     ),
     "no atoms": (None, {"atoms": None}, "a corrupt model"),
     "atoms of the wrong shape": (None, {"atoms": np.zeros((3, 9), np.uint8)}, "a corrupt model"),
-    "one-dimensional atoms": (None, {"atoms": np.zeros(3, np.uint8)}, "a corrupt model: its atoms have 1 dimensions"),
+    "one-dimensional atoms": (None, {"atoms": np.zeros(3, np.uint8)}, "its atoms are of type uint8 and shape (3,)"),
     "padding bits set": (None, {"atoms": np.full((3, 5), 255, np.uint8)}, "the bits past column 36 must be zero"),
     "bias of the wrong length": (None, {"bias": np.zeros(3, np.uint8)}, "its bias does not fit"),
     "bias of twos": (None, {"bias": np.full(36, 2, np.uint8)}, "its bias does not fit"),
@@ -132,6 +140,29 @@ CORRUPT = {
     "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
     "another history": ({"history_fields": ["what"]}, {}, "a corrupt model"),
+    "an absurd codelength": (
+        {"codelength": {"errors": 10**400, "codes": 1, "atoms": 1}},
+        {},
+        "its errors is 10000000000000000000",
+    ),
+    "a negative codelength": ({"codelength": {"errors": -1, "codes": 1, "atoms": 1}}, {}, "its errors is -1"),
+    "a codelength that is not a number": (
+        {"codelength": {"errors": math.nan, "codes": 1, "atoms": 1}},
+        {},
+        "its errors is not an integer",
+    ),
+    "a codelength without parts": ({"codelength": {}}, {}, "it has no 'errors'"),
+    "a codelength of text": ({"codelength": {"errors": "9", "codes": 1, "atoms": 1}}, {}, "not an integer"),
+    "absurd codelengths": ({"codelengths": {"xor": 1e308}}, {}, "its xor is not an integer"),
+    "absurd bits without atoms": ({"bits_without": 10**400}, {}, "its bits_without is 1000"),
+    "an absurd number of samples": ({"n_samples": 10**400}, {}, "its n_samples is 1000"),
+    "a history of text": ({"history_fields": ["bits"], "history": [["9"]]}, {}, "a corrupt model"),
+    "no history": ({"history": 3}, {}, "a corrupt model"),
+    "parameters of another type": ({"parameters": [1]}, {}, "a corrupt model"),
+    "an absurd parameter": ({"parameters": {"max_iter": "forever"}}, {}, "max_iter must be an integer"),
+    "an infinite threshold": ({"parameters": {"binarize": math.inf}}, {}, "binarize must be None or a finite number"),
+    "an absurd seed": ({"parameters": {"random_state": -1}}, {}, "random_state must be at least 0"),
+    "an absurd number of atoms": ({"parameters": {"n_components": "many"}}, {}, "n_components='many' is not available"),
 }
 
 
@@ -140,6 +171,116 @@ def test_corrupt_model(path, case):
     metadata, arrays, part = CORRUPT[case]
     rewrite(path, metadata, **arrays)
     assert_load_error(path, part)
+
+
+ABSURD = (10**400, -1, 0, 1.5, math.nan, "9", None, [1], {"a": 1})
+
+
+def test_a_model_with_absurd_values_is_refused_or_usable(path, named):
+    """Nothing that a file contains raises an error after it was loaded."""
+    with np.load(path) as file:
+        entries = json.loads(file["bitatoms"].tobytes())
+    parts = [(name, None) for name in entries] + [
+        (name, part) for name in ("codelength", "codelengths", "parameters", "reading") for part in entries[name]
+    ]
+    original, n_refused = path.read_bytes(), 0
+    for name, part in parts:
+        for value in ABSURD:
+            path.write_bytes(original)
+            rewrite(path, {name: value if part is None else entries[name] | {part: value}})
+            loaded = outcome(model_file.load, path)  # one-line errors only
+            if loaded is None:
+                n_refused += 1
+                continue
+            if name in ("parameters", "reading"):
+                continue
+            found = loaded.model
+            json.dumps(model_json(found, 3))
+            assert found.summary()
+            block = found.code(named.bits[:20], Workers())
+            assert found.row_bits(block.errors(), block.factors()[1]).shape == (20,)
+    assert n_refused > 100
+
+
+RUN_SETTINGS = {
+    "checkpoint": "hostile",
+    "resume": True,
+    "n_jobs": 1000,
+    "verbose": 2,
+    "max_memory": "1 TB",
+    "callbacks": "os.system",
+}
+
+
+def test_run_settings_are_neither_read_from_a_file_nor_stored(path, model, tmp_path, monkeypatch):
+    """A hostile model must not decide where the next fit writes."""
+    monkeypatch.chdir(tmp_path)
+    rewrite(path, {"parameters": {**RUN_SETTINGS, "n_components": 2, "search_rows": 50, "random_state": 3}})
+    loaded = ba.load(path)
+    defaults = ba.BinaryDictionaryLearning().get_params()
+    assert {name: getattr(loaded, name) for name in RUN_SETTINGS} == {name: defaults[name] for name in RUN_SETTINGS}
+    assert (loaded.n_components, loaded.search_rows, loaded.random_state) == (2, 50, 3)
+    loaded.fit(random_bits(0, 100, 10, 0.3))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.npz"]
+    other = deepcopy(model).set_params(n_jobs=2, max_memory="1 GB", verbose=1, checkpoint="folder", resume=True)
+    other.save(path)
+    with np.load(path) as file:
+        assert not RUN_SETTINGS.keys() & json.loads(file["bitatoms"].tobytes())["parameters"].keys()
+
+
+def test_every_parameter_is_stored_or_a_run_setting():
+    names = {*ba.BinaryDictionaryLearning().get_params()}
+    assert names - result_parameters().keys() == RUN_SETTINGS.keys()
+
+
+def peak_of_loading(path):
+    """Return the peak number of bytes that Python allocates while it loads a model, or refuses it."""
+    outcome(model_file.load, path)  # import libraries first
+    tracemalloc.start()
+    try:
+        outcome(model_file.load, path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("value", ["[]", "[1]", '{"a":1}', "{}", "12345", '"ab"'])
+def test_metadata_that_takes_far_more_memory_than_the_file_is_refused(path, value):
+    """A file of 440 kB took 923 MiB."""
+    text = (
+        f'{{"format": "bitatoms model", "version": 1, "history": [{",".join([value] * (12_000_000 // len(value)))}]}}'
+    )
+    with np.load(path) as file:
+        arrays = dict(file) | {"bitatoms": np.frombuffer(text.encode(), np.uint8)}
+    write_npz(path, arrays)
+    assert path.stat().st_size < 500_000
+    assert_load_error(path, "claims an impossible size: corrupt or malicious")
+    assert peak_of_loading(path) < 3 * len(text)
+
+
+def test_loading_takes_the_memory_of_the_packed_atoms(path):
+    n_atoms, n_features = 1000, 80_000
+    with np.load(path) as file:
+        metadata = json.loads(file["bitatoms"].tobytes()) | {"n_features": n_features, "columns": None, "picture": None}
+        arrays = (
+            dict(file)
+            | {
+                "bitatoms": encode_metadata(metadata),
+                "atoms": np.zeros((n_atoms, n_features // 8), np.uint8),
+                "bias": np.zeros(n_features, np.uint8),
+                "uses": np.zeros(n_atoms, np.int64),
+                "saved": np.zeros(n_atoms, np.int64),
+            }
+            | {name: np.zeros(n_features, np.int64) for name in ("wrong", "ones", "missed")}
+        )
+    write_npz(path, arrays)
+    assert model_file.load(path).model.atoms.shape == (n_atoms, n_features)
+    assert peak_of_loading(path) < 1.6 * n_atoms * n_features / 8
+
+
+def test_a_model_larger_than_memory_is_refused(path, monkeypatch):
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 1000)
+    assert_load_error(path, "its arrays take 0.0 GiB", "GiB of memory are available")
 
 
 def test_pickles_are_never_loaded(path):

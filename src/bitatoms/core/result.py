@@ -93,8 +93,8 @@ class ResultBase:
     @property
     def n_duplicate(self) -> int:
         """Number of atoms that repeat an earlier one, not counting atoms without ones."""
-        patterns = [row.tobytes() for row in self.atoms.words if row.any()]
-        return len(patterns) - len(set(patterns))
+        distinct = {row.tobytes() for row in self.atoms.words if row.any()}
+        return self.atoms.n_rows - self.n_zero - len(distinct)
 
     @property
     def n_zero(self) -> int:

@@ -423,9 +423,7 @@ class BinaryDictionaryLearning(TableTransformer):
         path : str or path-like
             The file, by convention with the ending .npz. It holds arrays and JSON, no pickles. The write is atomic.
         """
-        of_one_fit = ("checkpoint", "resume")
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in of_one_fit}
-        model_file.save(self.as_model(), path, parameters)
+        model_file.save(self.as_model(), path, self.get_params(deep=False))
 
 
 def _tile_of(table: Table) -> Picture | None:

@@ -7,7 +7,6 @@ import os
 import numpy as np
 
 from ..io import model_file
-from ..parameters import RENAMED
 from .dictionary_learning import BinaryDictionaryLearning
 
 
@@ -22,8 +21,9 @@ def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
     Returns
     -------
     BinaryDictionaryLearning
-        Fitted, with the parameters it was fitted with. Parameters that are not plain values (callbacks, arrays of
-        atoms, random generators) have their defaults.
+        Fitted, with the parameters that decided the result. Those that are not plain values (arrays of atoms, random
+        generators), and those that state how a fit runs (``n_jobs``, ``verbose``, ``max_memory``, ``checkpoint``,
+        ``resume``, ``callbacks``), have their defaults.
 
     Examples
     --------
@@ -37,9 +37,7 @@ def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
     """
     model, parameters, _ = model_file.load(path)
     estimator = BinaryDictionaryLearning()
-    known = estimator.get_params(deep=False)
-    present = {RENAMED.get(name, name): value for name, value in parameters.items()}
-    estimator.set_params(**{name: value for name, value in present.items() if name in known})
+    estimator.set_params(**parameters)
     estimator.n_features_in_ = model.atoms.n_cols
     if model.columns is not None:
         estimator.feature_names_in_ = np.array(model.columns, object)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from .. import validation
 from .._version import __version__
-from ..bits import BitMatrix
 from ..core.coding import CODERS
 from ..core.model import Model
 from ..core.result import Round
 from ..mdl import Codelength
+from ..parameters import RENAMED, check, result_parameters
 from ..table import check_picture
 from .atomic import atomic_write
 from .errors import FileError
@@ -31,6 +32,7 @@ CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what 
 _OPTIONAL_COUNTS = ("saved", "ones", "missed")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _OPTION_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
+_HISTORY_TEXTS = ("move", "algebra")
 _HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 
 
@@ -68,7 +70,11 @@ def save(
         "picture": model.picture,
         "history_fields": _HISTORY_FIELDS,
         "history": [[getattr(row, name) for name in _HISTORY_FIELDS] for row in model.history],
-        "parameters": {name: value for name, value in (parameters or {}).items() if _is_json_scalar(value)},
+        "parameters": {
+            name: value
+            for name, value in (parameters or {}).items()
+            if name in result_parameters() and _is_json_scalar(value)
+        },
         "reading": reading or {},
     }
     n_atoms, n_features = model.atoms.shape
@@ -97,10 +103,12 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         metadata = file.read_metadata(MODEL_FORMAT, VERSION, "; 'bitatoms fit DATA -o MODEL.npz' writes a model")
         try:
             model = _read_model(file, metadata)
-            return LoadedModel(model, dict(metadata["parameters"]), _read_options(metadata["reading"]))
+            return LoadedModel(model, _read_parameters(metadata["parameters"]), _read_options(metadata["reading"]))
         except FileError:
             raise
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        except KeyError as error:
+            raise source.error(f"a corrupt model: it has no {str(error)[:40]}") from error
+        except (IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
 
 
@@ -112,21 +120,16 @@ def _is_json_scalar(value: Any) -> bool:
 def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     """Return the model of the arrays and their metadata, after checking every size."""
     n_features, n_samples = check_metadata_int(metadata, "n_features"), check_metadata_int(metadata, "n_samples")
-    packed = file.read_array("atoms")
-    if packed.ndim != 2:
-        raise ValueError(f"its atoms have {packed.ndim} dimensions")
-    n_atoms = len(packed)
-    atoms = BitMatrix.from_bytes(packed.astype(np.uint8, casting="safe").tobytes(), n_atoms, n_features)
-    bias = file.read_array("bias").astype(np.uint8, casting="safe")
+    file.source.check_memory(file.n_bytes, "its arrays")
+    atoms = file.read_bits("atoms", n_features)
+    n_atoms = atoms.n_rows
+    bias = file.read_array("bias").astype(np.uint8, casting="safe", copy=False)
     if bias.shape != (n_features,) or (bias > 1).any():
         raise ValueError("its bias does not fit its atoms")
     counts = {
         name: _read_counts(file, name, n_atoms if name in ("uses", "saved") else n_features, n_samples)
         for name in ("wrong", "uses", *(name for name in _OPTIONAL_COUNTS if name in file))
     }
-    fields = tuple(metadata["history_fields"])
-    unknown: dict[str, Any] = {"seconds": math.nan, "rows": n_samples}
-    history = tuple(Round(**unknown | dict(zip(fields, row, strict=True))) for row in metadata["history"])
     for name, choices in _CHOICES.items():
         if metadata[name] not in choices:
             raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")
@@ -136,13 +139,13 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         atoms=atoms,
         bias=bias,
         algebra=metadata["algebra"],
-        codelength=Codelength(**{part: int(bits) for part, bits in metadata["codelength"].items()}),
-        history=history,
+        codelength=Codelength(**_read_ints(metadata["codelength"], [field.name for field in fields(Codelength)])),
+        history=_read_history(metadata, n_samples),
         ended=str(metadata["ended"]),
         coder=metadata["coder"],
         objective=metadata["objective"],
-        codelengths={str(name): int(bits) for name, bits in metadata["codelengths"].items()},
-        bits_without=None if metadata["bits_without"] is None else int(metadata["bits_without"]),
+        codelengths=_read_ints(metadata["codelengths"], metadata["codelengths"]),
+        bits_without=None if metadata["bits_without"] is None else check_metadata_int(metadata, "bits_without"),
         n_samples=n_samples,
         max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
         residual_limit=check_metadata_int(metadata, "residual_limit"),
@@ -150,6 +153,37 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         **counts,
     )
+
+
+def _read_ints(numbers: dict[str, Any], names: Iterable[str]) -> dict[str, int]:
+    """Return integers of the metadata by name."""
+    return {name: check_metadata_int(numbers, name) for name in names}
+
+
+def _read_history(metadata: dict[str, Any], n_samples: int) -> tuple[Round, ...]:
+    """Return the history, after checking every value; fields that a file of an earlier version lacks are unknown."""
+    unknown: dict[str, Any] = {"seconds": math.nan, "rows": n_samples}
+    history = []
+    for row in metadata["history"]:
+        entry = dict(zip(metadata["history_fields"], row, strict=True))
+        if not all(isinstance(entry[name], str) for name in _HISTORY_TEXTS):
+            raise ValueError("its history is malformed")
+        numbers = _read_ints(entry, entry.keys() - {*_HISTORY_TEXTS})
+        history.append(Round(**unknown | entry | numbers))
+    return tuple(history)
+
+
+def _read_parameters(stored: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that decide the result, after checking their values; others in the file are ignored.
+
+    The file may be untrusted: it must not decide how the next fit runs, such as the folder that it writes to.
+    """
+    declared = result_parameters()
+    present = {RENAMED.get(name, name): value for name, value in stored.items()}
+    known = {name: value for name, value in present.items() if name in declared}
+    for name, value in known.items():
+        check(name, value, declared[name])
+    return known
 
 
 def _read_options(reading: Any) -> dict[str, Any]:
@@ -169,7 +203,7 @@ def _read_options(reading: Any) -> dict[str, Any]:
 
 def _read_counts(file: NpzReader, name: str, length: int, n_samples: int) -> NDArray[np.int64]:
     """Return counts of the given length; all but the bits saved lie between 0 and the number of samples."""
-    counts = file.read_array(name).astype(np.int64, casting="safe")
+    counts = file.read_array(name).astype(np.int64, casting="safe", copy=False)
     if counts.shape != (length,) or (name != "saved" and ((counts < 0) | (counts > n_samples)).any()):
         raise ValueError(f"its {name} do not fit its atoms")
     return counts

@@ -20,6 +20,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..bits import BitMatrix
 from ..table import Names
 from .errors import FileError
 from .stream import Source
@@ -27,7 +28,10 @@ from .stream import Source
 METADATA_KEY = "bitatoms"  # the array that holds the JSON
 TABLE_FORMAT = "bitatoms table"  # the format in the metadata of a table
 _MAX_COMPRESSION = 1100  # deflate expands a byte to at most 1032
-_MAX_TEXT_COMPRESSION = 100  # real text compresses less; parsed JSON takes many times its length
+_MAX_TEXT_COMPRESSION = 100  # real text compresses less
+_MAX_PARSED_RATIO = 250  # of parsed JSON to compressed text; that of real names is at most 165
+_SMALL_JSON = 1 << 26  # bytes of parsed JSON that are always allowed
+_PARSED_BYTES = {b"[": 96, b"{": 256, b",": 40, b'"': 30}  # memory per character of JSON, in CPython
 _CHUNK_BYTES = 1 << 20
 
 
@@ -160,12 +164,38 @@ class NpzReader:
             flat = values.read(prod(values.shape))
             return flat.reshape(values.shape, order="F" if values.fortran_order else "C")
 
-    def _read_text(self, name: str) -> bytes:
-        """Return an array of bytes that are text; text never compresses as well as numbers can."""
-        member = self._members[name]
-        if member.file_size > _MAX_TEXT_COMPRESSION * member.compress_size + (1 << 24):
-            raise self.source.error(f"its array {name!r} claims an impossible size: corrupt or malicious")
-        return self.read_array(name).astype(np.uint8, casting="safe").tobytes()
+    def read_bits(self, name: str, n_cols: int) -> BitMatrix:
+        """Return rows that are packed as `BitMatrix.to_bytes` packs them; no other array of their size is needed."""
+        width = -(-n_cols // 8)
+        with self.open_array(name) as values:
+            if values.dtype != np.uint8 or values.fortran_order or values.shape[1:] != (width,):
+                raise ValueError(f"its {name} are of type {values.dtype} and shape {str(values.shape)[:100]}")
+            n_rows = values.shape[0]
+            words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
+            step = max(1, _CHUNK_BYTES // max(1, width))
+            for start in range(0, n_rows, step):
+                count = min(step, n_rows - start)
+                words[start : start + count] = BitMatrix.from_bytes(
+                    values.read(count * width).data, count, n_cols
+                ).words
+        return BitMatrix.from_words(words, n_cols, check=False)
+
+    @property
+    def n_bytes(self) -> int:
+        """Number of bytes of all arrays, as the file claims; an array of another size raises an error when read."""
+        return sum(member.file_size for member in self._members.values())
+
+    def _read_json(self, name: str) -> Any:
+        """Return the value of JSON in an array of bytes, unless it takes far more memory than real text can."""
+        member, size = self._members[name], self._members[name].compress_size
+        malicious = self.source.error(f"its array {name!r} claims an impossible size: corrupt or malicious")
+        if member.file_size > _MAX_TEXT_COMPRESSION * size + (1 << 24):
+            raise malicious
+        text = self.read_array(name).astype(np.uint8, casting="safe", copy=False).tobytes()
+        parsed_bytes = 2 * len(text) + sum(text.count(mark) * each for mark, each in _PARSED_BYTES.items())
+        if parsed_bytes > _MAX_PARSED_RATIO * size + _SMALL_JSON:
+            raise malicious
+        return json.loads(text)
 
     def read_metadata(self, format: str, version: int, hint: str) -> dict[str, Any]:
         """Return the metadata of a file that bitatoms wrote; raise for another format or a newer version."""
@@ -174,7 +204,7 @@ class NpzReader:
             arrays = ", ".join(self.names[:5])[:100] or "none"
             raise self.source.error(f"{expected}; its arrays are {arrays}{hint}")
         try:
-            metadata = json.loads(self._read_text(METADATA_KEY))
+            metadata = self._read_json(METADATA_KEY)
             found, number = " ".join(metadata["format"].split()), int(metadata["version"])
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, FileError):
@@ -196,8 +226,11 @@ def check_version(source: Source, metadata: Mapping[str, Any], number: int, supp
 
 
 def check_metadata_int(metadata: Mapping[str, Any], name: str, least: int = 0, most: int = (1 << 63) - 1) -> int:
-    """Return an integer of the metadata; raise ValueError if it is out of range."""
-    number = index(metadata[name])
+    """Return an integer of the metadata; raise ValueError if it is not one or is out of range."""
+    try:
+        number = index(metadata[name])
+    except TypeError:
+        raise ValueError(f"its {name} is not an integer") from None
     if not least <= number <= most:
         raise ValueError(f"its {name} is {str(number)[:20]}")
     return number

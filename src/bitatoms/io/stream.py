@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from ..errors import Parameter
 from ..parameters import ReadKwargs, with_defaults
 from ..table import Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
+from .memory import memory_limit
 
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather")  # their readers drop columns before converting cells
@@ -53,11 +53,16 @@ class Source(NamedTuple):
         """
         if n_rows < 0 or n_cols < 0:
             raise self.error(f"corrupt: it claims to have {n_rows} rows and {n_cols} columns")
-        needed, available = max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8, _physical_memory()
+        needed = max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8
+        self.check_memory(needed, f"{n_rows} rows of {n_cols} columns", "; read fewer rows or columns")
+
+    def check_memory(self, needed: int, what: str, hint: str = "") -> None:
+        """Raise if something takes more bytes than this process may use."""
+        available = memory_limit()
         if needed > available:
             raise self.error(
-                f"{n_rows} rows of {n_cols} columns take {needed / 2**30:.1f} GiB packed, but this machine has "
-                f"{available / 2**30:.1f} GiB of memory; read fewer rows or columns"
+                f"{what} take {needed / 2**30:.1f} GiB packed, but only {available / 2**30:.1f} GiB of memory are "
+                f"available{hint}"
             )
 
 
@@ -168,11 +173,3 @@ def unique_columns(source: Source, names: Sequence[str], duplicates: str) -> Nam
         used.add(new)
         distinct.append(new)
     return tuple(distinct)
-
-
-def _physical_memory() -> int:
-    """Return the bytes of memory of this machine; practically unlimited if unknown."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 1 << 46

@@ -194,7 +194,7 @@ def test_malformed_files_are_errors(tmp_path, case):
 
 @pytest.mark.parametrize("ending", ["dat", "basket"])
 def test_table_that_does_not_fit_into_memory_is_an_error(tmp_path, ending, monkeypatch):
-    monkeypatch.setattr("bitatoms.io.stream._physical_memory", lambda: 1000)
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 1000)
     ba.write(random_bits(3, 50, 300, 0.5), tmp_path / f"lists.{ending}")
     assert_read_error(tmp_path / f"lists.{ending}", "GiB")
 
