@@ -1,16 +1,55 @@
-"""The ``verbose`` parameter: show the log of a search on standard error."""
+"""The ``verbose`` parameter: show the log of a search on standard error; text that is safe to show on a terminal."""
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+# Control characters except tabs and line ends, characters that turn the direction of text around, lone surrogates
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINE_CONTROLS = re.compile("[\t\n]")
 _logger = logging.getLogger("bitatoms")
 _lock = threading.Lock()
 _n_users = 0
 _handler: logging.Handler | None = None
+
+
+def escape_controls(text: str) -> str:
+    r"""Return text whose control characters are replaced by escapes, as in Python.
+
+    Names in a file may contain sequences that a terminal would execute.
+
+    Examples
+    --------
+    >>> print(escape_controls("a \x1b[31mname\x07"))
+    a \x1b[31mname\x07
+    """
+    return CONTROLS.sub(_escape, text)
+
+
+def escape_name(name: str) -> str:
+    r"""Return a name with all control characters escaped, tabs and line ends included.
+
+    Examples
+    --------
+    >>> print(escape_name("two\nlines"))
+    two\nlines
+    """
+    return _LINE_CONTROLS.sub(_escape, escape_controls(name))
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
+
+
+class _Formatter(logging.Formatter):
+    """Format messages without control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_controls(super().format(record))
 
 
 @contextmanager
@@ -36,7 +75,7 @@ def _acquire_handler(level: int) -> None:
         _n_users += 1
         if _handler is None:
             _handler = logging.StreamHandler()
-            _handler.setFormatter(logging.Formatter("[bitatoms] %(message)s"))
+            _handler.setFormatter(_Formatter("[bitatoms] %(message)s"))
             _logger.addHandler(_handler)
             _logger.setLevel(level)
             _logger.propagate = False

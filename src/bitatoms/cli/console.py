@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
 
 from ..io.errors import FileError
+from ..verbosity import CONTROLS, escape_controls
 from .spelling import describe
 
 
@@ -26,6 +28,14 @@ def _on_broken_pipe(console: Console) -> None:
     discard_output(console.file)
 
 
+def _render_escaped(console: Console, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+    """Render text with its control characters escaped; those that rich itself emits are kept."""
+    for segment in _render(console, *args, **kwargs):
+        yield segment if segment.control else segment._replace(text=escape_controls(segment.text))
+
+
+_render = Console.render
+Console.render = _render_escaped  # type: ignore[method-assign, assignment]  # also where typer prints usage errors
 Console.on_broken_pipe = _on_broken_pipe  # type: ignore[method-assign, assignment]  # also where typer prints help
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -55,9 +65,10 @@ def print_rich(content: Any, **options: Any) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON to standard output."""
+    """Print a value as JSON to standard output; control characters in strings are escaped, as JSON allows."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
     with writing_to_stdout():
-        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+        sys.stdout.write(CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
         sys.stdout.flush()
 
 

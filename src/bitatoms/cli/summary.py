@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ..core.model import Model
 from ..table import Table
+from ..verbosity import escape_name
 from .console import out, print_line, print_rich
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
@@ -54,7 +55,7 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     grid.add_column("bits saved", justify="right", no_wrap=True)
     for pattern in patterns:
         shown = len(pattern.features) if len(pattern.features) <= _MAX_FEATURES + 2 else _MAX_FEATURES
-        names = ", ".join(pattern.features[:shown])
+        names = ", ".join(map(escape_name, pattern.features[:shown]))  # before the widths of columns are computed
         if len(pattern.features) > shown:
             names += f" and {len(pattern.features) - shown} more"
         grid.add_row(str(pattern.atom), Text(names), f"{pattern.rows} ({pattern.share:.1%})", str(pattern.bits_saved))
