@@ -46,6 +46,15 @@ def complete(X, atoms, bias=None):
     return out
 
 
+def take_columns(X, columns):
+    """Return the columns with these indices, zeros where an index is -1."""
+    out = np.zeros((X.shape[0], len(columns)), np.uint8)
+    for j, column in enumerate(columns):
+        if column >= 0:
+            out[:, j] = X[:, column]
+    return out
+
+
 def string_bits(n, r):
     """Return ⌈log2 n⌉ + ⌈log2 C(n, r)⌉, computed with integers; 0 for a string of length 0."""
     if n == 0:

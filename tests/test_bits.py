@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
 from support.strategies import matrices, random_bits
 
@@ -573,6 +574,22 @@ def test_transpose_exchanges_rows_and_columns(dense, copies):
     bits = BitMatrix.from_dense(dense)
     assert same(bits.T, dense.T)
     assert bits.transpose().transpose() == bits
+
+
+@given(matrices(), st.sampled_from([0, 1, 63, 64, 65, 130]), st.integers(0, 2**32 - 1))
+def test_take_columns(dense, n_taken, seed):
+    columns = np.random.default_rng(seed).integers(-1, dense.shape[1], n_taken)
+    assert same(BitMatrix.from_dense(dense).take_columns(columns), naive.take_columns(dense, columns))
+
+
+def test_take_columns_checks_indices():
+    bits = BitMatrix.from_dense(np.eye(3, 65, dtype=np.uint8))
+    for wrong in ([0, 65], [-2, 0]):
+        with pytest.raises(IndexError, match=f"column {max(wrong, key=abs)} is out of range for a BitMatrix of 65 col"):
+            bits.take_columns(wrong)
+    for wrong in ([[0, 1]], [0.5], [True], 3):
+        with pytest.raises(TypeError, match="1-D sequence of integers"):
+            bits.take_columns(wrong)
 
 
 @given(matrices(), st.integers(0, 2**32 - 1))

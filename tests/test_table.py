@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import bitatoms as ba
-from bitatoms.table import Picture, check_columns
+from bitatoms.errors import InputWarning
+from bitatoms.table import Header, Picture, match_columns
 
 BITS = np.array([[1, 0, 1], [0, 1, 1]], np.uint8)
 ROWS, COLUMNS = ("ann", "bob"), ("milk", "bread", "tea")
@@ -126,27 +127,126 @@ def test_row_names_may_repeat():
     assert ba.Table(ba.BitMatrix.from_dense(BITS), ["ann", "ann"]).row_names == ("ann", "ann")
 
 
+# Matching the columns of a model
+
+
+def header(*names, items=False):
+    return Header(len(names), names, items)
+
+
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "absent", "indices", "unknown", "lacking"),
     [
-        (("milk", "bread", "gin"), "columns that the model was not fitted on: 'gin'"),
-        (("milk", "bread"), "lacks columns that the model was fitted on: 'tea'"),
-        (("bread", "milk", "tea"), "a different order"),
+        (header("tea", "milk", "bread"), "refuse", [1, 2, 0], (), ()),
+        (header("gin", "tea", "milk", "rum", "bread"), None, [2, 4, 1], ("gin", "rum"), ()),
+        (header("tea", "gin"), "zero", [-1, -1, 0], ("gin",), ("milk", "bread")),
+        (header("bread", items=True), "refuse", [-1, 0, -1], (), ("milk", "tea")),
+        (header(items=True), None, [-1, -1, -1], (), ("milk", "bread", "tea")),  # baskets that are all empty
+        (header("gin", "gin", "milk", "bread", "tea"), None, [2, 3, 4], ("gin", "gin"), ()),
     ],
 )
-def test_check_columns(given, message):
+def test_columns_are_matched_by_name(given, absent, indices, unknown, lacking):
+    match = match_columns(header(*COLUMNS), given, absent)
+    assert (match.indices.tolist(), match.unknown, match.absent) == (indices, unknown, lacking)
+    inverse = match.inverse(given.n_cols)
+    assert [COLUMNS[i] for i in inverse if i >= 0] == [name for name in given.names if name in COLUMNS]
+    assert [name for name, i in zip(given.names, inverse, strict=True) if i < 0] == list(unknown)
+
+
+@pytest.mark.parametrize(
+    ("learned", "given"),
+    [
+        (header(*COLUMNS), header(*COLUMNS)),
+        (header("a", "a", "b"), header("a", "a", "b")),  # scikit-learn allows duplicate names
+        (header(*COLUMNS), Header(3)),
+        (Header(3), header(*COLUMNS)),
+        (Header(3), Header(3)),
+        (Header(3), header("0", "1", "2", items=True)),
+    ],
+)
+def test_same_columns_or_columns_without_names_stay_in_place(learned, given):
+    match = match_columns(learned, given)
+    bits = ba.BitMatrix.from_dense(BITS)
+    assert match.gather(bits) is bits
+    table = ba.Table(bits)
+    assert match.gather_table(table) is table
+    assert match.inverse(3).tolist() == [0, 1, 2]
+
+
+def test_items_are_the_numbers_of_columns_that_have_no_names():
+    match = match_columns(Header(3), header("2", "5", items=True))
+    assert (match.indices.tolist(), match.unknown, match.absent) == ([-1, -1, 0], ("5",), ("0", "1"))
+
+
+@pytest.mark.parametrize(
+    ("learned", "given", "absent", "message"),
+    [
+        (header(*COLUMNS), header("milk", "bread"), None, "the table lacks columns .* was fitted on: 'tea'; add them$"),
+        (
+            header(*COLUMNS),
+            header("milk", "bread", "gin"),
+            "refuse",
+            r"'tea' \(it has other columns: 'gin'\); add them, or pass absent=\"zero\" to read them as 0",
+        ),
+        (
+            header(*COLUMNS),
+            header("gin", "rum"),
+            "zero",
+            "no column that the model was fitted on: it has 'gin', 'rum', and the model 'milk', 'bread', 'tea'; pass",
+        ),
+        (Header(5), header("5", "6", "7", "8", "9", items=True), "refuse", "no column that the model was fitted on"),
+        (Header(2), header("gin", "rum", items=True), "refuse", "no column that the model was fitted on"),
+        (header(*COLUMNS), header(), "zero", "no column that the model was fitted on: it has none"),
+        (header(*COLUMNS), header("milk", "tea", "tea", "bread"), "zero", "two columns have the name 'tea'"),
+        (header("a", "b", "a"), header("a", "b"), "zero", "two columns have the name 'a'"),
+        (header(*COLUMNS), Header(4), "zero", "the table has 4 columns, but the model was learned from 3"),
+        (header(*"abcdefgh"), header("a"), "refuse", "'b', 'c', 'd', 'e', 'f' and 2 more; add"),
+        (header(*COLUMNS), header(*COLUMNS), "gin", "absent='gin' is not available; choose from 'refuse', 'zero'"),
+    ],
+)
+def test_columns_that_do_not_match(learned, given, absent, message):
     with pytest.raises(ValueError, match=message):
-        check_columns(COLUMNS, given)
+        match_columns(learned, given, absent)
 
 
-def test_a_fitted_model_checks_column_names():
-    model = ba.BinaryDictionaryLearning(1, search="paper", random_state=0)
-    model.fit(ba.Table.from_any(pd.DataFrame(BITS, ROWS, COLUMNS)))
-    with pytest.raises(ValueError, match="columns that the model was not fitted on: 'gin'"):
-        model.transform(ba.Table(ba.BitMatrix.from_dense(BITS), None, ("milk", "bread", "gin")))
-    unnamed = ba.BinaryDictionaryLearning(1, search="paper", random_state=0).fit(BITS)
-    with pytest.warns(UserWarning, match="have names, but BinaryDictionaryLearning was fitted without names"):
-        unnamed.transform(ba.Table(ba.BitMatrix.from_dense(BITS), None, COLUMNS))
+def test_the_time_to_match_columns_is_linear():
+    class Name(str):
+        operations = 0
+
+        def __eq__(self, other):
+            Name.operations += 1
+            return str.__eq__(self, other)
+
+        def __hash__(self):
+            Name.operations += 1
+            return str.__hash__(self)
+
+    n = 20_000
+    learned = tuple(Name(f"column {i}") for i in range(n))
+    given = tuple(Name(f"column {i}") for i in reversed(range(n // 2, n + n // 2)))
+    match = match_columns(header(*learned), header(*given), "zero")
+    assert (len(match.unknown), len(match.absent)) == (n // 2, n // 2)
+    assert Name.operations < 30 * n
+
+
+def test_a_note_names_the_columns_that_are_ignored():
+    one = match_columns(header(*COLUMNS), header("gin", *COLUMNS))
+    with pytest.warns(
+        InputWarning, match="^new.csv: ignored 1 column that the model was not fitted on: 'gin'$"
+    ) as seen:
+        one.warn_unknown("new.csv")
+    assert seen[0].filename == __file__
+    many = match_columns(header(*COLUMNS), header("gin", *"abcdefg", "tea"), "zero")
+    with pytest.warns(InputWarning, match="8 columns .*: 'gin', 'a', 'b', 'c', 'd' and 3 more; .* 0: 'milk', 'bread'"):
+        many.warn_unknown("X")
+    match_columns(header(*COLUMNS), header("tea"), "zero").warn_unknown("X")  # warnings are errors in tests
+
+
+def test_whether_absent_columns_are_zeros_is_kept():
+    table = ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS, absent_is_zero=True)
+    assert ba.Table.from_any(table).header == (3, COLUMNS, True)
+    assert table == ba.Table(table.bits, ROWS, COLUMNS)
+    assert match_columns(header("tea", "ale"), table.header).gather_table(table).header == (2, ("tea", "ale"), True)
 
 
 def test_equality_and_conversion_to_pandas_and_numpy():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any, Unpack
 
@@ -24,7 +24,8 @@ from .rows.source import RowSource
 from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
-from .validation import as_generator, check_choice
+from .table import Header, Names, Table, matched_table
+from .validation import as_generator, check_choice, column_names
 from .verbosity import log_to_stderr
 
 
@@ -61,10 +62,25 @@ def factorize(X: Any, n_components: NComponents = "mdl", **parameters: Unpack[Fa
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
     data = BitMatrix.from_any(X, given["binarize"])
+    params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     learned = learn_from(MemoryRows(data, workers), params, workers, **run)
     return with_codes(learned) if isinstance(learned, PassResult) else learned
+
+
+def with_matched_init(params: SearchParams, header: Header) -> SearchParams:
+    """Return the parameters with the columns of the atoms in ``init`` in the order of X, if both have names."""
+    atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
+    if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
+        return params
+    matched = matched_table(atoms, header, table="init").bits
+    return replace(params, init=(matched, *params.init[1:]) if isinstance(params.init, tuple) else matched)
+
+
+def _names_of(X: Any) -> Names | None:
+    """Return the names of the columns of a table of any type."""
+    return X.columns if isinstance(X, Table) else column_names(X)
 
 
 def learn_from(

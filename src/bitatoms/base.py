@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,58 +11,80 @@ from sklearn.utils.validation import validate_data
 
 from . import validation
 from .bits import BitMatrix
-from .io.api import read
-from .table import Table, check_columns
+from .errors import warn
+from .io.api import read, read_matching
+from .table import Header, Table, matched_table
 
 
 class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer whose X is a table of 0 and 1, or becomes one by ``binarize``."""
 
     binarize: float | None
+    absent: str | None = None  # what columns that X lacks mean; None: an error, and no parameter
     n_components_: int
 
     def _validate_table(self, X: Any, reset: bool) -> Table:
-        """Return X as packed bits, after scikit-learn's checks of features, names, missing values and shape."""
-        table: Table | None = None
-        if isinstance(X, (str, os.PathLike)):
-            table = read(X, binarize=self.binarize)
-        elif isinstance(X, Table) or validation.is_anndata(X) or validation.package_name(X) == "pyarrow":
-            table = Table.from_any(X, binarize=self.binarize)
-        packed = table is not None or isinstance(X, BitMatrix)
-        check_not_empty(table.shape if table is not None else X.shape if packed else (1, 1))
-        if table is not None:
-            self._check_columns(table, reset)
-            return table
-        validation.check_not_masked(X, "X")  # scikit-learn ignores the mask
-        if validation.is_sparse(X) and X.ndim == 2:
-            X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
-        checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            skip_check_array=packed,
-            accept_sparse="csr",
-            dtype=None,
-            ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
-        )
-        return Table(BitMatrix.from_any(checked, self.binarize))
+        """Return X as packed bits, after scikit-learn's checks of missing values and shape.
 
-    def _check_columns(self, table: Table, reset: bool) -> None:
-        """Set or compare the features and their names for a Table, as validate_data does for data frames."""
-        name, learned = type(self).__name__, getattr(self, "feature_names_in_", None)
+        With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
+        of the model by name, in any order.
+        """
+        table = self._as_table(X) if reset else self._matched_table(X)
+        if table is None:
+            packed = isinstance(X, BitMatrix)
+            if packed:
+                check_not_empty(X.shape)
+            validation.check_not_masked(X, "X")  # scikit-learn ignores the mask
+            if validation.is_sparse(X) and X.ndim == 2:
+                X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
+            checked = validate_data(
+                self,
+                X,
+                reset=reset,
+                skip_check_array=packed,
+                accept_sparse="csr",
+                dtype=None,
+                ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
+            )
+            return Table(BitMatrix.from_any(checked, self.binarize))
+        check_not_empty(table.shape)
         if reset:
-            self.n_features_in_ = table.shape[1]
-            if table.columns is not None:
-                self.feature_names_in_ = np.array(table.columns, object)
-            elif learned is not None:
-                del self.feature_names_in_
-        elif table.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {table.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
-        elif (table.columns is None) != (learned is None):
-            given, fitted = ("names", "without") if learned is None else ("no names", "with")
-            warnings.warn(f"the columns of X have {given}, but {name} was fitted {fitted} names", stacklevel=5)
-        elif table.columns is not None and learned is not None:
-            check_columns(tuple(learned), table.columns)
+            self._set_features(table.header)
+        return table
+
+    def _as_table(self, X: Any) -> Table | None:
+        """Return a file, a Table, an AnnData or a pyarrow table as a Table; None for what scikit-learn validates."""
+        if isinstance(X, (str, os.PathLike)):
+            return read(X, binarize=self.binarize)
+        return Table.from_any(X, binarize=self.binarize) if _is_table(X) else None
+
+    def _matched_table(self, X: Any) -> Table | None:
+        """Return X with the columns of the model; None for what scikit-learn validates."""
+        learned, names = self._header, validation.column_names(X)
+        if isinstance(X, (str, os.PathLike)):
+            table = read_matching(X, learned, self.absent, binarize=self.binarize)
+        elif _is_table(X) or (names is not None and learned.names not in (None, names)):
+            table = matched_table(X, learned, self.absent, binarize=self.binarize)
+        else:
+            return None
+        if (table.columns is None) != (learned.names is None) and not table.absent_is_zero:
+            given, fitted = ("names", "without") if learned.names is None else ("no names", "with")
+            warn(f"the columns of X have {given}, but {type(self).__name__} was fitted {fitted} names")
+        return table
+
+    @property
+    def _header(self) -> Header:
+        """The columns that the model was fitted on."""
+        names = getattr(self, "feature_names_in_", None)
+        return Header(self.n_features_in_, None if names is None else tuple(map(str, names)))
+
+    def _set_features(self, header: Header) -> None:
+        """Set the features and their names, as validate_data does for data frames."""
+        self.n_features_in_ = header.n_cols
+        if header.names is not None:
+            self.feature_names_in_ = np.array(header.names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     @property
     def _n_features_out(self) -> int:
@@ -74,6 +95,11 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _is_table(X: Any) -> bool:
+    """Return whether X has names that scikit-learn does not know of."""
+    return isinstance(X, Table) or validation.is_anndata(X) or validation.package_name(X) == "pyarrow"
 
 
 def check_not_empty(shape: tuple[int, int]) -> None:

@@ -359,6 +359,36 @@ class BitMatrix:
         packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
         return BitMatrix.from_words(out, self.n_rows, check=False)
 
+    def take_columns(self, columns: ArrayLike) -> BitMatrix:
+        """Return the columns with these indices, in this order; -1 stands for a column of zeros.
+
+        Parameters
+        ----------
+        columns : array-like of int
+            Indices of columns, which may repeat, or -1.
+
+        Returns
+        -------
+        BitMatrix of shape (n_rows, len(columns))
+
+        Examples
+        --------
+        >>> from bitatoms import BitMatrix
+        >>> BitMatrix.from_dense([[1, 0, 1], [0, 1, 1]]).take_columns([2, -1, 0]).to_dense()
+        array([[1, 0, 1],
+               [1, 0, 0]], dtype=uint8)
+        """
+        given = np.asarray(columns)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            raise TypeError("columns must be a 1-D sequence of integers")
+        indices = given.astype(np.int64)
+        if indices.size and not -1 <= indices.min() <= indices.max() < self.n_cols:
+            wrong = indices.min() if indices.min() < -1 else indices.max()
+            raise IndexError(f"column {wrong} is out of range for a BitMatrix of {self.n_cols} columns")
+        out = np.empty((self.n_rows, _words_for(indices.size)), np.uint64)
+        packing.take_columns(self.words, indices, out)
+        return BitMatrix.from_words(out, indices.size, check=False)
+
     def row_weights(self) -> NDArray[np.int64]:
         """Return the number of ones in each row.
 
@@ -402,7 +432,7 @@ class BitMatrix:
         """Return the rows of a slice or of an array of indices or booleans as a BitMatrix, a single row as an array."""
         if isinstance(rows, tuple):
             if len(rows) != 2 or not (rows[1] is Ellipsis or rows[1] == slice(None)):
-                raise IndexError("a BitMatrix is indexed by rows only; index .to_dense() or .T by columns")
+                raise IndexError("a BitMatrix is indexed by rows only; select columns with take_columns")
             rows = rows[0]
         if isinstance(rows, slice):
             return BitMatrix.from_words(np.ascontiguousarray(self.words[rows]), self.n_cols, check=False)

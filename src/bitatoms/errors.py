@@ -6,8 +6,12 @@ error holds a `Parameter`, and the code that shows the error chooses the spellin
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 
@@ -57,6 +61,15 @@ class InputError(Message, ValueError):
 
 class InputWarning(Message, UserWarning):
     """Something that the user passed is used, but probably not as meant."""
+
+
+def warn(*message: str | Parameter) -> None:
+    """Issue an InputWarning at the line that called the package, directly or through scikit-learn's wrappers."""
+    package, wrappers = str(Path(__file__).parent), os.path.join("site-packages", "sklearn")
+    depth = 1
+    while (name := sys._getframe(depth).f_code.co_filename).startswith(package) or wrappers in name:
+        depth += 1
+    warnings.warn(InputWarning(*message), stacklevel=depth + 1)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ Update = Literal["mob", "k-prox"]
 Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
 Missing = Literal["refuse", "zero"]
 Duplicates = Literal["refuse", "number"]
+Absent = Literal["refuse", "zero"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
@@ -348,7 +349,17 @@ class FactorizeKwargs(SearchKwargs, total=False):
 
 
 class EstimatorKwargs(FactorizeKwargs, total=False):
-    """Parameters of `bitatoms.BinaryDictionaryLearning`: those of `factorize`, and those of stores and streams."""
+    """Parameters of `bitatoms.BinaryDictionaryLearning`: those of `factorize`, of new rows, stores and streams."""
+
+    absent: Annotated[
+        Absent,
+        Param(
+            "refuse",
+            "Columns of the model that a table of new rows lacks: report them as an error, or read them as 0.",
+            "In lists of items (transactions), absent items are always 0. See docs/files.md.",
+            option="absent",
+        ),
+    ]
 
     max_memory: Annotated[
         int | str | None,

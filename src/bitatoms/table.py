@@ -1,4 +1,4 @@
-"""Table: packed bits with row and column names, and the image size of rows that are images."""
+"""Table: packed bits with row and column names; `match_columns`: the columns of a model in the table of new rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import validation
 from .bits import BitMatrix
+from .errors import InputError, Parameter, warn
 
 Names = tuple[str, ...]
+
+_LISTED = 5  # names in a message
 
 
 class Picture(NamedTuple):
@@ -31,6 +34,24 @@ class Picture(NamedTuple):
     whole: tuple[int, int] | None = None
 
 
+class Header(NamedTuple):
+    """The columns of a table or a model, without rows.
+
+    Attributes
+    ----------
+    n_cols : int
+        Number of columns.
+    names : tuple of str or None
+        Their names.
+    absent_is_zero : bool
+        Whether rows list their ones by name, as transactions do, so that a column that is absent is zero in all rows.
+    """
+
+    n_cols: int
+    names: Names | None = None
+    absent_is_zero: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Table:
     """Packed bits with row and column names, as returned by `bitatoms.read`.
@@ -45,6 +66,9 @@ class Table:
         The names of the rows and of the columns. Column names are unique.
     picture : Picture, optional
         Height and width of the image in each row.
+    absent_is_zero : bool, default=False
+        Whether rows list their ones by name, as in files of transactions: a column that a model knows and this table
+        lacks is then zero in all rows. It takes no part in comparisons.
     rows : sequence of str, optional
         Deprecated name of ``row_names``.
 
@@ -66,6 +90,7 @@ class Table:
     row_names: Names | None
     columns: Names | None
     picture: Picture | None
+    absent_is_zero: bool
 
     def __init__(
         self,
@@ -74,6 +99,7 @@ class Table:
         columns: Sequence[str] | None = None,
         picture: Picture | None = None,
         *,
+        absent_is_zero: bool = False,
         rows: Sequence[str] | None = None,
     ) -> None:
         if rows is not None:
@@ -86,6 +112,7 @@ class Table:
         object.__setattr__(self, "row_names", _checked_names(row_names, bits.n_rows, "rows"))
         object.__setattr__(self, "columns", names)
         object.__setattr__(self, "picture", None if picture is None else check_picture(picture, bits.shape))
+        object.__setattr__(self, "absent_is_zero", bool(absent_is_zero))
 
     @classmethod
     def from_any(
@@ -121,7 +148,8 @@ class Table:
         if layer is not None and not validation.is_anndata(X):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         if isinstance(X, cls):
-            return cls(BitMatrix.from_any(X.bits, binarize), X.row_names, X.columns, X.picture)
+            bits = BitMatrix.from_any(X.bits, binarize)
+            return cls(bits, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
         row_names, columns = validation.axis_names(X)
         values = validation.as_array_like(X, layer)
         if missing == "zero":
@@ -138,6 +166,11 @@ class Table:
     def shape(self) -> tuple[int, int]:
         """Number of rows and number of columns."""
         return self.bits.shape
+
+    @property
+    def header(self) -> Header:
+        """Its columns."""
+        return Header(self.bits.n_cols, self.columns, self.absent_is_zero)
 
     def row_name(self, row: int) -> str:
         """Return the name of a row, or ``"row i"`` (counted from 0) if rows have no names."""
@@ -209,18 +242,146 @@ def first_duplicate(names: Sequence[str]) -> str | None:
     return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
-def check_columns(learned: Names, given: Names) -> None:
-    """Raise unless the column names equal those of the training data, in the same order."""
-    if learned == given:
-        return
-    for what, names in (
-        ("has columns that the model was not fitted on", [name for name in given if name not in set(learned)]),
-        ("lacks columns that the model was fitted on", [name for name in learned if name not in set(given)]),
-    ):
-        if names:
-            listed = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            raise ValueError(f"the table {what}: {listed}; pass the columns of the training data")
-    raise ValueError("the columns are in a different order than in the training data; reorder them")
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnMatch:
+    """Where the columns of a model are in a table of new rows; `match_columns` finds them.
+
+    Attributes
+    ----------
+    indices : ndarray of int64 or None
+        For each column of the model, its index in the table, or -1 if it is absent and read as zeros. None if the
+        table has the columns of the model, in the same order.
+    names : tuple of str or None
+        The names of the columns of the model, if ``indices`` is not None.
+    unknown : tuple of str
+        Columns of the table that the model was not fitted on; they are ignored.
+    absent : tuple of str
+        Columns of the model that the table lacks.
+    """
+
+    indices: NDArray[np.int64] | None = None
+    names: Names | None = None
+    unknown: Names = ()
+    absent: Names = ()
+
+    def gather(self, bits: BitMatrix) -> BitMatrix:
+        """Return rows of the table with the columns of the model."""
+        return bits if self.indices is None else bits.take_columns(self.indices)
+
+    def gather_table(self, table: Table) -> Table:
+        """Return the table with the columns of the model."""
+        if self.indices is None:
+            return table
+        return Table(self.gather(table.bits), table.row_names, self.names, absent_is_zero=table.absent_is_zero)
+
+    def inverse(self, n_cols: int) -> NDArray[np.int64]:
+        """Return for each of the table's columns its index in the model, or -1 if it is unknown."""
+        if self.indices is None:
+            return np.arange(n_cols)
+        known = np.flatnonzero(self.indices >= 0)
+        inverse = np.full(n_cols, -1, np.int64)
+        inverse[self.indices[known]] = known
+        return inverse
+
+    def warn_unknown(self, table: str) -> None:
+        """Warn that columns of a table, called so in the message, are ignored."""
+        if self.unknown:
+            n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
+            zeros = f"; absent columns are read as 0: {_listed(self.absent)}" if self.absent else ""
+            warn(f"{table}: ignored {n_columns} that the model was not fitted on: {_listed(self.unknown)}{zeros}")
+
+
+def match_columns(learned: Header, given: Header, absent: str | None = None, table: str = "the table") -> ColumnMatch:
+    """Find the columns of a model in a table, by name; by position if the model or the table has no names.
+
+    Items of transactions are always matched by name; columns of a model without names are then called 0, 1, 2, ...
+
+    Parameters
+    ----------
+    learned, given : Header
+        The columns of the model, and those of the table.
+    absent : {"refuse", "zero"} or None
+        Whether columns that the table lacks are an error or zeros. None is "refuse" where the user cannot set it.
+    table : str
+        What messages call the table.
+
+    Returns
+    -------
+    ColumnMatch
+
+    Raises
+    ------
+    InputError
+        If columns are absent (and may not be), if none is known, if a name is ambiguous, or, without names, if the
+        number of columns differs.
+
+    Examples
+    --------
+    >>> from bitatoms.table import Header, match_columns
+    >>> match = match_columns(Header(3, ("milk", "bread", "tea")), Header(3, ("gin", "tea", "milk")), "zero")
+    >>> match.indices, match.unknown, match.absent
+    (array([ 2, -1,  1]), ('gin',), ('bread',))
+    """
+    if absent is not None:
+        validation.check_choice("absent", absent, ("refuse", "zero"))
+    names = learned.names
+    if names is None and given.names is not None and given.absent_is_zero:
+        names = tuple(map(str, range(learned.n_cols)))
+    if names is None or given.names is None:
+        if given.n_cols != learned.n_cols:
+            raise InputError(
+                f"{table} has {given.n_cols} columns, but the model was learned from {learned.n_cols}; pass a table "
+                "with the same columns"
+            )
+        return ColumnMatch()
+    if names == given.names:
+        return ColumnMatch()
+    known, index = set(names), {name: column for column, name in enumerate(given.names)}
+    unknown = tuple(name for name in given.names if name not in known)
+    lacking = tuple(name for name in names if name not in index)
+    ambiguous = first_duplicate([name for name in given.names if name in known])
+    if ambiguous is None:
+        ambiguous = first_duplicate(names)
+    if ambiguous is not None:
+        raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
+    zeros = given.absent_is_zero or absent == "zero"
+    if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
+        raise InputError(
+            f"{table} has no column that the model was fitted on: it has {_listed(given.names)}, and the model "
+            f"{_listed(names)}; pass a table of the same features"
+        )
+    if lacking and not zeros:
+        others = f" (it has other columns: {_listed(unknown)})" if unknown else ""
+        fix = "; add them" if absent is None else "; add them, or pass "
+        raise InputError(
+            f"{table} lacks columns that the model was fitted on: {_listed(lacking)}{others}{fix}",
+            *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0")),
+        )
+    return ColumnMatch(np.array([index.get(name, -1) for name in names], np.int64), names, unknown, lacking)
+
+
+def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
+    """Convert new rows as `Table.from_any` does, with the columns of a model; see `match_columns`.
+
+    Columns of a data frame that the model does not know are left out first, and may hold anything.
+    """
+    names = None if validation.is_anndata(X) else validation.column_names(X)
+    if names is not None and learned.names is not None:
+        match = match_columns(learned, Header(len(names), names), absent, table)
+        match.warn_unknown(table)
+        if match.unknown:
+            unknown = set(match.unknown)
+            X = validation.select_columns(X, [name for name in names if name not in unknown])
+    converted = Table.from_any(X, **conversion)
+    match = match_columns(learned, converted.header, absent, table)
+    match.warn_unknown(table)
+    return match.gather_table(converted)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    shown = ", ".join(repr(name[:40]) for name in names[:_LISTED]) or "none"
+    return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown
 
 
 def check_picture(picture: Any, shape: tuple[int, int]) -> Picture:

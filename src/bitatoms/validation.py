@@ -97,22 +97,34 @@ def _arrow_column(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the column names of a data frame, pyarrow table or AnnData, None if there are none."""
+    if is_anndata(X):
+        return tuple(map(str, X.var_names))
+    package = package_name(X)
+    if package in ("pandas", "polars") and hasattr(X, "columns"):
+        return _strings(X.columns)
+    if package == "pyarrow" and hasattr(X, "column_names"):
+        index = _arrow_index(_arrow_table(X))
+        return _strings(name for name in X.schema.names if name not in index)
+    return None
+
+
 def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """Return the row and column names of a data frame, pyarrow table or AnnData, None where there are none."""
+    rows, package = None, package_name(X)
     if is_anndata(X):
-        return tuple(map(str, X.obs_names)), tuple(map(str, X.var_names))
-    package = package_name(X)
-    if package == "pandas" and hasattr(X, "columns"):
-        numbered = X.index.inferred_type == "integer"
-        return None if numbered else tuple(map(str, X.index)), _strings(X.columns)
-    if package == "polars" and hasattr(X, "columns"):
-        return None, _strings(X.columns)
-    if package == "pyarrow" and hasattr(X, "column_names"):
-        X = _arrow_table(X)
-        index = _arrow_index(X)
-        rows = tuple(map(str, X.column(index[0]).to_pylist())) if len(index) == 1 else None
-        return rows, _strings(name for name in X.column_names if name not in index)
-    return None, None
+        rows = tuple(map(str, X.obs_names))
+    elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
+        rows = tuple(map(str, X.index))
+    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
+        rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
+    return rows, column_names(X)
+
+
+def select_columns(frame: Any, names: Sequence[str]) -> Any:
+    """Return these columns of a pandas, polars, pyarrow or Dask data frame."""
+    return frame.select(list(names)) if package_name(frame) == "pyarrow" else frame[list(names)]
 
 
 def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:

@@ -333,12 +333,7 @@ INVALID = {
     "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, not to 'zarr'; omit it"),
     "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "a store of others": (["fit", "others.zarr"], "others.zarr: the array has shape (3, 3, 3)"),
-    "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr: the table has 2 columns, but the model"),
-    "columns turned": (
-        ["transform", "model.npz", "turned.zarr", "-o", "c.zarr"],
-        "turned.zarr: its columns are in a different order than those of the model, and a packed store cannot be "
-        "reordered; if the table fits into memory, use the output of bitatoms convert turned.zarr table.npz",
-    ),
+    "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr has 2 columns, but the model"),
     "a damaged chunk": (
         ["fit", "damaged.zarr", *HOW, "-o", "m.npz"],
         "damaged.zarr: its chunk 'bits/c/0/0' is corrupt",

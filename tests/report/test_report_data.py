@@ -121,7 +121,7 @@ def test_tables_that_do_not_match_the_model_raise(baskets):
     with pytest.raises(ValueError, match=r"the table is empty \(0 rows and 40 columns\): nothing to report"):
         report_data(model, np.zeros((0, 40), np.uint8))
     other = Table(table.bits, columns=[f"thing {n}" for n in range(40)])
-    with pytest.raises(ValueError, match="columns that the model was not fitted on: 'thing 0'"):
+    with pytest.raises(ValueError, match="no column that the model was fitted on: it has 'thing 0'"):
         report_data(model, other)
     with pytest.raises(TypeError, match="model must be a fitted BinaryDictionaryLearning or its Model, not str"):
         report_data("model.npz", table)

@@ -5,6 +5,7 @@ import importlib
 import os
 import pickle
 import sys
+from dataclasses import replace
 from functools import cache
 
 import dask
@@ -20,6 +21,7 @@ from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
 from bitatoms.core.row_pass import PassSpec, run_pass
+from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 from bitatoms.rows import dask as on_dask
 from bitatoms.rows import dask_partitions
@@ -382,13 +384,34 @@ def test_codes_are_lazy():
 
 
 def test_lazy_codes_check_columns_and_values():
-    with pytest.raises(ValueError, match="X has 129 features, but the model was learned from 130"):
+    with pytest.raises(ValueError, match="X has 129 columns, but the model was learned from 130"):
         dask_api.transform(model(), PARTITIONS["many"][:, :-1])
     with pytest.raises(ValueError, match="the codes have 130 columns"):
         dask_api.inverse_transform(model(), PARTITIONS["one"])
     wrong = da.from_array(with_values({(499, 70): 2}), chunks=(100, 50))
     with pytest.raises(ValueError, match="2 at row 499, column 70"):
         dask_api.transform(model(), wrong).compute()
+
+
+def test_columns_of_data_frames_are_matched_by_name():
+    pandas = pytest.importorskip("pandas")
+    import dask.dataframe as dd
+
+    names = [f"item {j}" for j in range(M)]
+    learned = replace(model(), columns=tuple(names))
+    frame = pandas.DataFrame(X, columns=names)[names[::-1]].assign(day="monday")
+    table = dd.from_pandas(frame, npartitions=3)
+    with pytest.warns(InputWarning, match="X: ignored 1 column that the model was not fitted on: 'day'"):
+        codes, scores = dask_api.transform(learned, table), dask_api.score_samples(learned, table)
+    np.testing.assert_array_equal(codes.compute(), dask_api.transform(learned, PARTITIONS["many"]).compute())
+    np.testing.assert_array_equal(scores.compute(), dask_api.score_samples(learned, PARTITIONS["many"]).compute())
+    fewer = table[names[5:]]
+    with pytest.raises(ValueError, match=r"X lacks columns .*: 'item 0', .*absent=\"zero\""):
+        dask_api.transform(learned, fewer)
+    zeros = X.copy()
+    zeros[:, :5] = 0
+    expected = dask_api.transform(learned, da.from_array(zeros, chunks=(100, M)))
+    np.testing.assert_array_equal(dask_api.transform(learned, fewer, absent="zero").compute(), expected.compute())
 
 
 def test_sizeof_of_packed_rows_and_counts():

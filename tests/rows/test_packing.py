@@ -134,6 +134,25 @@ def test_pack_that_fails_or_is_stopped_leaves_the_previous_store(tmp_path):
     assert not [name for name in os.listdir(tmp_path) if name.endswith(".part")]
 
 
+def test_pack_puts_columns_in_the_order_of_the_first_table(tmp_path):
+    names = [f"item {j}" for j in range(SMALL.shape[1])]
+    first = ba.Table(SMALL.bits, columns=names)
+    second = ba.Table(SMALL.bits.take_columns(range(len(names))[::-1]), columns=names[::-1])
+    store = pack([first, second], tmp_path / "rows.zarr")
+    assert store.columns == first.columns
+    assert [store.take(np.arange(start, start + len(SMALL))) for start in (0, len(SMALL))] == [SMALL.bits] * 2
+
+
+def test_a_store_of_transactions_knows_that_absent_items_are_zeros(tmp_path):
+    (tmp_path / "lists.dat").write_text("0 2\n1\n")
+    stores = [pack(tmp_path / "lists.dat", tmp_path / "file.zarr")]
+    table = ba.read(tmp_path / "lists.dat")
+    stores += [pack(table, tmp_path / "table.zarr"), pack([table, table], tmp_path / "tables.zarr")]
+    for store in stores:
+        assert store.header == ba.read(store.path).header == (3, ("0", "1", "2"), True)
+    assert not pack(SMALL, tmp_path / "small.zarr").absent_is_zero
+
+
 def test_pack_of_tables_larger_than_memory(tmp_path, monkeypatch):
     for ending in ("zarr", "parquet", "mtx"):
         ba.write(SMALL, tmp_path / f"table.{ending}")

@@ -1,9 +1,12 @@
 """Codes and scores of the rows of a store are those of the rows in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from support.sources import write_store
@@ -35,3 +38,27 @@ def test_a_store_with_other_columns_raises(tmp_path, bits, model):
     narrow = ba.pack(bits.to_dense()[:70, :9], tmp_path / "narrow.zarr")
     with pytest.raises(ValueError, match="9 columns, but the model was learned from 70"):
         codes_in_memory(narrow, model, Workers())
+
+
+@pytest.mark.parametrize("items", [False, True])
+def test_columns_of_a_store_are_matched_by_name(tmp_path, bits, model, items):
+    names = tuple(f"item {j}" for j in range(70))
+    model = replace(model, columns=names)
+    given = [69, *range(3, 69), -1]  # another order, without the columns 0 to 2, and with an unknown one
+    table = ba.Table(bits.take_columns(given), columns=[*(names[j] for j in given[:-1]), "new"], absent_is_zero=items)
+    store = ba.pack(table, tmp_path / "rows.zarr")
+    if not items:
+        with pytest.raises(ValueError, match=r"rows\.zarr lacks .*: 'item 0', 'item 1', 'item 2' .*; add them$"):
+            codes_in_memory(store, model, Workers())
+    expected = bits.take_columns([-1, -1, -1, *range(3, 70)])
+    block = model.code(expected, Workers())
+    codes = block.factors()[1]
+    absent = None if items else "zero"
+    note = pytest.warns(InputWarning, match="rows.zarr: ignored 1 column that the model was not fitted on: 'new'")
+    with note:
+        assert codes_in_memory(store, model, Workers(2, 64), None, absent) == codes
+    with note:
+        scores = score_samples(store, model, Workers(2, 64), None, absent)
+    np.testing.assert_array_equal(scores, -model.row_bits(block.errors(), codes))
+    with note:
+        assert ba.read(code_store(store, model, tmp_path / "codes.zarr", Workers(), None, absent).path).bits == codes

@@ -22,8 +22,10 @@ from . import options
 from .console import print_error, print_line, print_note
 from .options import (
     GENERAL,
+    REFUSE,
     SEARCH,
     WRITING,
+    AbsentColumns,
     Algebra,
     AsJson,
     Data,
@@ -31,6 +33,7 @@ from .options import (
     Input,
     Jobs,
     ModelFile,
+    NewRows,
     Quiet,
     Search,
     default_of,
@@ -197,6 +200,7 @@ def transform(
     data: Data,
     output: Output = STANDARD,
     to: To = None,
+    absent: AbsentColumns = REFUSE,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -204,14 +208,16 @@ def transform(
 ) -> None:
     """Write the codes of a table: which atoms each row uses.
 
-    If input and output are .h5ad files, the output is a copy of the input with codes in obsm and atoms in varm. If both
-    are packed stores, codes are written in chunks.
+    Columns that have names may be in any order; those that the model does not know are ignored. If input and output are
+    .h5ad files, the output is a copy of the input with codes in obsm and atoms in varm. If both are packed stores,
+    codes are written in chunks.
     """
     from . import commands
     from .stores import RunOptions
 
     run = RunOptions(jobs, max_memory)
-    commands.transform(model, Input(data, reading), commands.OutputTable(output, to and str(to)), run, quiet)
+    rows = NewRows(model, Input(data, reading), str(absent))
+    commands.transform(rows, commands.OutputTable(output, to and str(to)), run, quiet)
 
 
 @app.command(
@@ -229,6 +235,7 @@ def reconstruct(
     ] = None,
     output: Output = STANDARD,
     to: To = None,
+    absent: AbsentColumns = REFUSE,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     reading: Any = None,
@@ -240,7 +247,8 @@ def reconstruct(
     if given is None or None not in (data, codes):
         raise typer.BadParameter("pass either a table or --codes")
     table = commands.OutputTable(output, to and str(to))
-    commands.reconstruct(model, Input(given, reading), codes is not None, table, jobs, quiet)
+    rows = NewRows(model, Input(given, reading), str(absent))
+    commands.reconstruct(rows, codes is not None, table, jobs, quiet)
 
 
 @app.command(
@@ -268,6 +276,7 @@ def report(
         list[str] | None,
         _output("--row", help="Row to show before and after coding, by name or number (from 0); may be repeated."),
     ] = None,
+    absent: AbsentColumns = REFUSE,
     jobs: Jobs = -1,
     quiet: Quiet = False,
     reading: Any = None,
@@ -275,7 +284,8 @@ def report(
     """Write an HTML page that shows the patterns, where they occur, and what they do not explain."""
     from . import commands
 
-    commands.report(model, Input(data, reading), commands.ReportPage(output, title, tuple(row or ())), jobs, quiet)
+    rows = NewRows(model, Input(data, reading), str(absent))
+    commands.report(rows, commands.ReportPage(output, title, tuple(row or ())), jobs, quiet)
 
 
 @app.command(

@@ -21,7 +21,7 @@ from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows.budget import parse_memory_limit
 from ..rows.store import Store
-from ..table import Table
+from ..table import Header, Table, match_columns
 from . import stores
 from .console import print_json, print_line, print_note
 from .files import (
@@ -40,7 +40,7 @@ from .files import (
     remembered_options,
     write_table,
 )
-from .options import Input
+from .options import Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
@@ -203,19 +203,19 @@ def _write_outputs(
         yield outputs.report
 
 
-def transform(model_path: Path, data: Input, output: OutputTable, run: RunOptions, quiet: bool) -> None:
+def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
     """Write the codes of a table; from one .h5ad file to another, as a copy of the input with codes."""
+    model_path, data, absent = rows
     adds = _is_h5ad(data.path, data.reading.format) and _is_h5ad(*output)
     check_writable(output.path, read=(model_path,) if adds else (model_path, data.path))
     store = open_packed(data)
     codes: Table | Store
     if store is not None:
         model = load_model(model_path).model
-        stores.check_columns(store, model)
-        codes = write_codes(store, model, *output, run, quiet or output.path == STANDARD)
+        codes = write_codes(store, model, *output, run, quiet or output.path == STANDARD, absent)
     else:
         _check_no_memory_limit(data, run)
-        model, table = load_model_and_table(model_path, data, quiet)
+        model, table = load_model_and_table(rows, quiet)
         codes = _codes(model, table, run.n_jobs)
         if adds:
             from ..io.readers.h5ad import write_annotated
@@ -230,18 +230,16 @@ def transform(model_path: Path, data: Input, output: OutputTable, run: RunOption
         print_line(f"{output.path}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
 
 
-def reconstruct(model_path: Path, data: Input, is_codes: bool, output: OutputTable, n_jobs: int, quiet: bool) -> None:
+def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int, quiet: bool) -> None:
     """Write the reconstruction of a table, or of codes."""
+    model_path, data, _ = rows
     check_writable(output.path, read=(model_path, data.path))
     if is_codes:
         model = load_model(model_path).model
-        codes = read_with_status(data, quiet)
-        n_atoms = model.atoms.n_rows
-        if codes.shape[1] != n_atoms:
-            raise FileError(f"{data.name}: the codes have {codes.shape[1]} columns, but the model has {n_atoms} atoms")
+        codes = _in_order_of_atoms(read_with_status(data, quiet), model, data.name)
         picture = model.picture
     else:
-        model, table = load_model_and_table(model_path, data, quiet)
+        model, table = load_model_and_table(rows, quiet)
         codes, picture = _codes(model, table, n_jobs), table.picture
     made = Table(model.reconstruct(codes.bits), codes.row_names, model.columns, picture)
     if output.path != STANDARD and infer_format(*output, writing=True) == "bed":
@@ -255,6 +253,18 @@ def reconstruct(model_path: Path, data: Input, is_codes: bool, output: OutputTab
     write_table(made, *output)
     if not quiet and output.path != STANDARD:
         print_line(f"{output.path}: {describe_shape(made)}")
+
+
+def _in_order_of_atoms(codes: Table, model: Model, name: str) -> Table:
+    """Return codes with one column per atom: by name if their columns have the names of atoms, else by position."""
+    n_atoms = model.atoms.n_rows
+    if codes.columns is not None and not set(codes.columns).isdisjoint(model.atom_names):
+        match = match_columns(Header(n_atoms, model.atom_names), codes.header, table=name)
+        match.warn_unknown(name)
+        return match.gather_table(codes)
+    if codes.shape[1] != n_atoms:
+        raise FileError(f"{name}: the codes have {codes.shape[1]} columns, but the model has {n_atoms} atoms")
+    return codes
 
 
 def show(model_path: Path, outputs: Outputs, display: Display) -> None:
@@ -287,12 +297,13 @@ class ReportPage(NamedTuple):
     rows: tuple[str, ...] = ()
 
 
-def report(model_path: Path, data: Input, page: ReportPage, n_jobs: int, quiet: bool) -> None:
+def report(rows: NewRows, page: ReportPage, n_jobs: int, quiet: bool) -> None:
     """Write the report on a model and a table."""
+    model_path, data, _ = rows
     check_not_stdout(page.path, "a report")
     check_writable(page.path, read=(model_path, data.path))
     check_html_ending(page.path)
-    model, table = load_model_and_table(model_path, data, quiet)
+    model, table = load_model_and_table(rows, quiet)
     with show_status("Writing the report", quiet):
         write_report(model, table, page.path, title=page.title or data.title, rows=page.rows, n_jobs=n_jobs)
     if not quiet:

@@ -15,16 +15,16 @@ from typing import Any
 from ..core.model import Model
 from ..errors import Parameter
 from ..io import model_file
-from ..io.api import StreamingSource, open_table, read, write
+from ..io.api import StreamingSource, open_table, read, read_matching, write
 from ..io.atomic import is_zarr_store, link_target, write_error
 from ..io.errors import FileError
 from ..io.formats import FORMATS, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
-from ..table import Names, Picture, Table, check_picture
+from ..table import Header, Picture, Table, check_picture
 from .console import print_note, writing_to_stdout
-from .options import Input, Reading, default_of
+from .options import Input, NewRows, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
 
@@ -32,18 +32,24 @@ _FORMATS_WITH = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # formats that 
 _NOT_ONE_FILE = ("bed", "zarr")  # formats of several files, or of a folder, which a stream cannot hold
 
 
-def read_table(data: Input) -> Table:
-    """Read the table from a file, or from standard input."""
+def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:
+    """Read the table from a file, or from standard input; with the columns of a model if these are given."""
     reading = data.reading
     with spooled(data) as file, named_in_errors(data, file):
-        table = read(file, reading.format, **reading.options)
-    return table if reading.tile is None else Table(table.bits, table.row_names, table.columns, Picture(reading.tile))
+        if learned is None:
+            table = read(file, reading.format, **reading.options)
+        else:
+            table = read_matching(file, learned, absent, reading.format, name=data.title, **reading.options)
+    if reading.tile is None:
+        return table
+    names = table.row_names, table.columns
+    return Table(table.bits, *names, Picture(reading.tile), absent_is_zero=table.absent_is_zero)
 
 
-def read_with_status(data: Input, quiet: bool) -> Table:
+def read_with_status(data: Input, quiet: bool, learned: Header | None = None, absent: str | None = None) -> Table:
     """Read a table, and show that while it takes long."""
     with show_status(f"Reading {data.title}", quiet):
-        return read_table(data)
+        return read_table(data, learned, absent)
 
 
 def remembered_options(reading: Reading) -> dict[str, Any]:
@@ -263,28 +269,13 @@ def load_model(path: Path) -> model_file.LoadedModel:
     return model_file.load(path)
 
 
-def load_model_and_table(path: Path, data: Input, quiet: bool) -> tuple[Model, Table]:
-    """Read a model, and a table with the options that the model remembers and its order of columns."""
-    model, _, remembered = load_model(path)
+def load_model_and_table(rows: NewRows, quiet: bool) -> tuple[Model, Table]:
+    """Read a model, and a table with the options that the model remembers and its columns."""
+    model, _, remembered = load_model(rows.model_path)
+    data = rows.data
     # The meaning of the cells of a packed store was decided when it was packed.
     added = {} if is_packed(data.path, data.reading.format) else options_from_model(data, remembered)
     if added and not quiet:
         print_note(f"{data.title} is read with the options of the model's data:{as_arguments(added)}")
-    table = read_with_status(Input(data.path, data.reading.updated(added)), quiet)
-    if model.columns is not None and table.columns is not None and table.columns != model.columns:
-        table = _reorder_columns(model.columns, table, data, quiet)
-    try:
-        model.check(table)
-    except ValueError as error:
-        raise FileError(f"{data.title}: {error}") from error
-    return model, table
-
-
-def _reorder_columns(columns: Names, table: Table, data: Input, quiet: bool) -> Table:
-    """Return the table with its columns in the order of a model; unchanged if the names differ."""
-    index = {name: number for number, name in enumerate(table.columns or ())}
-    if len(columns) != len(index) or any(name not in index for name in columns):
-        return table
-    if not quiet:
-        print_note(f"the columns of {data.title} are reordered as in the model")
-    return Table(table.bits.T[[index[name] for name in columns]].T, table.row_names, columns)
+    updated = Input(data.path, data.reading.updated(added))
+    return model, read_with_status(updated, quiet, model.header, rows.absent)

@@ -38,12 +38,15 @@ Algebra = StrEnum("Algebra", _choices_of("algebra"))  # type: ignore[misc]
 Search = StrEnum("Search", _choices_of("search"))  # type: ignore[misc]
 Missing = StrEnum("Missing", _choices_of("missing"))  # type: ignore[misc]
 Duplicates = StrEnum("Duplicates", _choices_of("duplicates"))  # type: ignore[misc]
+Absent = StrEnum("Absent", _choices_of("absent"))  # type: ignore[misc]
 
 Data = Annotated[Path, typer.Argument(help="The table; - means standard input.", show_default=False)]
 ModelFile = Annotated[Path, typer.Argument(help="A model written by 'bitatoms fit'.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=GENERAL)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=GENERAL)]
 Jobs = Annotated[int, parameter("n_jobs", "--jobs", "-j", panel=GENERAL)]
+AbsentColumns = Annotated[Absent, parameter("absent", panel=READING)]
+REFUSE = Absent(declaration("absent")[1].default)
 
 
 def max_memory(panel: str) -> Any:
@@ -101,6 +104,14 @@ class Input(NamedTuple):
     def title(self) -> str:
         """The name of the file."""
         return "standard input" if self.path == STANDARD else self.path.name
+
+
+class NewRows(NamedTuple):
+    """A table for a model: the model's path, the table, and what columns mean that the table lacks."""
+
+    model_path: Path
+    data: Input
+    absent: str
 
 
 _option = functools.partial(parameter, panel=READING, show_default=False)

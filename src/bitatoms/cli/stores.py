@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..bits import BitMatrix
 from ..core.model import Model
 from ..errors import Parameter
 from ..io.errors import FileError
@@ -149,7 +148,13 @@ def _check_report(store: Store, run: RunOptions) -> None:
 
 
 def write_codes(
-    store: Store, model: Model, path: Path, format: str | None, run: RunOptions, quiet: bool
+    store: Store,
+    model: Model,
+    path: Path,
+    format: str | None,
+    run: RunOptions,
+    quiet: bool,
+    absent: str | None = None,
 ) -> Table | Store:
     """Write the codes of a store: in chunks to another store, or as one table in another format."""
     check_codes(store, path, model.atoms.n_rows, run, format)
@@ -157,28 +162,12 @@ def write_codes(
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
         if _is_packed_output(path, format):
-            return code_store(observed, model, path, run.workers, run.memory_limit)
-        bits = codes_in_memory(observed, model, run.workers, run.memory_limit)
+            return code_store(observed, model, path, run.workers, run.memory_limit, absent)
+        bits = codes_in_memory(observed, model, run.workers, run.memory_limit, absent)
     names = store.row_names()
     codes = Table(bits, None if names is None else tuple(names), model.atom_names)
     write_table(codes, path, format)
     return codes
-
-
-def check_columns(store: Store, model: Model) -> None:
-    """Check that the columns of a store are those of a model, in the same order."""
-    expected, columns = model.columns, store.columns
-    reordered = expected is not None and columns is not None and expected != columns
-    if reordered and sorted(expected or ()) == sorted(columns or ()):
-        raise FileError(
-            f"{store.name}: its columns are in a different order than those of the model, and a packed store cannot be "
-            "reordered; if the table fits into memory, use the output of "
-            f"bitatoms convert {quote_path(Path(store.name))} table.npz"
-        )
-    try:
-        model.check(Table(BitMatrix.zeros(0, store.n_features), columns=columns))
-    except ValueError as error:
-        raise FileError(f"{store.path.name}: {error}") from error
 
 
 def _is_packed_output(path: Path, format: str | None) -> bool:

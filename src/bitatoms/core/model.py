@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..errors import InputError
 from ..kernels.structs import Rule
 from ..parallel import Workers
-from ..table import Names, Picture, Table, check_columns, feature_names
+from ..table import Header, Names, Picture, feature_names
 from .block import Block
 from .coding import coding_rule, typical_cost
 from .objective import codelength_prices, unit_prices
@@ -76,15 +75,10 @@ class Model(CountsResult):
         """Names of the atoms in tables: atom1, which saves most bits, atom2 and so on."""
         return tuple(f"atom{k + 1}" for k in range(self.atoms.n_rows))
 
-    def check(self, table: Table) -> None:
-        """Raise if the columns of a table are not those that the model was learned from."""
-        if table.shape[1] != self.atoms.n_cols:
-            raise InputError(
-                f"the table has {table.shape[1]} columns, but the model was learned from {self.atoms.n_cols}; "
-                "pass a table with the same columns"
-            )
-        if self.columns is not None and table.columns is not None:
-            check_columns(self.columns, table.columns)
+    @property
+    def header(self) -> Header:
+        """The columns that it was learned from; `bitatoms.table.match_columns` finds them in other tables."""
+        return Header(self.atoms.n_cols, self.columns)
 
     @property
     def rule(self) -> Rule:

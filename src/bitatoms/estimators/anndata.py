@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..parallel import Workers, count_threads
-from ..table import Table
+from ..table import matched_table
 from .dictionary_learning import BinaryDictionaryLearning
 
 
@@ -18,7 +18,8 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
         It is changed: ``obsm["X_bitatoms"]`` is set to the codes of its observations, ``varm["bitatoms_atoms"]`` to the
         atoms, and ``uns["bitatoms"]`` to the rest of the model. In the atoms, 1 means that the variable is present, -1
         that it is absent, and 0 that the atom leaves it as it is. Only a model with a bias has -1: there the atom
-        clears a variable that the bias sets, which `BinaryDictionaryLearning.patterns` calls "not" the variable.
+        clears a variable that the bias sets, which `BinaryDictionaryLearning.patterns` calls "not" the variable. The
+        variables may be in any order; for those that the model was not fitted on, the atoms are 0.
     model : BinaryDictionaryLearning
         A fitted model. Its ``binarize`` is applied to the values.
     layer : str, optional
@@ -38,6 +39,5 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     from ..io.readers import h5ad
 
     learned = model.as_model()
-    table = Table.from_any(adata, binarize=model.binarize, layer=layer)
-    learned.check(table)
+    table = matched_table(adata, learned.header, model.absent, binarize=model.binarize, layer=layer)
     h5ad.annotate(adata, learned.code(table.bits, Workers(count_threads(model.n_jobs))).factors()[1], learned)

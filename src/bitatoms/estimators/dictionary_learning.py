@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import learn_from
+from ..api import learn_from, with_matched_init
 from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..core.block import Block
@@ -26,6 +26,8 @@ from ..parameters import (
     EstimatorKwargs,
     NComponents,
     SearchKwargs,
+    check,
+    declaration,
     documented,
     present_names,
     renamed_warning,
@@ -39,7 +41,7 @@ from ..rows.passes import PassResult
 from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from ..search.params import SearchParams, resolve
-from ..table import Names, Picture, Table
+from ..table import Header, Names, Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 
@@ -92,6 +94,10 @@ class BinaryDictionaryLearning(TableTransformer):
     -----
     Wherever a method takes samples X, it also takes the path of a file. A file is read as by `bitatoms.read`; a packed
     store (see `bitatoms.pack`) is processed in chunks and may be larger than memory.
+
+    Columns of new samples that have names are matched to those of ``fit`` by name, in any order, where other estimators
+    of scikit-learn raise an error. Unknown columns are ignored, with a warning; ``absent`` decides about columns that
+    are absent. Arrays are matched by position.
 
     Examples
     --------
@@ -205,7 +211,8 @@ class BinaryDictionaryLearning(TableTransformer):
             self._reset()
         batch = self._validate_table(X, reset=stream is None)
         if stream is None:
-            stream = StreamLearner(self._search_params(), self.forget, as_generator(self.random_state))
+            params = with_matched_init(self._search_params(), self._header)
+            stream = StreamLearner(params, self.forget, as_generator(self.random_state))
         with log_to_stderr(self.verbose):
             stream.partial_fit(batch.bits, self._workers())
         self._stream = stream
@@ -229,14 +236,14 @@ class BinaryDictionaryLearning(TableTransformer):
         """Learn from the rows of a source."""
         self._reset()
         check_not_empty((rows.n_rows, rows.n_features))
-        self._check_columns(Table(BitMatrix.zeros(0, rows.n_features), columns=columns), reset=True)
+        self._set_features(Header(rows.n_features, columns))
         return self._learn(rows, self._search_params(), picture)
 
     def _learn(self, rows: RowSource, params: SearchParams, picture: Picture | None) -> BinaryDictionaryLearning:
         """Search, and store the model that is found."""
         own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
         try:
-            learned = learn_from(rows, params, *own)
+            learned = learn_from(rows, with_matched_init(params, self._header), *own)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._set_model(self._model_of(interrupted.result, picture))
@@ -254,6 +261,7 @@ class BinaryDictionaryLearning(TableTransformer):
 
     def _search_params(self) -> SearchParams:
         """Return the parameters of the search, checked."""
+        check("absent", self.absent, declaration("absent"))
         return resolve(self.n_components, **select(SearchKwargs, vars(self)))
 
     def _workers(self) -> Workers:
@@ -316,11 +324,11 @@ class BinaryDictionaryLearning(TableTransformer):
 
             if output is not None:
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
-            return dask_transform.transform(model, X, self.binarize)
+            return dask_transform.transform(model, X, self.binarize, self.absent)
         check_not_empty(store.shape)
         limit = parse_memory_limit(self.max_memory)
         if output is not None:
-            return code_store(store, model, output, self._workers(), limit)
+            return code_store(store, model, output, self._workers(), limit, self.absent)
         if (needed := dense_bytes(store, model)) > limit:
             raise InputError(
                 f"the codes of {len(store)} samples take {needed} bytes as an array, more than ",
@@ -329,7 +337,7 @@ class BinaryDictionaryLearning(TableTransformer):
                 Parameter("output", "codes.zarr"),
                 " to write them to a store",
             )
-        return codes_in_memory(store, model, self._workers(), limit).to_dense()
+        return codes_in_memory(store, model, self._workers(), limit, self.absent).to_dense()
 
     def inverse_transform(self, X: Any) -> Any:
         """Return the samples that these codes describe.
@@ -374,10 +382,11 @@ class BinaryDictionaryLearning(TableTransformer):
             store = dispatch.as_store(X, self.binarize)
             if store is not None:
                 check_not_empty(store.shape)
-                return score_samples(store, self.as_model(), self._workers(), parse_memory_limit(self.max_memory))
+                limit = parse_memory_limit(self.max_memory)
+                return score_samples(store, self.as_model(), self._workers(), limit, self.absent)
             from ..rows import dask_transform
 
-            return dask_transform.score_samples(self.as_model(), X, self.binarize)
+            return dask_transform.score_samples(self.as_model(), X, self.binarize, self.absent)
         block = self._code(X)
         codes = block.factors()[1]
         errors = block.errors()

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 from ..errors import Parameter
 from ..parameters import ReadKwargs, documented
-from ..table import Table, feature_names
+from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
@@ -78,6 +78,43 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
         return collect(open_table(source, ReadOptions.from_kwargs(options)))
 
 
+def read_matching(
+    path: str | os.PathLike[str],
+    learned: Header,
+    absent: str | None = None,
+    format: str | None = None,
+    *,
+    name: str | None = None,
+    **options: Unpack[ReadKwargs],
+) -> Table:
+    """Read the columns of a table that a model was fitted on; see `match_columns`.
+
+    Columns that the model does not know are not converted, where the format allows it, and may contain anything.
+    ``name`` is what messages about the columns call the table; by default its path.
+    """
+    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    name = source.name if name is None else name
+    with _translate_errors(source):
+        read_options = ReadOptions.from_kwargs(options)
+        stream = open_table(source, read_options)
+        match = match_columns(learned, stream.header, absent, name)
+        match.warn_unknown(name)
+        # Numbered duplicates do not have the names that the file has.
+        if match.unknown and source.format in DROPPING_FORMATS and read_options.duplicates == "refuse":
+            without = (*read_options.without, *match.unknown)
+            stream = open_table(source, replace(read_options, without=without))
+            match = match_columns(learned, stream.header, absent, name)
+        return collect(_with_columns(stream, match))
+
+
+def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
+    """Return a stream with the columns of a model."""
+    if match.indices is None:
+        return stream
+    chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
+    return TableStream(len(match.indices), chunks, match.names, absent_is_zero=stream.absent_is_zero)
+
+
 class StreamingSource(Source):
     """A file whose rows are not kept; it may be larger than memory if its format can be read in chunks."""
 
@@ -107,8 +144,9 @@ def drop_columns(source: Source, stream: TableStream, without: Sequence[str]) ->
     check_columns_exist(source, without, columns)
     dropped = set(without)
     kept = [index for index, name in enumerate(columns) if name not in dropped]
-    chunks = (RowChunk(chunk.bits.T[kept].T, chunk.names) for chunk in stream.chunks)
-    return TableStream(len(kept), chunks, None if stream.columns is None else tuple(columns[index] for index in kept))
+    chunks = (RowChunk(chunk.bits.take_columns(kept), chunk.names) for chunk in stream.chunks)
+    names = None if stream.columns is None else tuple(columns[index] for index in kept)
+    return TableStream(len(kept), chunks, names, absent_is_zero=stream.absent_is_zero)
 
 
 def _translate_chunk_errors(source: Source, chunks: Iterator[RowChunk]) -> Iterator[RowChunk]:

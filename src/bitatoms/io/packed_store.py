@@ -55,6 +55,8 @@ class PackedStoreWriter:
         JSON values to store, such as where the rows came from and how they were read.
     chunk_bytes : int, optional
         Approximate size of an uncompressed chunk; 1 MiB by default.
+    absent_is_zero : bool, default=False
+        Whether a column that is absent is zero in all rows, as in transactions.
 
     Examples
     --------
@@ -77,6 +79,7 @@ class PackedStoreWriter:
         picture: Picture | None = None,
         about: dict[str, Any] | None = None,
         chunk_bytes: int | None = None,
+        absent_is_zero: bool = False,
     ) -> None:
         import zarr
 
@@ -90,6 +93,7 @@ class PackedStoreWriter:
             "n_cols": n_cols,
             "columns": None if columns is None else list(columns),
             "picture": picture,
+            "absent_is_zero": absent_is_zero,
             "about": about or {},
         }
         self._group: Any = zarr.create_group(path, zarr_format=3, attributes={METADATA_KEY: self._metadata})
@@ -223,6 +227,7 @@ class PackedStoreReader:
         ):
             raise self._source.error(f"corrupt: its names do not match its {self.n_rows} rows")
         self.columns = check_metadata_names(metadata, "columns", n_cols)
+        self.absent_is_zero: bool = metadata.get("absent_is_zero") is True
         picture = metadata["picture"]
         self.picture: Picture | None = None if picture is None else check_picture(picture, (self.n_rows, n_cols))
         self.about: dict[str, Any] = dict(metadata.get("about") or {})

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..errors import Parameter
 from ..parameters import ReadKwargs, with_defaults
-from ..table import Names, Picture, Table, first_duplicate
+from ..table import Header, Names, Picture, Table, first_duplicate
 from .errors import FileError, MissingLibrary
 from .memory import memory_limit
 
@@ -104,6 +104,12 @@ class TableStream:
     chunks: Iterator[RowChunk]
     columns: Sequence[str] | None = None
     picture: Picture | None = None
+    absent_is_zero: bool = False  # see Header
+
+    @property
+    def header(self) -> Header:
+        """Its columns."""
+        return Header(self.n_cols, None if self.columns is None else tuple(self.columns), self.absent_is_zero)
 
 
 def collect(stream: TableStream) -> Table:
@@ -127,8 +133,8 @@ def collect(stream: TableStream) -> Table:
     if n_rows < len(words):
         words.resize((n_rows, words.shape[1]), refcheck=False)
     bits = BitMatrix.from_words(words, stream.n_cols, check=False)
-    columns = None if stream.columns is None else tuple(stream.columns)
-    return Table(bits, tuple(names) if names else None, columns, stream.picture)
+    row_names = tuple(names) if names else None
+    return Table(bits, row_names, stream.header.names, stream.picture, absent_is_zero=stream.absent_is_zero)
 
 
 def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
@@ -141,8 +147,9 @@ def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
 
 def check_columns_exist(source: Source, names: Sequence[str], columns: Sequence[str]) -> None:
     """Raise if a name is not one of these columns."""
+    existing = set(columns)
     for name in names:
-        if name not in columns:
+        if name not in existing:
             similar = difflib.get_close_matches(name, columns, 1)
             hint = f" (did you mean {similar[0][:40]!r}?)" if similar else ""
             raise source.error(f"there is no column {name[:40]!r}{hint}")

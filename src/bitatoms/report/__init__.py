@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..core.model import Model
 from ..io.atomic import atomic_write
 from ..parallel import Workers, count_threads
-from ..table import Table
+from ..table import Table, matched_table
 from .data import ReportData, collect
 from .page import render
 
@@ -27,7 +27,7 @@ def report_data(model: Any, table: Any, *, rows: Iterable[int | str] = (), n_job
     model : BinaryDictionaryLearning or Model
         A fitted model.
     table : Table, or any input of Table.from_any
-        The training table, or another table with the same columns.
+        The training table, or another table with the same columns. Columns that have names may be in any order.
     rows : iterable of int or str, optional
         Rows to show before and after coding, by index (counted from 0) or by name. By default six rows, from good to
         bad fit.
@@ -49,10 +49,9 @@ def report_data(model: Any, table: Any, *, rows: Iterable[int | str] = (), n_job
     [0, 1, 2, 3, 4]
     """
     learned, parameters = _model_and_parameters(model)
-    if not isinstance(table, Table):
-        packed = isinstance(table, BitMatrix)
-        table = Table.from_any(table, binarize=None if packed else parameters.get("binarize"))
-    return collect(learned, table, tuple(rows), Workers(count_threads(n_jobs)))
+    binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
+    matched = matched_table(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
+    return collect(learned, matched, tuple(rows), Workers(count_threads(n_jobs)))
 
 
 def report_html(

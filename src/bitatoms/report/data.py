@@ -169,7 +169,6 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
     """Code the table and return the data of its report."""
     if 0 in table.shape:
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
-    model.check(table)
     n_rows, n_features = table.shape
     requested = tuple(_row_index(table, row) for row in rows)
     block = model.code(table.bits, workers)

@@ -42,7 +42,7 @@ def in_wide_chunks(X: Any) -> Any:
 
 def column_names(X: Any) -> Names | None:
     """Return the column names of a Dask data frame, if they are all strings."""
-    return validation.axis_names(X._meta)[1] if hasattr(X, "columns") else None
+    return validation.column_names(X._meta) if hasattr(X, "columns") else None
 
 
 def pack_partition(partition: Any, binarize: float | None) -> BitMatrix | InvalidPartition:

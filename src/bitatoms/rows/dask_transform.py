@@ -15,15 +15,18 @@ from ..core.block import Block
 from ..core.model import Model
 from ..errors import InputError
 from ..parallel import Workers
-from ..table import check_columns
+from ..table import ColumnMatch, Header, match_columns
+from ..validation import select_columns
 from .budget import chunk_rows as default_chunk_rows
 from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
 from .memory import concatenate, row_chunks
 from .store import Store
 from .store_transform import scores_of
 
+Matched = tuple[Model, ColumnMatch]  # a model, and where its columns are in the partitions
 
-def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
+
+def transform(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:
     """Return the codes of a Dask array, as a lazy Dask array.
 
     Parameters
@@ -34,6 +37,8 @@ def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
         The samples; each is coded from scratch.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
+    absent : {"refuse", "zero"}, default="refuse"
+        Columns of the model that a data frame lacks: report them as an error, or read them as 0.
 
     Returns
     -------
@@ -53,9 +58,9 @@ def transform(model: Model, X: Any, binarize: float | None = None) -> Any:
     >>> bool((codes.compute() == model.transform(planted.X)).all())
     True
     """
-    X = _with_known_columns(model, X)
+    X, match = _matched_columns(model, X, absent)
     width = model.atoms.n_rows
-    return _by_partition(_codes, X, model, binarize, dtype=np.uint8, chunks=(X.chunks[0], (width,)))
+    return _by_partition(_codes, X, (model, match), binarize, dtype=np.uint8, chunks=(X.chunks[0], (width,)))
 
 
 def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
@@ -95,7 +100,7 @@ def _read_dense(store: Store, start: int, stop: int) -> NDArray[np.uint8]:
     return store.take(np.arange(start, stop)).to_dense()
 
 
-def score_samples(model: Model, X: Any, binarize: float | None = None) -> Any:
+def score_samples(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:
     """Return minus the bits of each sample of a Dask array, as a lazy Dask array of shape (n_samples,).
 
     Parameters
@@ -106,14 +111,16 @@ def score_samples(model: Model, X: Any, binarize: float | None = None) -> Any:
         The samples; each is coded from scratch.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
+    absent : {"refuse", "zero"}, default="refuse"
+        Columns of the model that a data frame lacks: report them as an error, or read them as 0.
 
     Returns
     -------
     dask array of shape (n_samples,), float64
         The scores; higher is better.
     """
-    X = _with_known_columns(model, X)
-    return _by_partition(_scores, X, model, binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
+    X, match = _matched_columns(model, X, absent)
+    return _by_partition(_scores, X, (model, match), binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
 
 
 def inverse_transform(model: Model, codes: Any) -> Any:
@@ -137,36 +144,39 @@ def inverse_transform(model: Model, codes: Any) -> Any:
     return _by_partition(_reconstruct, codes, model, None, dtype=np.uint8, chunks=(codes.chunks[0], (width,)))
 
 
-def _with_known_columns(model: Model, X: Any) -> Any:
-    """Return X as an array, after checking that its columns are those of the model."""
-    names, width = column_names(X), model.atoms.n_cols
+def _matched_columns(model: Model, X: Any, absent: str | None) -> tuple[Any, ColumnMatch]:
+    """Return X as an array of columns that the model was fitted on, and where they are."""
+    names = column_names(X)
     if names is not None and model.columns is not None:
-        check_columns(model.columns, names)
+        match = match_columns(model.header, Header(len(names), names), absent, "X")
+        match.warn_unknown("X")
+        if match.unknown:  # they may hold anything
+            unknown = set(match.unknown)
+            names = tuple(name for name in names if name not in unknown)
+            X = select_columns(X, names)
     X = in_wide_chunks(X.to_dask_array() if hasattr(X, "columns") else X)
-    if X.shape[1] != width:
-        raise InputError(f"X has {X.shape[1]} features, but the model was learned from {width}")
-    return X
+    return X, match_columns(model.header, Header(X.shape[1], names), absent, "X")
 
 
-def _by_partition(function: Any, X: Any, model: Model, binarize: float | None, dtype: Any, **shape: Any) -> Any:
-    """Map a function over the partitions; the model is sent to each worker once."""
+def _by_partition(function: Any, X: Any, sent: Any, binarize: float | None, dtype: Any, **shape: Any) -> Any:
+    """Map a function over the partitions; what is sent, such as the model, is sent to each worker once."""
     from dask.delayed import delayed
 
-    sent_model = delayed(pickle.loads)(pickle.dumps(model))
+    once = delayed(pickle.loads)(pickle.dumps(sent))
     meta = np.empty((0,) * len(shape["chunks"]), dtype)
-    return X.map_blocks(function, sent_model, binarize, dtype=dtype, meta=meta, **shape)
+    return X.map_blocks(function, once, binarize, dtype=dtype, meta=meta, **shape)
 
 
-def _codes(partition: Any, model: Model, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
+def _codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
     """Return the codes of a partition."""
-    codes = [block.codes() for block in _coded_blocks(partition, model, binarize, block_info)]
-    return concatenate(codes, model.atoms.n_rows).to_dense()
+    codes = [block.codes() for block in _coded_blocks(partition, sent, binarize, block_info)]
+    return concatenate(codes, sent[0].atoms.n_rows).to_dense()
 
 
-def _scores(partition: Any, model: Model, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
+def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
     """Return minus the bits of each row of a partition."""
-    blocks = _coded_blocks(partition, model, binarize, block_info)
-    return np.concatenate([np.empty(0), *(scores_of(block, model) for block in blocks)])
+    blocks = _coded_blocks(partition, sent, binarize, block_info)
+    return np.concatenate([np.empty(0), *(scores_of(block, sent[0]) for block in blocks)])
 
 
 def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:
@@ -174,11 +184,12 @@ def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uin
     return model.reconstruct(BitMatrix.from_any(partition, name="the code matrix")).to_dense()
 
 
-def _coded_blocks(partition: Any, model: Model, binarize: float | None, block_info: Any) -> Iterator[Block]:
+def _coded_blocks(partition: Any, sent: Matched, binarize: float | None, block_info: Any) -> Iterator[Block]:
     """Yield the rows of a partition, coded one chunk at a time; errors give the row in the complete table if known."""
+    model, match = sent
     packed = pack_partition(partition, binarize)
     if isinstance(packed, InvalidPartition):
         start = block_info[0]["array-location"][0][0]
         raise packed.error if np.isnan(start) else shifted(packed.error, int(start))
     for chunk in row_chunks(packed, default_chunk_rows(packed.n_cols)):
-        yield model.code(chunk, Workers(1))
+        yield model.code(match.gather(chunk), Workers(1))

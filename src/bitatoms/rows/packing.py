@@ -18,7 +18,7 @@ from ..io.formats import infer_format, load_reader
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from ..parameters import ReadKwargs, documented
-from ..table import Table
+from ..table import Table, match_columns
 from .store import Store
 
 _FILE_OPTIONS = ("header", "row_names", "separator", "blocks")
@@ -86,9 +86,10 @@ def pack(
             raise _only_for_files("format")
         stream, name, kind = _stream_in_memory(source, read_options), type(source).__name__, "memory"
     about = {"source": name, "format": kind, "options": _non_default(read_options), "bitatoms": __version__}
+    described = stream.n_cols, stream.columns, stream.picture, about
     with (
         atomic_write(Path(path)) as made,
-        PackedStoreWriter(made, stream.n_cols, stream.columns, stream.picture, about) as store,
+        PackedStoreWriter(made, *described, absent_is_zero=stream.absent_is_zero) as store,
     ):
         for rows in stream.chunks:
             for chunk in _split(rows):
@@ -128,7 +129,7 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     if parts is None:
         table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
         chunk = RowChunk(table.bits, table.row_names)
-        stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture)
+        stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture, table.absent_is_zero)
     else:
         stream = _stream_parts(parts, options)
     return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
@@ -159,7 +160,7 @@ def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
         raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
     rows = (RowChunk(table.bits, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
-    return TableStream(first.shape[1], rows, first.columns, picture)
+    return TableStream(first.shape[1], rows, first.columns, picture, first.absent_is_zero)
 
 
 def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
@@ -175,15 +176,20 @@ def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
                 raise
             raise InputError(f"the table that starts at row {n_rows}: {error}") from error
         first = table if first is None else first
-        if table.shape[1] != first.shape[1]:
-            raise InputError(
-                f"the table that starts at row {n_rows} has {table.shape[1]} columns, but the first has "
-                f"{first.shape[1]}; give all tables the same columns"
-            )
-        if table.columns != first.columns:
-            raise InputError(
-                f"the table that starts at row {n_rows} has different column names than the first; give all tables the "
-                "same columns in the same order"
-            )
+        yield _with_columns_of(first, table, n_rows)
         n_rows += len(table)
-        yield table
+
+
+def _with_columns_of(first: Table, table: Table, n_rows: int) -> Table:
+    """Return a table, which starts at this row, with its columns in the order of the first table."""
+    name = f"the table that starts at row {n_rows}"
+    if table.shape[1] != first.shape[1]:
+        raise InputError(
+            f"{name} has {table.shape[1]} columns, but the first has {first.shape[1]}; give all tables the same columns"
+        )
+    same_names = (table.columns is None) == (first.columns is None) and set(table.columns or ()) == set(
+        first.columns or ()
+    )
+    if not same_names:
+        raise InputError(f"{name} has different column names than the first; give all tables the same columns")
+    return match_columns(first.header, table.header).gather_table(table)

@@ -22,7 +22,7 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
 from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
-from ..table import Names, Picture
+from ..table import Header, Names, Picture
 from .budget import MemoryBudget, chunk_rows, parse_memory_limit
 from .code_cache import CodeCache, Codes
 from .memory import run_pass_on_chunks
@@ -45,6 +45,8 @@ class Store:
         Number of rows and of columns; also ``n_rows`` and ``n_features``.
     columns : tuple of str or None
         Names of the columns.
+    absent_is_zero : bool
+        Whether a column that a model knows and the store lacks is zero in all rows, as in transactions.
     picture : Picture or None
         Height and width, if each row is a picture.
     about : dict
@@ -87,6 +89,7 @@ class Store:
             self._packed = PackedStoreReader(reader, about)
         self.n_rows, self.n_features = self._packed.n_rows, self._packed.n_cols
         self.columns: Names | None = self._packed.columns
+        self.absent_is_zero = self._packed.absent_is_zero
         self.picture: Picture | None = self._packed.picture
         self.about: dict[str, Any] = self._packed.about
         self.has_row_names = self._packed.has_names
@@ -95,6 +98,11 @@ class Store:
     def shape(self) -> tuple[int, int]:
         """Number of rows and of columns."""
         return self.n_rows, self.n_features
+
+    @property
+    def header(self) -> Header:
+        """Its columns."""
+        return Header(self.n_features, self.columns, self.absent_is_zero)
 
     def chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows in order, one chunk at a time.
@@ -269,10 +277,13 @@ class StoreRows:
         self._cache.close()
 
 
-def memory_budget(store: Store, max_memory: int | None, workers: Workers) -> MemoryBudget:
-    """Return the memory budget for work on a store."""
+def memory_budget(
+    store: Store, max_memory: int | None, workers: Workers, n_features: int | None = None
+) -> MemoryBudget:
+    """Return the memory budget for work on a store, or on its rows with another number of features."""
     read = min(store._packed.read_bytes, store.n_rows * -(-store.n_features // 8))
-    return MemoryBudget(parse_memory_limit(max_memory), store.n_features, workers.n_threads, read)
+    width = store.n_features if n_features is None else n_features
+    return MemoryBudget(parse_memory_limit(max_memory), width, workers.n_threads, read)
 
 
 def check_memory(

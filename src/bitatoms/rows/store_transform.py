@@ -20,20 +20,25 @@ from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..parallel import Workers
-from ..table import Table
+from ..table import match_columns
 from .store import Store, memory_budget
 
 Result = TypeVar("Result")
 
 
 def code_store(
-    store: Store, model: Model, output: str | os.PathLike[str], workers: Workers, max_memory: int | None = None
+    store: Store,
+    model: Model,
+    output: str | os.PathLike[str],
+    workers: Workers,
+    max_memory: int | None = None,
+    absent: str | None = None,
 ) -> Store:
     """Write the codes of all rows as a packed store with one column per atom and the names of the rows."""
     if os.path.realpath(output) == os.path.realpath(store.path):
         raise FileError(f"{os.fspath(output)}: this is the input store; choose another name for the codes")
     about = {"source": store.path.name, "format": "codes", "options": {}, "bitatoms": __version__}
-    chunks = _map_chunks(codes_of, store, model, workers, max_memory)
+    chunks = _map_chunks(codes_of, store, model, workers, max_memory, absent)
     with (
         atomic_write(Path(output)) as path,
         PackedStoreWriter(path, model.atoms.n_rows, model.atom_names, about=about) as writer,
@@ -44,12 +49,14 @@ def code_store(
     return Store(output)
 
 
-def codes_in_memory(store: Store, model: Model, workers: Workers, max_memory: int | None = None) -> BitMatrix:
+def codes_in_memory(
+    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> BitMatrix:
     """Return the codes of all rows, packed."""
     n_atoms = model.atoms.n_rows
     words = np.empty((store.n_rows, -(-n_atoms // 64)), np.uint64)
     start = 0
-    for codes in _map_chunks(codes_of, store, model, workers, max_memory):
+    for codes in _map_chunks(codes_of, store, model, workers, max_memory, absent):
         words[start : start + len(codes)] = codes.words
         start += len(codes)
     return BitMatrix.from_words(words, n_atoms, check=False)
@@ -60,11 +67,13 @@ def dense_bytes(store: Store, model: Model) -> int:
     return store.n_rows * model.atoms.n_rows
 
 
-def score_samples(store: Store, model: Model, workers: Workers, max_memory: int | None = None) -> NDArray[np.float64]:
+def score_samples(
+    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> NDArray[np.float64]:
     """Return minus the bits of each row."""
     scores = np.empty(store.n_rows)
     start = 0
-    for chunk in _map_chunks(scores_of, store, model, workers, max_memory):
+    for chunk in _map_chunks(scores_of, store, model, workers, max_memory, absent):
         scores[start : start + len(chunk)] = chunk
         start += len(chunk)
     return scores
@@ -81,12 +90,20 @@ def scores_of(block: Block, model: Model) -> NDArray[np.float64]:
 
 
 def _map_chunks(
-    function: Callable[[Block, Model], Result], store: Store, model: Model, workers: Workers, max_memory: int | None
+    function: Callable[[Block, Model], Result],
+    store: Store,
+    model: Model,
+    workers: Workers,
+    max_memory: int | None,
+    absent: str | None,
 ) -> Iterator[Result]:
-    """Code the rows from scratch in chunks, and yield a function of each; columns are checked before the first."""
-    model.check(Table(BitMatrix.zeros(0, store.n_features), columns=store.columns))
+    """Code the rows from scratch in chunks, and yield a function of each; columns are matched before the first."""
+    match = match_columns(model.header, store.header, absent, store.path.name)
+    match.warn_unknown(store.path.name)
     spec, single_thread = model.pass_spec, Workers(1)
-    size = workers.chunk_rows or memory_budget(store, max_memory, workers).chunk_rows(model.atoms.n_rows)
+    # Chunks whose columns are gathered are in memory twice.
+    width = model.atoms.n_cols + (0 if match.indices is None else store.n_features)
+    size = workers.chunk_rows or memory_budget(store, max_memory, workers, width).chunk_rows(model.atoms.n_rows)
     return workers.map_stream(
-        lambda data: function(coded_block(data, None, spec, single_thread), model), store.chunks(size)
+        lambda data: function(coded_block(match.gather(data), None, spec, single_thread), model), store.chunks(size)
     )

@@ -13,6 +13,7 @@ from ..core.block import Block, uncode_within_limit
 from ..core.coding import coding_rule
 from ..core.objective import Objective
 from ..core.result import Factorization, Interrupted, ResultBase
+from ..errors import warn
 from ..kernels.structs import covering
 from ..mdl import string_bits
 from ..parallel import Workers
@@ -20,7 +21,7 @@ from .context import SearchContext
 from .fixed_rank import search_fixed_rank
 from .forward_selection import SelectionLimits, forward_selection
 from .holdout import HoldOut
-from .initial import start_factors, warn
+from .initial import start_factors
 from .learning import LearningMethod, learn
 from .mdl_search import search_mdl
 from .monitor import SearchMonitor

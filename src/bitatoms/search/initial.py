@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +10,7 @@ from ..core.atoms import update_together
 from ..core.block import Block
 from ..core.coding import code, coding_rule
 from ..core.objective import unit_prices
-from ..errors import InputError, InputWarning, Parameter
+from ..errors import InputError, Parameter, warn
 from ..kernels.cpu import words
 from ..parallel import Workers
 from .params import SearchParams, check_exact
@@ -59,15 +55,6 @@ def start_factors(
             " to start from any number",
         )
     return atoms, None
-
-
-def warn(*message: str | Parameter) -> None:
-    """Warn at the line outside the package that called it."""
-    package = str(Path(__file__).parents[1])
-    depth = 1
-    while sys._getframe(depth).f_code.co_filename.startswith(package):
-        depth += 1
-    warnings.warn(InputWarning(*message), stacklevel=depth + 1)
 
 
 def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) -> tuple[BitMatrix, BitMatrix | None]:

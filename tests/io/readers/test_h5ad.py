@@ -411,10 +411,25 @@ def test_annotate_checks_shapes_and_names(learned):
     result, model = learned
     with pytest.raises(ValueError, match="19 observations"):
         annotate(make_adata(BITS)[1:].copy(), result.codes, model)
-    with pytest.raises(ValueError, match="69 variables"):
-        annotate(make_adata(BITS)[:, 1:].copy(), result.codes, model)
-    with pytest.raises(ValueError, match="different order"):
-        annotate(make_adata(BITS, genes=GENES[::-1]), result.codes, model)
+    with pytest.raises(ValueError, match="the AnnData has no column that the model was fitted on"):
+        annotate(make_adata(BITS, genes=[f"other {gene}" for gene in GENES]), result.codes, model)
+    unnamed = Model.from_factorization(result)
+    with pytest.raises(ValueError, match="the AnnData has 69 columns, but the model was learned from 70"):
+        annotate(make_adata(BITS)[:, 1:].copy(), result.codes, unnamed)
+
+
+def test_annotate_stores_atoms_in_the_order_of_the_genes(learned):
+    result, model = learned
+    bias = np.arange(70, dtype=np.uint8) % 2
+    model = replace(model, bias=bias)
+    genes = ("new gene", *GENES[:0:-1])  # the first gene is absent
+    adata = make_adata(BITS, genes=genes)
+    annotate(adata, result.codes, model)
+    atoms, stored = model.signed_atoms(), adata.uns["bitatoms"]
+    assert np.array_equal(adata.varm["bitatoms_atoms"].T[:, 1:], atoms[:, :0:-1])
+    assert not adata.varm["bitatoms_atoms"][0].any()
+    assert np.array_equal(stored["bias"], [0, *bias[:0:-1]])
+    assert np.array_equal(stored["wrong"], [0, *model.wrong[:0:-1]])
 
 
 def test_annotate_matches_numbered_duplicate_genes(learned):

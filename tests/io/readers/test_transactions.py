@@ -52,7 +52,7 @@ def test_round_trip_of_item_numbers(folder, X, name, chunk_bytes):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_numbers, "_CHUNK_BYTES", chunk_bytes if X.sum() < 500 else 1000)
         patch.setattr(transactions, "CHUNK_ENTRIES", 3)
-        assert ba.read(folder / name) == Table(BitMatrix.from_dense(X))
+        assert ba.read(folder / name) == Table(BitMatrix.from_dense(X), columns=list(map(str, range(X.shape[1]))))
 
 
 def test_columns_are_the_distinct_numbers_in_increasing_order(tmp_path):
@@ -62,11 +62,17 @@ def test_columns_are_the_distinct_numbers_in_increasing_order(tmp_path):
     np.testing.assert_array_equal(table.to_dense(), [[0, 1, 1], [0, 0, 0], [1, 1, 0], [1, 0, 0]])
 
 
-def test_columns_numbered_from_0_have_no_names(tmp_path):
-    (tmp_path / "lists.dat").write_text("0 2\n1\n")
-    assert ba.read(tmp_path / "lists.dat").columns is None
-    (tmp_path / "lists.dat").write_text("1 2\n3\n")
-    assert ba.read(tmp_path / "lists.dat").columns == ("1", "2", "3")
+@pytest.mark.parametrize("name", ["lists.dat", "lists.basket"])
+def test_items_give_columns_their_names_and_absent_items_are_zeros(tmp_path, name):
+    (tmp_path / name).write_text("0 2\n1\n" if name == "lists.dat" else "0,1\n2\n")
+    table = ba.read(tmp_path / name)
+    assert table.header == (3, ("0", "1", "2"), True)
+    for kept in ("table.npz", "table.parquet", "table.feather", "table.h5ad", "table.zarr", name):
+        ba.write(table, tmp_path / kept)
+        assert ba.read(tmp_path / kept).header == table.header
+    ba.write(table, tmp_path / "table.csv")
+    assert ba.read(tmp_path / "table.csv").header == (3, ("0", "1", "2"), False)
+    assert ba.read(tmp_path / name, without="1").header == (2, ("0", "2"), True)
 
 
 def test_empty_line_is_a_row_without_items(tmp_path):

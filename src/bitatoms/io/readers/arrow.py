@@ -38,20 +38,21 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         pass
     with source.catch_library_errors(), open_arrow(source) as file:
         layout = _detect_layout(source, options, file)
-        _check_types(source, file, layout.data)
         columns = [file.names[index] for index in layout.data]
         metadata = _read_metadata(file)
         picture = _picture(metadata, len(columns), file)
     has_columns = metadata.get("columns") is not False or tuple(columns) != feature_names(None, range(len(columns)))
     chunks = _chunks(source, options, layout, columns)
-    return TableStream(len(columns), chunks, columns if has_columns else None, picture)
+    names = columns if has_columns else None
+    return TableStream(len(columns), chunks, names, picture, metadata.get("absent_is_zero") is True)
 
 
 def _detect_layout(source: Source, options: ReadOptions, file: ArrowFile) -> ArrowLayout:
     """Detect which columns contain row names: pandas' index, or a first column of text."""
     index = [file.names.index(name) for name in _pandas_index(file)]
     check_columns_exist(source, options.without, file.names)
-    excluded = {*index, *(number for number, name in enumerate(file.names) if name in options.without)}
+    without = set(options.without)
+    excluded = {*index, *(number for number, name in enumerate(file.names) if name in without)}
     data = [number for number in range(len(file.names)) if number not in excluded]
     if options.row_names is False:
         return ArrowLayout([], data)
@@ -129,6 +130,7 @@ def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: 
     cells = _ColumnCells(source, options, columns)
     n_rows = 0
     with source.catch_library_errors(), open_arrow(source) as file:
+        _check_types(source, file, layout.data)  # not before: names of columns to leave out come from the open file
         for chunk in file.chunks():
             source.check_size(n_rows + chunk.n_rows, len(columns))
             bits = _pack_chunk(source, cells, chunk, layout.data, n_rows)
@@ -290,7 +292,13 @@ def _schema(table: Table) -> Any:
 
     columns = table.names_of(range(table.shape[1]))
     fields = [pa.field(name, pa.bool_()) for name in columns]
-    stored = {"format": TABLE_FORMAT, "version": 1, "columns": table.columns is not None, "picture": table.picture}
+    stored = {
+        "format": TABLE_FORMAT,
+        "version": 1,
+        "columns": table.columns is not None,
+        "picture": table.picture,
+        "absent_is_zero": table.absent_is_zero,
+    }
     metadata = {METADATA_KEY: json.dumps(stored)}
     if table.row_names is not None:
         index, taken = _INDEX, set(columns)

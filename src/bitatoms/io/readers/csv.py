@@ -181,7 +181,8 @@ def _without_excluded(source: Source, options: ReadOptions, layout: CsvLayout) -
         return layout
     columns = layout.columns or [str(index + 1) for index in layout.indices]
     check_columns_exist(source, options.without, columns)
-    kept = [number for number, name in enumerate(columns) if name not in options.without]
+    excluded = set(options.without)
+    kept = [number for number, name in enumerate(columns) if name not in excluded]
     names = None if layout.columns is None else [columns[number] for number in kept]
     return layout._replace(columns=names, indices=[layout.indices[number] for number in kept])
 

@@ -14,7 +14,7 @@ from ... import validation
 from ..._version import __version__
 from ...bits import BitMatrix
 from ...core.model import Model
-from ...table import Names, Picture, Table, check_columns, check_picture
+from ...table import Header, Names, Picture, Table, check_picture, match_columns
 from ..chunked import ChunkCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
@@ -42,7 +42,8 @@ def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> T
         picture = _picture(metadata, matrix.shape)
     has_columns = metadata.get("columns") is not False or columns != _default_names(n_cols)
     chunks = _chunks(source, options, open_file, columns, metadata.get("rows") is not False)
-    return TableStream(n_cols, chunks, columns if has_columns else None, picture)
+    names = columns if has_columns else None
+    return TableStream(n_cols, chunks, names, picture, metadata.get("absent_is_zero") is True)
 
 
 def _read_names(source: Source, file: HierarchicalFile, frame: str, expected: int) -> Names:
@@ -143,6 +144,7 @@ def write(table: Table, path: Path, format: str) -> None:
         "rows": table.row_names is not None,
         "columns": table.columns is not None,
         "picture": table.picture,
+        "absent_is_zero": table.absent_is_zero,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about duplicate row names
@@ -173,16 +175,17 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms), 0 and 1 in float32.
         ``varm["bitatoms_atoms"]`` is set to the atoms (n_vars, n_atoms) in float32: 1 where the atom makes the variable
         present, -1 where it makes it absent (the bias sets it), 0 where it leaves it as it is. ``uns["bitatoms"]`` is
-        set to the rest of the model: algebra, bias, uses of the atoms, codelength.
+        set to the rest of the model: algebra, bias, uses of the atoms, codelength. The variables may be in any order;
+        atoms and bias are 0 for those that the model was not fitted on.
     codes : BitMatrix of shape (n_obs, n_atoms)
         Which atoms each observation uses.
     model : Model
-        The model, with ``n_vars`` features.
+        The model.
 
     Raises
     ------
     ValueError
-        If the shapes or the names of the features differ.
+        If the shapes differ, or if no variable is a feature of the model.
 
     Examples
     --------
@@ -201,12 +204,13 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         raise ValueError(
             f"codes has shape {codes.shape}; expected {adata.n_obs} observations and {model.atoms.n_rows} atoms"
         )
-    if adata.n_vars != model.atoms.n_cols:
-        raise ValueError(f"the AnnData has {adata.n_vars} variables, but the model has {model.atoms.n_cols} features")
-    if model.columns is not None:
-        check_columns(model.columns, _numbered_like(adata.var_names, model.columns))
+    names = None if model.columns is None else _numbered_like(adata.var_names, model.columns)
+    match = match_columns(model.header, Header(adata.n_vars, names), "zero", "the AnnData")
+    features = match.inverse(adata.n_vars)
     adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
-    adata.varm[f"{METADATA_KEY}_atoms"] = model.signed_atoms().T.astype(np.float32)
+    adata.varm[f"{METADATA_KEY}_atoms"] = np.where(features < 0, 0, model.signed_atoms()[:, features]).T.astype(
+        np.float32
+    )
     old = adata.uns.get(METADATA_KEY)
     adata.uns[METADATA_KEY] = {
         **({"table": old["table"]} if isinstance(old, dict) and "table" in old else {}),
@@ -214,9 +218,9 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         "algebra": model.algebra,
         "coder": model.coder,
         "n_samples": model.n_samples,
-        "bias": np.asarray(model.bias),
+        "bias": np.where(features < 0, 0, np.asarray(model.bias)[features]).astype(np.uint8),
         "uses": np.asarray(model.uses),
-        "wrong": np.asarray(model.wrong),
+        "wrong": np.where(features < 0, 0, np.asarray(model.wrong)[features]),
         "codelength": int(model.codelength.total),
         **({} if model.bits_without is None else {"bits_without": model.bits_without}),
         **({} if model.saved is None else {"bits_saved": np.asarray(model.saved)}),

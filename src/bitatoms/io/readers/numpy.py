@@ -178,7 +178,8 @@ def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) ->
         if isinstance(error, FileError):
             raise
         raise source.error(f"corrupt table: {' '.join(str(error).split())[:200]}") from error
-    return TableStream(shape[1], _packed_chunks(source, options, "bits", shape, rows), columns, picture)
+    chunks = _packed_chunks(source, options, "bits", shape, rows)
+    return TableStream(shape[1], chunks, columns, picture, metadata.get("absent_is_zero") is True)
 
 
 def _packed_chunks(
@@ -223,6 +224,7 @@ def write(table: Table, path: Path, format: str) -> None:
         "rows": table.row_names,
         "columns": table.columns,
         "picture": table.picture,
+        "absent_is_zero": table.absent_is_zero,
     }
     packed = table.bits.words.astype("<u8", copy=False).view(np.uint8)[:, : -(-n_cols // 8)]
     write_npz(path, {METADATA_KEY: encode_metadata(metadata), "bits": packed})

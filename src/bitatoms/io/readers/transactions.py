@@ -36,7 +36,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 
 def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
-    """Open lists of item numbers; columns are in increasing order, with names unless the numbers are 0, 1, 2, ..."""
+    """Open lists of item numbers; columns are in increasing order, and named by their numbers."""
     n_rows = 0
     distinct = _DistinctNumbers()
     with _open_numbers(source) as chunks_of_lines:
@@ -57,8 +57,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
                 builder.add(rows, columns, np.ones(len(rows), np.bool_))
         yield RowChunk(builder.build())
 
-    are_indices = len(items) == 0 or items[-1] == len(items) - 1
-    return TableStream(len(items), chunks(), None if are_indices else list(map(str, items.tolist())))
+    return TableStream(len(items), chunks(), list(map(str, items.tolist())), absent_is_zero=True)
 
 
 @contextmanager
@@ -108,7 +107,7 @@ def _read_names(source: Source, options: ReadOptions) -> TableStream:
             builder.add(np.array(row_indices), np.array(column_indices), ones)
         yield RowChunk(builder.build())
 
-    return TableStream(len(columns), chunks(), list(columns))
+    return TableStream(len(columns), chunks(), list(columns), absent_is_zero=True)
 
 
 def _item_lists(source: Source, options: ReadOptions) -> Iterator[list[str]]:

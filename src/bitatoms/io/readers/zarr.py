@@ -90,13 +90,15 @@ def _read_packed(source: Source, options: ReadOptions, packed: PackedStoreReader
             yield RowChunk(BitMatrix.from_any(bits, options.binarize), names)
             start += len(bits)
 
-    return TableStream(packed.n_cols, chunks(), packed.columns, packed.picture)
+    return TableStream(packed.n_cols, chunks(), packed.columns, packed.picture, packed.absent_is_zero)
 
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write a packed table."""
     chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
-    with PackedStoreWriter(path, table.shape[1], table.columns, table.picture) as store:
+    with PackedStoreWriter(
+        path, table.shape[1], table.columns, table.picture, absent_is_zero=table.absent_is_zero
+    ) as store:
         for start in range(0, len(table), chunk_rows):
             names = None if table.row_names is None else table.row_names[start : start + chunk_rows]
             store.append(RowChunk(table.bits[start : start + chunk_rows], names))

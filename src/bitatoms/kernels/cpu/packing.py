@@ -1,4 +1,4 @@
-"""Packed rows of bits: counts of ones, transposition, conversion from and to column indices."""
+"""Packed rows of bits: counts of ones, transposition, selection of columns, conversion from and to column indices."""
 
 from __future__ import annotations
 
@@ -88,3 +88,17 @@ def list_columns(words: NDArray[np.uint64], indices: NDArray[np.integer]) -> Non
                 indices[count] = 64 * w + lowest_bit(word)
                 count += 1
                 word &= word - np.uint64(1)
+
+
+@kernel
+def take_columns(words: NDArray[np.uint64], columns: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
+    """Bit j of row i of out = bit columns[j] of row i of words, or zero where columns[j] is negative."""
+    for i in range(words.shape[0]):
+        for w in range(out.shape[1]):
+            word = np.uint64(0)
+            for j in range(64 * w, min(64 * w + 64, columns.shape[0])):
+                column = columns[j]
+                if column >= 0:
+                    bit = (words[i, column >> 6] >> np.uint64(column & 63)) & np.uint64(1)
+                    word |= bit << np.uint64(j & 63)
+            out[i, w] = word

@@ -1,0 +1,193 @@
+"""Columns of new rows are matched to those of the model by name, in every method and for every type of table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bitatoms as ba
+from bitatoms.errors import InputWarning
+from bitatoms.report import report_data
+
+M = 20
+NAMES = [f"item {j}" for j in range(M)]
+X = ba.datasets.planted(90, M, 2, noise=0.02, random_state=0).X
+FRAME = pd.DataFrame(X, columns=NAMES)
+TURNED = FRAME[NAMES[::-1]]
+MORE = TURNED.assign(day="monday", **{"item 20": 1})  # columns of text and of bits that the model does not know
+FEWER = TURNED.drop(columns=NAMES[:3])
+ZEROS = X * (np.arange(M) >= 3)
+IGNORED = "ignored 2 columns that the model was not fitted on: 'day', 'item 20'"
+LACKS = "lacks columns that the model was fitted on: 'item 0', 'item 1', 'item 2'; add them, or pass absent=\"zero\""
+
+
+@pytest.fixture(scope="module")
+def model():
+    return ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(FRAME)
+
+
+def by_polars(frame):
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def by_arrow(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+FRAMES = {"pandas": lambda frame: frame, "polars": by_polars, "pyarrow": by_arrow}
+
+
+def assert_same_codes(model, given, expected):
+    codes = model.transform(expected)
+    assert codes.any()
+    np.testing.assert_array_equal(model.transform(given), codes)
+    np.testing.assert_array_equal(model.score_samples(given), model.score_samples(expected))
+    assert model.score(given) == model.score(expected)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_data_frames(model, kind):
+    as_frame = FRAMES[kind]
+    assert_same_codes(model, as_frame(TURNED), FRAME)
+    with pytest.warns(InputWarning, match=f"X: {IGNORED}") as caught:
+        codes = model.transform(as_frame(MORE))
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(codes, model.transform(FRAME))
+    with pytest.raises(ValueError, match=f"X {LACKS}"):
+        model.transform(as_frame(FEWER))
+    with pytest.raises(ValueError, match="no column that the model was fitted on"):
+        model.transform(as_frame(TURNED.rename(columns=str.upper)))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_absent_columns_as_zeros(model, kind):
+    lenient = ba.BinaryDictionaryLearning(2, search="paper", random_state=0, absent="zero").fit(FRAME)
+    assert_same_codes(lenient, FRAMES[kind](FEWER), pd.DataFrame(ZEROS, columns=NAMES))
+
+
+def test_absent_is_checked_and_saved(tmp_path):
+    with pytest.raises(ValueError, match="absent='nothing' is not available; choose from 'refuse', 'zero'"):
+        ba.BinaryDictionaryLearning(absent="nothing").fit(X)
+    ba.BinaryDictionaryLearning(1, search="paper", absent="zero", random_state=0).fit(X).save(tmp_path / "m.npz")
+    assert ba.load(tmp_path / "m.npz").absent == "zero"
+
+
+def test_tables_and_anndata(model):
+    table = ba.Table.from_any(TURNED)
+    assert_same_codes(model, table, FRAME)
+    anndata = pytest.importorskip("anndata")
+    cells = MORE.drop(columns="day").astype(np.float32)
+    genes = anndata.AnnData(cells.to_numpy(), var=pd.DataFrame(index=cells.columns))
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'item 20'"):
+        codes = model.transform(genes)
+    np.testing.assert_array_equal(codes, model.transform(FRAME))
+    with pytest.warns(InputWarning, match="ignored 1 column"):
+        ba.annotate(genes, model)
+    np.testing.assert_array_equal(genes.obsm["X_bitatoms"], codes)
+    np.testing.assert_array_equal(genes.varm["bitatoms_atoms"][:M], model.components_.T[::-1])
+    assert not genes.varm["bitatoms_atoms"][M].any()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather", "npz", "zarr", "h5ad"])
+def test_files(model, tmp_path, ending):
+    path = tmp_path / f"new.{ending}"
+    ba.write(ba.Table.from_any(MORE.drop(columns="day")), path)
+    if ending == "csv":
+        MORE.to_csv(path, index=False)
+    elif ending == "parquet":
+        MORE.assign(day=pd.Timestamp(2024, 1, 1)).to_parquet(path)  # neither numbers nor text
+    ignored = IGNORED if ending in ("csv", "parquet") else "ignored 1 column .*: 'item 20'"
+    with pytest.warns(InputWarning, match=ignored):
+        codes = model.transform(path)
+    np.testing.assert_array_equal(codes, model.transform(FRAME))
+    ba.write(ba.Table.from_any(FEWER), path)
+    with pytest.raises(ValueError, match=rf"new\.{ending} {LACKS}"):
+        model.transform(path)
+
+
+def test_items_of_transactions(tmp_path):
+    """Rows that a model was fitted on, in a file of other rows with other items."""
+    ba.write(FRAME, tmp_path / "all.basket")
+    model = ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(tmp_path / "all.basket")
+    first = [i for i in range(90) if X[i, 5:].sum() == 0 and X[i].any()]
+    assert first
+    lists = [[*(NAMES[j] for j in np.flatnonzero(X[i])), "new"] for i in first]
+    (tmp_path / "some.basket").write_text("".join(f"{','.join(items)}\n" for items in lists))
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'new'; absent columns"):
+        codes = model.transform(tmp_path / "some.basket")
+    np.testing.assert_array_equal(codes, model.transform(tmp_path / "all.basket")[first])
+    store = ba.pack(tmp_path / "some.basket", tmp_path / "some.zarr")
+    for given in (store, ba.read(tmp_path / "some.basket")):
+        with pytest.warns(InputWarning, match="'new'"):
+            np.testing.assert_array_equal(model.transform(given), codes)
+    (tmp_path / "other.basket").write_text("gin,rum\ngin\n")
+    with pytest.raises(ValueError, match=r"other\.basket has no column .*: it has 'gin', 'rum', and the model"):
+        model.transform(tmp_path / "other.basket")
+    (tmp_path / "empty.basket").write_text("\n\n")
+    assert model.transform(tmp_path / "empty.basket").shape == (2, 2)
+
+
+def test_item_numbers(tmp_path):
+    """Transactions of issue 14: no row of b.dat has an item of a.dat."""
+    (tmp_path / "a.dat").write_text("0 1 2\n3 4\n" * 200)
+    (tmp_path / "b.dat").write_text("5 6 7\n8 9\n" * 200)
+    (tmp_path / "c.dat").write_text("3 4 8\n\n0 1 2\n")
+    named = ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(tmp_path / "a.dat")
+    unnamed = ba.BinaryDictionaryLearning(2, search="paper", random_state=0).fit(ba.read(tmp_path / "a.dat").to_dense())
+    for model in (named, unnamed):
+        with pytest.raises(ValueError, match=r"b\.dat has no column that the model was fitted on: it has '5', '6'"):
+            model.transform(tmp_path / "b.dat")
+        with pytest.warns(InputWarning, match="ignored 1 column .*: '8'"):
+            codes = model.transform(tmp_path / "c.dat")
+        np.testing.assert_array_equal(
+            model.inverse_transform(codes), [[0, 0, 0, 1, 1], [0, 0, 0, 0, 0], [1, 1, 1, 0, 0]]
+        )
+
+
+def test_batches_are_matched_to_the_first(model):
+    first, second = (ba.BinaryDictionaryLearning(2, random_state=0) for _ in range(2))
+    for frame in (FRAME[:40], FRAME[40:]):
+        first.partial_fit(frame)
+    second.partial_fit(FRAME[:40])
+    with pytest.warns(InputWarning, match=IGNORED):
+        second.partial_fit(MORE[40:])
+    np.testing.assert_array_equal(second.components_, first.components_)
+    assert second.codelength_ == first.codelength_
+    with pytest.raises(ValueError, match=LACKS):
+        second.partial_fit(FEWER)
+
+
+@pytest.mark.parametrize("as_pair", [False, True])
+def test_initial_atoms_are_matched_to_the_columns_of_the_table(model, as_pair):
+    atoms = pd.DataFrame(model.components_, columns=NAMES)
+    turned = atoms[NAMES[::-1]]
+    params = {"search": "paper", "max_iter": 1, "random_state": 0}
+    with pytest.warns(UserWarning, match="max_iter"):
+        expected = ba.BinaryDictionaryLearning(2, init=model.components_, **params).fit(FRAME)
+    init = (turned, None) if as_pair else turned
+    with pytest.warns(UserWarning, match="max_iter"):
+        found = ba.BinaryDictionaryLearning(2, init=init, **params).fit(FRAME)
+    np.testing.assert_array_equal(found.components_, expected.components_)
+    np.testing.assert_array_equal(ba.factorize(FRAME, 2, init=init, **params).atoms.to_dense(), expected.components_)
+    with pytest.raises(ValueError, match="init lacks columns that the model was fitted on: 'item 0'; add them"):
+        ba.factorize(FRAME, 2, init=turned.drop(columns="item 0"), **params)
+
+
+def test_report_and_baselines(model):
+    expected = report_data(model, FRAME)
+    with pytest.warns(InputWarning, match=f"the table: {IGNORED}"):
+        found = report_data(model, MORE)
+    assert found.codes == expected.codes
+    assert found.codelength == expected.codelength
+    asso = ba.baselines.Asso(2).fit(FRAME)
+    np.testing.assert_array_equal(asso.transform(TURNED), asso.transform(FRAME))
+    with pytest.raises(ValueError, match=r"X lacks columns .* 'item 0', 'item 1', 'item 2'; add them$"):
+        asso.transform(FEWER)
+
+
+def test_positions_without_names(model):
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        model.transform(X)
+    with pytest.warns(InputWarning, match="the columns of X have no names, but .* was fitted with names"):
+        model.transform(ba.Table(ba.BitMatrix.from_dense(X)))
+    with pytest.raises(ValueError, match="X has 3 columns, but the model was learned from 20"):
+        model.transform(ba.Table(ba.BitMatrix.from_dense(X[:, :3])))
