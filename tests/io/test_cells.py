@@ -74,3 +74,53 @@ def test_message_names_no_column_to_drop_if_that_does_not_help(tmp_path):
     np.save(tmp_path / "table.npy", [[0, 1], [0, 9]])
     message = assert_read_error(tmp_path / "table.npy", "row 1, column 1 (counted from 0): 9 is neither 0 nor 1")
     assert "without" not in message
+
+
+NOT_NUMBERS = ("1_0", "٣", "１", "1e1_0", "0x10", "1d5", "1,5")
+
+
+@pytest.mark.parametrize("word", NOT_NUMBERS)
+def test_only_ascii_decimals_are_numbers(tmp_path, word):
+    """Python's float accepts underscores and the digits of other scripts."""
+    path = tmp_path / "table.csv"
+    path.write_text(f"a;b\n5;0\n3;{word}\n", encoding="utf-8")
+    assert_read_error(path, f"line 3, column 'b': {word!r} is not a finite number, as binarize requires", binarize=0)
+    path.write_text(f"a;b\n1;0\n1;{word}\n", encoding="utf-8")
+    assert_read_error(path, f"line 3, column 'b': {word!r} is neither a one (1, yes, true, x) nor a zero")
+
+
+@pytest.mark.parametrize("word", NOT_NUMBERS)
+def test_only_ascii_decimals_are_numbers_in_arrow_columns(tmp_path, word):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"a": ["5", "3"], "b": ["0", word]}), tmp_path / "table.parquet")
+    assert_read_error(tmp_path / "table.parquet", f"{word!r} is not a finite number", binarize=0)
+
+
+@pytest.mark.parametrize("word", [word for word in NOT_NUMBERS if "," not in word])
+def test_only_ascii_decimals_are_numbers_in_number_files(tmp_path, word):
+    for position, values in enumerate(([word, "1", "2.5"], ["1", word, "2"], ["2", "1", word])):
+        path = tmp_path / f"table{position}.mtx"
+        entries = "".join(f"{row} 1 {value}\n" for row, value in enumerate(values, 1))
+        path.write_text(f"%%MatrixMarket matrix coordinate real general\n3 1 3\n{entries}", encoding="utf-8")
+        assert_read_error(path, f"line {3 + position}: {word!r} is not a number", binarize=0)
+    path = tmp_path / "table.dat"
+    path.write_text(f"1 2\n{word} 3\n", encoding="utf-8")
+    assert_read_error(path, f"line 2: {word!r} is not a non-negative integer")
+
+
+@pytest.mark.parametrize("word", ["5", "+5", "-5", "5.", ".5", "-.5e+1", "1E-3", "00012", "1e5", "5.25"])
+def test_numbers_of_all_forms_are_read(tmp_path, word):
+    (tmp_path / "table.csv").write_text(f"a,b\n {word} ,7\n")
+    (tmp_path / "table.mtx").write_text(f"%%MatrixMarket matrix array real general\n1 2\n{word}\n7\n")
+    for name in ("table.csv", "table.mtx"):
+        assert ba.read(tmp_path / name, binarize=0).to_dense().tolist() == [[int(float(word) > 0), 1]]
+
+
+@pytest.mark.parametrize("word", ["1-2", "1.2.3", "infnan", "1+2+7", "--3", "1e", "3x", "-"])
+def test_words_that_are_almost_numbers(tmp_path, word):
+    path = tmp_path / "table.mtx"
+    for text in (f"1\n{word}\n", f"1\n{word}"):
+        path.write_text(f"%%MatrixMarket matrix array real general\n2 1\n{text}")
+        assert_read_error(path, f"line 4: {word!r} is not a number", binarize=0)

@@ -13,6 +13,7 @@ from ..bits import BitMatrix
 from ..errors import Parameter
 from .errors import FileError
 from .stream import DROPPING_FORMATS, ReadOptions, Source
+from .text_numbers import parse_number
 
 ONE_WORDS = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
 ZERO_WORDS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
@@ -100,9 +101,8 @@ class Cells:
                 "; if the column is not part of the table, drop it with ",
                 Parameter("without", str(position.column)),
             )
-        try:
-            number = float(value)
-        except ValueError:
+        number = parse_number(value)
+        if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
             return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
         threshold = Parameter("binarize", 0)
@@ -200,10 +200,7 @@ class TextCells:
         self.cells.check_missing()
 
 
-def _number(word: str) -> float | None:
-    """Return a word as a finite number, or None."""
-    try:
-        number = float(word)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
+def _number(cell: str) -> float | None:
+    """Return a cell as a finite number, or None."""
+    number = parse_number(cell.strip())
+    return number if number is not None and np.isfinite(number) else None

@@ -5,8 +5,9 @@ The .npz files that bitatoms writes describe themselves in JSON, stored as an ar
 
 from __future__ import annotations
 
+import io
 import json
-import warnings
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ _MAX_PARSED_RATIO = 250  # of parsed JSON to compressed text; that of real names
 _SMALL_JSON = 1 << 26  # bytes of parsed JSON that are always allowed
 _PARSED_BYTES = {b"[": 96, b"{": 256, b",": 40, b'"': 30}  # memory per character of JSON, in CPython
 _CHUNK_BYTES = 1 << 20
+_MAX_HEADER_BYTES = 1 << 16  # NumPy refuses headers of more than 10 000 bytes
+_PYTHON_2_INTEGER = re.compile(rb"([0-9])L(?=\s*[,)])")  # as in (3L, 4L)
 
 
 class NpyHeader(NamedTuple):
@@ -87,9 +90,10 @@ def read_header(source: Source, file: IO[bytes], what: str = "the array") -> Npy
         reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
         if reader is None:
             raise ValueError(f"version {version[0]}.{version[1]} of the .npy format, which only structured arrays use")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # headers written by Python 2
-            shape, fortran_order, dtype = reader(file)
+        length_field = file.read(2 if version == (1, 0) else 4)
+        header = file.read(min(int.from_bytes(length_field, "little"), _MAX_HEADER_BYTES))
+        header = _PYTHON_2_INTEGER.sub(rb"\1 ", header)  # NumPy warns about them
+        shape, fortran_order, dtype = reader(io.BytesIO(length_field + header))
     except Exception as error:  # NumPy evaluates the header, which may raise anything
         reason = " ".join(str(error).split())[:200]
         raise source.error(f"{what} is corrupt, truncated, or not a NumPy array: {reason}") from error

@@ -39,7 +39,7 @@ class Source(NamedTuple):
         """Raise whatever another library raises in this context as a one-line FileError."""
         try:
             yield
-        except (FileError, MissingLibrary, MemoryError):
+        except (FileError, MissingLibrary, MemoryError, Warning):  # a warning is an error only if the user wants that
             raise
         except Exception as error:  # libraries raise anything on corrupt files
             reason = " ".join(str(error).split()) or type(error).__name__

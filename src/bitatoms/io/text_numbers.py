@@ -1,9 +1,12 @@
-"""Read the numbers of a text file, in chunks of complete lines."""
+"""Numbers in text: `parse_number` for a word, `read_numbers` for a file, in chunks of complete lines.
+
+A number is written in ASCII: decimal digits, with a sign, a point and an exponent where needed; or nan, inf, infinity.
+Python's ``float`` also accepts underscores and the digits of other scripts, which are more likely mistakes in a table.
+"""
 
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -19,8 +22,14 @@ _PREVIEW_BYTES = 1 << 12  # the beginning of a chunk, which shows how its number
 _BLANKS = b" \t\r\n\v\f"
 _DIGITS = b"0123456789"
 _ITEM = re.compile(rb"[0-9]+")
-_NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE)
+_NUMBER = re.compile(rb"[+-]?+(?:(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+|(?i:nan|inf(?:inity)?+))")
+_NUMBERS = re.compile(rb"\s*+(?:%b(?:\s++|\Z))*+" % _NUMBER.pattern)  # possessive: no backtracking in long texts
 _ZERO_FRACTION = re.compile(rb"(?<=[0-9])\.0*(?:[eE][+-]?0+)?(\s)")  # as in 1.0 and 1.00e+00
+
+
+def parse_number(word: str) -> float | None:
+    """Return a word without blanks as a number, or None if it is not one."""
+    return float(word) if word.isascii() and _NUMBER.fullmatch(word.encode("ascii")) else None
 
 
 class NumberLines(NamedTuple):
@@ -100,13 +109,10 @@ def _parse_words(text: bytes, n_words: int) -> NDArray[Any] | None:
     """Return the numbers of a text if each of its words is one, otherwise None."""
     if not n_words:
         return np.empty(0, np.int64)
-    is_float = text.translate(None, _DIGITS + _BLANKS + b"-")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        try:
-            values = np.fromstring(text, np.float64 if is_float else np.int64, sep=" ")
-        except (ValueError, DeprecationWarning):  # which one depends on the NumPy version
-            return None
+    others = text.translate(None, _DIGITS + _BLANKS)
+    if others and not _NUMBERS.fullmatch(text):  # which NumPy would only warn about
+        return None
+    values = np.fromstring(text, np.float64 if others.strip(b"-") else np.int64, sep=" ")
     return values if len(values) == n_words else None
 
 

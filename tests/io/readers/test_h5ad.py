@@ -467,3 +467,9 @@ def test_write_annotated_does_not_follow_links(path, learned):
         file["uns/far"] = h5py.ExternalLink("other.h5ad", "X")
     with pytest.raises(ba.FileError, match="'/uns/far' is a link"):
         write_annotated(path, path.with_name("coded.h5ad"), result.codes, model)
+
+
+def test_duplicate_row_names_are_written_without_a_warning(tmp_path):
+    table = ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), ("ann", "ann"), ("a", "b"))
+    ba.write(table, tmp_path / "table.h5ad")
+    assert ba.read(tmp_path / "table.h5ad") == table

@@ -352,3 +352,11 @@ def test_fuzzed_files_give_a_table_or_an_error(folder, name, data):
         content[index] = data.draw(st.integers(0, 255))
     (folder / name).write_bytes(content)
     outcome(ba.read, folder / name)
+
+
+def test_header_written_by_python_2(tmp_path):
+    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2L, 3L), }"
+    header = header.ljust(117) + b"\n"
+    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes([1, 0, 0, 0, 1, 1])
+    (tmp_path / "table.npy").write_bytes(content)
+    assert ba.read(tmp_path / "table.npy").to_dense().tolist() == [[1, 0, 0], [0, 1, 1]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
@@ -97,9 +96,7 @@ def _open_feather(source: Source) -> Iterator[ArrowFile]:
             reader = ipc.open_file(file)
             yield ArrowFile.from_schema(reader.schema, lambda: _record_batches(file, reader))
         elif magic[:4] == b"FEA1":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about Feather V1 being deprecated
-                table = feather.read_table(file)
+            table = feather.read_table(file)
             yield ArrowFile.from_schema(table.schema, lambda: map(_loaded_batch, table.to_batches()))
         else:
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,9 +72,7 @@ def _read_element(element: Any) -> Any:
     """Return a small element as anndata reads it."""
     from anndata.io import read_elem
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about older encodings
-        return read_elem(element)
+    return read_elem(element)
 
 
 def _to_text(value: Any) -> str:
@@ -146,13 +143,15 @@ def write(table: Table, path: Path, format: str) -> None:
         "picture": table.picture,
         "absent_is_zero": table.absent_is_zero,
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about duplicate row names
-        AnnData(
-            obs=pd.DataFrame(index=pd.Index(table.row_names or _default_names(n_rows), dtype=object)),
-            var=pd.DataFrame(index=pd.Index(table.columns or _default_names(n_cols), dtype=object)),
-            uns={METADATA_KEY: {"table": json.dumps(metadata)}},
-        ).write_h5ad(path)
+    adata = AnnData(
+        obs=pd.DataFrame(index=pd.Index(_default_names(n_rows), dtype=object)),
+        var=pd.DataFrame(index=pd.Index(_default_names(n_cols), dtype=object)),
+        uns={METADATA_KEY: {"table": json.dumps(metadata)}},
+    )
+    for frame, names in ((adata.obs, table.row_names), (adata.var, table.columns)):
+        if names is not None:  # set here, because AnnData warns about duplicates, which are allowed in a table
+            frame.index = pd.Index(names, dtype=object)
+    adata.write_h5ad(path)
     needs_int64 = table.bits.count() >= np.iinfo(np.int32).max
     chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
     with h5py.File(path, "a") as file:
@@ -239,8 +238,7 @@ def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Mode
 
     source = Source(source_path, "h5ad", str(source_path))
     check_heaps(source)
-    with source.catch_library_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with source.catch_library_errors():
         with open_hdf5(source) as file:
             file.check_all(file.root)
         adata = read_h5ad(source_path)
