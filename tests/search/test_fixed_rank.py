@@ -13,6 +13,7 @@ from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 from bitatoms.search.fixed_rank import nearest_sampled
+from bitatoms.search.plan import NmfBudget
 from support.plans import use_budget
 from support.results import (
     ALGEBRAS,
@@ -202,3 +203,18 @@ def test_rows_outside_the_sample_get_the_codes_of_equal_rows_in_it(algebra, monk
     X = np.repeat(random_bits(0, 60, 40, 0.4), 5, axis=0)
     codes = factorize(X, 20, algebra=algebra, random_state=0).codes.to_dense().reshape(60, 5, 20)
     assert (codes == codes[:, :1]).all()
+
+
+@every_algebra
+@pytest.mark.parametrize("share", [0.5, 0.3])
+def test_two_populations_of_a_table_too_wide_for_the_other_starts_are_found(algebra, share, monkeypatch):
+    """Genotypes as two bits per variant (one copy, two copies); the allele frequencies of a population are its own."""
+    random = np.random.default_rng(0)
+    frequencies, population = random.uniform(0.3, 0.95, (2, 300)), (random.random(200) < share).astype(int)
+    copies = random.binomial(2, frequencies[population])
+    X = np.stack([copies >= 1, copies == 2], axis=2).reshape(200, -1).astype(np.uint8)
+    majorities = np.array([X[population == p].mean(axis=0) > 0.5 for p in range(2)], np.uint8)
+    use_budget(monkeypatch, max_trials=2, nmf=NmfBudget(nanoseconds_per_start=0))  # as on a very wide table
+    found = factorize(X, 2, algebra=algebra, random_state=0)
+    given = factorize(X, 2, algebra=algebra, init=majorities, random_state=0)
+    assert found.wrong_bits <= given.wrong_bits <= int((X ^ majorities[population]).sum())

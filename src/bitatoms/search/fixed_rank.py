@@ -1,15 +1,16 @@
 """The search for a fixed number of atoms with the fewest errors: a local search that drops atoms and grows others.
 
-It starts from atoms grown one at a time or atoms of a non-negative factorization, whichever is better. A trial drops a
-few atoms, grows others, and takes a few steps of coding and update, exact ones where there are very few atoms. A trial
-that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local optima. The slower coders
-follow at the end: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. On long tables, trials use
-a sample of the rows.
+It starts from atoms grown one at a time or atoms of a non-negative factorization (on wide tables, the centres of
+clusters of rows), whichever is better. A trial drops a few atoms, grows others, and takes a few steps of coding and
+update, exact ones where there are very few atoms. A trial that ends slightly worse is accepted too, by a margin that
+shrinks to nothing, to leave local optima. The slower coders follow at the end: exhaustive steps for up to 16 atoms,
+swaps and coding from scratch above. On long tables, trials use a sample of the rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from ..kernels.cpu import words
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from .context import SearchContext
-from .initial import greedy, samples
+from .initial import greedy, samples, spread
 from .moves.sweep import sweep
 from .nmf_start import nmf_starts
 from .plan import FixedRankBudget
@@ -76,7 +77,11 @@ def _best_start(context: SearchContext) -> tuple[Block, Change]:
     if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
         best = _better(best, _converged(context, samples(data, n_atoms, context.random)))
     if best[0].wrong().any():
-        for atoms in nmf_starts(context):
+        starts = nmf_starts(context)
+        first = next(starts, None)
+        if first is None:  # the table is wide: centres of clusters of rows, which atoms grown in turn never reach
+            first = spread(data, n_atoms, context.random, context.workers)
+        for atoms in chain([first], starts):
             best = _better(best, _converged(context, atoms))
     return best
 
