@@ -115,7 +115,7 @@ def test_fit_of_store_describes_it_and_suggests_the_next_command(bitatoms, tmp_p
     assert code == 0
     assert stdout.startswith("rows.zarr: 1201 rows of 70 columns, packed, rows and columns have names\n")
     assert "5 atoms (XOR) describe 1201 samples of 70 features" in stdout
-    assert f"Next: bitatoms transform {tmp_path / 'm.npz'} rows.zarr -o codes.zarr\n" in stdout
+    assert f"Next: bitatoms transform {tmp_path / 'm.npz'} rows.zarr -o codes.zarr --max-memory '100 MB'\n" in stdout
     assert json.loads(bitatoms("fit", "rows.zarr", *HOW, "--json")[1])["samples"] == ROWS
 
 

@@ -142,7 +142,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
             f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
         )
         if complete and outputs.model is not None and data.path != STANDARD and model.atoms.n_rows:
-            _print_next_command(data, outputs, isinstance(table, Store))
+            _print_next_command(data, outputs, run, isinstance(table, Store))
     if complete:
         return None
     if not written:
@@ -152,13 +152,15 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     return f"the best model so far is in {written[0]}{kept}{others}{resume_hint}"
 
 
-def _print_next_command(data: Input, outputs: Outputs, packed: bool) -> None:
+def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, packed: bool) -> None:
     """Suggest the next command."""
     assert outputs.model is not None
     known = (*remembered_options(data.reading), "tile")  # options that the model remembers
     options = as_arguments({name: value for name, value in data.reading.given().items() if name not in known})
     model, table = quote_path(outputs.model), quote_path(data.path)
     if packed and outputs.codes is None:
+        if run.max_memory is not None:
+            options += as_arguments({"max_memory": run.max_memory})
         print_line(f"Next: bitatoms transform {model} {table} -o codes.zarr{options}")
     elif not packed and outputs.report is None:
         print_line(f"Next: bitatoms report {model} {table} -o report.html{options}")
@@ -334,9 +336,10 @@ def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
     """Raise an error for a memory limit on data that are read into memory."""
     if run.max_memory is not None:
         parse_memory_limit(run.max_memory)
+        options = as_arguments({name: value for name, value in data.reading.given().items() if name != "tile"})
         raise FileError(
             f"{data.name}: ", Parameter("max_memory"), " applies only to packed stores; omit it, or pack the "
-            f"table first: bitatoms pack {quote_path(data.path)} -o rows.zarr",
+            f"table first: bitatoms pack {quote_path(data.path)} -o rows.zarr{options}",
         )  # fmt: skip
 
 

@@ -51,4 +51,4 @@ def as_arguments(options: Mapping[str, Any]) -> str:
 def quote_path(path: Path) -> str:
     """Return a path as it is written on the command line."""
     text = str(path)
-    return shlex.quote(f"./{text}" if text.startswith("-") else text)
+    return shlex.quote(f"./{text}" if text.startswith("-") and path != STANDARD else text)

@@ -16,7 +16,7 @@ from ..io.stream import Source
 from ..parallel import Workers, count_threads
 from ..rows.budget import parse_memory_limit
 from ..rows.packing import pack
-from ..rows.store import Store, check_memory
+from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import code_store, codes_in_memory
 from ..rows.subsample import default_search_rows
 from ..table import Table
@@ -27,6 +27,7 @@ from .progress import ObservedStore, ProgressLine, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .summary import describe_names, describe_size
 
+_EXPECTED_ATOMS = 256  # for which a suggested memory limit suffices
 _NAME_BYTES = 100  # approximate size of the name of a row in memory
 
 
@@ -195,8 +196,16 @@ def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None
     else:
         density = n_ones / max(1, math.prod(store.shape))
         print_line(f"{output}: {describe_store(store)}, {density:.2%} ones, {_size(bytes_on_disk(store))} on disk")
-        print_line(f"Next: bitatoms fit {quote_path(output)} -o model.npz")
+        print_line(f"Next: {_fit_command(store)}")
     return None
+
+
+def _fit_command(store: Store) -> str:
+    """Return the command that fits a store, with a memory limit if the default is too small."""
+    n_searched = min(len(store), default_search_rows(store.n_features))
+    needed = memory_budget(store, None, RunOptions().workers).needed(n_searched, _EXPECTED_ATOMS)
+    limit = f" --max-memory {-(-needed // 2**20)}MiB" if needed > parse_memory_limit(None) else ""
+    return f"bitatoms fit {quote_path(Path(store.name))} -o model.npz{limit}"
 
 
 def _pack(data: Input, output: Path, quiet: bool) -> Store:
@@ -219,7 +228,7 @@ def show_store(store: Store, outputs: list[Path], json: bool) -> None:
     """Describe a packed store without reading its rows."""
     if outputs:
         raise FileError(
-            f"{store.name}: this is a packed store, not a model; 'bitatoms fit {store.name} -o MODEL.npz' writes one"
+            f"{store.name}: this is a packed store, not a model; this command writes one: {_fit_command(store)}"
         )
     if json:
         print_json(store_json(store))

@@ -47,13 +47,26 @@ class MemoryBudget:
 
     def chunk_rows(self, n_atoms: int) -> int:
         """Return the number of rows per chunk for this many atoms; raise InputError if not even 64 rows fit."""
+        fixed, per_row = self._pass_bytes(n_atoms)
+        fitting = (self.limit - fixed) // per_row // 64 * 64
+        if fitting < 64:
+            raise self._too_small(fixed + 64 * per_row, f"{n_atoms} atoms and {self.n_threads} threads")
+        return min(chunk_rows(self.n_features), int(fitting))
+
+    def needed(self, n_searched: int, n_atoms: int) -> int:
+        """Return the least limit with which this many rows can be searched, and all rows coded with this many atoms."""
+        fixed, per_row = self._pass_bytes(n_atoms)
+        return max(self._search_bytes(n_searched), fixed + 64 * per_row)
+
+    def _pass_bytes(self, n_atoms: int) -> tuple[int, int]:
+        """Return the bytes of a pass: a fixed number, and those per row of a chunk."""
         row = 8 * (-(-self.n_features // 64) + 2 * -(-n_atoms // 64)) + 1
         in_flight = _RUNNING_FACTOR * self.n_threads + _WAITING_CHUNKS
-        fixed = _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms)
-        fitting = (self.limit - fixed) // (in_flight * row) // 64 * 64
-        if fitting < 64:
-            raise self._too_small(fixed + 64 * in_flight * row, f"{n_atoms} atoms and {self.n_threads} threads")
-        return min(chunk_rows(self.n_features), int(fitting))
+        return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms), in_flight * row
+
+    def _search_bytes(self, n_rows: int) -> int:
+        """Return the bytes of a search of this many rows."""
+        return _SEARCH_FACTOR * n_rows * -(-self.n_features // 64) * 8 + _READ_FACTOR * self.read_bytes
 
     def _count_bytes(self, n_atoms: int) -> int:
         """Return the bytes of the counts of all chunks in flight, of their sum, and of the lookup tables of atoms."""
@@ -68,8 +81,7 @@ class MemoryBudget:
 
     def check_search(self, n_rows: int) -> None:
         """Raise InputError if a search of this many rows does not fit into the limit."""
-        needed = _SEARCH_FACTOR * n_rows * -(-self.n_features // 64) * 8 + _READ_FACTOR * self.read_bytes
-        if needed > self.limit:
+        if (needed := self._search_bytes(n_rows)) > self.limit:
             raise self._too_small(
                 needed, f"a search of {n_rows} rows", ", or pass a smaller ", Parameter("search_rows")
             )

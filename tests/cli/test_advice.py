@@ -1,0 +1,98 @@
+"""Commands that the command line prints run as printed."""
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+
+pytest.importorskip("typer")
+pytest.importorskip("zarr")
+
+from support.commands import runner
+
+COMMAND = re.compile(r"\bbitatoms (?:fit|transform|reconstruct|show|report|convert|compare|pack) [^\n]*")
+
+
+@pytest.fixture
+def bitatoms(capsys, monkeypatch, tmp_path):
+    """Return a function that runs a command in a folder with tables, and returns exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    data = ba.datasets.planted(600, 36, 4, noise=0.02, random_state=0).X
+    ba.write(data, "-a table's.csv")
+    np.savetxt("counts.txt", 3 * data, "%d", ";", header=";".join(f"item {j}" for j in range(36)), comments="")
+    return runner(capsys)
+
+
+def follow(bitatoms, *printed):
+    """Run all commands in what was printed, and return them with their output."""
+    commands = [command for text in printed for command in COMMAND.findall(text)]
+    output = []
+    for command in commands:
+        code, stdout, stderr = bitatoms(*shlex.split(command)[1:])
+        assert code == 0, f"{command}: {stderr}"
+        output.append(stdout)
+    return commands, output
+
+
+COUNTS = ["counts.txt", "--format", "csv", "--separator", ";", "--binarize", "2", "--without", "item 3"]
+TABLES = {"named like an option": ["./-a table's.csv", "--tile", "6x6"], "with options": COUNTS}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_fit_of_a_table_suggests_a_report(bitatoms, table, tmp_path):
+    code, stdout, _ = bitatoms("fit", *TABLES[table], "-k", "3", "-o", "-my model.npz")
+    assert code == 0
+    commands, _ = follow(bitatoms, stdout)
+    assert [command.split()[1] for command in commands] == ["report"]
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("default_limit", [None, 1 << 20])
+def test_pack_and_fit_of_a_store_suggest_the_next_command(bitatoms, monkeypatch, tmp_path, default_limit):
+    """Also where the search of the rows takes more than the default limit, or the user sets one."""
+    if default_limit is not None:
+        monkeypatch.setattr("bitatoms.rows.budget.DEFAULT_LIMIT", default_limit)
+    code, stdout, _ = bitatoms("pack", *COUNTS, "-o", "my rows.zarr")
+    assert code == 0
+    commands, output = follow(bitatoms, stdout)
+    assert [(command.split()[1], "--max-memory" in command) for command in commands] == [("fit", bool(default_limit))]
+    commands, _ = follow(bitatoms, *output)
+    assert [(command.split()[1], "--max-memory" in command) for command in commands] == [
+        ("transform", bool(default_limit))
+    ]
+    assert ba.read(tmp_path / "codes.zarr").shape[0] == 600
+
+
+def test_show_of_a_store_suggests_a_fit(bitatoms, tmp_path):
+    assert bitatoms("pack", *COUNTS, "-o", "my rows.zarr", "-q")[0] == 0
+    code, _, stderr = bitatoms("show", "my rows.zarr", "--patterns", "p.md")
+    assert code == 2
+    assert len(follow(bitatoms, stderr)[0]) == 1
+    assert (tmp_path / "model.npz").exists()
+
+
+def test_errors_about_stores_suggest_commands(bitatoms, tmp_path):
+    code, _, stderr = bitatoms("fit", *COUNTS, "--max-memory", "1GB")
+    assert code == 2
+    assert [command.split()[1] for command in follow(bitatoms, stderr)[0]] == ["pack"]
+    table = ba.read(tmp_path / "rows.zarr")
+    assert table.shape == (600, 35)
+    code, _, stderr = bitatoms("fit", "rows.zarr", "--search", "paper")
+    assert code == 2
+    assert [command.split()[1] for command in follow(bitatoms, stderr)[0]] == ["convert"]
+    assert ba.read(tmp_path / "table.npz") == table
+    assert bitatoms("fit", "-", "--max-memory", "1GB")[2].endswith("bitatoms pack - -o rows.zarr\n")
+
+
+def test_a_comparison_names_its_command(bitatoms, tmp_path):
+    pytest.importorskip("matplotlib")
+    options = ["--only", "grecond", "--atoms", "2", "--seed", "2", "-o", "out put"]
+    assert bitatoms("compare", *COUNTS, *options, "-q")[0] == 0
+    page = (tmp_path / "out put" / "compare.md").read_text()
+    [command] = COMMAND.findall(page)
+    (tmp_path / "out put" / "compare.md").unlink()
+    follow(bitatoms, command.rstrip("`"))
+    assert command in (tmp_path / "out put" / "compare.md").read_text()
