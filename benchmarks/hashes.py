@@ -63,13 +63,13 @@ def of_files(folder: Path) -> str:
 
 
 def of_model_file(model: ba.BinaryDictionaryLearning, folder: Path) -> str:
-    """Return the hash of a model file: all arrays and JSON but the parameters, whose names may change."""
+    """Return the hash of a model file: arrays and JSON but the parameters, whose names may change, and newer fields."""
     model.save(folder / "model.npz")
     with np.load(folder / "model.npz") as file:
         arrays = {name: file[name] for name in file.files}
     about = json.loads(arrays.pop("bitatoms").tobytes())
-    for name in ("parameters", "bitatoms"):
-        del about[name]
+    for name in ("parameters", "bitatoms", "compared"):
+        about.pop(name, None)
     return digest(sorted(about.items()), *(arrays[name] for name in sorted(arrays)))
 
 

@@ -68,8 +68,8 @@ def assert_same(first, second):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"algebra": "and"}, "algebra='and' is not available; choose from 'xor', 'or', 'auto'$"),
-        ({"algebra": None}, "algebra=None is not available; choose from 'xor', 'or', 'auto'$"),
+        ({"algebra": "and"}, "algebra='and' is not available; choose from 'xor', 'or', 'auto', 'prefer-or'$"),
+        ({"algebra": None}, "algebra=None is not available; choose from 'xor', 'or', 'auto', 'prefer-or'$"),
         ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'$"),
         ({"search": None}, "search=None is not available; choose from 'fast', 'thorough', 'paper'$"),
         ({"objective": "bits"}, "objective='bits' is not available; choose from 'auto', 'codelength', 'errors'$"),

@@ -48,7 +48,7 @@ def test_signature_and_documentation(function):
         assert f"\n{name} : " in function.__doc__
         assert param.help.split()[0] in function.__doc__
     assert shown["n_components"].default == NComponents.__metadata__[0].default == "mdl"
-    assert '\nalgebra : {"xor", "or", "auto"}, default="xor"\n' in function.__doc__
+    assert '\nalgebra : {"xor", "or", "auto", "prefer-or"}, default="xor"\n' in function.__doc__
     assert '\nn_components : int or "mdl", default="mdl"\n' in function.__doc__
     assert '\npatience : int, "auto" or None, default="auto"\n' in function.__doc__
     assert "\ncheckpoint : str or path-like, optional\n" in function.__doc__

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args,
 from .errors import InputError, Message, Parameter
 from .validation import check_choice, check_fraction, check_int, check_threshold
 
-Algebra = Literal["xor", "or", "auto"]
+Algebra = Literal["xor", "or", "auto", "prefer-or"]
 Search = Literal["fast", "thorough", "paper"]
 ObjectiveName = Literal["auto", "codelength", "errors"]
 Update = Literal["mob", "k-prox"]
@@ -136,7 +136,11 @@ class SearchKwargs(TypedDict, total=False):
         Algebra,
         Param(
             "xor",
-            "How the atoms of a row are combined; auto tries both and keeps the shorter codelength.",
+            "How the atoms of a row are combined; auto keeps the shorter, prefer-or OR unless XOR is 5% shorter.",
+            '"xor": a feature is one if an odd number of the atoms of a sample have it. "or": if any of them has it; '
+            'the features of an atom then come together. "auto" tries both and keeps the shorter codelength. '
+            '"prefer-or" tries both and keeps OR, which is easier to read, unless XOR is better by more than 5 %: in '
+            "codelength, or in wrong cells where these are minimized (see docs/search.md).",
             option="algebra",
         ),
     ]

@@ -70,6 +70,19 @@ def test_reconstruct_writes_the_nearest_genotypes_and_counts_them(bitatoms, tmp_
     assert ba.read(tmp_path / "made.bed").to_dense().tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0]]
 
 
+@pytest.mark.parametrize(("algebra", "sentence"), [("or", "come together: a row"), ("xor", "exclusive-or (XOR)")])
+def test_show_says_how_patterns_are_read(bitatoms, folder, tmp_path, algebra, sentence):
+    learned = ba.load(folder / "model.npz").as_model()
+    model_file.save(replace(learned, algebra=algebra), tmp_path / "model.npz")
+    shown = " ".join(bitatoms("show", tmp_path / "model.npz")[1].split())
+    assert sentence in shown
+    assert '"not"' not in shown
+    bias = np.zeros(COLUMNS, np.uint8)
+    bias[0] = 1
+    model_file.save(replace(learned, algebra=algebra, bias=bias), tmp_path / "bias.npz")
+    assert '"not" marks a feature that' in " ".join(bitatoms("show", tmp_path / "bias.npz")[1].split())
+
+
 def test_fit_prints_a_summary(bitatoms, folder, tmp_path):
     code, stdout, _ = bitatoms("fit", "table.csv", "-o", tmp_path / "model.npz")
     assert code == 0
@@ -78,6 +91,9 @@ def test_fit_prints_a_summary(bitatoms, folder, tmp_path):
     assert re.search(r"\d atoms \((OR|XOR)\) describe 300 samples of 30 features in \d+ bits, [\d.]+% fewer", stdout)
     assert "of the ones are accounted for" in stdout
     assert "The strongest patterns (atoms):" in stdout
+    assert "(OR) describe" in stdout
+    assert re.search(r"XOR needs \d+ bits", stdout)
+    assert "The features of a pattern come together" in " ".join(stdout.split())
     assert "item " in stdout
     assert f"Next: bitatoms report {tmp_path / 'model.npz'} table.csv" in stdout
     again = ba.load(tmp_path / "model.npz")

@@ -326,6 +326,18 @@ def test_both_algebras_are_tried_while_there_are_few_rows():
     assert result.codelengths == {"or": result.codelength.total}
 
 
+def test_or_is_preferred_in_a_stream():
+    X = planted(300, 40, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
+    searched = streamed(X, 300, algebra="prefer-or").as_result()
+    assert searched.algebra == "or"
+    assert list(searched.codelengths) == ["or", "xor"]
+    atoms = np.eye(3, 40, dtype=np.uint8)  # with disjoint atoms both algebras are the same
+    for wanted in ("mdl", 3):
+        given = streamed(X, 300, algebra="prefer-or", n_components=wanted, init=atoms).as_result()
+        assert given.algebra == "or"
+        assert set(given.compared) == (set() if wanted == "mdl" else {"or", "xor"})
+
+
 def test_limits_hold_in_a_stream():
     X = planted(600, 40, 6, random_state=0).X
     online = streamed(X, 200, n_components=6, max_atoms_per_sample=2, max_iter=8)

@@ -107,6 +107,32 @@ def test_every_atom_has_a_card_with_its_rows_features_and_bits(baskets):
         assert re.findall(r"<bdi>(.*?)</bdi>", card) == list(pattern.features)
 
 
+@pytest.mark.parametrize(
+    ("costs", "sentence"),
+    [
+        (
+            {"or": 1000, "xor": 1100},
+            "Combined by XOR instead of OR, patterns leave 1,100 bits for the training table, 10",
+        ),
+        ({"or": 1000, "xor": 970}, "970 bits for the training table, 3.0% fewer: too few to give up OR"),
+        ({"or": 1000, "xor": 1000}, "1,000 bits for the training table, as many."),
+    ],
+)
+def test_report_states_what_the_other_algebra_costs(baskets, costs, sentence):
+    model, table = baskets
+    learned = replace(model.as_model(), algebra="or", codelength=Codelength(500, 400, 100), codelengths=costs)
+    assert sentence in Outline(report_html(learned, table)).text
+    assert "Combined by" not in report_html(replace(learned, codelengths={"or": 1000}), table)
+
+
+def test_report_says_how_patterns_are_read(baskets):
+    model, table = baskets
+    for algebra, sentence in (("or", "The features of a pattern come together"), ("xor", "is the exclusive-or (XOR)")):
+        text = report_html(replace(model.as_model(), algebra=algebra), table)
+        assert text.count(sentence) == 2  # above the patterns and in the glossary
+        assert "occur together" not in text
+
+
 def test_numbers_of_rows_without_names_are_explained(baskets):
     model, table = baskets
     numbered, named = report_html(model, table.bits, rows=[0]), report_html(model, table)

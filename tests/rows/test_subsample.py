@@ -20,6 +20,22 @@ SETS = {
 }
 
 
+@pytest.mark.parametrize(("wanted", "unit"), [("mdl", "bits"), (6, "wrong cells")])
+def test_both_algebras_are_compared_on_the_sample_and_after_resuming(wanted, unit, tmp_path):
+    X, how = SETS["or"].X, {"algebra": "prefer-or", "search_rows": 500, "checkpoint": tmp_path, "random_state": 0}
+    result = factorize(X, wanted, **how)
+    resumed = factorize(X, wanted, **how, resume=True)
+    assert result.algebra == "or"
+    assert resumed.compared == result.compared
+    assert resumed.atoms == result.atoms
+    assert list(result.compared) == ["or", "xor"]
+    actual = result.codelength.total if wanted == "mdl" else result.wrong_bits
+    assert abs(result.compared["or"] / actual - 1) < 0.2  # an estimate for all rows
+    assert (
+        f"XOR would {'need' if wanted == 'mdl' else 'leave'} about {result.compared['xor']} {unit}" in result.summary()
+    )
+
+
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 @pytest.mark.parametrize("wanted", ["mdl", 6, 20])
 @pytest.mark.parametrize("search", ["fast", "thorough"])

@@ -1,12 +1,16 @@
 """Starts, both algebras and the bias."""
 
+import itertools
 import math
+import time
 
 import numpy as np
 import pytest
 
 import naive
 from bitatoms import BinaryDictionaryLearning, codelength, factorize
+from bitatoms.datasets import planted
+from bitatoms.search.params import resolve
 from support.results import (
     assert_matches_oracle,
     dense,
@@ -70,6 +74,72 @@ def test_of_both_algebras_the_shorter_is_kept(algebra, search, n_components):
     assert f"{other.upper()} needs {bits} bits, {bits - auto.codelength.total} more" in auto.summary()
     assert f"({algebra.upper()}) describe 300 samples of 60 features in {auto.codelength.total} bits" in auto.summary()
     assert "needs" not in either.summary()
+
+
+def mixed(seed, code_density):
+    """Return a table of OR patterns beside XOR patterns, on which the algebras come close."""
+    either = planted(
+        120, 30, 4, algebra="or", atom_density=0.3, code_density=code_density, noise=0.03, random_state=seed
+    )
+    xor = planted(120, 30, 2, algebra="xor", atom_density=0.4, code_density=0.5, noise=0.03, random_state=seed)
+    return np.hstack([either.X, xor.X])
+
+
+def test_or_is_kept_unless_xor_is_shorter_by_5_percent():
+    params = resolve(algebra="prefer-or")
+    assert params.algebras == ("or", "xor")
+    assert [params.best_algebra(costs) for costs in ((100, 90), (100, 94), (100, 95), (100, 120), (0, 0))] == [
+        1,
+        1,
+        0,
+        0,
+        0,
+    ]
+    auto = resolve(algebra="auto")
+    assert [auto.best_algebra(costs) for costs in ((100, 99), (100, 100), (99, 100))] == [1, 0, 0]
+
+
+def test_preferred_or_is_kept_where_xor_is_little_shorter():
+    X = mixed(5, 0.4)
+    preferred, auto, either = (factorize(X, algebra=asked, random_state=0) for asked in ("prefer-or", "auto", "or"))
+    assert (preferred.algebra, auto.algebra) == ("or", "xor")
+    assert preferred.atoms == either.atoms  # the same search
+    assert preferred.codes == either.codes
+    assert list(preferred.codelengths) == ["or", "xor"]
+    bits, or_bits = preferred.codelengths["xor"], preferred.codelength.total
+    assert 0.95 * or_bits <= bits < or_bits
+    assert f"XOR needs {bits} bits, {1 - bits / or_bits:.1%} fewer: too few to give up OR" in preferred.summary()
+
+
+def test_preferred_or_gives_way_where_xor_is_much_shorter():
+    result = factorize(planted_in("xor", 300, 60, 6).X, algebra="prefer-or", random_state=0)
+    assert result.algebra == "xor"
+    assert result.codelengths["xor"] < 0.95 * result.codelengths["or"]
+    assert f"OR needs {result.codelengths['or']} bits" in result.summary()
+
+
+@pytest.mark.parametrize(("seed", "code_density", "kept"), [(4, 0.2, "or"), (3, 0.2, "xor")])
+def test_with_a_number_of_atoms_the_preference_counts_wrong_cells(seed, code_density, kept):
+    X = mixed(seed, code_density)
+    result = factorize(X, 4, algebra="prefer-or", random_state=0)
+    either = factorize(X, 4, algebra="or", random_state=0)
+    assert result.algebra == kept
+    assert result.compared["or"] == either.wrong_bits
+    assert result.compared[kept] == result.wrong_bits
+    assert result.compared["xor"] < result.compared["or"]
+    assert (result.compared["xor"] < 0.95 * result.compared["or"]) == (kept == "xor")
+    other = "or" if kept == "xor" else "xor"
+    assert f"{other.upper()} leaves {result.compared[other]} wrong cells" in result.summary()
+    assert factorize(X, 4, algebra="auto", random_state=0).compared == {}  # it compares codelengths
+
+
+@pytest.mark.parametrize("algebra", ["auto", "prefer-or"])
+def test_each_algebra_gets_its_share_of_the_time(algebra, monkeypatch):
+    calls = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(calls)))  # a second per look at the clock
+    result = factorize(mixed(5, 0.4), algebra=algebra, max_time=20, random_state=0)
+    assert set(result.codelengths) == {"xor", "or"}
+    assert result.ended == "max_time"
 
 
 def test_an_estimator_has_the_codelengths_of_both_algebras(table):

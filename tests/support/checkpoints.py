@@ -99,7 +99,8 @@ def states(draw, n_cols=COLUMNS):
     seconds = draw(st.floats(0, 1e9))
     row = Round(3, draw(st.text()), 4, 1 << 70, 6, 7, 8, 9, 10, 11, 12, 13, 14, algebra, seconds, N_ROWS)
     history = (row,) * draw(st.integers(0, 3))
-    return PassState(algebra, draw(st.text()), tuple(specs), history, partial, best, counts, finished)
+    compared = draw(st.sampled_from(({}, {"or": 7, "xor": 2**70})))
+    return PassState(algebra, draw(st.text()), compared, tuple(specs), history, partial, best, counts, finished)
 
 
 def example_state(n_features=40, finished=False):
@@ -112,7 +113,7 @@ def example_state(n_features=40, finished=False):
     row = Round(1, "grow", 5, 6, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 0.1, N_ROWS)
     partial = None if finished else PartialPass(640, random_counts(rng, 640, 3, n_features, 640))
     counts = random_counts(rng, N_ROWS, 5, n_features, 200)
-    return PassState("xor", "converged", specs, (row,), partial, 1, counts, finished)
+    return PassState("xor", "converged", {}, specs, (row,), partial, 1, counts, finished)
 
 
 def assert_equal(one, other):

@@ -45,7 +45,7 @@ from .spelling import STANDARD
 
 BAD_INPUT = 2
 _COMPARISON = "Comparison options"
-_AUTO, _FAST = Algebra("auto"), Search(default_of("search"))
+_PREFER_OR, _FAST = Algebra("prefer-or"), Search(default_of("search"))
 
 
 class Demo(StrEnum):
@@ -138,7 +138,7 @@ def fit(
     data: Data,
     output: Annotated[Path | None, _output("--output", "-o", help="Write the model, an .npz file.")] = None,
     atoms: Annotated[str, parameter("n_components", "--atoms", "-k", panel=SEARCH, metavar="INTEGER|mdl")] = "mdl",
-    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _AUTO,
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _PREFER_OR,
     search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
     max_atoms: Annotated[int | None, parameter("max_components", panel=SEARCH)] = None,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,

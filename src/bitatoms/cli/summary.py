@@ -45,6 +45,7 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     if not patterns:
         return
     print_line(heading)
+    print_line(model.reading)
     if model.picture is not None and model.picture.tile[1] <= _MAX_PICTURE_WIDTH:
         _print_pictures(model, len(patterns))
         return
@@ -105,5 +106,7 @@ def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
         "ones": None if model.ones is None else int(model.ones.sum()),
         "ones_missed": None if model.missed is None else int(model.missed.sum()),
         "ended": model.ended,
+        "codelengths": dict(model.codelengths),
+        "compared": dict(model.compared),
         "patterns": [pattern._asdict() for pattern in model.patterns()[:n_patterns]],
     }

@@ -120,6 +120,20 @@ class Model(CountsResult):
         """Return the samples that these codes describe."""
         return reconstruct(codes, self.atoms, self.bias, self.algebra)
 
+    @property
+    def reading(self) -> str:
+        """How to read the patterns, in a few sentences; this depends on the algebra and the bias."""
+        if self.algebra == "or":
+            text = "The features of a pattern come together: a row that uses it has them all, apart from wrong cells."
+            negated = '"not" marks a feature that such a row does not have.'
+        else:
+            text = (
+                "A row is the exclusive-or (XOR) of its patterns: it has the features that an odd number of them have. "
+                "The features of a pattern need not come together, as another pattern may switch some of them off."
+            )
+            negated = '"not" marks a feature that a row has unless an odd number of its patterns have it.'
+        return f"{text} {negated}" if self.bias.any() else text
+
     def patterns(self) -> list[Pattern]:
         """Return the atoms in readable form, the one that saves most bits first."""
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved

@@ -41,6 +41,16 @@ class Round(NamedTuple):
     seconds: float  # since that start
 
 
+class OtherAlgebra(NamedTuple):
+    """The algebra that was tried and not kept."""
+
+    algebra: str
+    cost: int
+    kept_cost: int  # of the algebra that was kept
+    unit: str  # "bit" or "wrong cell"
+    is_estimated: bool  # for all rows, from a sample
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResultBase:
     """What a Factorization and a Model share: everything but the codes."""
@@ -55,6 +65,7 @@ class ResultBase:
     coder: str = "greedy"
     objective: str = "codelength"
     codelengths: Mapping[str, int] = field(default_factory=dict, repr=False)
+    compared: Mapping[str, int] = field(default_factory=dict, repr=False)
     bits_without: int | None = field(default=None, repr=False)
     saved: NDArray[np.int64] | None = field(default=None, repr=False)
     ones: NDArray[np.int64] | None = field(default=None, repr=False)
@@ -121,11 +132,36 @@ class ResultBase:
             lines.append(f"{features} unless an atom changes that (the bias)")
         if self.ended == "interrupted":
             lines.append("The search was interrupted: with more time it may find more")
-        for algebra, others in self.codelengths.items():
-            if algebra != self.algebra and self.ended != "interrupted":  # it may have had less time
-                more = f"{others} bits, {others - bits} more" if others > bits else "as many"
-                lines.append(f"{algebra.upper()} needs {more}")
+        lines += self._comparison_lines()
         return ".\n".join(lines) + "."
+
+    @property
+    def other_algebra(self) -> OtherAlgebra | None:
+        """The algebra that was tried and not kept, with what it costs; None if there is none, or it had less time."""
+        costs = self.compared or self.codelengths
+        others = [algebra for algebra in costs if algebra != self.algebra]
+        if not others or self.algebra not in costs or self.ended == "interrupted":
+            return None
+        by_errors = bool(self.compared) and self.objective == "errors"
+        unit, own_cost = ("wrong cell", self.wrong_bits) if by_errors else ("bit", self.codelength.total)
+        is_estimated = costs[self.algebra] != own_cost
+        return OtherAlgebra(others[0], costs[others[0]], costs[self.algebra], unit, is_estimated)
+
+    def _comparison_lines(self) -> list[str]:
+        """Return a sentence on the other algebra, if it was tried."""
+        other = self.other_algebra
+        if other is None:
+            return []
+        name, difference = other.algebra.upper(), abs(other.cost - other.kept_cost)
+        verb = "need" if other.unit == "bit" else "leave"
+        verb = f"would {verb} about" if other.is_estimated else f"{verb}s"
+        line = f"{name} {verb} {_counted(other.cost, other.unit)}"
+        if not difference:
+            return [f"{line}, as many"]
+        if other.cost > other.kept_cost:
+            return [f"{line}, {difference} more"]
+        share = difference / other.kept_cost
+        return [f"{line}, {share:.1%} fewer: too few to give up {self.algebra.upper()}, which is easier to read"]
 
     def _fit_lines(self) -> list[str]:
         """Return sentences on how much of the data the product explains, and how many atoms a sample uses."""
@@ -193,6 +229,10 @@ class Factorization(ResultBase):
         What the search minimized, and coding minimizes.
     codelengths : dict
         The shortest codelength found in each algebra that was tried, in bits.
+    compared : dict
+        By what the algebras were compared, where that is not ``codelengths``: with "prefer-or" and the objective
+        "errors", the wrong cells; if only a sample was searched, the codelength, or the wrong cells, that it lets
+        expect of all rows.
     bits_without : int
         Bits that describe the data without any atom.
     saved : ndarray of shape (n_atoms,), int64, or None

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,8 @@ class StreamState:
     n_at_search: float = 0.0  # weight of all rows at the last search
     n_since_scratch: int = 0  # rows since the last search from scratch
     n_at_scratch: float = 0.0  # weight of all rows at the last search from scratch
-    codelengths: tuple[tuple[str, int], ...] = ()  # of the same rows in each algebra tried
+    codelengths: Mapping[str, int] = field(default_factory=dict)  # of the same rows in each algebra tried
+    compared: Mapping[str, int] = field(default_factory=dict)  # as in a `Factorization`
     history: tuple[Round, ...] = ()
     n_batches: int = 0
 
@@ -154,9 +156,11 @@ class StreamLearner:
             sample = Reservoir.empty(m, atoms.n_rows)
             state = StreamState(random, draw, algebra, atoms, bias, DecayedCounts.of(counts), sample, batch[:0])
             candidates.append((self._updated(replace(state, n_at_search=n, n_at_scratch=n)), codes))
-        lengths = tuple((state.algebra, self._length(state).total) for state, _ in candidates)
-        state, codes = candidates[int(np.argmin([bits for _, bits in lengths]))]
-        return replace(state, codelengths=lengths), codes
+        lengths = {state.algebra: self._length(state).total for state, _ in candidates}
+        errors = {state.algebra: int(state.counts.rounded().wrong.sum()) for state, _ in candidates}
+        compared = errors if self.params.compares_errors else {}
+        state, codes = candidates[self.params.best_algebra(list((compared or lengths).values()))]
+        return replace(state, codelengths=lengths, compared=compared), codes
 
     def _search_sample(
         self,
@@ -173,11 +177,12 @@ class StreamLearner:
         found = search(rows[searched], self.params, workers, random, deadline, holdout, share)
         if len(self.params.algebras) > 1:
             lengths_text = ", ".join(f"{algebra} {bits} bits" for algebra, bits in found.codelengths.items())
-            logger.info('algebra="auto": %s after %d rows (%s)', found.algebra, n_rows, lengths_text)
+            logger.info("%s is kept after %d rows (%s)", found.algebra, n_rows, lengths_text)
         no_counts = DecayedCounts.of(Counts.none(found.atoms.n_rows, m))
-        bias, lengths = BitMatrix.from_dense(found.bias[np.newaxis]), tuple(found.codelengths.items())
+        bias = BitMatrix.from_dense(found.bias[np.newaxis])
+        lengths = found.codelengths if len(searched) >= int(n_rows) else {}  # else not those of all rows
         state = StreamState(random, draw, found.algebra, found.atoms, bias, no_counts, sample, rows[:0])
-        state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths)
+        state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths, compared=found.compared)
         counts = found.n_samples, found.wrong, found.uses
         return self._with_factors(state, found.atoms, found.codes, counts, n_rows, workers)
 
@@ -216,7 +221,8 @@ class StreamLearner:
             n_since_replacement=state.n_since_replacement + n,
             n_since_search=state.n_since_search + n,
             n_since_scratch=state.n_since_scratch + n,
-            codelengths=(),
+            codelengths={},
+            compared={},
         )
         tuning, is_complete = self.tuning, len(state.sample.rows) >= int(state.counts.n_rows)
         growth = tuning.growth_per_search_of_all if is_complete else tuning.growth_per_search
@@ -337,7 +343,8 @@ class StreamLearner:
         if state is None:
             raise InputError("nothing has been learned yet; pass a batch to partial_fit first")
         result, _ = result_from_counts(state.atoms, state.bias, state.counts.rounded(), state.algebra, self.params)
-        return replace(result, history=state.history, codelengths={**dict(state.codelengths), **result.codelengths})
+        lengths = {**state.codelengths, **result.codelengths}
+        return replace(result, history=state.history, codelengths=lengths, compared=state.compared)
 
     def _as_round(self, state: StreamState, seconds: float) -> Round:
         """Return the row of the history for a batch."""

@@ -22,7 +22,7 @@ _MAX_EXAMPLE_PIXELS = 4_000_000  # on all cards together; above that, examples a
 
 _NO_PATTERNS = """<section id="patterns"><h2>The patterns</h2>
 <p>No pattern was found that saves more bits than its own description takes. Either the columns are independent, or the
-search did not find what they have in common. You can try more rows, both ways to combine patterns
+search did not find what they have in common. You can try more rows, the shorter of both ways to combine patterns
 (<code>bitatoms fit --algebra auto</code>), or a longer search (<code>bitatoms fit --search thorough</code>).</p>
 </section>"""
 
@@ -63,9 +63,12 @@ def _sort_options(data: ReportData) -> str:
 def _introduction(data: ReportData) -> str:
     """Explain what the cards show."""
     if data.picture is not None:
-        text = "Each picture shows a row that uses this pattern alone. Below it are examples of rows that use it."
+        text = (
+            "Each picture shows a row that uses this pattern alone. Below it are examples of rows that use it. "
+            f"{data.model.reading}"
+        )
     else:
-        text = "A pattern is a set of features that occur together. Below it are rows that use it and little else."
+        text = f"{data.model.reading} Below each pattern are rows that use it and little else."
     text += "" if data.model.saved is None else " The pattern that saves most bits comes first."
     return text + data.numbering_note
 

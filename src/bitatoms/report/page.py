@@ -17,7 +17,6 @@ from .summary import summary_section
 
 _SHOWN_PARAMETERS = ("n_components", "search", "objective", "random_state")
 _GLOSSARY = (
-    ("pattern", "A set of features that often occur together. The program and its paper call it an atom."),
     ("feature", "A column of the table. Each of its cells is a one (yes) or a zero (no)."),
     (
         "bits",
@@ -29,10 +28,6 @@ _GLOSSARY = (
     ("missed", "A one of the table that the patterns of its row do not have."),
     ("invented", "A zero of the table that is a one in the patterns of its row."),
 )
-_ALGEBRAS = {
-    "or": "A feature that two patterns of a row have is a one (OR).",
-    "xor": "A feature that two patterns of a row have is a zero again (XOR).",
-}
 
 
 def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> str:
@@ -75,7 +70,8 @@ def _picture_section(data: ReportData) -> str:
 
 def _glossary(data: ReportData) -> str:
     """Return the definitions of terms."""
-    entries = (*_GLOSSARY, ("combining patterns", _ALGEBRAS[data.model.algebra]))
+    pattern = f"A set of features. {data.model.reading} The program and its paper call it an atom."
+    entries = (("pattern", pattern), *_GLOSSARY)
     items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in entries)
     return f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'
 

@@ -13,7 +13,7 @@ _SMALL_SAVING = 0.02  # fraction of the bits; below it, the summary calls the sa
 def summary_section(data: ReportData) -> str:
     """Return the section at the top: what was found, and how well it fits."""
     figures = "".join(f"<div><dt>{label}</dt><dd>{number}</dd></div>" for number, label in _key_figures(data))
-    sentences = (_accuracy(data), _patterns_per_row(data), _training_table(data))
+    sentences = (_accuracy(data), _patterns_per_row(data), _training_table(data), _other_algebra(data))
     paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences if sentence)
     return f"""<section id="summary">
 <p class="lede">{_headline(data)}</p>
@@ -107,3 +107,18 @@ def _training_table(data: ReportData) -> str:
         "This is not the table that the patterns were learned from, which had "
         f"{pluralize(data.model.n_samples, 'row')}: the report shows how well they fit rows that may be new to them."
     )
+
+
+def _other_algebra(data: ReportData) -> str:
+    """State what the other way to combine patterns costs, if it was tried."""
+    other, kept = data.model.other_algebra, data.model.algebra.upper()
+    if other is None:
+        return ""
+    amount = f"{'about ' if other.is_estimated else ''}{pluralize(other.cost, other.unit)}"
+    text = f"Combined by {other.algebra.upper()} instead of {kept}, patterns leave {amount} for the training table"
+    difference = other.cost - other.kept_cost
+    if not difference:
+        return f"{text}, as many."
+    if difference > 0:
+        return f"{text}, {percent(difference, other.kept_cost)} more."
+    return f"{text}, {percent(-difference, other.kept_cost)} fewer: too few to give up {kept}, which is easier to read."

@@ -43,6 +43,7 @@ def state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
     entries = {
         "algebra": state.algebra,
         "ended": state.ended,
+        "compared": dict(state.compared),
         "best": state.best,
         "finished": state.finished,
         "orders": [_spec_to_json(spec, f"order {i}", arrays) for i, spec in enumerate(state.specs)],
@@ -78,7 +79,18 @@ def state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int, 
         partial = PartialPass(next_row, _counts_from_file(file, partial["counts"], "partial", specs[-1], shape))
     fields = entries["history_fields"]
     history = tuple(Round(**dict(zip(fields, row, strict=True))) for row in entries["history"])
-    return PassState(entries["algebra"], str(entries["ended"]), tuple(specs), history, partial, best, counts, finished)
+    compared = {str(algebra): index(cost) for algebra, cost in entries.get("compared", {}).items()}
+    return PassState(
+        algebra=entries["algebra"],
+        ended=str(entries["ended"]),
+        compared=compared,
+        specs=tuple(specs),
+        history=history,
+        partial=partial,
+        best=best,
+        counts=counts,
+        finished=finished,
+    )
 
 
 def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:

@@ -8,6 +8,7 @@ resumed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ class PassState:
 
     algebra: str
     ended: str  # what ended the search on the sample
+    compared: Mapping[str, int]  # what that search would cost in each algebra tried; empty if it tried one
     specs: tuple[PassSpec, ...]  # of all passes; unless finished, the last one is still to run
     history: tuple[Round, ...]
     partial: PartialPass | None = None  # the part of the last pass that is complete
@@ -97,7 +99,7 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
     rule = objective.rule_from_counts(found.n_samples, found.wrong, found.uses)
     coder = "exact" if codes_exactly(params, found.atoms) else "beam" if params.search == "thorough" else "mend"
     spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
-    return PassState(found.algebra, found.ended, (spec,), found.history)
+    return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
 
 def codes_exactly(params: SearchParams, atoms: BitMatrix) -> bool:
@@ -209,7 +211,7 @@ class _Passes:
         assert counts is not None
         result, indices = result_from_counts(spec.atoms, spec.bias, counts, self.state.algebra, self._params)
         ended = ended or self._monitor.stop_reason or self.state.ended
-        result = replace(result, history=self.state.history, ended=ended)
+        result = replace(result, history=self.state.history, ended=ended, compared=self.state.compared)
         return PassResult(result, spec, indices, self._codes.get(self.state.best))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from .mdl_search import search_mdl
 from .monitor import SearchMonitor
 from .moves.drop import savings
 from .params import SearchParams
-from .stopping import CONVERGED, MAX_ITER, SearchResult
+from .stopping import CONVERGED, MAX_ITER, MAX_TIME, SearchResult
 
 logger = logging.getLogger(__name__)
 
@@ -48,20 +49,23 @@ def search(
     holdout: HoldOut | None = None,
     share: float = 1.0,
 ) -> Factorization:
-    """Return the best factorization over the algebras and the restarts.
+    """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
 
     Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     """
-    best: _Candidate | None = None
-    codelengths: dict[str, int] = {}
+    winners: dict[str, _Candidate] = {}  # by algebra
     without = int(string_bits(data.n_rows, data.column_weights()).sum())
     ended: str | None = None  # what ended the search before all starts were made
-    for algebra in params.algebras:
-        winner: _Candidate | None = None
+    for n_tried, algebra in enumerate(params.algebras):
+        now = time.perf_counter()
+        if winners and now >= deadline:
+            ended = MAX_TIME
+            break
+        own_deadline = now + (deadline - now) / (len(params.algebras) - n_tried)  # an equal share of the time left
         for start in range(params.n_init):
             monitor = SearchMonitor(
                 by_codelength=params.by_codelength,
-                deadline=deadline,
+                deadline=own_deadline,
                 callbacks=params.callbacks,
                 start=start + 1,
                 algebra=algebra,
@@ -77,24 +81,17 @@ def search(
                 found = _search_once(context, params)
                 result = _best_result(context, found.block, params.coder_after, found.ended)
             except KeyboardInterrupt:
-                winner = _better(winner, _candidate(_interrupted_result(context, params.coder_after), monitor))
-                if winner is not None:
-                    codelengths[algebra] = winner.result.codelength.total
-                best = _better(best, winner if params.by_codelength else _by_codelength(winner))
-                raise Interrupted(
-                    best and replace(best.result, codelengths=codelengths, bits_without=without)
-                ) from None
-            winner = _better(winner, _candidate(result, monitor))
+                _keep_better(winners, _interrupted_result(context, params.coder_after), monitor)
+                best = _best_algebra(winners, params, holdout, share) if winners else None
+                raise Interrupted(best and replace(best, bits_without=without)) from None
+            _keep_better(winners, result, monitor)
             if _ends_all_starts(found.ended, params):
                 ended = found.ended
                 break
-        if winner is not None:
-            codelengths[algebra] = winner.result.codelength.total
-        best = _better(best, winner if params.by_codelength else _by_codelength(winner))
-        if ended:
+        if ended not in (None, MAX_TIME):  # the next algebra has its own share of the time
             break
-    assert best is not None  # every start records a round
-    return replace(best.result, ended=ended or best.result.ended, codelengths=codelengths, bits_without=without)
+    best = _best_algebra(winners, params, holdout, share)
+    return replace(best, ended=ended or best.ended, bits_without=without)
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:
@@ -111,21 +108,28 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
         warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
 
 
-def _candidate(result: Factorization | None, monitor: SearchMonitor) -> _Candidate | None:
-    """Return a result with its cost, to compare within one algebra."""
-    return None if result is None else _Candidate(monitor.best_cost, result)
+def _keep_better(winners: dict[str, _Candidate], result: Factorization | None, monitor: SearchMonitor) -> None:
+    """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
+    before = winners.get(monitor.algebra)
+    if result is not None and (before is None or monitor.best_cost < before.cost):
+        winners[monitor.algebra] = _Candidate(monitor.best_cost, result)
 
 
-def _by_codelength(candidate: _Candidate | None) -> _Candidate | None:
-    """Return a result with its codelength as cost, to compare algebras."""
-    return candidate and candidate._replace(cost=candidate.result.codelength.total)
-
-
-def _better(first: _Candidate | None, second: _Candidate | None) -> _Candidate | None:
-    """Return the one that costs less; the first on a tie."""
-    if first is None or second is None:
-        return first if second is None else second
-    return second if second.cost < first.cost else first
+def _best_algebra(
+    winners: dict[str, _Candidate], params: SearchParams, holdout: HoldOut | None, share: float
+) -> Factorization:
+    """Return the result of the algebra to keep, with what the results of all algebras cost."""
+    codelengths = {algebra: winner.result.codelength.total for algebra, winner in winners.items()}
+    costs = codelengths
+    if params.by_codelength or params.compares_errors:
+        costs = {algebra: winner.cost for algebra, winner in winners.items()}
+    best = list(winners)[params.best_algebra(list(costs.values()))]
+    compared = {}
+    if len(costs) > 1 and params.compares_errors:
+        compared = {algebra: round(cost / share) for algebra, cost in costs.items()}
+    elif len(costs) > 1 and params.by_codelength and holdout is not None:  # costs of all rows already
+        compared = costs
+    return replace(winners[best].result, codelengths=codelengths, compared=compared)
 
 
 def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
+
+import numpy as np
 
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.objective import Objective
@@ -19,6 +21,8 @@ _CODERS_OF_SEARCH = {  # "auto" selects the first
     "fast": ("mdl", "beam"),
     "thorough": ("beam", "mdl"),
 }
+PREFERENCE = 0.05  # the share by which XOR must be better than a preferred OR; docs/search.md justifies it
+_ALGEBRAS = {"auto": ("xor", "or"), "prefer-or": ("or", "xor")}
 _PAPER_START = 16  # atoms
 _GIVEN_START = 64  # atoms to start from with a named init, in the other searches
 
@@ -29,7 +33,7 @@ class SearchParams:
 
     n_components: int | Literal["mdl"]
     search: str
-    algebras: tuple[str, ...]
+    algebras: tuple[str, ...]  # to try, in this order
     by_codelength: bool
     update: str
     coder: str
@@ -60,6 +64,22 @@ class SearchParams:
         """
         return self.by_codelength and self.search != "paper"
 
+    @property
+    def prefers_or(self) -> bool:
+        """Whether OR, which is tried first, is kept unless XOR is better by `PREFERENCE`."""
+        return self.algebras == _ALGEBRAS["prefer-or"]
+
+    def best_algebra(self, costs: Sequence[int]) -> int:
+        """Return the index of the algebra to keep, from what the result in each costs; on a tie the first."""
+        best = int(np.argmin(costs))
+        margin = PREFERENCE if self.prefers_or else 0.0
+        return best if costs[best] < costs[0] - margin * costs[0] else 0
+
+    @property
+    def compares_errors(self) -> bool:
+        """Whether algebras are compared by wrong cells; "auto" always compares codelengths."""
+        return self.prefers_or and not self.by_codelength
+
     def deadline(self) -> float:
         """Return the time at which a search that starts now must end."""
         return float("inf") if self.max_time is None else time.perf_counter() + self.max_time
@@ -85,7 +105,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     return SearchParams(
         n_components=n_components,
         search=search,
-        algebras=("xor", "or") if given["algebra"] == "auto" else (given["algebra"],),
+        algebras=_ALGEBRAS.get(given["algebra"], (given["algebra"],)),
         by_codelength=by_codelength,
         update="exact" if exact and given["update"] == "mob" else given["update"],
         coder=coder,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..core.block import Block
 from .monitor import SearchMonitor
 
-CONVERGED, MAX_ITER = "converged", "max_iter"
+CONVERGED, MAX_ITER, MAX_TIME = "converged", "max_iter", "max_time"
 
 
 class SearchResult(NamedTuple):
