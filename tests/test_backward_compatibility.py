@@ -12,11 +12,18 @@ FILES = Path(__file__).parent / "data" / "0.1.0"
 X = ba.datasets.planted(120, 30, 3, code_density=0.4, noise=0.02, random_state=0).X
 
 
-def assert_same_model(first, second):
+def is_pass(row):
+    """Whether a round is a pass over all rows. Later versions count the bits of the bias in the rounds before."""
+    return "pass" in row.move
+
+
+def assert_same_model(first, second, compared=lambda row: True):
     np.testing.assert_array_equal(first.components_, second.components_)
     np.testing.assert_array_equal(first.bias_, second.bias_)
     assert first.codelength_ == second.codelength_
-    assert [row[:-1] for row in first.history_] == [row[:-1] for row in second.history_]
+    histories = [[row[:-1] for row in model.history_ if compared(row)] for model in (first, second)]
+    assert histories[0] == histories[1]
+    assert histories[0]
 
 
 # --- files
@@ -58,7 +65,7 @@ def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
     with pytest.raises(ba.FileError, match="unfinished"):  # so that the next call is known to resume
         ba.BinaryDictionaryLearning(**parameters, checkpoint=checkpoint).fit(data)
     resumed = ba.BinaryDictionaryLearning(**parameters, checkpoint=checkpoint, resume=True).fit(data)
-    assert_same_model(resumed, ba.BinaryDictionaryLearning(**parameters).fit(data))
+    assert_same_model(resumed, ba.BinaryDictionaryLearning(**parameters).fit(data), is_pass)
 
 
 # --- names

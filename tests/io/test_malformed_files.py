@@ -44,7 +44,7 @@ class Payload:
 def table(format):
     """The table, with the names that a format can store."""
     if format in WITHOUT_NAMES:
-        return ba.Table(BITS)
+        return ba.Table(BITS, columns=[str(item) for item in range(BITS.n_cols)] if format == "fimi" else None)
     return ba.Table(BITS, None if format == "baskets" else ROWS, COLUMNS)
 
 

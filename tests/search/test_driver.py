@@ -3,6 +3,7 @@
 import itertools
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,16 @@ def test_each_algebra_gets_its_share_of_the_time(algebra, monkeypatch):
     result = factorize(mixed(5, 0.4), algebra=algebra, max_time=20, random_state=0)
     assert set(result.codelengths) == {"xor", "or"}
     assert result.ended == "max_time"
+
+
+def test_a_small_saving_is_no_verdict_on_the_table():
+    """That a search saves little does not show that there is little to save, on wide tables above all."""
+    result = factorize(planted_in("xor", 300, 60, 6).X, random_state=0)
+    small = replace(result, bits_without=int(1.01 * result.codelength.total))
+    assert "small saving" not in result.summary()
+    assert "That is a small saving; a thorough search, OR or more rows may save more" in small.summary()
+    both = replace(small, codelengths={"xor": 1, "or": 2})
+    assert "a thorough search or more rows may save more" in both.summary()
 
 
 def test_an_estimator_has_the_codelengths_of_both_algebras(table):

@@ -14,7 +14,7 @@ from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
 
-_LITTLE_SAVED = 0.02  # below this share of bits saved, the summary points out that it is little
+_SMALL_SAVING = 0.02  # below this share of bits saved, the summary says what to try
 
 
 class Round(NamedTuple):
@@ -123,8 +123,9 @@ class ResultBase:
         if self.bits_without:
             share = 1 - bits / self.bits_without
             lines[0] += f", {share:.1%} fewer than without atoms" if share > 0 else ", no fewer than without atoms"
-            if n_atoms and share < _LITTLE_SAVED:
-                lines.append("That is hardly shorter: this table has little structure of this kind")
+            if n_atoms and share < _SMALL_SAVING:
+                other = "" if len(self.codelengths) > 1 else f", {'XOR' if self.algebra == 'or' else 'OR'}"
+                lines.append(f"That is a small saving; a thorough search{other} or more rows may save more")
         lines += self._fit_lines()
         if self.bias.any():
             ones = int(self.bias.sum())

@@ -37,7 +37,10 @@ def _headline(data: ReportData) -> str:
         return f"{text} no shorter: {pluralize(total, 'bit')}, and {format_count(without)} without."
     text += f" <b>{percent(saved, without)} shorter</b>: {pluralize(total, 'bit')} instead of {format_count(without)}."
     if saved < _SMALL_SAVING * without:
-        text += " This is a small saving: the table has few such patterns, or the search did not find them."
+        text += (
+            " This is a small saving: the table has few patterns, or the search did not find them. A thorough search"
+        )
+        text += " (<code>--search thorough</code>) or more rows may save more."
     return text
 
 
