@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import logging
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ import bitatoms as ba
 pytest.importorskip("typer")
 
 from bitatoms.__main__ import main
+from bitatoms.cli.app import run
 from bitatoms.io import model_file
 from support.commands import runner
 
@@ -253,6 +255,21 @@ def test_full_temporary_folder_is_named(bitatoms, folder, monkeypatch, tmp_path,
     assert stderr.startswith(f"bitatoms: {stream}: cannot be copied to the temporary folder {tmp_path}")
     assert "No space left on device; free some space" in stderr
     assert "environment variable TMPDIR" in stderr
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_compilation_is_noted_without_a_terminal(folder, monkeypatch, capsys, quiet):
+    monkeypatch.chdir(folder)
+    fit = ba.BinaryDictionaryLearning.fit
+
+    def compiling(*arguments):
+        logging.getLogger("bitatoms.kernels.jit").info("compiling kernels")
+        return fit(*arguments)
+
+    monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", compiling)
+    with pytest.raises(SystemExit):
+        run(["fit", "table.csv", "-k", "1", "--json", *["--quiet"] * quiet])
+    assert ("Note: compiling kernels\n" in capsys.readouterr().err) is not quiet
 
 
 NUMBERS = ["numbers.csv", "--binarize", "0"]

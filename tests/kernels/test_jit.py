@@ -21,6 +21,10 @@ def twice(x):
     return 2 * x
 
 
+def thrice(x):
+    return 3 * x
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Cache kernels in an empty folder."""
@@ -43,6 +47,27 @@ def test_kernels_are_loaded_from_the_cache(folder):
     assert n_loaded(kernel(twice)) == 0
     assert [len(files(folder, ending)) for ending in (".nbi", ".nbc")] == [1, 1]
     assert n_loaded(kernel(twice)) == 1
+
+
+def test_compilation_is_logged_once_and_only_when_it_happens(folder, caplog, monkeypatch):
+    caplog.set_level("INFO", "bitatoms")
+    jit._log_compilation.cache_clear()
+    for other in (twice, thrice):
+        kernel(other)(1)
+    assert caplog.messages == ["compiling kernels for this machine, once; for a first fit, this takes 30 to 60 seconds"]
+    jit._log_compilation.cache_clear()
+    kernel(twice)(1)
+    assert len(caplog.messages) == 1
+
+    def no_cache(function):
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr(jit, "KernelCache", no_cache)
+    kernel(twice)(1)
+    assert caplog.messages[1:] == [
+        "compiling kernels for this machine, in every process, because no folder for compiled kernels is writable; "
+        "for a first fit, this takes 30 to 60 seconds"
+    ]
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])

@@ -1,6 +1,10 @@
 """Run the command line in the test process."""
 
+import re
+
 import pytest
+
+COMPILATION = re.compile(r"Note: compiling kernels .*\n")  # only where they are not cached
 
 
 def runner(capsys):
@@ -11,6 +15,6 @@ def runner(capsys):
         with pytest.raises(SystemExit) as ended:
             run([str(argument) for argument in arguments])
         printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
+        return ended.value.code or 0, printed.out, COMPILATION.sub("", printed.err)
 
     return command

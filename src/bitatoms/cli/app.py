@@ -19,7 +19,7 @@ from .._version import __version__
 from ..io.formats import FORMATS
 from ..parameters import renamed_warning
 from . import options
-from .console import print_error, print_line, print_note
+from .console import noting_compilation, print_error, print_line, print_note
 from .options import (
     GENERAL,
     REFUSE,
@@ -482,6 +482,6 @@ def run(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show characters that the terminal lacks as question marks
             stream.reconfigure(errors="replace")
-    with warnings.catch_warnings(), interrupted_by_sigterm():
+    with warnings.catch_warnings(), interrupted_by_sigterm(), noting_compilation():
         warnings.showwarning = _show_warning
         app(arguments, prog_name="bitatoms")

@@ -170,7 +170,7 @@ def _learn(
     table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool
 ) -> tuple[Model | None, bool]:
     """Fit the estimator with progress. Return the model, and whether Ctrl-C came: then the best so far, if any."""
-    with show_status("Starting (on a new machine, kernels are compiled for about 25 seconds)", quiet) as status:
+    with show_status("Starting", quiet) as status:
         progress = SearchProgress(len(table), quiet, status, keeps_model)
         estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
         data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table

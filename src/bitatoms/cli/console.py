@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,35 @@ Console.render = _render_escaped  # type: ignore[method-assign, assignment]  # a
 Console.on_broken_pipe = _on_broken_pipe  # type: ignore[method-assign, assignment]  # also where typer prints help
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class _CompilationNotes(logging.Handler):
+    """Prints what the kernels log: that they are compiled."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message to standard error."""
+        print_note(record.getMessage())
+
+
+_kernels, _notes = logging.getLogger("bitatoms.kernels"), _CompilationNotes()
+
+
+@contextmanager
+def noting_compilation() -> Iterator[None]:
+    """Print a note when kernels are compiled, until `hide_compilation` is called."""
+    level = _kernels.level
+    _kernels.addHandler(_notes)
+    _kernels.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        hide_compilation()
+        _kernels.setLevel(level)
+
+
+def hide_compilation() -> None:
+    """Print no note about compilation."""
+    _kernels.removeHandler(_notes)
 
 
 @contextmanager

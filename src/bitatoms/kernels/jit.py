@@ -5,6 +5,7 @@ The cache saves time only. Where its files cannot be read or written, kernels ar
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+
+logger = logging.getLogger(__name__)
 
 # Kernels do not count references to arrays (``_nrt=False``): counting costs more than most kernels, and the caller
 # holds the arrays. They therefore cannot allocate.
@@ -28,8 +31,10 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python code calls. The caller allocates; the kernel checks nothing and has no options."""
     compiled = numba.njit(**_OPTIONS)(function)
-    with suppress(RuntimeError, OSError):  # no writable cache folder: compile in each process
+    try:
         compiled._cache = KernelCache(function)
+    except (RuntimeError, OSError):  # no writable cache folder: compile in each process
+        compiled._cache = NoKernelCache()
     return compiled
 
 
@@ -44,12 +49,15 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None if it must be compiled."""
+        loaded = None
         try:
-            return super().load_overload(sig, target_context)
+            loaded = super().load_overload(sig, target_context)
         except Exception as error:  # unpickling a truncated file may raise anything
             self._discard()
             _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
-            return None
+        if loaded is None:
+            _log_compilation("once")
+        return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store a compiled kernel, if possible."""
@@ -63,6 +71,20 @@ class KernelCache(FunctionCache):
         """Remove the index, so that no later process reads files that are corrupt or incomplete."""
         with suppress(OSError):
             os.unlink(self._cache_file._index_path)
+
+
+class NoKernelCache(NullCache):
+    """No cache: a kernel is compiled in each process."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        """Return None: the kernel must be compiled."""
+        _log_compilation("in every process, because no folder for compiled kernels is writable")
+
+
+@cache
+def _log_compilation(how_often: str) -> None:
+    """Log that kernels are compiled, when the first one is: a fit seems to hang until they are."""
+    logger.info("compiling kernels for this machine, %s; for a first fit, this takes 30 to 60 seconds", how_often)
 
 
 _warned: set[str] = set()
