@@ -11,8 +11,13 @@ from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.mdl import codelength_from_counts
 from bitatoms.parallel import Workers
-from bitatoms.rows.subsample import default_search_rows
+from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.subsample import default_search_rows, learn
 from bitatoms.search.holdout import HoldOut
+from support.contexts import assert_held_out, context_of_search
+from support.plans import use_budget
+from support.sources import params_for
+from support.strategies import random_bits
 
 SETS = {
     "xor": planted(2000, 70, 6, code_density=0.25, noise=0.02, random_state=0),
@@ -118,6 +123,36 @@ def test_an_interrupt_in_a_pass_keeps_the_best_pass():
     assert found.ended == "interrupted"
     assert found.n_samples < 500  # the pass was not complete, so this is the result of the sample
     assert {tuple(atom) for atom in SETS["xor"].atoms} <= {tuple(atom) for atom in found.atoms.to_dense()}
+
+
+@pytest.mark.parametrize("how", [{}, {"n_components": 6, "objective": "codelength"}])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_the_rows_that_a_search_sees_are_not_those_held_out(algebra, how, monkeypatch):
+    use_budget(monkeypatch, max_trials=1, nmf_starts=1)
+    X = BitMatrix.from_dense(random_bits(0, 2000, 60, 0.3))  # no two rows are equal
+    taken = []
+
+    class Rows(MemoryRows):
+        def take(self, rows):
+            taken.append(rows)
+            return super().take(rows)
+
+    params = params_for(algebra=algebra, search_rows=450, **how)
+    random = np.random.default_rng(0)
+    context = context_of_search(monkeypatch, lambda: learn(Rows(X, Workers()), params, Workers(), random))
+    drawn = np.concatenate(taken)
+    assert len(drawn) == 450
+    assert_held_out(context, X[drawn])
+    assert context.holdout.n_all == 2000
+    assert context.objective.share == 400 / 2000
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_sample_of_noise_has_no_atoms(algebra):
+    """An atom costs a sample little, so atoms that copy its rows would shorten it; held-out rows prevent them."""
+    X = random_bits(0, 4000, 60, 0.3)
+    result = factorize(X, algebra=algebra, search_rows=200, random_state=0)
+    assert {row.atoms for row in result.history if row.rows == 4000} == {0}
 
 
 def test_held_out_rows_separate_noise_from_structure():

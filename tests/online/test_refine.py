@@ -1,0 +1,44 @@
+"""Searches of the sample of a stream: which rows they see, and which are held out."""
+
+import numpy as np
+import pytest
+
+from bitatoms.bits import BitMatrix
+from bitatoms.online.stream import StreamLearner
+from bitatoms.online.tuning import StreamTuning
+from bitatoms.parallel import Workers
+from support.contexts import assert_held_out, context_of_search
+from support.sources import params_for
+from support.strategies import random_bits
+
+ALONE = Workers(1)
+SMALL = StreamTuning(max_sample_rows=90, min_sample_rows=90, scratch_rows=100)
+
+
+def learner(algebra):
+    return StreamLearner(params_for(algebra=algebra, max_iter=1), 0.0, np.random.default_rng(0), SMALL)
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_the_first_search_of_a_sample_holds_rows_out(algebra, monkeypatch):
+    rows = BitMatrix.from_dense(random_bits(0, 300, 40, 0.3))
+    context = context_of_search(monkeypatch, lambda: learner(algebra).partial_fit(rows, ALONE))
+    online = learner(algebra)
+    online.partial_fit(rows, ALONE)
+    assert_held_out(context, online.state.sample.rows)
+    assert context.holdout.n_all == 300
+    assert context.objective.share == 80 / 300
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_later_search_of_a_sample_holds_rows_out(algebra, monkeypatch):
+    rows = BitMatrix.from_dense(random_bits(1, 600, 40, 0.3))
+    online, twin = learner(algebra), learner(algebra)
+    for each in (online, twin):
+        each.partial_fit(rows[:300], ALONE)
+    context = context_of_search(monkeypatch, lambda: online.partial_fit(rows[300:], ALONE))
+    twin.partial_fit(rows[300:], ALONE)
+    assert_held_out(context, twin.state.sample.rows)
+    assert context.holdout.n_all == 600
+    assert context.objective.share == 80 / 600
+    assert context.monitor.by_holdout
