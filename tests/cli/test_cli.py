@@ -11,6 +11,7 @@ import sys
 import threading
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +71,23 @@ def test_reconstruct_writes_the_nearest_genotypes_and_counts_them(bitatoms, tmp_
     assert "made.bed: 3 rows of 4 columns" in stdout
     assert "Note: 2 genotypes of the reconstruction had two copies of an allele but not one" in " ".join(stderr.split())
     assert ba.read(tmp_path / "made.bed").to_dense().tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 1, 0]]
+
+
+def test_show_and_report_give_the_same_rows_that_use_and_that_have_a_pattern(bitatoms, folder, tmp_path):
+    shown = bitatoms("show", "model.npz")[1]
+    assert "used by  complete in  bits saved" in shown
+    assert bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "report.html")[0] == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    cards = re.findall(r"<dt>used by</dt><dd>(\d+) rows .*?<dt>complete in</dt><dd>(\d+) rows", page)
+    assert cards == re.findall(r"(\d+) rows \(.*?%\) +(\d+) rows", shown)
+    assert cards == [(str(p.rows), str(p.complete)) for p in ba.load(folder / "model.npz").patterns()]
+
+
+def test_show_of_a_model_without_complete_rows_lists_only_users(bitatoms):
+    older = Path(__file__).parents[1] / "data" / "0.1.0" / "model_or_named.npz"
+    shown = bitatoms("show", older)[1]
+    assert "used by  bits saved" in shown
+    assert "complete in" not in shown
 
 
 @pytest.mark.parametrize(("algebra", "sentence"), [("or", "come together: a row"), ("xor", "exclusive-or (XOR)")])
@@ -162,7 +180,7 @@ def test_show_prints_and_writes_atoms(bitatoms, tmp_path):
     assert code == 0
     assert "more (--top" in stdout
     lines = (tmp_path / "patterns.md").read_text().splitlines()
-    assert lines[0] == "| atom | features | size | rows | share | bits_saved |"
+    assert lines[0] == "| atom | features | size | rows | share | bits_saved | complete |"
     assert lines[2].startswith("| 1 | item ")
 
 

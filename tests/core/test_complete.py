@@ -1,4 +1,4 @@
-"""Complete atoms against the oracle."""
+"""Complete atoms against the oracle, and the hash of rows."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.core.complete import complete_atoms
+from bitatoms.core.complete import complete_atoms, hash_rows
 from bitatoms.parallel import Workers
 from support.blocks import WORKERS
 from support.strategies import SEEDS, matrices, random_bits
@@ -26,3 +26,19 @@ def test_equals_the_oracle(X, n_atoms, seed, has_bias, workers):
 def test_an_atom_without_features_is_complete_in_every_row(n_cols):
     X, atom = BitMatrix.from_dense(random_bits(0, 5, n_cols, 0.5)), BitMatrix.zeros(1, n_cols)
     assert complete_atoms(X, atom, Workers()).to_dense().all()
+
+
+@given(matrices(), SEEDS)
+def test_the_hash_ignores_the_order_of_rows_and_adds_up_over_chunks(X, seed):
+    whole = hash_rows(BitMatrix.from_dense(X))
+    assert hash_rows(BitMatrix.from_dense(np.random.default_rng(seed).permutation(X))) == whole
+    cut = len(X) // 3
+    assert sum(hash_rows(BitMatrix.from_dense(part)) for part in (X[:cut], X[cut:])) % 2**64 == whole
+
+
+@pytest.mark.parametrize("n_cols", [2, 64, 65, 130])
+def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
+    X = random_bits(0, 200, n_cols, 0.3)
+    shuffled = np.random.default_rng(1).permuted(X, axis=0)
+    hashes = {hash_rows(BitMatrix.from_dense(table)) for table in (X, shuffled, X[:-1], 1 - X, np.c_[X, X[:, :1] * 0])}
+    assert len(hashes) == 5

@@ -33,6 +33,7 @@ def assert_counts(counts, X, atoms, codes, algebra, bias):
     np.testing.assert_array_equal(counts.uses, codes.sum(axis=0))
     np.testing.assert_array_equal(counts.ones, X.sum(axis=0))
     np.testing.assert_array_equal(counts.missed, (X & wrong).sum(axis=0))
+    np.testing.assert_array_equal(counts.complete, naive.complete(X, atoms, bias[0]).sum(axis=0))
     np.testing.assert_array_equal(counts.pairs, np.tril(codes.T.astype(int) @ codes))
     for k in range(len(atoms)):
         free, bad = naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra)

@@ -270,6 +270,7 @@ def test_loading_takes_the_memory_of_the_packed_atoms(path):
                 "bias": np.zeros(n_features, np.uint8),
                 "uses": np.zeros(n_atoms, np.int64),
                 "saved": np.zeros(n_atoms, np.int64),
+                "complete": np.zeros(n_atoms, np.int64),
             }
             | {name: np.zeros(n_features, np.int64) for name in ("wrong", "ones", "missed")}
         )

@@ -100,11 +100,16 @@ def test_every_atom_has_a_card_with_its_rows_features_and_bits(baskets):
     cards = outline.find_all("li", class_="card")
     assert [int(card["data-atom"]) for card in cards] == list(range(1, model.n_components_ + 1))
     assert [int(card["data-rows"]) for card in cards] == data.uses.tolist()
+    assert [int(card["data-complete"]) for card in cards] == data.complete.tolist()
     assert [int(card["data-features"]) for card in cards] == model.components_.sum(axis=1).tolist()
     assert [int(card["data-saved"]) for card in cards] == model.as_model().saved.tolist()
     for pattern in model.patterns():
         card = html.split(f'id="atom-{pattern.atom}"')[1].split('<p class="hits"')[0]
         assert re.findall(r"<bdi>(.*?)</bdi>", card) == list(pattern.features)
+        assert f"<dt>used by</dt><dd>{pattern.rows} rows" in card
+        assert f"<dt>complete in</dt><dd>{pattern.complete} rows" in card
+    assert "counts are those of this table" not in html
+    assert "counts are those of this table" in report_html(model, table.bits[:50])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
+import naive
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
 from bitatoms.report.curve import codelength_curve, curve_sizes
@@ -25,9 +26,11 @@ def both(request):
     return request.param()
 
 
-def test_counts_match_the_table_and_its_reconstruction(both):
-    model, table = both
+def test_counts_of_another_table_are_those_of_its_reconstruction(both):
+    model, training = both
+    table = Table(training.bits[1:], columns=training.columns, picture=training.picture)
     data = report_data(model, table)
+    assert not data.is_training_table
     X, codes = table.to_dense(), model.transform(table)
     reconstruction = model.inverse_transform(codes)
     assert np.array_equal(data.codes.to_dense(), codes)
@@ -59,7 +62,33 @@ def test_curve_points_are_codelengths_with_the_first_atoms(both):
         length = ba.codelength(table, first.atoms, codes, bias=learned.bias, algebra=learned.algebra)
         assert (point.bits_errors, point.bits_codes, point.bits_atoms) == (length.errors, length.codes, length.atoms)
         assert point.bits == length.total
-    assert data.curve[-1].bits == data.codelength.total
+    assert report_data(model, table.bits[1:]).curve[-1].bits != data.curve[-1].bits
+
+
+def test_counts_of_the_training_table_are_those_of_the_fit(both):
+    model, table = both
+    learned, X = model.as_model(), table.to_dense()
+    for rows in (table, table.bits[::-1]):  # in any order
+        data = report_data(model, rows)
+        assert data.is_training_table
+        assert data.codelength == model.codelength_
+        assert [pattern.rows for pattern in model.patterns()] == data.uses.tolist()
+        assert [pattern.complete for pattern in model.patterns()] == data.complete.tolist()
+        assert np.array_equal(data.missed + data.invented, learned.wrong)
+    assert np.array_equal(learned.complete, naive.complete(X, model.components_, model.bias_).sum(axis=0))
+    shuffled = np.random.default_rng(0).permuted(X, axis=0)  # the same ones in each column
+    assert not report_data(model, shuffled).is_training_table
+    edited = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+    edited.components_ = edited.components_[::-1].copy()
+    assert report_data(edited, X).uses.tolist() == edited.transform(X).sum(axis=0).tolist()
+
+
+def test_counts_of_an_older_model_are_those_of_the_codes(both):
+    model, table = both
+    older = replace(model.as_model(), complete=None, rows_hash=None)
+    data = report_data(older, table)
+    assert data.is_training_table
+    assert data.uses.tolist() == model.transform(table).sum(axis=0).tolist()
 
 
 @pytest.mark.parametrize("n_atoms", [0, 1, 2, 20, 21, 68, 500, 5000])

@@ -52,14 +52,17 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
     grid.add_column("atom", justify="right")
     grid.add_column("features", ratio=1)
-    grid.add_column("rows", justify="right", no_wrap=True)
-    grid.add_column("bits saved", justify="right", no_wrap=True)
+    is_counted = model.complete is not None
+    for heading in ("used by", *(("complete in",) if is_counted else ()), "bits saved"):
+        grid.add_column(heading, justify="right", no_wrap=True)
     for pattern in patterns:
         shown = len(pattern.features) if len(pattern.features) <= _MAX_FEATURES + 2 else _MAX_FEATURES
         names = ", ".join(map(escape_name, pattern.features[:shown]))  # before the widths of columns are computed
         if len(pattern.features) > shown:
             names += f" and {len(pattern.features) - shown} more"
-        grid.add_row(str(pattern.atom), Text(names), f"{pattern.rows} ({pattern.share:.1%})", str(pattern.bits_saved))
+        used_by = f"{_rows(pattern.rows)} ({pattern.share:.1%})"
+        complete_in = () if pattern.complete is None else (_rows(pattern.complete),)
+        grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, str(pattern.bits_saved))
     print_rich(grid, soft_wrap=False)
     hidden = model.atoms.n_rows - len(patterns)
     if hidden:
@@ -70,15 +73,21 @@ def _print_pictures(model: Model, n_atoms: int) -> None:
     """Print the atoms, added to the bias, as pictures side by side."""
     assert model.picture is not None
     height, width = model.picture.tile
-    captions = [f"{atom + 1}: {model.uses[atom]} rows" for atom in range(n_atoms)]
-    column_width = max(width, *map(len, captions))
+    captions = [[f"{pattern.atom}: used by {pattern.rows}"] for pattern in model.patterns()[:n_atoms]]
+    if model.complete is not None:
+        captions = [[*caption, f"complete in {model.complete[atom]}"] for atom, caption in enumerate(captions)]
+    column_width = max(width, *(len(line) for caption in captions for line in caption))
     per_line = max(1, out.width // (column_width + 3))
     for first in range(0, n_atoms, per_line):
         atoms = range(first, min(first + per_line, n_atoms))
         pictures = [_half_blocks((model.atoms[atom] ^ model.bias).reshape(height, width)) for atom in atoms]
-        for lines in (*zip(*pictures, strict=True), [captions[atom] for atom in atoms]):
+        for lines in (*zip(*pictures, strict=True), *zip(*(captions[atom] for atom in atoms), strict=True)):
             print_line("   ".join(line.ljust(column_width) for line in lines).rstrip())
         print_line("")
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
 
 
 def _half_blocks(picture: np.ndarray) -> list[str]:

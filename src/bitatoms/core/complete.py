@@ -1,8 +1,9 @@
-"""Complete patterns: which rows have every feature of an atom, whether they use it or not."""
+"""Facts about rows that do not depend on their codes: which have every feature of an atom, and which rows they are."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import words
@@ -44,3 +45,19 @@ def complete_atoms(
 
     (workers or Workers()).map_rows(find, n, _PAIR_COST * p)
     return BitMatrix.from_words(out, p, check=False)
+
+
+def hash_rows(data: BitMatrix) -> int:
+    """Return a 64-bit hash of the rows, whatever their order: the sum of the hashes of the rows, modulo 2**64."""
+    state = np.full(data.n_rows, data.n_cols, np.uint64)
+    for words_of_column in data.words.T:
+        state = _mixed(state ^ words_of_column)
+    return int(_mixed(state).sum(dtype=np.uint64))
+
+
+def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the words, each scrambled one to one (a step of splitmix64)."""
+    state = state + np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))

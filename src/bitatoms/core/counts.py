@@ -24,6 +24,9 @@ class Counts:
     ones: NDArray[np.int64]  # (m,): rows in which each bit of the data is one
     missed: NDArray[np.int64]  # (m,): rows in which the bit is one and wrong
     codes_changed: int  # bits of codes that the pass changed
+    # None in a stream, whose past rows cannot be counted again when atoms change, and in older checkpoints:
+    complete: NDArray[np.int64] | None = None  # (p,): rows in which each atom is complete (see `complete_atoms`)
+    rows_hash: int | None = None  # the hash of the rows
 
     @classmethod
     def none(cls, n_atoms: int, n_features: int) -> Counts:
@@ -32,17 +35,27 @@ class Counts:
         uses, wrong, free, bad, pairs, ones, missed = (
             np.zeros(shape, np.int64) for shape in ((p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
         )
-        return cls(0, uses, wrong, free, bad, pairs, ones, missed, codes_changed=0)
+        return cls(0, uses, wrong, free, bad, pairs, ones, missed, 0, complete=np.zeros(p, np.int64), rows_hash=0)
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Counts)))
+        sums = {field: getattr(self, field) + getattr(other, field) for field in _SUMMED}
+        complete, rows_hash = self._sums_of_known(other)
+        return replace(self, **sums, complete=complete, rows_hash=rows_hash)
 
     def add(self, more: Counts) -> Counts:
         """Return the sum, reusing the arrays of this object, which have a size of atoms times features."""
         for field in _ARRAYS:
             sums: NDArray[np.int64] = getattr(self, field)
             sums += getattr(more, field)
-        return replace(self, n_rows=self.n_rows + more.n_rows, codes_changed=self.codes_changed + more.codes_changed)
+        complete, rows_hash = self._sums_of_known(more)
+        n_rows, codes_changed = self.n_rows + more.n_rows, self.codes_changed + more.codes_changed
+        return replace(self, n_rows=n_rows, codes_changed=codes_changed, complete=complete, rows_hash=rows_hash)
+
+    def _sums_of_known(self, other: Counts) -> tuple[NDArray[np.int64] | None, int | None]:
+        """Return the sums of the fields that may be unknown."""
+        complete = None if self.complete is None or other.complete is None else self.complete + other.complete
+        known = self.rows_hash is not None and other.rows_hash is not None
+        return complete, (self.rows_hash + other.rows_hash) % 2**64 if known else None  # type: ignore[operator]
 
     def copy(self) -> Counts:
         """Return a copy with its own arrays."""
@@ -58,4 +71,5 @@ class Counts:
         return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights)
 
 
-_ARRAYS = tuple(field.name for field in fields(Counts) if field.type != "int")
+_SUMMED = tuple(field.name for field in fields(Counts) if field.name not in ("complete", "rows_hash"))
+_ARRAYS = tuple(field for field in _SUMMED if field not in ("n_rows", "codes_changed"))

@@ -27,6 +27,7 @@ class Pattern(NamedTuple):
     rows: int  # that use it
     share: float  # of all rows that use it
     bits_saved: int
+    complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,7 +133,7 @@ class Model(CountsResult):
                 "The features of a pattern need not come together, as another pattern may switch some of them off."
             )
             negated = '"not" marks a feature that a row has unless an odd number of its patterns have it.'
-        return f"{text} {negated}" if self.bias.any() else text
+        return f"{text} {negated}" if self.bias.any() and self.picture is None else text
 
     def patterns(self) -> list[Pattern]:
         """Return the atoms in readable form, the one that saves most bits first."""
@@ -144,6 +145,7 @@ class Model(CountsResult):
                 rows=int(self.uses[k]),
                 share=float(self.uses[k] / max(1, self.n_samples)),
                 bits_saved=int(saved[k]),
+                complete=None if self.complete is None else int(self.complete[k]),
             )
             for k in range(self.atoms.n_rows)
         ]

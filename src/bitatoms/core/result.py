@@ -70,6 +70,8 @@ class ResultBase:
     saved: NDArray[np.int64] | None = field(default=None, repr=False)
     ones: NDArray[np.int64] | None = field(default=None, repr=False)
     missed: NDArray[np.int64] | None = field(default=None, repr=False)
+    complete: NDArray[np.int64] | None = field(default=None, repr=False)
+    rows_hash: int | None = field(default=None, repr=False)
 
     if TYPE_CHECKING:
 
@@ -240,6 +242,11 @@ class Factorization(ResultBase):
         By how many bits the codelength would be longer without each atom, the other codes left as they are.
     ones, missed : ndarray of shape (n_features,), int64, or None
         Number of samples in which each feature is one, and in how many of these the product is zero.
+    complete : ndarray of shape (n_atoms,), int64, or None
+        Number of samples in which each atom is complete: they have all its features and, where the bias sets a feature
+        of the atom, do not have that one. Whether they use the atom does not matter.
+    rows_hash : int or None
+        A hash of the samples, whatever their order, by which a report recognizes them.
     """
 
     codes: BitMatrix

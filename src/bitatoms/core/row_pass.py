@@ -15,6 +15,7 @@ from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from .block import Block
 from .coding import CODERS, code_and_repair
+from .complete import complete_atoms, hash_rows
 from .counts import Counts
 
 
@@ -59,6 +60,8 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0) -> Counts:
         ones=data.column_weights(),
         missed=block.missed(data),
         codes_changed=codes_changed,
+        complete=complete_atoms(data, block.atoms(), block.workers, block.bias).column_weights(),
+        rows_hash=hash_rows(data),
     )
 
 

@@ -295,7 +295,10 @@ class BinaryDictionaryLearning(TableTransformer):
             With the current ``components_`` and ``bias_``.
         """
         check_is_fitted(self, "components_")
-        return replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
+        model = replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
+        if model.atoms != self._model.atoms or (model.bias != self._model.bias).any():
+            return replace(model, complete=None, rows_hash=None)  # its counts are those of other atoms
+        return model
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.
@@ -419,7 +422,8 @@ class BinaryDictionaryLearning(TableTransformer):
         Returns
         -------
         list of Pattern
-            Named tuples ``(atom, features, rows, share, bits_saved)``. The one that saves most bits comes first.
+            Named tuples ``(atom, features, rows, share, bits_saved, complete)``: ``rows`` samples use the atom, and
+            ``complete`` samples have all its features. The atom that saves most bits comes first.
             ``pandas.DataFrame(model.patterns())`` converts them to a data frame.
         """
         return self.as_model().patterns()

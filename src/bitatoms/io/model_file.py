@@ -23,13 +23,23 @@ from ..table import check_picture
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import sniff_format
-from .npz import METADATA_KEY, NpzReader, check_metadata_int, check_metadata_names, encode_metadata, open_npz, write_npz
+from .npz import (
+    METADATA_KEY,
+    NpzReader,
+    check_metadata_hash,
+    check_metadata_int,
+    check_metadata_names,
+    encode_metadata,
+    open_npz,
+    write_npz,
+)
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
 VERSION = 1
 CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
-_OPTIONAL_COUNTS = ("saved", "ones", "missed")
+_OPTIONAL_COUNTS = ("saved", "ones", "missed", "complete")
+_COUNTS_PER_ATOM = ("uses", "saved", "complete")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _OPTION_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
@@ -65,6 +75,7 @@ def save(
         "codelengths": dict(model.codelengths),
         "compared": dict(model.compared),
         "bits_without": model.bits_without,
+        "rows_hash": None if model.rows_hash is None else f"{model.rows_hash:x}",
         "max_atoms_per_sample": model.max_atoms_per_sample,
         "residual_limit": model.residual_limit,
         "columns": model.columns,
@@ -128,7 +139,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     if bias.shape != (n_features,) or (bias > 1).any():
         raise ValueError("its bias does not fit its atoms")
     counts = {
-        name: _read_counts(file, name, n_atoms if name in ("uses", "saved") else n_features, n_samples)
+        name: _read_counts(file, name, n_atoms if name in _COUNTS_PER_ATOM else n_features, n_samples)
         for name in ("wrong", "uses", *(name for name in _OPTIONAL_COUNTS if name in file))
     }
     for name, choices in _CHOICES.items():
@@ -148,6 +159,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         codelengths=_read_ints(metadata["codelengths"], metadata["codelengths"]),
         compared=_read_ints(metadata.get("compared", {}), metadata.get("compared", {})),
         bits_without=None if metadata["bits_without"] is None else check_metadata_int(metadata, "bits_without"),
+        rows_hash=check_metadata_hash(metadata, "rows_hash"),
         n_samples=n_samples,
         max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
         residual_limit=check_metadata_int(metadata, "residual_limit"),

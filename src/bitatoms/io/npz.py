@@ -240,6 +240,14 @@ def check_metadata_int(metadata: Mapping[str, Any], name: str, least: int = 0, m
     return number
 
 
+def check_metadata_hash(metadata: Mapping[str, Any], name: str) -> int | None:
+    """Return a 64-bit hash of the metadata, written in hexadecimal, or None if there is none."""
+    value = metadata.get(name)
+    if value is not None and not (isinstance(value, str) and re.fullmatch("[0-9a-f]{1,16}", value)):
+        raise ValueError(f"its {name} is not a hash")
+    return None if value is None else int(value, 16)
+
+
 def check_metadata_names(metadata: Mapping[str, Any], axis: str, length: int) -> Names | None:
     """Return the names of the rows or columns, or None; raise ValueError if they do not match the table."""
     names = metadata[axis]

@@ -18,7 +18,7 @@ _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark
 
 
 def write_patterns(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write each atom: the names of its features, the number of rows that use it, and the bits that it saves.
+    """Write each atom: its features, the numbers of rows that use it and that have it complete, the bits it saves.
 
     Parameters
     ----------
@@ -43,13 +43,24 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
     """Return the patterns as text in "csv", "json" or "markdown"."""
     if format == "json":
         return json.dumps([pattern._asdict() for pattern in patterns], ensure_ascii=False, indent=1) + "\n"
-    rows = [(p.atom, "; ".join(p.features), len(p.features), p.rows, f"{p.share:.4f}", p.bits_saved) for p in patterns]
-    names = ("atom", "features", "size", "rows", "share", "bits_saved")
+    rows = [
+        (
+            pattern.atom,
+            "; ".join(pattern.features),
+            len(pattern.features),
+            pattern.rows,
+            f"{pattern.share:.4f}",
+            pattern.bits_saved,
+            "" if pattern.complete is None else pattern.complete,
+        )
+        for pattern in patterns
+    ]
+    names = ("atom", "features", "size", "rows", "share", "bits_saved", "complete")
     if format == "csv":
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([names, *rows])
         return text.getvalue()
-    lines = [_markdown_row(names), "|---:|---|---:|---:|---:|---:|", *map(_markdown_row, rows)]
+    lines = [_markdown_row(names), "|---:|---|---:|---:|---:|---:|---:|", *map(_markdown_row, rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -55,8 +55,10 @@ spellcheck="false" aria-describedby="shown" aria-keyshortcuts="/"></label>
 
 def _sort_options(data: ReportData) -> str:
     """Return the sort keys as options; the cards are initially sorted by the first."""
-    rows, features, number = ("rows", "rows"), ("features", f"number of {_feature_noun(data)}s"), ("atom", "number")
-    keys = (number, rows, features) if data.model.saved is None else (("saved", "bits saved"), rows, features, number)
+    rows, complete = ("rows", "rows that use it"), ("complete", "complete rows")
+    features, number = ("features", f"number of {_feature_noun(data)}s"), ("atom", "number")
+    keys = [rows, complete, features]
+    keys = [number, *keys] if data.model.saved is None else [("saved", "bits saved"), *keys, number]
     return "".join(f'<option value="{key}">{label}</option>' for key, label in keys)
 
 
@@ -70,6 +72,9 @@ def _introduction(data: ReportData) -> str:
     else:
         text = f"{data.model.reading} Below each pattern are rows that use it and little else."
     text += "" if data.model.saved is None else " The pattern that saves most bits comes first."
+    text += " A pattern is used by the rows that are described with it; it is complete in the rows that have all of it."
+    if not data.is_training_table:
+        text += " These counts are those of this table, not of the one that the patterns were learned from."
     return text + data.numbering_note
 
 
@@ -101,13 +106,14 @@ def _bias(data: ReportData) -> str:
 def _card(data: ReportData, atom: int, name_limit: int) -> str:
     """Return the card of one atom."""
     features = np.flatnonzero(data.model.atoms[atom])
-    uses = int(data.uses[atom])
+    uses, complete = int(data.uses[atom]), int(data.complete[atom])
     saved = None if data.model.saved is None else int(data.model.saved[atom])
     noun = _feature_noun(data)
-    facts = [(uses, f"{'row' if uses == 1 else 'rows'}, {percent(uses, data.n_rows)}")]
-    facts += [(len(features), noun if len(features) == 1 else f"{noun}s")]
-    facts += [] if saved is None else [(saved, "bit saved" if saved == 1 else "bits saved")]
-    facts_html = "".join(f"<div><dt>{label}</dt><dd>{format_count(value)}</dd></div>" for value, label in facts)
+    facts = [(f"{pluralize(uses, 'row')} ({percent(uses, data.n_rows)})", "used by")]
+    facts += [(pluralize(complete, "row"), "complete in")]
+    facts += [(format_count(len(features)), noun if len(features) == 1 else f"{noun}s")]
+    facts += [] if saved is None else [(format_count(saved), "bit saved" if saved == 1 else "bits saved")]
+    facts_html = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in facts)
     if data.picture is None:
         body = f"<dl>{facts_html}</dl>{_feature_names(data, features, name_limit)}"
     else:
@@ -115,6 +121,7 @@ def _card(data: ReportData, atom: int, name_limit: int) -> str:
         body = f'<div class="tile">{image}<dl>{facts_html}</dl></div>'
     return (
         f'<li class="card" id="atom-{atom + 1}" data-atom="{atom + 1}" data-saved="{saved or 0}" data-rows="{uses}" '
+        f'data-complete="{complete}" '
         f'data-features="{len(features)}"><h3>Pattern {atom + 1}</h3>{body}'
         f'<p class="hits" hidden></p>{_examples(data, atom)}</li>'
     )
@@ -155,7 +162,7 @@ def _examples(data: ReportData, atom: int) -> str:
     """Return rows that use the atom and little else."""
     rows = [int(row) for row in data.examples[atom] if row >= 0]
     if not rows:
-        return '<p class="note">No row of this table uses it.</p>'
+        return '<p class="note">No row uses it when the rows are coded again.</p>'
     if data.picture is None:
         items = _examples_as_text(data, atom, rows)
     else:

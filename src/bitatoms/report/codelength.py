@@ -74,13 +74,13 @@ def _segment(key: str, bits: int, longest: int) -> str:
 
 
 def _recoding_note(data: ReportData) -> str:
-    """Return a note if the search ended with another codelength than coding the training table gives."""
-    learned = data.model.codelength.total
-    if not data.is_training_table or learned == data.codelength.total:
+    """Return a note if coding the training table again gives another codelength than the search."""
+    recoded, learned = data.curve[-1].bits, data.model.codelength.total
+    if not data.is_training_table or learned == recoded:
         return ""
     return (
-        f'<p class="note">The report codes all rows again, as it would code new rows. The search itself ended with '
-        f"{pluralize(learned, 'bit')}.</p>"
+        f'<p class="note">The search ended with {pluralize(learned, "bit")}. In the curve and below, rows are '
+        f"coded again, as new ones would be, which takes {pluralize(recoded, 'bit')}.</p>"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.complete import complete_atoms, hash_rows
 from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
@@ -50,6 +51,10 @@ class ReportRow:
 class ReportData:
     """A table coded by the atoms of a model, with the statistics that a report shows.
 
+    The counts of the training table (``missed``, ``invented``, ``uses``) and its ``codelength`` are those of the fit,
+    as in the summary of the model. Those of any other table, and all that is said about single rows, are of the codes
+    that ``transform`` gives.
+
     Attributes
     ----------
     model : Model
@@ -61,6 +66,8 @@ class ReportData:
         is 0 and reconstructed as 1.
     uses : ndarray of shape (n_atoms,), int64
         The number of rows that use each atom.
+    complete : ndarray of shape (n_atoms,), int64
+        The number of rows in which each atom is complete: they have all its features.
     codelength : Codelength
         Bits that describe the table, in three parts.
     bits_without : int
@@ -85,6 +92,7 @@ class ReportData:
     missed: NDArray[np.int64]
     invented: NDArray[np.int64]
     uses: NDArray[np.int64]
+    complete: NDArray[np.int64]
     codelength: Codelength
     bits_without: int
     row_bits: NDArray[np.float64]
@@ -129,9 +137,11 @@ class ReportData:
         """A sentence on how rows are numbered, to append to others; empty if they have names."""
         return " Rows are numbered from 0." if self.table.row_names is None else ""
 
-    @property
+    @cached_property
     def is_training_table(self) -> bool:
-        """Whether, by its counts, this is the table that the model was learned from."""
+        """Whether this is the table that the model was learned from; in an older model, as far as counts tell."""
+        if self.model.rows_hash is not None:
+            return is_learned_from(self.model, self.table)
         learned = self.model.ones
         return self.model.n_samples == self.n_rows and (learned is None or np.array_equal(learned, self.ones))
 
@@ -181,6 +191,8 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
     )
     row_bits = model.row_bits(errors, codes)
     curve, stride = codelength_curve(model, table.bits, codelength, workers)
+    if model.missed is not None and is_learned_from(model, table):
+        wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength
     return ReportData(
         model=model,
         table=table,
@@ -190,6 +202,7 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
         missed=missed,
         invented=wrong - missed,
         uses=uses,
+        complete=complete_atoms(table.bits, model.atoms, workers, block.bias).column_weights(),
         codelength=codelength,
         bits_without=codelength_from_counts(n_rows, n_features, ones, (), ()).total,
         row_bits=row_bits,
@@ -199,6 +212,11 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
         chosen=requested or _quantile_rows(row_bits),
         worst=tuple(np.argsort(-row_bits, kind="stable")[:N_WORST].tolist()),
     )
+
+
+def is_learned_from(model: Model, table: Table) -> bool:
+    """Return whether the rows of the table are those that the model was learned from."""
+    return model.n_samples == len(table) and model.rows_hash == hash_rows(table.bits)
 
 
 def _row_index(table: Table, row: int | str) -> int:

@@ -18,7 +18,7 @@ from ..core.coding import CODERS
 from ..core.counts import Counts
 from ..core.result import Round
 from ..core.row_pass import PassSpec
-from ..io.npz import NpzReader, check_metadata_int
+from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
 from .passes import PassState
 from .source import PartialPass
@@ -143,12 +143,15 @@ def _spec_from_file(
     return PassSpec(atoms, bias, coder, rule, kept)
 
 
-def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, int]:
+def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
     for field in _AXES:
         values = getattr(counts, field)
         arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
-    return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed}
+    if counts.complete is not None:
+        arrays[f"{name} complete"] = counts.complete
+    hashed = {} if counts.rows_hash is None else {"rows_hash": f"{counts.rows_hash:x}"}
+    return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed, **hashed}
 
 
 def _counts_from_file(
@@ -161,8 +164,15 @@ def _counts_from_file(
         field: _int_array(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
         for field, axes in _AXES.items()
     }
+    complete = None
+    if f"{name} complete" in file:
+        complete = _int_array(file, f"{name} complete", (sizes["p"],), (0, n_rows)).astype(np.int64)
     return Counts(
-        n_rows=n_rows, codes_changed=check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"]), **arrays
+        n_rows=n_rows,
+        codes_changed=check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"]),
+        complete=complete,
+        rows_hash=check_metadata_hash(entry, "rows_hash"),
+        **arrays,
     )
 
 

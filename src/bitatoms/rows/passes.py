@@ -227,7 +227,10 @@ def result_from_counts(
 
     Atoms are sorted by the bits they save; unused and empty ones are left out.
     """
+    counted_bias = bias
     bias, counts = settle_counts(bias, counts, params)
+    if counts.complete is not None and (atoms.words & (bias.words ^ counted_bias.words)).any():
+        counts = replace(counts, complete=None)  # they were counted with another bias
     saved = savings(atoms, counts, Objective(True, algebra))
     indices = np.argsort(-saved, kind="stable")
     indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
@@ -247,6 +250,8 @@ def result_from_counts(
         saved=saved[indices],
         ones=counts.ones,
         missed=counts.missed,
+        complete=None if counts.complete is None else counts.complete[indices],
+        rows_hash=counts.rows_hash,
         n_samples=counts.n_rows,
         uses=uses,
     )

@@ -12,6 +12,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..core.block import Block, uncode_within_limit
 from ..core.coding import coding_rule
+from ..core.complete import complete_atoms, hash_rows
 from ..core.objective import Objective
 from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
@@ -168,7 +169,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
     if best is None:
         return None
     atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = ones = missed = None
+    saved = ones = missed = complete = rows_hash = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
@@ -184,6 +185,8 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
         data = block.data()
         ones, missed = data.column_weights(), block.missed(data)
+        complete = complete_atoms(data, atoms, block.workers, bias).column_weights()
+        rows_hash = hash_rows(data)
     return Factorization(
         atoms=atoms,
         codes=codes,
@@ -198,6 +201,8 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         saved=saved,
         ones=ones,
         missed=missed,
+        complete=complete,
+        rows_hash=rows_hash,
     )
 
 

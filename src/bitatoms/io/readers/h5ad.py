@@ -223,6 +223,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         "codelength": int(model.codelength.total),
         **({} if model.bits_without is None else {"bits_without": model.bits_without}),
         **({} if model.saved is None else {"bits_saved": np.asarray(model.saved)}),
+        **({} if model.complete is None else {"complete": np.asarray(model.complete)}),
     }
 
 
