@@ -87,6 +87,29 @@ def test_errors_about_stores_suggest_commands(bitatoms, tmp_path):
     assert bitatoms("fit", "-", "--max-memory", "1GB")[2].endswith("bitatoms pack - -o rows.zarr\n")
 
 
+OPTION = re.compile(r"--[a-z-]+ [^ ;,]+")
+ORDERS = {  # each with its number of rows
+    "long table": ("order_id,item\n" + "1000,soap\n1001,milk\n1001,tea\n1002,milk\n1002,tea\n" * 2, 3),
+    "quantities": ("order_id,item,quantity\n" + "1000,soap,2\n1001,milk,1\n1001,tea,1\n1002,tea,3\n" * 2, 3),
+    "baskets": ("soap\nmilk,tea\nmilk,tea\nsoap\n", 4),
+    "padded baskets": ("milk,tea,,\nsoap,,,\nmilk,tea,,\nmilk,tea,jam,soap\n", 4),
+}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_the_options_that_an_error_names_read_lists_of_items(bitatoms, tmp_path, case):
+    text, n_rows = ORDERS[case]
+    (tmp_path / "orders.csv").write_text(text)
+    code, _, stderr = bitatoms("convert", "orders.csv", "orders.npz")
+    assert code == 2
+    options = [word for option in OPTION.findall(stderr) for word in option.split()]
+    assert "--format" in options
+    assert bitatoms("convert", "orders.csv", "orders.npz", *options)[0] == 0
+    table = ba.read(tmp_path / "orders.npz")
+    assert set(table.columns) - {"jam"} == {"soap", "milk", "tea"}
+    assert len(table) == n_rows
+
+
 def test_a_comparison_names_its_command(bitatoms, tmp_path):
     pytest.importorskip("matplotlib")
     options = ["--only", "grecond", "--atoms", "2", "--seed", "2", "-o", "out put"]

@@ -122,6 +122,7 @@ def rewrite(path, change):
 TRUNCATIONS = {"first byte only": 1, "first third": 1 / 3, "most of it": 0.9, "all but the last byte": -1}
 VALID_TRUNCATIONS = {
     *((format, kept) for format in ("fimi", "baskets") for kept in TRUNCATIONS),
+    *(("pairs", kept) for kept in ("most of it", "all but the last byte")),
     *((format, "all but the last byte") for format in ("csv", "tsv", "mtx")),
     *((format, "first byte only") for format in ("csv", "tsv")),
 }
@@ -140,7 +141,7 @@ def test_truncated_file(valid_file, convert, tmp_path, format, kept):
 
 
 # Pairs of a content and a format that can read it: text may be lists of names, and the separator of cells is detected.
-READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("tsv", "csv")}
+READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("pairs", "baskets"), ("tsv", "csv")}
 
 
 @pytest.mark.parametrize("content", FORMATS)
@@ -402,6 +403,17 @@ MALFORMED = {
         "UTF-16": replace_all("1 2\n3\n".encode("utf-16")),
         "a bomb": replace_all(LONG_LINE),
     },
+    "pairs": {
+        "ragged": replace_all(b"row,item\nann,milk\nbob\n"),
+        "one column": replace_all(b"item\nmilk\nbread\n"),
+        "three columns": replace_all(b"row,item,count\nann,milk,1\nbob,milk,2\n"),
+        "missing row": replace_all(b"row,item\nann,milk\n ,milk\n"),
+        "missing item": replace_all(b"row,item\nann,milk\nann,\nbob,milk\n"),
+        "unclosed quote": replace_all(b'row,item\nann,"milk\n'),
+        "blank lines": replace_all(b"\n\n"),
+        "UTF-16": replace_all("row,item\nann,milk\n".encode("utf-16")),
+        "a bomb": replace_all(LONG_LINE),
+    },
     "baskets": {
         "unclosed quote": replace_all(b'a,b\nc,"d\n'),
         "UTF-16": replace_all("a,b\nc\n".encode("utf-16")),
@@ -531,7 +543,7 @@ def test_archive_members_are_not_extracted_to_their_paths(convert, tmp_path):
 def test_valid_file(valid_file, convert, tmp_path, format):
     assert_read(convert(valid_file(format, tmp_path).name))
     again, expected = ba.read(tmp_path / "converted.npz"), table(format)
-    if format == "baskets":  # in the order of first occurrence, that of the first row
+    if format in ("baskets", "pairs"):  # in the order of first occurrence, that of the first row
         assert again.columns == COLUMNS
     assert again == expected
 

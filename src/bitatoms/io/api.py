@@ -29,9 +29,9 @@ from .stream import (
 
 _TEXT = ("csv", "tsv")
 _OPTION_FORMATS = {  # the formats to which an option applies
-    "header": _TEXT,
+    "header": (*_TEXT, "pairs"),
     "row_names": (*_TEXT, "parquet", "feather"),
-    "separator": (*_TEXT, "baskets"),
+    "separator": (*_TEXT, "baskets", "pairs"),
     "layer": ("h5ad", "npz", "zarr"),
     "blocks": ("pbm",),
 }
@@ -51,7 +51,7 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
         The file; its extension selects the format.
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
-        "fimi", "baskets", "pbm", "h5ad", "bed" or "zarr".
+        "fimi", "baskets", "pairs", "pbm", "h5ad", "bed" or "zarr".
     {parameters}
 
     Returns
@@ -99,8 +99,9 @@ def read_matching(
         stream = open_table(source, read_options)
         match = match_columns(learned, stream.header, absent, name)
         match.warn_unknown(name)
-        # Numbered duplicates do not have the names that the file has.
-        if match.unknown and source.format in DROPPING_FORMATS and read_options.duplicates == "refuse":
+        # Numbered duplicates do not have the names that the file has. Items are not columns of the file.
+        numbered = read_options.duplicates != "refuse"
+        if match.unknown and source.format in DROPPING_FORMATS and not (numbered or stream.absent_is_zero):
             without = (*read_options.without, *match.unknown)
             stream = open_table(source, replace(read_options, without=without))
             match = match_columns(learned, stream.header, absent, name)

@@ -20,7 +20,7 @@ from .errors import FileError, MissingLibrary
 from .memory import memory_limit
 
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
-DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather")  # their readers drop columns before converting cells
+DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather", "pairs")  # their readers drop columns before converting cells
 
 
 class Source(NamedTuple):

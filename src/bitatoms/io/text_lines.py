@@ -1,17 +1,20 @@
-"""Read and write text files: UTF-8, compressed or not, with lines of bounded length."""
+"""Read and write text files: UTF-8, compressed or not, with lines of bounded length; split lines into cells."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ..errors import Parameter
 from .stream import Source
 
+_SEPARATORS = (",", "\t", ";", "|")
 _LONGEST_LINE = 1 << 28  # bytes
 _FREE_LINE = 1 << 22  # bytes that a line may have however small the file is
 _MAX_TEXT_COMPRESSION = 100  # real text compresses less; the cells of a line take many times its length
@@ -54,6 +57,31 @@ def read_lines(source: Source) -> Iterator[str]:
             ) from error
         except (EOFError, OSError, zlib.error) as error:
             raise source.error(f"cannot be read beyond line {number}: {error}") from error
+
+
+def check_separator(source: Source, separator: str) -> None:
+    """Raise unless a separator of cells is one character that can be one."""
+    if len(separator) != 1 or separator in '"\r\n':
+        raise source.error(Parameter("separator"), f" must be one character, got {separator!r}")
+
+
+def detect_separator(lines: Sequence[str]) -> str:
+    """Return the separator that each of these lines contains most often; a comma if there is none."""
+    counts = [min((line.count(separator) for line in lines if line.strip()), default=0) for separator in _SEPARATORS]
+    return _SEPARATORS[counts.index(max(counts))]
+
+
+def split_lines(source: Source, lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each line, which may be quoted, with the number of the line; of a blank line, no cells."""
+    reader = csv.reader(lines, delimiter=separator, strict=True, skipinitialspace=separator != " ")
+    while True:
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise source.error(f"line {reader.line_num}: {error}; check for an unclosed quote") from error
+        if record is None:
+            return
+        yield reader.line_num, record
 
 
 @contextmanager

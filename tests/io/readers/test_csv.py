@@ -204,3 +204,56 @@ def test_peak_memory(tmp_path):
 def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, format):
     path = write_file(tmp_path_factory.mktemp("fuzz"), data, f"table.{format}")
     assert isinstance(outcome(ba.read, path), ba.Table | None)
+
+
+# Text files of another format: each names the parameters with which it is read, and the shape that it then has.
+BASKETS, PAIRS = {"format": "baskets"}, {"format": "pairs"}
+OTHER_FORMATS = {
+    "baskets": ("soap\nmilk,bread\nsoap\nmilk,tea,jam\n", BASKETS, (4, 5)),
+    "baskets, the first longer": ("milk,bread,jam\nbeer\nbeer,milk\n", BASKETS, (3, 4)),
+    "baskets, the first with an item twice": ("milk,tea,milk\nbeer,,\nbeer,tea,\n", BASKETS, (3, 3)),
+    "baskets padded with blanks": ("milk,bread,,\nbeer,,,\ntea,jam,milk,bread\n", BASKETS, (3, 5)),
+    "baskets of two items": ("milk,bread\nbeer,crisps\ntea,jam\n", BASKETS, (3, 6)),
+    "numbered orders": ("order_id,item\n1000,soap\n1001,milk\n1001,tea\n", PAIRS, (2, 3)),
+    "named orders": ("who,what\nann,soap\nann,tea\nbob,tea\n", PAIRS, (2, 2)),
+    "no header": ("1000,soap\n1001,milk\n1001,tea\n", PAIRS, (2, 3)),
+    "numbered items": ("order,product\n7,30\n7,31\n9,31\n", PAIRS, (2, 2)),
+    "orders in no order": ("order,item\n7,milk\n8,tea\n9,tea\n", PAIRS, (3, 2)),
+    "quantities": ("order,item,count\n7,milk,2\n7,tea,1\n9,tea,3\n", PAIRS | {"without": "count"}, (2, 2)),
+    "quantities of one": ("order,item,count\n7,milk,1\n7,tea,1\n9,tea,1\n", PAIRS | {"without": "count"}, (2, 2)),
+    "quantities, no header": ("7,2,milk\n7,1,tea\n9,3,tea\n", PAIRS | {"without": "2"}, (2, 2)),
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "binarize"),
+    # With a threshold, numbers are cells.
+    [*((case, None) for case in OTHER_FORMATS), *((case, 0) for case in ("baskets", "named orders", "quantities"))],
+)
+def test_lists_of_items_and_long_tables_name_their_format(tmp_path, case, binarize):
+    text, options, shape = OTHER_FORMATS[case]
+    path = write_file(tmp_path, text)
+    suggested = [f'{name}="{value}"' for name, value in options.items()]
+    message = assert_read_error(path, "instead of ones and zeros", *suggested, binarize=binarize)
+    assert "duplicates" not in message
+    assert ("without" in message) == ("without" in options)
+    assert ba.read(path, **options).shape == shape
+
+
+def test_dates_beside_items_leave_the_choice_to_the_user(tmp_path):
+    path = write_file(tmp_path, "order,date,item\n7,2020-01-01,milk\n7,2020-01-01,tea\n8,2020-01-02,tea\n")
+    assert_read_error(path, 'pass format="pairs", and drop the other column with without')
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("who,city,milk\nann,Berlin,1\nann,Rome,0\n", 'without="who"'),
+        ("a,b\n1,0\n1,2\n", "line 3, column 'b': 2 is neither 0 nor 1; for counts, pass binarize=0"),
+        ("who,city,milk,tea\nann,Berlin,x,\nbob,Rome,,x\n", 'without="city"'),
+        ("a,a\n1,0\n", 'duplicates="number"'),
+    ],
+)
+def test_tables_with_a_wrong_column_are_not_taken_for_lists(tmp_path, text, advice):
+    message = assert_read_error(write_file(tmp_path, text), advice)
+    assert "format" not in message

@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...errors import Parameter
-from ...table import Table
+from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
-from ..text_lines import open_text_writer, read_lines
+from ..text_lines import check_separator, detect_separator, open_text_writer, read_lines
+from .pairs import suggest_pairs
 
 _SEPARATOR_LINES = 10  # lines from which the separator is detected
 _LAYOUT_ROWS = 100  # rows from which the header and the row names are detected
-_SEPARATORS = (",", "\t", ";", "|")
 _DECLARED_SEPARATOR = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)  # as Excel writes it
 
+Advice = tuple[str | Parameter, ...]  # a part of a message
 Record = tuple[int, str | list[str]]  # the line number of a row, and its cells or, if it has no quotes, its line
 
 
@@ -40,6 +41,7 @@ class CsvLayout(NamedTuple):
     indices: list[int]  # of the table's columns among the cells of a line
     n_cells: int  # per line
     trailing_separator: bool = False  # each line ends with a separator, so that its last cell is empty
+    other_format: Advice = ()  # how to read the file if it looks like lists of items or like a long table
 
     @property
     def takes_all_cells(self) -> bool:
@@ -50,8 +52,8 @@ class CsvLayout(NamedTuple):
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a CSV or TSV file."""
     text_cells = TextCells(Cells(source, options))
-    if options.separator and (len(options.separator) != 1 or options.separator in '"\r\n'):
-        raise source.error(Parameter("separator"), f" must be one character, got {options.separator!r}")
+    if options.separator:
+        check_separator(source, options.separator)
     lines = read_lines(source)
     first = next(lines, None)
     if first is None:
@@ -60,7 +62,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     if declared:
         first = next(lines, "")
     first_lines = [first, *itertools.islice(lines, _SEPARATOR_LINES)]
-    separator = options.separator or (declared["separator"] if declared else _detect_separator(source, first_lines))
+    separator = options.separator or (declared["separator"] if declared else None)
+    separator = separator or ("\t" if source.format == "tsv" else detect_separator(first_lines))
     records = _records(source, itertools.chain(first_lines, lines), separator, 1 if declared else 0)
     head = list(itertools.islice(records, _LAYOUT_ROWS))
     if not head:
@@ -69,16 +72,11 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     # A quoted first line above unquoted ones is a header, even if its names look like bits; R writes such files.
     is_quoted = len(head) > 1 and isinstance(head[1][1], str) and _all_quoted(first, split_head[0][1], separator)
     layout = _detect_layout(source, options, text_cells, split_head, is_quoted)
+    has_duplicates = layout.columns is not None and first_duplicate(layout.columns) is not None
+    if has_duplicates and layout.other_format and options.duplicates == "refuse":
+        raise _not_a_table(source, *split_head[1], layout.other_format)
     body = itertools.chain(split_head[layout.columns is not None :], records)
     return TableStream(len(layout.indices), _chunks(source, text_cells, layout, separator, body), layout.columns)
-
-
-def _detect_separator(source: Source, lines: list[str]) -> str:
-    """Return a tab for TSV; for CSV, the separator that each of the first lines contains most often."""
-    if source.format == "tsv":
-        return "\t"
-    counts = [min((line.count(separator) for line in lines if line.strip()), default=0) for separator in _SEPARATORS]
-    return _SEPARATORS[int(np.argmax(counts))]
 
 
 def _records(source: Source, lines: Iterator[str], separator: str, number: int) -> Iterator[Record]:
@@ -117,6 +115,7 @@ def _detect_layout(
 ) -> CsvLayout:
     """Detect from the first rows whether the first line and the first column contain names."""
     first = head[0][1]
+    other_format = _suggest_format(text_cells, [cells for _, cells in head])
     header = options.header
     if header is None:
         header = is_quoted or _has_header(text_cells, [cells for _, cells in head])
@@ -134,12 +133,35 @@ def _detect_layout(
         if row_names and len(columns) == len(indices) + 1:
             columns = columns[1:]
         indices = indices if body else list(range(len(columns)))
+        if len(columns) != len(indices) and other_format:
+            raise _not_a_table(source, *body[0], other_format)
         if len(columns) != len(indices):
             raise source.error(
                 f"the first line has {len(first)} cells and line {body[0][0]} has {n_cells}; delete any lines above "
                 "the header"
             )
-    return _without_excluded(source, options, CsvLayout(columns, row_names, indices, n_cells, trailing))
+    return _without_excluded(source, options, CsvLayout(columns, row_names, indices, n_cells, trailing, other_format))
+
+
+def _suggest_format(text_cells: TextCells, rows: list[list[str]]) -> Advice:
+    """Return how to read a file whose first rows look like lists of items, or like a long table; () if they do not."""
+    if pairs := suggest_pairs(rows):
+        return pairs
+    words = [cell for cells in rows[1:] for cell in cells if cell.strip()]
+    return _as_items(set(map(len, rows))) if words and all(map(text_cells.is_text, words)) else ()
+
+
+def _as_items(widths: set[int]) -> Advice:
+    """Return how to read lists of items; ``widths`` are the numbers of cells per line."""
+    as_baskets = "if each line lists the items of one row, pass ", Parameter("format", "baskets")
+    as_pairs = "; if it names a row and one of its items, pass ", Parameter("format", "pairs")
+    return (*as_baskets, *as_pairs) if widths == {2} else as_baskets
+
+
+def _not_a_table(source: Source, line: int, cells: list[str], advice: Advice) -> FileError:
+    """Return the error for a line that contains no row of ones and zeros."""
+    text = ", ".join(repr(cell.strip()[:20]) for cell in cells[:3])
+    return source.error(f"line {line} contains {text} instead of ones and zeros; ", *advice)
 
 
 def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
@@ -220,20 +242,26 @@ def _row_to_bits(
     source: Source, text_cells: TextCells, layout: CsvLayout, line: int, cells: list[str]
 ) -> NDArray[np.uint8]:
     """Convert the cells of a line to 0 and 1."""
-    hint = ("if each line lists the items of one row, pass ", Parameter("format", "baskets"))
+    advice = layout.other_format or _as_items({layout.n_cells})
     if len(cells) != layout.n_cells or (layout.trailing_separator and cells[-1].strip()):
         expected = layout.n_cells - layout.trailing_separator
-        raise source.error(f"line {line} has {len(cells)} cells; expected {expected}; ", *hint)
+        raise source.error(
+            f"line {line} has {len(cells)} cells; expected {expected}; ", *_as_items({len(cells), expected})
+        )
     table_cells = [cells[index] for index in layout.indices]
     if table_cells and all(map(text_cells.is_text, table_cells)):
-        text = table_cells[0].strip()[:40]
-        raise source.error(f"line {line} contains text ({text!r}) instead of ones and zeros; ", *hint)
+        raise _not_a_table(source, line, table_cells, advice)
 
     def position(column: int) -> CellPosition:
         label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
         return CellPosition(line, label, unit="line")
 
-    return text_cells.row_to_bits(table_cells, position)
+    try:
+        return text_cells.row_to_bits(table_cells, position)
+    except FileError as error:
+        if layout.other_format:
+            raise _not_a_table(source, line, cells, advice) from error
+        raise
 
 
 def write(table: Table, path: Path, format: str) -> None:

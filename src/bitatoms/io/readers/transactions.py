@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,11 +19,11 @@ from ...table import Table
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
 from ..stream import ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import open_decompressed, open_text_writer, read_lines
+from ..text_lines import check_separator, open_decompressed, open_text_writer, read_lines, split_lines
 from ..text_numbers import NumberLines, read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
-_CHANGED = "the file changed while it was read; read it again"
+CHANGED = "the file changed while it was read; read it again"
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -52,7 +52,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
             for lines in chunks_of_lines:
                 columns = np.searchsorted(items, lines.values)
                 if (items.take(columns, mode="clip") != lines.values).any():
-                    raise source.error(_CHANGED)
+                    raise source.error(CHANGED)
                 rows = np.repeat(np.arange(lines.line - 1, lines.line - 1 + len(lines.counts)), lines.counts)
                 builder.add(rows, columns, np.ones(len(rows), np.bool_))
         yield RowChunk(builder.build())
@@ -113,17 +113,9 @@ def _read_names(source: Source, options: ReadOptions) -> TableStream:
 def _item_lists(source: Source, options: ReadOptions) -> Iterator[list[str]]:
     """Yield the item names of each line, stripped; empty names are ignored."""
     separator = options.separator or ","
-    if len(separator) != 1 or separator in '"\r\n':
-        raise source.error(Parameter("separator"), f" must be one character, got {separator!r}")
-    reader = csv.reader(read_lines(source), delimiter=separator, strict=True, skipinitialspace=separator != " ")
-    while True:
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            raise source.error(f"line {reader.line_num}: {error}; check for an unclosed quote") from error
-        if record is None:
-            return
-        yield [item for cell in record if (item := cell.strip())]
+    check_separator(source, separator)
+    for _, cells in split_lines(source, read_lines(source), separator):
+        yield [item for cell in cells if (item := cell.strip())]
 
 
 def _entries(
@@ -136,7 +128,7 @@ def _entries(
         try:
             column_indices += map(columns.__getitem__, items)
         except KeyError:
-            raise source.error(_CHANGED) from None
+            raise source.error(CHANGED) from None
         row_indices += [row] * len(items)
         if len(row_indices) >= CHUNK_ENTRIES:
             yield row_indices, column_indices
@@ -147,17 +139,14 @@ def _entries(
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write the items of each row: the numbers (FIMI) or names (baskets) of its columns."""
-    items = _item_numbers(table, path) if format == "fimi" else _item_names(table, path)
+    items = (
+        _item_numbers(table, path)
+        if format == "fimi"
+        else check_names(path, "column", table.names_of(range(table.shape[1])))
+    )
     if table.row_names is not None:
         warnings.warn(f"{path.name}: a file of transactions cannot store names of rows; {_OTHER_FORMATS}", stacklevel=3)
-    empty = np.flatnonzero(table.bits.column_weights() == 0).tolist()
-    if empty:
-        names = ", ".join(table.names_of(empty[:5])) + (", ..." if len(empty) > 5 else "")
-        warnings.warn(
-            f"{path.name}: a file of transactions cannot store columns without ones, here {len(empty)} ({names}); "
-            f"{_OTHER_FORMATS}",
-            stacklevel=3,
-        )
+    warn_about_empty(path, "columns", table.names_of(np.flatnonzero(table.bits.column_weights() == 0)))
     with open_text_writer(path) as file:
         if format == "fimi":
             for columns in column_indices_by_row(table.bits):
@@ -181,13 +170,23 @@ def _item_numbers(table: Table, path: Path) -> list[str]:
     return list(table.columns)
 
 
-def _item_names(table: Table, path: Path) -> list[str]:
-    """Return the item name of each column; raise FileError for a name that would not be read back."""
-    names = table.names_of(range(table.shape[1]))
+def check_names(path: Path, axis: str, names: Sequence[str]) -> Sequence[str]:
+    """Return the names of rows or columns; raise FileError for a name that would not be read back."""
     for name in names:
         if not name or name != name.strip() or "\r" in name or "\0" in name:
             raise FileError(
-                f"{path.name}: this format cannot store the column name {name[:40]!r}: names must not be empty, begin "
+                f"{path.name}: this format cannot store the {axis} name {name[:40]!r}: names must not be empty, begin "
                 "or end with blanks, or contain carriage returns or zero bytes; .npz files store any name"
             )
-    return list(names)
+    return names
+
+
+def warn_about_empty(path: Path, axis: str, names: Sequence[str]) -> None:
+    """Warn that rows or columns with these names are not written, because they have no ones."""
+    if names:
+        listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        warnings.warn(
+            f"{path.name}: this format cannot store {axis} without ones, here {len(names)} ({listed}); "
+            f"{_OTHER_FORMATS}",
+            stacklevel=4,
+        )

@@ -1,0 +1,144 @@
+"""Long tables: one line per row and item, in any order."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.io.readers import pairs
+from bitatoms.table import Table
+from support.files import assert_read_error, outcome, tables
+
+SMALL = settings(max_examples=25, deadline=None)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return one folder for all examples of hypothesis."""
+    return tmp_path_factory.mktemp("pairs")
+
+
+def write_file(tmp_path, text, name="orders.pairs"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def ones_of(table):
+    """Return the names of the row and the column of each one."""
+    rows = table.row_names or tuple(map(str, range(len(table))))
+    columns = table.names_of(range(table.shape[1]))
+    return {(rows[row], columns[column]) for row, column in np.argwhere(table.to_dense()).tolist()}
+
+
+@SMALL
+@given(tables(), st.integers(1, 50))
+def test_round_trip(folder, table, chunk_entries):
+    if not table.bits.count():
+        with pytest.raises(ba.FileError, match="cannot store a table without ones"):
+            ba.write(table, folder / "table.pairs")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows and columns without ones are lost
+        ba.write(table, folder / "table.pairs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs, "CHUNK_ENTRIES", chunk_entries if table.bits.count() < 500 else 1000)
+        again = ba.read(folder / "table.pairs")
+    assert ones_of(again) == ones_of(table)
+    assert again.absent_is_zero
+    assert again.bits.row_weights().all()
+    assert again.bits.column_weights().all()
+
+
+def test_lines_may_be_in_any_order_and_occur_twice(tmp_path):
+    path = write_file(tmp_path, "order,item\n7,milk\n12,bread\n7,tea\n\n12,milk\n7,milk\n")
+    expected = Table(BitMatrix.from_dense([[1, 0, 1], [1, 1, 0]]), ["7", "12"], ["milk", "bread", "tea"])
+    assert ba.read(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "has_header"),
+    [
+        ("order,item\n7,milk\n8,tea\n", True),
+        ("7,milk\n8,tea\n", False),  # a number
+        ("ann,milk\nbob,tea\nann,bread\n", False),  # ann occurs again
+        ("ann,milk\nbob,milk\n", False),
+        ("who;what\nann;milk\nbob;milk\n", True),
+        ("order\titem\n7\ta, b\n8\ttea\n", True),
+        ("7,milk\n", False),
+    ],
+)
+def test_header_is_detected(tmp_path, text, has_header):
+    path = write_file(tmp_path, text)
+    detected = ba.read(path)
+    assert detected == ba.read(path, header=has_header)
+    assert len(ones_of(detected)) == text.count("\n") - has_header
+    assert {row for row, _ in ones_of(detected)} <= {"7", "8", "ann", "bob"}
+
+
+def test_names_like_the_header_are_kept(tmp_path):
+    table = Table(BitMatrix.from_dense([[1, 0], [1, 1]]), ["row", "row_"], ["item", "item_"])
+    ba.write(table, tmp_path / "table.pairs")
+    assert ba.read(tmp_path / "table.pairs") == table
+
+
+def test_other_columns_are_dropped_by_name_or_number(tmp_path):
+    lines = "7,3,2020-01-01,milk\n7,1,2020-01-01,tea\n8,1,2020-01-02,tea\n"
+    path = write_file(tmp_path, "order,count,date,item\n" + lines)
+    assert_read_error(path, "the columns are 'order', 'count', 'date', 'item'; two are needed", "without")
+    assert_read_error(path, "there is no column 'dat' (did you mean 'date'?)", without=["count", "dat"])
+    expected = {("7", "milk"), ("7", "tea"), ("8", "tea")}
+    assert ones_of(ba.read(path, without=["count", "date"])) == expected
+    assert ones_of(ba.read(write_file(tmp_path, lines), without=["2", "3"])) == expected
+
+
+def test_missing_items(tmp_path):
+    path = write_file(tmp_path, "order,item\n7,milk\n8,\n9, \n9,tea\n")
+    assert_read_error(path, "2 values are missing, the first at line 3, column 'item'", 'missing="zero"')
+    table = ba.read(path, missing="zero")
+    assert table.row_names == ("7", "8", "9")
+    assert table.to_dense().tolist() == [[1, 0], [0, 0], [0, 1]]
+
+
+def test_rows_and_columns_without_ones_are_lost_with_a_warning(tmp_path):
+    table = Table(BitMatrix.from_dense([[1, 0], [0, 0]]), ["ann", "bob"], ["milk", "tea"])
+    with (
+        pytest.warns(UserWarning, match=r"cannot store rows without ones, here 1 \(bob\)"),
+        pytest.warns(UserWarning, match=r"cannot store columns without ones, here 1 \(tea\)"),
+    ):
+        ba.write(table, tmp_path / "table.pairs")
+    table = Table(BitMatrix.from_dense([[1], [1]]), ["ann", "ann"])
+    with pytest.raises(ba.FileError, match="cannot store two rows with the name 'ann'"):
+        ba.write(table, tmp_path / "table.pairs")
+
+
+def test_new_orders_are_matched_by_item(tmp_path):
+    lines = "".join(f"{order},{item}\n" for order in range(20) for item in (["a", "b"], ["c"])[order % 2])
+    path = write_file(tmp_path, "order,item\n" + lines)
+    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(ba.read(path))
+    new = write_file(tmp_path, "order,item\nx,b\nx,gin\nx,a\n", "new.pairs")
+    with pytest.warns(ba.errors.InputWarning, match="ignored 1 column that the model was not fitted on: 'gin'"):
+        codes = model.transform(str(new))
+    assert model.inverse_transform(codes).tolist() == [[1, 1, 0]]
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path):
+    path = write_file(tmp_path, "order,item\n7,milk\n8,tea\n")
+    stream = pairs.read(ba.io.stream.Source(path, "pairs", str(path)), ba.io.stream.ReadOptions())
+    path.write_text("order,item\n7,milk\n9,tea\n")
+    with pytest.raises(ba.FileError, match="the file changed while it was read"):
+        list(stream.chunks)
+
+
+@SMALL
+@given(st.text(st.sampled_from('ab1, ;\t"\n'), max_size=40))
+def test_any_text_gives_a_table_or_an_error(folder, text):
+    path = write_file(folder, text, "text.pairs")
+    table = outcome(ba.read, path)
+    assert table is None or table.row_names is not None
