@@ -416,8 +416,8 @@ class ReadKwargs(TypedDict, total=False):
         str | None,
         Param(
             None,
-            "Layer of an .h5ad file; array of an .npz file or a Zarr store.",
-            "The main one by default.",
+            "Layer of an .h5ad file, or raw; array of an .npz file or a Zarr store.",
+            'The main one by default. "raw" is the ``raw`` of an AnnData, if no layer has this name.',
             option="layer",
         ),
     ]

@@ -129,7 +129,7 @@ class Table:
         missing : {"refuse", "zero"}, default="refuse"
             Raise an error for missing values, or convert them to 0.
         layer : str, optional
-            The layer of an AnnData to use instead of its X.
+            The layer of an AnnData to use instead of its X. "raw" is its ``raw``, if no layer has this name.
 
         Returns
         -------
@@ -145,8 +145,9 @@ class Table:
         """
         if missing not in ("refuse", "zero"):
             raise ValueError(f'missing must be "refuse" or "zero", got {missing!r}')
-        if layer is not None and not validation.is_anndata(X):
+        if layer is not None and not (validation.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
+        X, layer = validation.select_raw(X, layer)
         if isinstance(X, cls):
             bits = BitMatrix.from_any(X.bits, binarize)
             return cls(bits, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .errors import Cell, InputError, InvalidCell, InvalidCellType, MissingCell, Parameter
 
+RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
 
 
@@ -42,19 +43,29 @@ def package_name(X: Any) -> str:
 
 
 def is_anndata(X: Any) -> bool:
-    """Return whether X is an AnnData."""
+    """Return whether X is an AnnData, or the ``raw`` of one."""
     return package_name(X) == "anndata" and hasattr(X, "obs_names")
+
+
+def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
+    """Return the ``raw`` of an AnnData and no layer if the layer is "raw" and there is no layer of that name."""
+    if layer == RAW and is_anndata(X) and RAW not in X.layers and X.raw is not None:
+        return X.raw, None
+    return X, layer
 
 
 def as_array_like(X: Any, layer: str | None = None) -> Any:
     """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged."""
     if is_anndata(X):
+        X, layer = select_raw(X, layer)
         if layer is not None and layer not in X.layers:
-            raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, X.layers)) or 'none'}")
+            names = [*X.layers, *((RAW,) if X.raw is not None else ())]
+            raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
         values = X.X if layer is None else X.layers[layer]
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
-        return values[:] if X.isbacked and layer is None else values
+        in_memory = isinstance(values, np.ndarray) or is_sparse(values)
+        return values if in_memory or package_name(values) not in ("h5py", "anndata") else values[:]
     if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
         raise TypeError(
             f"X is {X!r}, whose rows are not in memory; pass it to BinaryDictionaryLearning.fit, or load it with "

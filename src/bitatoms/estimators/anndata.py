@@ -23,7 +23,8 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     model : BinaryDictionaryLearning
         A fitted model. Its ``binarize`` is applied to the values.
     layer : str, optional
-        The layer to code instead of ``X``.
+        The layer to code instead of ``X``. "raw" is the ``raw`` of the AnnData, if no layer has this name. It may have
+        other variables; the atoms are stored for those of ``adata.var``.
 
     Examples
     --------
@@ -38,6 +39,8 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     """
     from ..io.readers import h5ad
 
+    if not hasattr(adata, "obsm"):
+        raise TypeError(f'adata must be an AnnData, got {type(adata).__name__}; for its raw, pass layer="raw"')
     learned = model.as_model()
     table = matched_table(adata, learned.header, model.absent, binarize=model.binarize, layer=layer)
     h5ad.annotate(adata, learned.code(table.bits, Workers(count_threads(model.n_jobs))).factors()[1], learned)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
+from support.commands import runner
 from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.strategies import random_bits
@@ -473,3 +474,78 @@ def test_duplicate_row_names_are_written_without_a_warning(tmp_path):
     table = ba.Table(ba.BitMatrix.from_dense([[1, 0], [0, 1]]), ("ann", "ann"), ("a", "b"))
     ba.write(table, tmp_path / "table.h5ad")
     assert ba.read(tmp_path / "table.h5ad") == table
+
+
+@pytest.fixture
+def with_raw():
+    """Return an AnnData with scaled values of some genes in X, and counts of all genes in raw."""
+    adata = make_adata(COUNTS.copy())
+    adata = adata[:, [5, 3, 60, 8]].copy()
+    adata.X = adata.X - 0.5
+    return adata
+
+
+RAW_TABLE = ba.Table(ba.BitMatrix.from_dense(COUNTS > 0), CELLS, GENES)
+
+
+@pytest.mark.parametrize("to_format", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_layer_raw_is_raw_with_its_own_genes(tmp_path, with_raw, to_format):
+    adata = ad.AnnData(to_format(COUNTS), obs=with_raw.obs, var=pd.DataFrame(index=list(GENES)))
+    adata.raw = adata
+    adata = adata[:, [5, 3, 60, 8]].copy()
+    path = write_file(tmp_path / "cells.h5ad", adata)
+    assert ba.read(path, layer="raw", binarize=0) == RAW_TABLE
+    assert ba.Table.from_any(adata, layer="raw", binarize=0) == RAW_TABLE
+    assert ba.Table.from_any(ad.read_h5ad(path, backed="r").raw, binarize=0) == RAW_TABLE
+    for several in (adata, ad.read_h5ad(path, backed="r")):
+        assert ba.Table.from_any(several[:7], layer="raw", binarize=0).shape == (7, 70)
+
+
+def test_a_layer_of_the_name_raw_wins(tmp_path, with_raw):
+    with_raw.layers["raw"] = BITS[:, :4]
+    expected = ba.Table(ba.BitMatrix.from_dense(BITS[:, :4]), CELLS, tuple(with_raw.var_names))
+    assert ba.read(write_file(tmp_path / "cells.h5ad", with_raw), layer="raw") == expected
+    assert ba.Table.from_any(with_raw, layer="raw") == expected
+
+
+def test_missing_layers_and_raw(tmp_path, with_raw):
+    path = write_file(tmp_path / "cells.h5ad", with_raw)
+    assert_read_error(path, "there is no layer 'counts' (layers: 'raw'); pass layer", layer="counts")
+    with pytest.raises(ValueError, match="the AnnData has no layer 'counts'; it has 'raw'"):
+        ba.Table.from_any(with_raw, layer="counts")
+    del with_raw.raw
+    path = write_file(tmp_path / "cells.h5ad", with_raw)
+    assert_read_error(path, "there is no layer 'raw' (layers: none); pass layer", layer="raw")
+    with pytest.raises(ValueError, match="the AnnData has no layer 'raw'; it has none"):
+        ba.Table.from_any(with_raw, layer="raw")
+
+
+def test_estimators_and_functions_take_raw(with_raw):
+    model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(with_raw.raw)
+    assert tuple(model.feature_names_in_) == GENES
+    codes = model.transform(with_raw.raw)
+    np.testing.assert_array_equal(codes, model.transform(RAW_TABLE))
+    assert ba.factorize(with_raw.raw, 3, binarize=0, random_state=0).atoms == model.as_model().atoms
+    ba.annotate(with_raw, model, layer="raw")
+    np.testing.assert_array_equal(with_raw.obsm["X_bitatoms"], codes)
+    atoms = model.as_model().signed_atoms()
+    np.testing.assert_array_equal(with_raw.varm["bitatoms_atoms"], atoms[:, [5, 3, 60, 8]].T)
+    with pytest.raises(TypeError, match='got Raw; for its raw, pass layer="raw"'):
+        ba.annotate(with_raw.raw, model)
+    with pytest.raises(ValueError, match="requires an AnnData, got Raw"):
+        ba.Table.from_any(with_raw.raw, layer="raw")
+
+
+def test_the_command_line_fits_raw_and_annotates(tmp_path, monkeypatch, capsys, with_raw):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(tmp_path)
+    write_file(tmp_path / "cells.h5ad", with_raw)
+    bitatoms = runner(capsys)
+    code, _, stderr = bitatoms("fit", "cells.h5ad", "--layer", "raw", "--binarize", "0", "-k", "3", "-o", "m.npz")
+    assert code == 0, stderr
+    code, _, stderr = bitatoms("transform", "m.npz", "cells.h5ad", "-o", "out.h5ad")
+    assert code == 0, stderr
+    assert "--layer raw" in stderr  # remembered by the model
+    annotated, model = ad.read_h5ad(tmp_path / "out.h5ad"), ba.load("m.npz")
+    np.testing.assert_array_equal(annotated.obsm["X_bitatoms"], model.transform(RAW_TABLE))
+    assert annotated.varm["bitatoms_atoms"].shape == (4, 3)

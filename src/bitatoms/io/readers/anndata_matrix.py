@@ -44,15 +44,15 @@ class MatrixElement(NamedTuple):
     path: str
     shape: tuple[int, int]
     element: Any
+    variables: str  # the data frame whose index names the columns
 
 
 def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> MatrixElement:
-    """Return X or a layer."""
-    if layer is None:
-        path, element = "X", file.child(file.root, "X")
-    else:
-        path, layers = f"layers/{layer}", file.child(file.root, "layers")
-        element = None if layers is None or is_array(layers) else file.child(layers, layer)
+    """Return X, a layer, or ``raw`` if no layer has this name."""
+    path, variables = "X" if layer is None else f"layers/{layer}", "var"
+    element = find_element(file, "X") if layer is None else find_element(file, "layers", layer)
+    if element is None and layer == validation.RAW:
+        path, variables, element = "raw/X", "raw/var", find_element(file, "raw", "X")
     if element is None or element.attrs.get("encoding-type") == "null":
         missing = "X" if layer is None else f"layer {layer!r}"
         names = ", ".join(map(repr, _layer_names(file))) or "none"
@@ -68,7 +68,15 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
     source.check_size(n_rows, n_cols)
-    return MatrixElement(kind, path, (n_rows, n_cols), element)
+    return MatrixElement(kind, path, (n_rows, n_cols), element, variables)
+
+
+def find_element(file: HierarchicalFile, *names: str) -> Any | None:
+    """Return the group or array that these names lead to from the root, or None if there is none."""
+    element = file.root
+    for name in names:
+        element = None if element is None or is_array(element) else file.child(element, name)
+    return element
 
 
 def check_numeric_table(source: Source, path: str, array: Any) -> None:
@@ -91,9 +99,10 @@ def is_array(element: Any) -> bool:
 
 
 def _layer_names(file: HierarchicalFile) -> list[str]:
-    """Return the names of the first layers."""
-    layers = file.child(file.root, "layers")
-    return [] if layers is None or is_array(layers) else sorted(layers)[:20]
+    """Return the names of the first layers, and of ``raw``."""
+    layers = find_element(file, "layers")
+    names = [] if layers is None or is_array(layers) else sorted(layers)[:20]
+    return names if find_element(file, "raw", "X") is None else [*names, validation.RAW]
 
 
 def read_matrix(

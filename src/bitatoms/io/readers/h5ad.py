@@ -19,25 +19,25 @@ from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
-from .anndata_matrix import HierarchicalFile, OpenFile, find_matrix, is_array, read_matrix
+from .anndata_matrix import HierarchicalFile, OpenFile, find_element, find_matrix, is_array, read_matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """Open X or a layer of an .h5ad file."""
+    """Open X, a layer or ``raw`` of an .h5ad file."""
     check_heaps(source)
     return read_anndata(source, options, open_hdf5)
 
 
 def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> TableStream:
-    """Open X or a layer of an AnnData in an HDF5 file or a Zarr store."""
+    """Open X, a layer or ``raw`` of an AnnData in an HDF5 file or a Zarr store."""
     with source.catch_library_errors(), open_file(source) as file:
         matrix = find_matrix(source, file, options.layer)
         n_cols = matrix.shape[1]
         metadata = _read_metadata(file)
-        columns = _read_names(source, file, "var", n_cols)
+        columns = _read_names(source, file, matrix.variables, n_cols)
         picture = _picture(metadata, matrix.shape)
     has_columns = metadata.get("columns") is not False or columns != _default_names(n_cols)
     chunks = _chunks(source, options, open_file, columns, metadata.get("rows") is not False)
@@ -46,8 +46,8 @@ def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> T
 
 
 def _read_names(source: Source, file: HierarchicalFile, frame: str, expected: int) -> Names:
-    """Return the names of the rows ("obs") or columns ("var"): the index of that data frame."""
-    group = file.child(file.root, frame)
+    """Return the names of the rows ("obs") or columns ("var", "raw/var"): the index of that data frame."""
+    group = find_element(file, *frame.split("/"))
     if group is None or is_array(group) or "_index" not in group.attrs:
         raise source.error(
             f"{frame!r} is not in the format of AnnData 0.7 or later; rewrite an older file with "
@@ -89,9 +89,7 @@ def _default_names(count: int) -> Names:
 
 def _read_metadata(file: HierarchicalFile) -> dict[str, Any]:
     """Return what `write` stored in ``uns``, or an empty dict."""
-    element: Any = file.root
-    for name in ("uns", METADATA_KEY, "table"):
-        element = None if element is None or is_array(element) else file.child(element, name)
+    element = find_element(file, "uns", METADATA_KEY, "table")
     if element is None or not is_array(element) or element.shape != ():
         return {}
     try:
