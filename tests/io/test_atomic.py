@@ -277,6 +277,7 @@ def test_a_link_to_a_store_is_followed(tmp_path):
 
 @posix_only
 def test_links_to_the_files_of_a_plink_table_are_followed(tmp_path):
+    pytest.importorskip("bed_reader")
     genotypes = ba.datasets.genotypes(20, 8, random_state=0)
     (tmp_path / "folder").mkdir()
     for kind in ("bed", "bim", "fam"):

@@ -23,6 +23,7 @@ from bitatoms.io.formats import FORMATS
 pytest.importorskip("typer")
 
 from bitatoms.cli.app import run
+from support.commands import runner
 
 SNPS = 6
 ROWS = tuple(f"person{row}" for row in range(11))
@@ -75,15 +76,8 @@ def convert(capsys, monkeypatch, tmp_path):
 
     def command(name, *arguments):
         before = set(tmp_path.rglob("*"))
-        with pytest.raises(SystemExit) as ended:
-            run(["convert", name, "converted.npz", *arguments])
-        captured = capsys.readouterr()
-        return (
-            ended.value.code or 0,
-            captured.out,
-            captured.err,
-            {path.name for path in set(tmp_path.rglob("*")) - before},
-        )
+        printed = runner(capsys)("convert", name, "converted.npz", *arguments)
+        return (*printed, {path.name for path in set(tmp_path.rglob("*")) - before})
 
     return command
 

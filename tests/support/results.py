@@ -48,6 +48,12 @@ def bits_without_atoms(X):
     return sum(naive.string_bits(len(X), int(column.sum())) for column in X.T)
 
 
+def bits_of_bias_alone(X):
+    """Return the codelength of a table without any atom, with a bias that takes the columns of mostly ones."""
+    factors = np.zeros((0, X.shape[1]), np.uint8), np.zeros((len(X), 0), np.uint8), "xor"
+    return sum(naive.codelength(X, *factors, naive.settled_bias(X, *factors, np.zeros(X.shape[1], np.uint8))))
+
+
 def assert_matches_oracle(result, X):
     """Assert that codelength, errors and reconstruction are those that the oracles compute from the factors."""
     factors = *dense(result), result.algebra, result.bias
