@@ -165,9 +165,9 @@ def test_invalid_seeds_are_reported(random_state):
 
 
 def test_values_other_than_0_and_1_are_reported_with_row_and_column():
-    with pytest.raises(ValueError, match=r"first: 2 at row 1, column 0\); pass binarize=0.5 to threshold it"):
+    with pytest.raises(ValueError, match=r"first: 2 at row 1, column 0\); for counts, pass binarize=0 to read"):
         factorize([[1, 0], [2, 1]], 1)
-    assert factorize([[1, 0], [2, 1]], 1, binarize=0.5, random_state=0).atoms.shape == (1, 2)
+    assert factorize([[1, 0], [2, 1]], 1, binarize=0, random_state=0).atoms.shape == (1, 2)
 
 
 @pytest.mark.parametrize("n_components", [17, 200])

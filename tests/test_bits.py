@@ -383,9 +383,9 @@ def test_from_any_returns_a_bitmatrix_unchanged():
 def test_invalid_values_are_reported_with_row_and_column(value, shown):
     table = np.zeros((20, 70), np.asarray(value).dtype)
     table[14, 3] = table[15, 0] = value
-    message = (
-        f"X contains values other than 0 and 1 (first: {shown} at row 14, column 3); pass binarize=0.5 to threshold it"
-    )
+    start, end = ("for counts, pass", "") if value in (2, 255) else ("pass", ", or another threshold")
+    advice = f"{start} binarize=0 to read values above 0 as 1{end}"
+    message = f"X contains values other than 0 and 1 (first: {shown} at row 14, column 3); {advice}"
     for X in (
         table,
         np.asfortranarray(table),

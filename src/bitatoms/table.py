@@ -153,6 +153,7 @@ class Table:
             return cls(bits, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
         row_names, columns = validation.axis_names(X)
         values = validation.as_array_like(X, layer)
+        validation.check_scaled(X, layer, values, binarize)
         if missing == "zero":
             values = validation.missing_as_zero(values)
         return cls(BitMatrix.from_any(values, binarize), row_names, columns)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Cell, InputError, InvalidCell, InvalidCellType, MissingCell, Parameter
+from .errors import Cell, InputError, InvalidCell, InvalidCellType, MissingCell, Parameter, warn
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
@@ -28,6 +28,13 @@ def check_threshold(binarize: float | None) -> float | None:
     if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
         raise InputError(Parameter("binarize"), f" must be None or a finite number, got {binarize!r}")
     return float(binarize)
+
+
+def binarize_advice(value: float) -> tuple[str | Parameter, ...]:
+    """Return how to read a table that contains this value, which is neither 0 nor 1, as a part of a message."""
+    is_count = value > 1 and float(value).is_integer()
+    start, end = ("for counts, pass ", "") if is_count else ("pass ", ", or another threshold")
+    return start, Parameter("binarize", 0), f" to read values above 0 as 1{end}"
 
 
 def is_sparse(X: Any) -> bool:
@@ -80,6 +87,36 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
             return np.empty((X.num_rows, 0), np.uint8)
         return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
     return X
+
+
+def layer_of_counts(layers: Iterable[str], current: str | None) -> str | None:
+    """Return the layer of an AnnData that contains counts, judging by its name, or None; not the current one."""
+    names = [name for name in layers if name != current and ("count" in name.lower() or name == RAW)]
+    return min(names, key=lambda name: name == RAW, default=None)
+
+
+def scaled_advice(binarize: float | None, *counts: str | Parameter) -> tuple[str | Parameter, ...]:
+    """Return the message about negative values in an AnnData; ``counts`` states how to get counts, if there are any."""
+    if not counts and binarize is None:
+        counts = ("or ", *binarize_advice(-1))
+    start = "its values are scaled (some are negative) and do not show what is present; use counts instead"
+    return (f"{start}{', ' if counts else ''}", *counts)
+
+
+def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None) -> None:
+    """Raise an error for negative values in an AnnData; with a threshold, issue a warning."""
+    if not is_anndata(X):
+        return
+    numbers = values.data if is_sparse(values) else values
+    if not (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and (numbers < 0).any()):
+        return
+    layers = (*X.layers, *((RAW,) if X.raw is not None else ())) if hasattr(X, "layers") else ()
+    name = layer_of_counts(layers, layer)
+    counts = () if name is None else (f'Table.from_any(adata, layer="{name}", binarize=0)',)
+    message = ("the AnnData: ", *scaled_advice(binarize, *counts))
+    if binarize is None:
+        raise InputError(*message)
+    warn(*message)
 
 
 def _arrow_table(X: Any) -> Any:
@@ -319,6 +356,7 @@ def raise_invalid(
     """Raise for the first value that cannot become a bit; ``locate`` turns its flat index into a row and a column."""
     missing: Cell | None = None
     other: Cell | None = None
+    advice: tuple[str | Parameter, ...] = ()
     n_missing = start = 0
     for chunk in chunks:
         numbers = chunk
@@ -335,13 +373,12 @@ def raise_invalid(
         if other is None and not_binary.any():
             i = int(np.argmax(not_binary))
             other = Cell(*locate(start + i), str(numbers[i]).removesuffix(".0"))
+            advice = binarize_advice(float(numbers[i]))
         start += chunk.size
     if missing is not None:
         raise MissingCell(name, replace(missing, count=n_missing))
     assert other is not None
-    hint = (
-        ("pass ", Parameter("binarize", 0.5), " to threshold it") if name == "X" else ("convert it to 0 and 1 first",)
-    )
+    hint = advice if name == "X" else ("convert it to 0 and 1 first",)
     raise InvalidCell(name, other, "contains values other than 0 and 1 (first: {problem} {where})", *hint)
 
 

@@ -462,7 +462,7 @@ def test_values_other_than_0_and_1_are_reported_with_row_and_column(tables, fitt
     X = tables[0].copy()
     X[14, 3] = 2
     expected = (
-        r"X contains values other than 0 and 1 \(first: 2 at row 14, column 3\); pass binarize=0.5 to threshold it"
+        r"X contains values other than 0 and 1 \(first: 2 at row 14, column 3\); for counts, pass binarize=0 to read"
     )
     for table in (X, csr_array(X), X.astype(float)):
         with pytest.raises(ValueError, match=expected):

@@ -46,6 +46,30 @@ def test_position(position, text):
     assert str(position) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("2", "for counts, pass binarize=0 to read values above 0 as 1"),
+        ("0.7", "pass binarize=0 to read values above 0 as 1, or another threshold"),
+        ("-3", "pass binarize=0 to read values above 0 as 1, or another threshold"),
+    ],
+)
+def test_the_threshold_advised_is_the_same_for_files_and_arrays(tmp_path, value, advice):
+    (tmp_path / "table.csv").write_text(f"a,b\n1,{value}\n0,1\n")
+    np.save(tmp_path / "table.npy", np.array([[1, float(value)], [0, 1]]))
+    messages = []
+    for read in (
+        lambda: ba.read(tmp_path / "table.csv"),
+        lambda: ba.read(tmp_path / "table.npy"),
+        lambda: ba.Table.from_any([[1, float(value)], [0, 1]]),
+        lambda: ba.BinaryDictionaryLearning().fit([[1, float(value)], [0, 1]]),
+    ):
+        with pytest.raises(ValueError, match=f"; {advice}") as caught:
+            read()
+        messages.append(str(caught.value))
+    assert all(message.count("binarize") == 1 for message in messages)
+
+
 def test_parameters_of_messages(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,7\n,0\n")

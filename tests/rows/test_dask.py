@@ -265,7 +265,7 @@ def test_invalid_cells_raise_the_error_of_rows_in_memory(cells, sparse):
 
 
 def test_invalid_cells_on_a_worker_raise_here(client):
-    with pytest.raises(ValueError, match=r"\(first: 2 at row 499, column 70\); pass binarize"):
+    with pytest.raises(ValueError, match=r"\(first: 2 at row 499, column 70\); for counts, pass binarize=0"):
         DaskRows(da.from_array(with_values({(499, 70): 2}), chunks=(100, 50)), client=client)
 
 

@@ -105,10 +105,8 @@ class Cells:
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
             return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
-        threshold = Parameter("binarize", 0)
-        problem = f"{note}: {value[:40]} is neither 0 nor 1; for counts, pass "
-        effect = f" to read values above 0 as 1{', or another threshold' if number < 0 else ''}"
-        return self.source.error(position, problem, threshold, effect, *drop)
+        problem = f"{note}: {value[:40]} is neither 0 nor 1; "
+        return self.source.error(position, problem, *validation.binarize_advice(number), *drop)
 
     def add_missing(self, count: int, first: CellPosition | str) -> None:
         """Count missing cells; the first one is at this position."""

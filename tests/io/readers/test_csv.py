@@ -80,7 +80,7 @@ def test_options_override_detection(tmp_path):
 def test_binarize(tmp_path):
     path = write_file(tmp_path, "gene,a,b\nc1,0,2.5\nc2,1e3,-1\n")
     np.testing.assert_array_equal(ba.read(path, binarize=0).to_dense(), [[0, 1], [1, 0]])
-    assert_read_error(path, "line 2, column 'b': 2.5 is neither 0 nor 1; for counts, pass binarize=0")
+    assert_read_error(path, "line 2, column 'b': 2.5 is neither 0 nor 1; pass binarize=0 to read")
     assert_read_error(
         write_file(tmp_path, "a,b\n1,2\n3,much\n"), "line 3, column 'b': 'much' is not a finite", binarize=0
     )

@@ -1,5 +1,6 @@
 """AnnData in .h5ad files: round trips, files of anndata, malformed files, annotated files."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -549,3 +550,58 @@ def test_the_command_line_fits_raw_and_annotates(tmp_path, monkeypatch, capsys, 
     annotated, model = ad.read_h5ad(tmp_path / "out.h5ad"), ba.load("m.npz")
     np.testing.assert_array_equal(annotated.obsm["X_bitatoms"], model.transform(RAW_TABLE))
     assert annotated.varm["bitatoms_atoms"].shape == (4, 3)
+
+
+SCALED = "its values are scaled (some are negative) and do not show what is present; use counts instead"
+
+
+def scaled_adata(**kwargs):
+    adata = make_adata(COUNTS - COUNTS.mean(0), **kwargs)
+    del adata.raw
+    return adata
+
+
+@pytest.mark.parametrize("layer", ["counts", "raw"])
+def test_scaled_values_name_the_counts(tmp_path, layer):
+    adata = scaled_adata(layers={"counts": COUNTS} if layer == "counts" else {})
+    adata.raw = ad.AnnData(COUNTS, obs=adata.obs, var=adata.var)
+    path = write_file(tmp_path / "cells.h5ad", adata)
+    message = f'{SCALED}, pass layer="{layer}" and binarize=0'
+    assert_read_error(path, message)
+    with pytest.warns(ba.errors.InputWarning) as warned:
+        ba.read(path, binarize=0)
+    assert [str(each.message) for each in warned] == [f"{path}: {message}"]
+    assert ba.read(path, layer=layer, binarize=0) == RAW_TABLE
+
+    message = f'the AnnData: {SCALED}, Table.from_any(adata, layer="{layer}", binarize=0)'
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ba.BinaryDictionaryLearning().fit(adata)
+    with pytest.warns(ba.errors.InputWarning, match=re.escape(message)):
+        ba.BinaryDictionaryLearning(2, binarize=0, random_state=0).fit(adata)
+    assert ba.Table.from_any(adata, layer=layer, binarize=0) == RAW_TABLE
+
+
+def test_scaled_values_without_counts(tmp_path):
+    adata = scaled_adata()
+    path = write_file(tmp_path / "cells.h5ad", adata)
+    threshold = ", or pass binarize=0 to read values above 0 as 1, or another threshold"
+    assert_read_error(path, SCALED + threshold)
+    with pytest.raises(ValueError, match=re.escape(SCALED + threshold)):
+        ba.Table.from_any(adata)
+    for read in (lambda: ba.read(path, binarize=1), lambda: ba.Table.from_any(adata, binarize=1)):
+        with pytest.warns(ba.errors.InputWarning, match=re.escape(SCALED) + "$"):
+            assert read().to_dense().tolist() == (adata.X > 1).tolist()
+
+
+@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
+def test_the_command_line_notes_scaled_values_and_its_advice_works(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(tmp_path)
+    write_file(tmp_path / "cells.h5ad", scaled_adata(layers={"counts": COUNTS}))
+    bitatoms = runner(capsys)
+    for options in ([], ["--binarize", "0"]):
+        code, _, stderr = bitatoms("convert", "cells.h5ad", "cells.npz", *options)
+        assert code == (0 if options else 2)
+        assert f"cells.h5ad: {SCALED}, pass --layer counts and --binarize 0" in stderr
+    assert bitatoms("convert", "cells.h5ad", "cells.npz", "--layer", "counts", "--binarize", "0")[::2] == (0, "")
+    assert ba.read("cells.npz") == RAW_TABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ... import validation
 from ...bits import BitMatrix
-from ...errors import Parameter
-from ..chunked import ChunkCells, Indices, read_row_chunks, stack_columns
-from ..stream import CHUNK_BITS, Source
+from ...errors import Parameter, warn
+from ..chunked import ChunkCells, Indices, Locate, read_row_chunks, stack_columns
+from ..stream import CHUNK_BITS, ReadOptions, Source
 
 _CHUNK_ENTRIES = CHUNK_BITS // 4  # stored values read together
 _SPARSE_ENCODINGS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
@@ -55,7 +55,7 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
         path, variables, element = "raw/X", "raw/var", find_element(file, "raw", "X")
     if element is None or element.attrs.get("encoding-type") == "null":
         missing = "X" if layer is None else f"layer {layer!r}"
-        names = ", ".join(map(repr, _layer_names(file))) or "none"
+        names = ", ".join(map(repr, layer_names(file))) or "none"
         raise source.error(f"there is no {missing} (layers: {names}); pass ", Parameter("layer"))
     kind = _kind(element)
     if kind == "dense":
@@ -98,11 +98,36 @@ def is_array(element: Any) -> bool:
     return hasattr(element, "shape")
 
 
-def _layer_names(file: HierarchicalFile) -> list[str]:
+def layer_names(file: HierarchicalFile) -> list[str]:
     """Return the names of the first layers, and of ``raw``."""
     layers = find_element(file, "layers")
     names = [] if layers is None or is_array(layers) else sorted(layers)[:20]
     return names if find_element(file, "raw", "X") is None else [*names, validation.RAW]
+
+
+class AnnDataCells(ChunkCells):
+    """Convert the values of an AnnData to 0 and 1. Negative values are an error; with a threshold, a warning."""
+
+    def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str], layers: Sequence[str]) -> None:
+        super().__init__(source, options, columns)
+        layer = validation.layer_of_counts(layers, options.layer)
+        counts = () if layer is None else ("pass ", Parameter("layer", layer), " and ", Parameter("binarize", 0))
+        self._advice = validation.scaled_advice(options.binarize, *counts)
+        self._is_scaled = False
+
+    def numbers_to_bits(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
+        """Convert numbers to 0 and 1; missing ones become 0 and are counted."""
+        if values.dtype.kind in "if" and (values < 0).any():
+            self._is_scaled = True
+            if self.cells.threshold is None:
+                raise self.cells.source.error(*self._advice)
+        return super().numbers_to_bits(values, locate)
+
+    def check_missing(self) -> None:
+        """Raise if cells were missing, unless they are read as 0; warn if values were negative."""
+        super().check_missing()
+        if self._is_scaled:
+            warn(f"{self.cells.source.name}: ", *self._advice)
 
 
 def read_matrix(

@@ -14,12 +14,20 @@ from ..._version import __version__
 from ...bits import BitMatrix
 from ...core.model import Model
 from ...table import Header, Names, Picture, Table, check_picture, match_columns
-from ..chunked import ChunkCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
-from .anndata_matrix import HierarchicalFile, OpenFile, find_element, find_matrix, is_array, read_matrix
+from .anndata_matrix import (
+    AnnDataCells,
+    HierarchicalFile,
+    OpenFile,
+    find_element,
+    find_matrix,
+    is_array,
+    layer_names,
+    read_matrix,
+)
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -111,8 +119,8 @@ def _chunks(
     source: Source, options: ReadOptions, open_file: OpenFile, columns: Names, has_rows: bool
 ) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
-    cells = ChunkCells(source, options, columns)
     with source.catch_library_errors(), open_file(source) as file:
+        cells = AnnDataCells(source, options, columns, layer_names(file))
         matrix = find_matrix(source, file, options.layer)
         rows = _read_names(source, file, "obs", matrix.shape[0])
         has_rows = has_rows or rows != _default_names(len(rows))
