@@ -66,7 +66,7 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
     if is_anndata(X):
         X, layer = select_raw(X, layer)
         if layer is not None and layer not in X.layers:
-            names = [*X.layers, *((RAW,) if X.raw is not None else ())]
+            names = [*filter(None, X.layers), *((RAW,) if X.raw is not None else ())]  # None is X, in new versions
             raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
         values = X.X if layer is None else X.layers[layer]
         if values is None:

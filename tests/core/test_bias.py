@@ -1,5 +1,7 @@
 """The bias takes the columns that are wrong in more than half of the rows: counts against a pass with that bias."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def block_of(problem, algebra, bias):
 def test_counts_with_a_flipped_bias_are_those_of_the_same_codes_with_that_bias(problem, algebra, seed):
     bias, flips = (random_bits(seed + i, 1, problem[0].shape[1], 0.5) for i in range(2))
     blocks = [block_of(problem, algebra, BitMatrix.from_dense(each)) for each in (bias, bias ^ flips)]
-    counts, expected = (count(block, block.data()) for block in blocks)
+    counts, expected = (replace(count(block, block.data()), complete=None, rows_hash=None) for block in blocks)
     assert flip_bias(blocks[0].bias, flips[0] == 1) == blocks[1].bias
     assert_same_counts(flip_counts(counts, flips[0] == 1), expected)
     assert_same_counts(flip_counts(DecayedCounts.of(counts), flips[0] == 1).rounded(), expected)

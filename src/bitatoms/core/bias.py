@@ -37,7 +37,10 @@ def flip_bias(bias: BitMatrix, flips: NDArray[np.bool_]) -> BitMatrix:
 
 
 def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
-    """Return the counts of the same codes and atoms after these bits of the bias are flipped."""
+    """Return the counts of the same codes and atoms after these bits of the bias are flipped.
+
+    The numbers of complete rows are not changed: of atoms with these bits, they are those with the earlier bias.
+    """
     return replace(
         counts,
         wrong=np.where(flips, counts.n_rows - counts.wrong, counts.wrong),
