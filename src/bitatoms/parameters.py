@@ -431,6 +431,16 @@ class ReadKwargs(TypedDict, total=False):
             option="blocks",
         ),
     ]
+    transpose: Annotated[
+        bool,
+        Param(
+            False,
+            "Exchange rows and columns, as for 10x matrices of genes x cells.",
+            "The columns of the file become rows. Both tables must fit into memory, packed. ``without`` still names "
+            "columns of the file.",
+            option="transpose",
+        ),
+    ]
     without: Annotated[
         Sequence[str],
         Param(

@@ -328,6 +328,7 @@ INVALID = {
     "no number of rows": (["fit", "rows.zarr", "--search-rows", "few"], "--search-rows is 'few'; pass an integer, all"),
     "too few rows": (["fit", "rows.zarr", "--search-rows", "1"], "--search-rows must be at least 2"),
     "the paper's search": (["fit", "rows.zarr", "--search", "paper"], "--search paper needs all rows in memory"),
+    "transposed": ([*FIT, "--transpose"], "can be transposed only by bitatoms pack; omit --transpose"),
     "columns left out": ([*FIT, "--without", "item 1"], "can be left out only by bitatoms pack; omit --without"),
     "a threshold": ([*FIT, "--binarize", "3"], "a packed store contains only 0 and 1; omit --binarize"),
     "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, pairs, not to 'zarr'; omit it"),

@@ -208,7 +208,8 @@ def _write_outputs(
 def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
     """Write the codes of a table; from one .h5ad file to another, as a copy of the input with codes."""
     model_path, data, absent = rows
-    adds = _is_h5ad(data.path, data.reading.format) and _is_h5ad(*output)
+    # Codes of a transposed AnnData are those of its variables, which obsm cannot hold.
+    adds = _is_h5ad(data.path, data.reading.format) and _is_h5ad(*output) and not data.reading.options["transpose"]
     check_writable(output.path, read=(model_path,) if adds else (model_path, data.path))
     store = open_packed(data)
     codes: Table | Store

@@ -234,6 +234,10 @@ def open_packed(data: Input) -> Store | None:
 def _check_packed_options(path: Path, options: dict[str, Any]) -> None:
     """Raise an error for options that do not apply to a packed store."""
     threshold = options["binarize"]
+    if options["transpose"]:
+        raise FileError(
+            f"{path}: a packed store can be transposed only by bitatoms pack; omit ", Parameter("transpose", True)
+        )
     if options["without"]:
         raise FileError(
             f"{path}: columns of a packed store can be left out only by bitatoms pack; omit ", Parameter("without")

@@ -138,6 +138,7 @@ def _reading(
     separator: Annotated[str | None, _option("separator")] = None,
     layer: Annotated[str | None, _option("layer")] = None,
     blocks: Annotated[str | None, _option("blocks", metavar="HEIGHTxWIDTH")] = None,
+    transpose: Annotated[bool, _option("transpose", "--transpose")] = False,
     without: Annotated[
         list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,
@@ -161,6 +162,7 @@ def _reading(
         "separator": None if separator is None else separator.replace("\\t", "\t"),
         "layer": layer,
         "blocks": None if blocks is None else parse_size(blocks),
+        "transpose": transpose,
         "without": tuple(without or ()),
     }
     assert options.keys() == parameters.declarations(parameters.ReadKwargs).keys()

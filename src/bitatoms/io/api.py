@@ -24,6 +24,7 @@ from .stream import (
     TableStream,
     check_columns_exist,
     collect,
+    packed_bytes,
     unique_columns,
 )
 
@@ -99,9 +100,9 @@ def read_matching(
         stream = open_table(source, read_options)
         match = match_columns(learned, stream.header, absent, name)
         match.warn_unknown(name)
-        # Numbered duplicates do not have the names that the file has. Items are not columns of the file.
-        numbered = read_options.duplicates != "refuse"
-        if match.unknown and source.format in DROPPING_FORMATS and not (numbered or stream.absent_is_zero):
+        # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
+        renamed = read_options.duplicates != "refuse" or read_options.transpose or stream.absent_is_zero
+        if match.unknown and source.format in DROPPING_FORMATS and not renamed:
             without = (*read_options.without, *match.unknown)
             stream = open_table(source, replace(read_options, without=without))
             match = match_columns(learned, stream.header, absent, name)
@@ -125,17 +126,48 @@ class StreamingSource(Source):
             super().check_size(n_rows, n_cols)
 
 
+class TransposedSource(Source):
+    """A file whose rows and columns are exchanged; the table is in memory twice, even if its rows are not kept."""
+
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
+        """Raise if the packed table and its transpose do not fit into memory."""
+        if min(n_rows, n_cols) < 0:
+            super().check_size(n_rows, n_cols)
+        what = f"{n_rows} rows of {n_cols} columns and their transpose"
+        needed = packed_bytes(n_rows, n_cols) + packed_bytes(n_cols, n_rows)
+        self.check_memory(needed, what, "; read fewer rows or columns")
+
+
+def _transposed(source: Source, stream: TableStream) -> TableStream:
+    """Return a stream with rows and columns exchanged; the rows are read now."""
+
+    def chunks() -> Iterator[RowChunk]:
+        n_rows = 0
+        for chunk in stream.chunks:
+            n_rows += len(chunk.bits)
+            source.check_size(n_rows, stream.n_cols)
+            yield chunk
+
+    table = collect(TableStream(stream.n_cols, chunks()))
+    return TableStream(len(table), iter([RowChunk(table.bits.transpose(), stream.columns)]), table.row_names)
+
+
 def open_table(source: Source, options: ReadOptions) -> TableStream:
     """Open a file as a stream of row chunks, with distinct column names and without the columns to drop.
 
     Errors, including those found while iterating, are raised as one-line FileErrors.
     """
     with _translate_errors(source):
+        if options.transpose:
+            source = TransposedSource(*source)
         stream = _open_stream(source, options)
-        if stream.columns is not None:
+        if stream.columns is not None and not options.transpose:
             stream.columns = unique_columns(source, stream.columns, options.duplicates)
         if options.without and source.format not in DROPPING_FORMATS:
             stream = drop_columns(source, stream, options.without)
+        if options.transpose:
+            stream = _transposed(source, stream)
+            stream.columns = stream.columns and unique_columns(source, stream.columns, options.duplicates)
     return replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
 
 

@@ -42,7 +42,7 @@ FORMATS = {
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
     "fimi": Format("one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True),
     "baskets": Format("one list of item names per row", (".basket", ".baskets"), "transactions", gzip=True),
-    "pairs": Format("one line per one: the names of its row and its item", (".pairs",), "pairs", gzip=True),
+    "pairs": Format("long table: the names of one row and one of its items per line", (".pairs",), "pairs", gzip=True),
     "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
     "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink"),

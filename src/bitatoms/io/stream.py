@@ -53,7 +53,7 @@ class Source(NamedTuple):
         """
         if n_rows < 0 or n_cols < 0:
             raise self.error(f"corrupt: it claims to have {n_rows} rows and {n_cols} columns")
-        needed = max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8
+        needed = packed_bytes(n_rows, n_cols)
         self.check_memory(needed, f"{n_rows} rows of {n_cols} columns", "; read fewer rows or columns")
 
     def check_memory(self, needed: int, what: str, hint: str = "") -> None:
@@ -64,6 +64,11 @@ class Source(NamedTuple):
                 f"{what} take {needed / 2**30:.1f} GiB packed, but only {available / 2**30:.1f} GiB of memory are "
                 f"available{hint}"
             )
+
+
+def packed_bytes(n_rows: int, n_cols: int) -> int:
+    """Return the bytes of a packed table."""
+    return max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ class ReadOptions:
     separator: str | None = None
     layer: str | None = None
     blocks: tuple[int, int] | None = None
+    transpose: bool = False
     without: tuple[str, ...] = ()
 
     @classmethod

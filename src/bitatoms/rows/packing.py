@@ -21,7 +21,7 @@ from ..parameters import ReadKwargs, documented
 from ..table import Table, match_columns
 from .store import Store
 
-_FILE_OPTIONS = ("header", "row_names", "separator", "blocks")
+_FILE_OPTIONS = ("header", "row_names", "separator", "blocks", "transpose")
 
 
 @documented(ReadKwargs)
@@ -123,7 +123,7 @@ def _only_for_files(name: str) -> InputError:
 def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     """Return the rows of a source that is not a file."""
     for name in _FILE_OPTIONS:
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, False):
             raise _only_for_files(name)
     parts = _parts(source)
     if parts is None:

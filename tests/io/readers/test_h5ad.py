@@ -605,3 +605,18 @@ def test_the_command_line_notes_scaled_values_and_its_advice_works(tmp_path, mon
         assert f"cells.h5ad: {SCALED}, pass --layer counts and --binarize 0" in stderr
     assert bitatoms("convert", "cells.h5ad", "cells.npz", "--layer", "counts", "--binarize", "0")[::2] == (0, "")
     assert ba.read("cells.npz") == RAW_TABLE
+
+
+def test_codes_of_a_transposed_file_are_a_table_of_its_variables(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(tmp_path)
+    path = write_file(tmp_path / "cells.h5ad", make_adata(BITS))
+    table = ba.read(path, transpose=True)
+    assert (table.row_names, table.columns) == (GENES, CELLS)
+    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(table)
+    model.save("model.npz")
+    options = ["--transpose", "-o", "codes.h5ad", "-q"]
+    assert runner(capsys)("transform", "model.npz", "cells.h5ad", *options)[::2] == (0, "")
+    codes = ba.read("codes.h5ad")
+    assert codes.row_names == GENES
+    np.testing.assert_array_equal(codes.to_dense(), model.transform(table))

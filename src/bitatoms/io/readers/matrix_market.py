@@ -15,6 +15,7 @@ from ..coo import CooBuilder, column_indices_by_row
 from ..stream import ReadOptions, RowChunk, Source, TableStream
 from ..text_lines import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
+from . import cell_ranger
 
 _BANNER = "%%MatrixMarket"
 _NAME_COMMENTS = {"rows": "%bitatoms rows ", "columns": "%bitatoms columns "}  # each followed by a JSON list
@@ -33,6 +34,7 @@ class MatrixMarketHeader(NamedTuple):
     shape: tuple[int, int]
     n_entries: int
     n_lines: int  # of the header
+    by_cell_ranger: bool
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -42,6 +44,11 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     source.check_size(*header.shape)
     with open_decompressed(source) as file:
         rows, columns = _read_names(source, file, header)
+    if rows is None and columns is None:
+        names = cell_ranger.read_names(source, header.shape)
+        rows, columns = names.rows, names.columns
+        if names.rows_are_features or (header.by_cell_ranger and rows is None):
+            cell_ranger.warn_about_features(source, options.transpose)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, header.shape, first=1)
@@ -88,8 +95,9 @@ def _read_header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
         raise source.error(f"a {field[:20]} {symmetry[:20]} matrix cannot be read as a table of 0 and 1")
     if field == "pattern" and not sparse:
         raise source.error("a matrix cannot be both 'array' and 'pattern': it would contain no values")
-    n_lines = 2
+    n_lines, by_cell_ranger = 2, False
     while (line := _read_header_line(source, file)).startswith("%") or not line.strip():
+        by_cell_ranger = by_cell_ranger or line.startswith(cell_ranger.COMMENT)
         n_lines += 1
     sizes = [int(word) for word in line.split() if word.isdecimal() and word.isascii() and len(word) < 20]
     if len(sizes) != len(line.split()) or len(sizes) != 2 + sparse:
@@ -104,12 +112,14 @@ def _read_header(source: Source, file: IO[bytes]) -> MatrixMarketHeader:
         n_entries = n_rows * n_cols
     else:  # the lower triangle, with or without the diagonal
         n_entries = n_rows * (n_rows + 1 if symmetry == "symmetric" else n_rows - 1) // 2
-    return MatrixMarketHeader(sparse, field == "pattern", symmetry, (n_rows, n_cols), n_entries, n_lines)
+    return MatrixMarketHeader(
+        sparse, field == "pattern", symmetry, (n_rows, n_cols), n_entries, n_lines, by_cell_ranger
+    )  # fmt: skip
 
 
 def _read_names(
     source: Source, file: IO[bytes], header: MatrixMarketHeader
-) -> tuple[list[str] | None, list[str] | None]:
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the names of rows and columns that `write` stores in comments."""
     found: dict[str, list[str]] = {axis: [] for axis in _NAME_COMMENTS}
     sizes = dict(zip(_NAME_COMMENTS, header.shape, strict=True))

@@ -1,0 +1,104 @@
+"""Matrices of 10x Genomics: names from the files beside them, and the note that rows are genes."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.errors import InputWarning
+from support.commands import runner
+from support.files import assert_read_error
+
+COUNTS = np.array([[4, 0], [0, 7], [1, 0]])  # genes x cells
+FEATURES = "ENSG01\tCD3E\tGene Expression\nENSG02\tMS4A1\tGene Expression\nENSG03\tLYZ\tGene Expression\n"
+BARCODES = "AAAC-1\nAAAG-1\n"
+CELLS = ba.Table(ba.BitMatrix.from_dense(COUNTS.T > 0), ["AAAC-1", "AAAG-1"], ["CD3E", "MS4A1", "LYZ"])
+GENES = ba.Table(ba.BitMatrix.from_dense(COUNTS > 0), CELLS.columns, CELLS.row_names)
+NOTE = r"its rows are features \(genes\) and its columns are cells; for one row per cell, pass transpose=True$"
+
+
+def mtx_text(counts=COUNTS, comment=""):
+    entries = "".join(f"{row + 1} {column + 1} {counts[row, column]}\n" for row, column in np.argwhere(counts))
+    size = f"{counts.shape[0]} {counts.shape[1]} {np.count_nonzero(counts)}\n"
+    return f"%%MatrixMarket matrix coordinate integer general\n{comment}{size}{entries}"
+
+
+def write_files(folder, prefix="", ending=".gz", features="features", **changed):
+    """Write the three files of a sample; return the path of the matrix."""
+    texts = {"matrix.mtx": mtx_text(), f"{features}.tsv": FEATURES, "barcodes.tsv": BARCODES} | changed
+    for name, text in texts.items():
+        with (gzip.open if ending else open)(folder / f"{prefix}{name}{ending}", "wt") as file:
+            file.write(text)
+    return folder / f"{prefix}matrix.mtx{ending}"
+
+
+@pytest.mark.parametrize(
+    "names", [{}, {"ending": ""}, {"prefix": "GSM123_"}, {"features": "genes", "ending": ""}], ids=str
+)
+def test_names_are_read_from_the_files_beside_the_matrix(tmp_path, names):
+    path = write_files(tmp_path, **names)
+    assert ba.read(path, transpose=True, binarize=0) == CELLS
+    with pytest.warns(InputWarning, match=NOTE):
+        assert ba.read(path, binarize=0) == GENES
+
+
+def test_a_matrix_of_cells_by_genes_is_no_surprise(tmp_path):
+    assert ba.read(write_files(tmp_path, **{"matrix.mtx": mtx_text(COUNTS.T)}), binarize=0) == CELLS
+
+
+def test_genes_of_the_same_name_are_called_by_their_identifiers(tmp_path):
+    path = write_files(tmp_path, **{"features.tsv": FEATURES.replace("LYZ", "CD3E")})
+    assert ba.read(path, transpose=True, binarize=0).columns == ("ENSG01", "MS4A1", "ENSG03")
+
+
+def test_names_that_do_not_fit_are_ignored_with_a_warning(tmp_path):
+    path = write_files(tmp_path, **{"barcodes.tsv": BARCODES * 2})
+    with pytest.warns(InputWarning, match=r"names in features.tsv.gz and barcodes.tsv.gz are ignored, .* 3 rows and 2"):
+        table = ba.read(path, transpose=True, binarize=0)
+    assert table == ba.Table(CELLS.bits)
+
+
+def test_other_matrices_have_no_names(tmp_path):
+    path = write_files(tmp_path).rename(tmp_path / "counts.mtx.gz")
+    assert ba.read(path, binarize=0) == ba.Table(GENES.bits)
+    (tmp_path / "barcodes.tsv.gz").unlink()
+    path = path.rename(tmp_path / "matrix.mtx.gz")
+    assert ba.read(path, binarize=0) == ba.Table(GENES.bits)
+
+
+def test_the_comment_of_cell_ranger_is_enough_for_the_note(tmp_path):
+    comment = '%metadata_json: {"software_version": "cellranger-7", "format_version": 2}\n'
+    (tmp_path / "counts.mtx").write_text(mtx_text(comment=comment))
+    with pytest.warns(InputWarning, match=NOTE):
+        ba.read(tmp_path / "counts.mtx", binarize=0)
+    assert ba.read(tmp_path / "counts.mtx", binarize=0, transpose=True) == ba.Table(CELLS.bits)
+
+
+def test_names_in_the_matrix_win(tmp_path):
+    path = write_files(tmp_path)
+    table = ba.Table(ba.BitMatrix.from_dense(COUNTS > 0), list("abc"), list("de"))
+    ba.write(table, path)
+    assert ba.read(path) == table
+
+
+def test_malformed_names_are_errors(tmp_path):
+    path = write_files(tmp_path, ending="")
+    (tmp_path / "features.tsv").write_bytes(b"\xff\xfe\n" * 3)
+    with pytest.raises(ba.FileError, match=r"features.tsv: line 1 is not UTF-8"):
+        ba.read(path)
+
+
+@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
+def test_the_command_line_follows_the_note(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    bitatoms = runner(capsys)
+    code, _, stderr = bitatoms("convert", "matrix.mtx.gz", "cells.npz", "--binarize", "0")
+    assert code == 0
+    assert stderr.startswith("Note: matrix.mtx.gz: its rows are features")
+    assert stderr.endswith("pass --transpose\n")
+    assert bitatoms("convert", "matrix.mtx.gz", "cells.npz", "--binarize", "0", "--transpose")[::2] == (0, "")
+    assert ba.read("cells.npz") == CELLS
+    assert_read_error(tmp_path / "matrix.mtx.gz", "4 is neither 0 nor 1", transpose=True)

@@ -1,0 +1,115 @@
+"""Rows and columns exchanged while a file is read: bits, names, and the memory that this takes."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from bitatoms.io.formats import FORMATS
+from bitatoms.table import Table
+from support.files import assert_read_error
+from support.memory import read_with_peak
+from support.strategies import random_bits
+
+FORMATS_WITH_NAMES = ("csv", "tsv", "npz", "parquet", "feather", "mtx", "h5ad", "zarr")
+
+
+def with_names(bits):
+    rows, columns = ([f"{axis}{i}" for i in range(n)] for axis, n in zip(("row", "column"), bits.shape, strict=True))
+    return Table(BitMatrix.from_dense(bits), rows, columns)
+
+
+def transposed(table):
+    return Table(table.bits.transpose(), table.columns, table.row_names)
+
+
+@pytest.mark.parametrize("shape", [(1, 130), (63, 2), (65, 64), (200, 7)])
+@pytest.mark.parametrize("format", FORMATS_WITH_NAMES)
+def test_rows_become_columns_with_their_names(tmp_path, monkeypatch, format, shape):
+    library = FORMATS[format].library
+    if library is not None and find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    for module in ("csv", "zarr"):
+        monkeypatch.setattr(f"bitatoms.io.readers.{module}.CHUNK_BITS", 9 * shape[1], raising=False)
+    table = with_names(random_bits(1, *shape, 0.4))
+    path = tmp_path / f"table{FORMATS[format].extensions[0]}"
+    ba.write(table, path)
+    assert ba.read(path, transpose=True) == transposed(table)
+    assert ba.read(path, transpose=False) == table
+
+
+def test_lists_of_items_become_a_table_with_one_row_per_item(tmp_path):
+    (tmp_path / "table.basket").write_text("milk,tea\ntea\n")
+    table = ba.read(tmp_path / "table.basket", transpose=True)
+    assert table == Table(BitMatrix.from_dense([[1, 0], [1, 1]]), ["milk", "tea"])
+    assert not table.absent_is_zero
+
+
+def test_duplicates_are_those_of_the_new_columns(tmp_path):
+    path = tmp_path / "genes.csv"
+    path.write_text(",cell,cell\nCD3E,1,0\nLYZ,0,1\nCD3E,1,1\n")
+    assert_read_error(path, "columns 1 and 3 have the same name 'CD3E'", 'duplicates="number"', transpose=True)
+    table = ba.read(path, transpose=True, duplicates="number")
+    assert (table.row_names, table.columns) == (("cell", "cell"), ("CD3E", "LYZ", "CD3E.2"))
+
+
+@pytest.mark.parametrize("format", ["csv", "npz"])
+def test_without_names_columns_of_the_file(tmp_path, format):
+    table = with_names(random_bits(2, 6, 5, 0.5))
+    path = tmp_path / f"table.{format}"
+    ba.write(table, path)
+    assert ba.read(path, transpose=True, without=["column1", "column4"]) == transposed(
+        ba.read(path, without=["column1", "column4"])
+    )
+    assert_read_error(path, "there is no column 'row1'", transpose=True, without="row1")
+
+
+def test_new_rows_are_matched_after_the_exchange(tmp_path):
+    table = with_names(random_bits(3, 40, 12, 0.4))
+    model = ba.BinaryDictionaryLearning(3, random_state=0).fit(table)
+    names = (*table.columns[::-1], "other")
+    shuffled = np.column_stack((table.to_dense()[:, ::-1], np.ones(40)))
+    ba.write(Table(BitMatrix.from_dense(shuffled.T), names, table.row_names), tmp_path / "new.csv")
+    with pytest.warns(ba.errors.InputWarning, match="ignored 1 column that the model was not fitted on: 'other'"):
+        matched = ba.io.api.read_matching(tmp_path / "new.csv", model.as_model().header, transpose=True)
+    assert matched == table
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.npy", "table.mtx"])
+def test_both_tables_must_fit_into_memory(tmp_path, monkeypatch, name):
+    """Also for stores, whose rows are not kept."""
+    pytest.importorskip("zarr")
+    path = tmp_path / name
+    ba.write(random_bits(4, 1000, 64, 0.5), path)
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 8000 + 8000)
+    with pytest.raises(ba.FileError, match=r"1000 rows of 64 columns and their transpose take .* packed, but only"):
+        ba.pack(path, tmp_path / "rows.zarr", transpose=True)
+    assert_read_error(path, "and their transpose", transpose=True)
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 8000 + 64 * 128)
+    store = ba.pack(path, tmp_path / "rows.zarr", transpose=True)
+    assert store.shape == (64, 1000)
+    assert ba.read(store.path) == ba.read(path, transpose=True)
+    assert store.about["options"] == {"transpose": True}
+
+
+def test_memory_is_that_of_the_packed_tables(tmp_path):
+    """Sparse cells are never made dense."""
+    n_rows, n_cols = 20_000, 16_000  # 40 MB packed, 320 MB dense
+    rows, columns = np.arange(0, n_rows, 2), np.arange(0, n_rows, 2) % n_cols
+    entries = np.column_stack((rows + 1, columns + 1))
+    path = tmp_path / "table.mtx"
+    header = f"%%MatrixMarket matrix coordinate pattern general\n{n_rows} {n_cols} {len(entries)}"
+    np.savetxt(path, entries, "%d", header=header, comments="")
+    table, peak = read_with_peak(path, transpose=True)
+    assert table.shape == (n_cols, n_rows)
+    assert table.bits.count() == len(entries)
+    assert np.flatnonzero(table.bits[14]).tolist() == [14, 16_014]
+    assert peak < 2.6 * n_rows * n_cols / 8
+
+
+def test_transpose_is_an_option_for_files(tmp_path):
+    pytest.importorskip("zarr")
+    with pytest.raises(ValueError, match="transpose applies only to files; omit it"):
+        ba.pack(np.eye(3, dtype=np.uint8), tmp_path / "rows.zarr", transpose=True)
