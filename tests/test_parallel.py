@@ -15,7 +15,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
-from bitatoms.parallel import Workers, count_threads
+from bitatoms.parallel import OutOfTime, Workers, count_threads
 
 HEAVY = 1e6  # nanoseconds per row: enough work for any number of threads
 SIXTEEN = [(start, start + 64) for start in range(0, 1024, 64)]
@@ -33,6 +33,28 @@ def available(monkeypatch):
 
 def span(start, stop):
     return start, stop
+
+
+# --- deadlines
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_no_chunk_starts_after_the_deadline(monkeypatch, n_threads):
+    now, started = [0.0], []
+    monkeypatch.setattr(parallel.time, "perf_counter", lambda: now[0])
+
+    def task(start, stop):
+        started.append(start)
+        now[0] += 1
+
+    with pytest.raises(OutOfTime):
+        Workers(n_threads, chunk_rows=64, deadline=3.5).map_rows(task, 1024, HEAVY)
+    assert 4 <= len(started) <= 4 + n_threads - 1
+    with pytest.raises(OutOfTime):
+        list(Workers(n_threads, deadline=3.5).map_stream(span, iter(SIXTEEN)))
+    assert len(started) <= 4 + n_threads - 1
+    Workers(n_threads, chunk_rows=64).map_rows(task, 1024, HEAVY)
+    assert len(started) >= 16
 
 
 # --- number of threads

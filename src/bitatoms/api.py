@@ -91,16 +91,17 @@ def learn_from(
     verbose: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    must_cover_all_rows: bool = True,
 ) -> Factorization | PassResult:
-    """Factorize the rows of any source."""
+    """Factorize the rows of any source; the result covers all rows, or is that of a sample if a limit is reached."""
     random = as_generator(random_state)
     with log_to_stderr(verbose):
         if checkpoint is None:
             if resume:
                 raise no_checkpoint()
-            return learn(rows, params, workers, random)
+            return learn(rows, params, workers, random, None, must_cover_all_rows)
         with Checkpoint(checkpoint, _call(rows, params, random_state), resume) as journal:
-            return learn(rows, params, workers, journal.random(random), journal)
+            return learn(rows, params, workers, journal.random(random), journal, must_cover_all_rows)
 
 
 def no_checkpoint() -> InputError:

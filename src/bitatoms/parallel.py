@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -24,6 +25,12 @@ _MIN_BALANCED_NS = 20e6  # work that takes more is divided into twice as many ch
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
 
 _logger = logging.getLogger(__name__)
+
+
+class OutOfTime(Exception):
+    """The deadline of some work passed before the work was done."""
+
+
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
@@ -118,10 +125,19 @@ def _completed(task: Callable[[Item], Result], item: Item) -> Future[Result]:
 
 @dataclass(frozen=True)
 class Workers:
-    """Number of threads, and optionally a fixed number of rows per chunk (results do not depend on either)."""
+    """Number of threads, and optionally a fixed number of rows per chunk (results do not depend on either).
+
+    After the ``deadline``, a time of `time.perf_counter`, no chunk is started: OutOfTime is raised instead.
+    """
 
     n_threads: int = 1
     chunk_rows: int | None = None
+    deadline: float = float("inf")
+
+    def check_deadline(self) -> None:
+        """Raise OutOfTime if the deadline has passed."""
+        if self.deadline != float("inf") and time.perf_counter() > self.deadline:
+            raise OutOfTime
 
     def map_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
         """Run ``task(start, stop)`` on chunks of rows and return the results in row order.
@@ -130,9 +146,14 @@ class Workers:
         estimated time per row in nanoseconds; a small job is a single chunk.
         """
         edges = self._edges(n_rows, n_rows * row_cost)
+
+        def run(start: int, stop: int) -> Result:
+            self.check_deadline()
+            return task(start, stop)
+
         if len(edges) == 1 or self.n_threads == 1:
-            return [task(start, stop) for start, stop in edges]
-        return self._run_in_threads(task, edges)
+            return [run(start, stop) for start, stop in edges]
+        return self._run_in_threads(run, edges)
 
     def is_one_chunk(self, n_rows: int, row_cost: float) -> bool:
         """Return whether `map_rows` runs a job of this size as a single chunk."""
@@ -142,12 +163,14 @@ class Workers:
         """Run ``task(item)`` on the items of an iterator and yield the results in order.
 
         Items are fetched in the calling thread while tasks run, only a few ahead, so that few are in memory. If the
-        generator is closed early, running tasks are awaited and pending ones cancelled.
+        generator is closed early, running tasks are awaited and pending ones cancelled. Long tasks check the
+        deadline themselves.
         """
         pending: deque[Future[Result]] = deque()
         pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bitatoms")
         try:
             for item in items:
+                self.check_deadline()
                 pending.append(_submit_to(pool, task, item) or _completed(task, item))
                 if len(pending) > self.n_threads + 1:
                     yield pending.popleft().result()

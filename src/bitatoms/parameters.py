@@ -266,7 +266,9 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             None,
             "Number of seconds after which the search returns the best result so far.",
-            "It is checked after each round or iteration. The result then depends on the speed of the machine.",
+            "The fit ends at most 10 % and 2 seconds later; compiling kernels on a new machine, and coding all rows "
+            "for ``factorize``, may take longer. If there is no time for a pass over all rows of a large table, the "
+            "model is that of the rows searched. The result depends on the speed of the machine.",
             check=_check_seconds,
             option="max-time",
         ),

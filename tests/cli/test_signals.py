@@ -12,6 +12,7 @@ pytest.importorskip("typer")
 
 from bitatoms.cli.progress import SearchProgress
 from bitatoms.io import atomic, model_file
+from bitatoms.parallel import Workers
 from support.commands import runner
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -117,6 +118,33 @@ def test_signal_while_a_file_is_written_leaves_nothing(bitatoms, monkeypatch, tm
     code, _, stderr = bitatoms(command, *arguments.get(command, ["model.npz", "table.csv", "-o", output]))
     assert (code, stderr) == (CODES[number], f"bitatoms: {WORDS[number]}; nothing was written\n")
     assert listed(tmp_path) == ["model.npz", "table.csv"]
+
+
+@pytest.mark.filterwarnings("default:memory ran out")
+def test_model_is_kept_if_memory_runs_out(bitatoms, monkeypatch, tmp_path):
+    map_rows, left = Workers.map_rows, [None]
+
+    def failing(*arguments):
+        if left[0] is not None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise MemoryError
+        return map_rows(*arguments)
+
+    monkeypatch.setattr(Workers, "map_rows", failing)
+    left[0] = 200
+    code, stdout, stderr = bitatoms("fit", "table.csv", "-o", "a.npz", "--patterns", "p.md")
+    assert code == 2
+    assert "Note: memory ran out before the search converged; this is the best model so far\n" in stderr
+    assert stderr.endswith(
+        "bitatoms: memory ran out; the best model so far is in a.npz, and nothing else was written\n"
+    )
+    assert "The search was cut short" in stdout
+    assert model_file.load(tmp_path / "a.npz").model.ended == "max_memory"
+    assert bitatoms("fit", "table.csv", "-o", "a.npz", "-q") == (0, "", "")
+    left[0] = 200
+    message = "bitatoms: memory ran out; the best model so far is in a.interrupted.npz, and a.npz was not replaced\n"
+    assert bitatoms("fit", "table.csv", "-o", "a.npz", "-q") == (2, "", message)
 
 
 def test_ignored_sigterm_stays_ignored(bitatoms, interrupt_search):

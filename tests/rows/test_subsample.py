@@ -5,15 +5,19 @@ import warnings
 import numpy as np
 import pytest
 
-from bitatoms import BitMatrix, Interrupted, codelength, factorize
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, codelength, factorize, pack
 from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
+from bitatoms.errors import InputWarning
+from bitatoms.estimators.dictionary_learning import SearchLimitWarning
 from bitatoms.mdl import codelength_from_counts
 from bitatoms.parallel import Workers
+from bitatoms.rows.budget import MemoryLimitError
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.subsample import default_search_rows, learn
 from bitatoms.search.holdout import HoldOut
+from support.clock import WorkClock, allowed
 from support.contexts import assert_held_out, context_of_search
 from support.plans import use_budget
 from support.sources import params_for
@@ -107,6 +111,57 @@ def test_a_sample_starts_from_given_atoms_and_codes():
     assert given.wrong_bits <= (data.X != data.clean).sum()
     with pytest.raises(ValueError, match="20 rows, but X has 2000"):
         factorize(data.X, init=(data.atoms, data.codes[:20]), search_rows=500)
+
+
+@pytest.mark.parametrize("max_time", [0.5, 3, 200])
+@pytest.mark.parametrize("in_store", [False, True])
+@pytest.mark.parametrize("n_components", [5, "mdl"])
+def test_time_limits_are_kept_by_passes(monkeypatch, tmp_path, n_components, in_store, max_time):
+    """If the first pass is not complete in time, the model is that of the sample."""
+    X = SETS["xor"].X
+    rows = pack(X, tmp_path / "rows.zarr") if in_store else X
+    monkeypatch.setattr("bitatoms.rows.budget.chunk_rows", lambda n_features: 64)
+    monkeypatch.setattr("bitatoms.rows.memory.chunk_rows", lambda n_features: 64)
+    clock = WorkClock(monkeypatch)
+    model = BinaryDictionaryLearning(n_components, search_rows=300, max_time=max_time, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(rows)
+    assert clock.elapsed <= allowed(max_time)
+    in_time = max_time == 200
+    assert in_time or [warning.category for warning in caught] == [SearchLimitWarning]
+    assert model.as_model().n_samples == (len(X) if in_time else 267)
+    assert model.transform(X).shape == (len(X), model.n_components_)
+
+
+def test_a_factorization_has_codes_of_all_rows_when_the_time_is_up(monkeypatch):
+    X = SETS["xor"].X
+    WorkClock(monkeypatch)
+    result = factorize(X, search_rows=300, max_time=0.5, random_state=0)
+    assert (result.ended, result.codes.n_rows) == ("max_time", len(X))
+    assert result.codelength == codelength(X, result.atoms, result.codes, result.bias)
+
+
+@pytest.mark.parametrize("failing_pass", [1, 2])
+@pytest.mark.parametrize("error", [MemoryError(), MemoryLimitError("max_memory is too small for 300 atoms")])
+def test_if_memory_runs_out_in_a_pass_the_best_so_far_is_kept(monkeypatch, error, failing_pass):
+    X, run_pass = SETS["xor"].X, MemoryRows.run_pass
+
+    def failing(self, spec, codes, number, *arguments):
+        if number == failing_pass:
+            raise error
+        return run_pass(self, spec, codes, number, *arguments)
+
+    monkeypatch.setattr(MemoryRows, "run_pass", failing)
+    with pytest.warns(InputWarning) as caught:
+        model = BinaryDictionaryLearning(search_rows=300, random_state=0).fit(X).as_model()
+    assert (model.ended, model.n_samples) == ("max_memory", 267 if failing_pass == 1 else len(X))
+    messages = [str(warning.message) for warning in caught]
+    assert messages[-1] == "memory ran out before the search converged; this is the best model so far"
+    assert (str(error) in messages) or not str(error)
+    if failing_pass == 1:
+        with pytest.raises(type(error)):
+            factorize(X, search_rows=300, random_state=0)
 
 
 def test_an_interrupt_in_a_pass_keeps_the_best_pass():

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from bitatoms import BinaryDictionaryLearning, Interrupted, factorize
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Interrupted, factorize
+from bitatoms.core.block import Block, Change
+from bitatoms.parallel import Workers
 from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.stopping import StoppingRule
+from support.clock import WorkClock, allowed
 from support.results import (
     assert_matches_oracle,
     bits_of_bias_alone,
@@ -102,7 +105,8 @@ def test_limits_end_the_search_with_a_usable_model(small, search, n_components, 
     result = factorize(small, n_components, **how)
     assert (result.ended, result.converged) == (expected, False)
     assert_matches_oracle(result, small)
-    assert result.codelength.total <= max(bits_of_bias_alone(small), bits_without_atoms(small))
+    if n_components == "mdl" or expected == "max_iter":  # there may be no time to fit a given number of atoms
+        assert result.codelength.total <= max(bits_of_bias_alone(small), bits_without_atoms(small))
     with pytest.warns(ConvergenceWarning, match=f"{expected} ended the search before it converged; raise it") as caught:
         model = BinaryDictionaryLearning(n_components, **how).fit(small)
     assert caught[0].filename == __file__
@@ -183,6 +187,69 @@ def test_the_deadline_stops_a_search():
     stopping = StoppingRule(monitor, None)
     assert stopping.should_stop()
     assert stopping.ended == monitor.stop_reason == "max_time"
+
+
+@pytest.mark.parametrize("max_time", [0.05, 1, 5])
+@pytest.mark.parametrize("algebra", ["xor", "auto"])
+@every_search
+@every_goal
+def test_time_limits_are_kept(small, monkeypatch, algebra, search, n_components, objective, max_time):
+    """The clock advances with the work: a move that takes long is cut off, and the best state so far is the result."""
+    clock = WorkClock(monkeypatch)
+    how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
+    result = factorize(small, n_components, **how, max_time=max_time)
+    assert result.ended in ("max_time", "converged")
+    assert clock.elapsed <= allowed(max_time)
+    assert_matches_oracle(result, small)
+    assert objective != "errors" or result.atoms.n_rows == n_components
+
+
+@pytest.mark.parametrize("how", [{}, {"coder": "greedy", "update": "k-prox"}, {"init": "greedy"}])
+@pytest.mark.parametrize("n_components", [5, "mdl"])
+def test_time_limits_are_kept_by_the_search_of_the_paper(small, monkeypatch, n_components, how):
+    clock = WorkClock(monkeypatch)
+    result = factorize(small, n_components, search="paper", n_init=3, **how, max_time=1, random_state=0)
+    assert clock.elapsed <= allowed(1)
+    assert_matches_oracle(result, small)
+
+
+@every_search
+@every_goal
+@pytest.mark.parametrize("at", [1, 30, 100])
+def test_if_memory_runs_out_the_best_so_far_is_kept(small, monkeypatch, search, n_components, objective, at):
+    map_rows, left = Workers.map_rows, [at]
+
+    def failing(*arguments):
+        left[0] -= 1
+        if left[0] == 0:
+            raise MemoryError
+        return map_rows(*arguments)
+
+    monkeypatch.setattr(Workers, "map_rows", failing)
+    how = {"search": search, "objective": objective, "random_state": 0, "callbacks": (rounds := []).append}
+    try:
+        result = factorize(small, n_components, **how)
+    except MemoryError:
+        assert not rounds  # there is no state to keep
+        return
+    assert result.ended == "max_memory"
+    assert rounds
+    assert_matches_oracle(result, small)
+
+
+def test_interrupt_while_held_out_rows_are_coded_keeps_the_best_so_far(small, monkeypatch):
+    data = BitMatrix.from_dense(small)
+    block = Block(data, data[:3], None, None, Workers())
+    monitor = SearchMonitor(by_codelength=True, by_holdout=True)
+    monitor.record(block, Change(), 0)
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(block, "wrong", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        monitor.record_holdout_cost(block, 1)
+    assert monitor.best.atoms == data[:3]
 
 
 @every_search

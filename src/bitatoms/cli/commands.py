@@ -25,6 +25,7 @@ from ..table import Header, Table, match_columns
 from . import stores
 from .console import print_json, print_line, print_note
 from .files import (
+    CUT_SHORT,
     check_checkpoint,
     check_html_ending,
     check_not_stdout,
@@ -115,7 +116,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     if model is None:
         return f"nothing was written{resume_hint}"
     written = []
-    complete = model.ended != "interrupted"
+    complete = model.ended not in CUT_SHORT
     if outputs.model is not None:
         written.append(outputs.model if complete else path_of_interrupted(outputs.model))
         packed = stores.packing_options(table) if isinstance(table, Store) else {}
@@ -145,11 +146,19 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
             _print_next_command(data, outputs, run, isinstance(table, Store))
     if complete:
         return None
+    result = _describe_written(written, outputs) + resume_hint
+    if model.ended == "max_memory":
+        raise MemoryError(f"memory ran out; {result}")
+    return result
+
+
+def _describe_written(written: list[Path], outputs: Outputs) -> str:
+    """Describe what was written of a search that was cut short."""
     if not written:
-        return f"nothing was written{resume_hint}"
+        return "nothing was written"
     kept = "" if written[0] == outputs.model else f", and {outputs.model} was not replaced"
     others = ", and nothing else was written" if len(outputs.paths) > 1 else ""
-    return f"the best model so far is in {written[0]}{kept}{others}{resume_hint}"
+    return f"the best model so far is in {written[0]}{kept}{others}"
 
 
 def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, packed: bool) -> None:

@@ -28,6 +28,7 @@ from .options import Input, NewRows, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
 
+CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 _FORMATS_WITH = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # formats that a remembered option applies to
 _NOT_ONE_FILE = ("bed", "zarr")  # formats of several files, or of a folder, which a stream cannot hold
 
@@ -248,7 +249,7 @@ def _check_packed_options(path: Path, options: dict[str, Any]) -> None:
 
 
 def path_of_interrupted(path: Path) -> Path:
-    """Return where to write the model of an interrupted search: only another such model is replaced.
+    """Return where to write the model of a search that was cut short: only another such model is replaced.
 
     For ``model.npz`` it is that file, or ``model.interrupted.npz`` if it holds anything else, or
     ``model.interrupted-2.npz``, and so on.
@@ -259,9 +260,9 @@ def path_of_interrupted(path: Path) -> Path:
 
 
 def _is_interrupted(path: Path) -> bool:
-    """Return whether a file is the model of an interrupted search."""
+    """Return whether a file is the model of a search that was cut short."""
     try:
-        return model_file.load(path).model.ended == "interrupted"
+        return model_file.load(path).model.ended in CUT_SHORT
     except (FileError, OSError):
         return False
 

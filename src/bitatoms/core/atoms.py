@@ -57,6 +57,7 @@ def _sweep(block: Block, task: int, rule: Rule, first: int = 0) -> Change:
     n_per_call = 1 + int(MAX_CHUNK_NS / max(1.0, cost))
     total = Change()
     for k in range(first, block.n_atoms, n_per_call):
+        block.workers.check_deadline()
         last = min(k + n_per_call, block.n_atoms)
         total += Change(*votes.sweep_atoms(block._rows, block._atoms, rule, task, k, last, scratch))
     return total

@@ -63,7 +63,7 @@ def code(block: Block, rule: Rule) -> Change:
         scratch = coding_scratch(block._rows, block._atoms)
         return coding.code_rows(block._rows, block._atoms, rule, start, stop, scratch)
 
-    return coded(block.map_rows(code, _code_cost(block)))
+    return coded(block.map_rows(code, code_cost(block)))
 
 
 def code_from_scratch(block: Block, rule: Rule) -> Change:
@@ -84,7 +84,7 @@ def _code_at_prices(block: Block, rule: Rule, from_scratch: bool) -> Change:
         more = np.zeros(block.n_features, np.int64), np.zeros(block.n_atoms, np.int64)
         return coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, *more, scratch)
 
-    change = coded(block.map_rows(code, (4 if from_scratch else 1) * _code_cost(block)))
+    change = coded(block.map_rows(code, (4 if from_scratch else 1) * code_cost(block)))
     block.mark_stale()
     return change
 
@@ -126,7 +126,7 @@ def _code_stale_by_beam(block: Block, tables: AtomArrays, rule: Rule, width: int
         return beam.beam_rows(block._rows, tables, rule, fingerprints, patience, start, stop, beams, scratch, saved)
 
     share = float(block._rows.stale.mean()) if block.n_rows else 0.0
-    return coded(block.map_rows(code, 10 * width * share * _code_cost(block)))
+    return coded(block.map_rows(code, 10 * width * share * code_cost(block)))
 
 
 def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
@@ -174,10 +174,10 @@ def _refresh_tables(block: Block) -> None:
     def recheck(start: int, stop: int) -> None:
         coding.recheck_rows(block._rows, tables, block.covers, start, stop, coding_scratch(block._rows, tables))
 
-    block.map_rows(recheck, _code_cost(block) * len(changed) / block.n_atoms)
+    block.map_rows(recheck, code_cost(block) * len(changed) / block.n_atoms)
 
 
-def _code_cost(block: Block) -> float:
+def code_cost(block: Block) -> float:
     """Return about how many nanoseconds it takes to code a row."""
     return ROW_COST + 0.1 * block._atoms.slices.size
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..kernels.cpu import coding
 from ..kernels.structs import Rule, coding_scratch
+from ..parallel import MAX_CHUNK_NS
 from .block import Block
-from .coding import priced
+from .coding import code_cost, priced
 
 _FORBIDDEN = 1 << 27  # a price at which no row uses an atom
 _FIRST_ROWS = 32  # after these rows it may be clear that a removal does not pay
@@ -38,6 +39,7 @@ class AtomRemoval:
         self.prices = rule.prices
         self.tables = priced(block, block._atoms, rule.prices)
         self.scratch = coding_scratch(block._rows, self.tables)
+        self._rows_per_call = 1 + int(MAX_CHUNK_NS / code_cost(block))
         self._codes, self._errors = np.empty_like(block._rows.codes), np.empty_like(block._rows.errors)
 
     def recode_users(self, k: int) -> Iterator[None]:
@@ -51,10 +53,13 @@ class AtomRemoval:
         self.more_uses = np.zeros(block.n_atoms, np.int64)
         for chunk in (slice(0, _FIRST_ROWS), slice(_FIRST_ROWS, len(rows))):
             self._recoded = rows[: chunk.stop]
-            coding.code_at_prices(
-                block._rows, self.tables, self.rule, rows[chunk], False, self._codes[chunk], self._errors[chunk],
-                self.more_wrong, self.more_uses, self.scratch,
-            )  # fmt: skip
+            for start in range(chunk.start, min(chunk.stop, len(rows)), self._rows_per_call):
+                block.workers.check_deadline()
+                few = slice(start, min(start + self._rows_per_call, chunk.stop))
+                coding.code_at_prices(
+                    block._rows, self.tables, self.rule, rows[few], False, self._codes[few], self._errors[few],
+                    self.more_wrong, self.more_uses, self.scratch,
+                )  # fmt: skip
             yield
             if len(self._recoded) == len(rows):
                 break

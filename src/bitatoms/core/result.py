@@ -135,6 +135,8 @@ class ResultBase:
             lines.append(f"{features} unless an atom changes that (the bias)")
         if self.ended == "interrupted":
             lines.append("The search was interrupted: with more time it may find more")
+        elif self.ended == "max_memory":
+            lines.append("The search was cut short because memory ran out")
         lines += self._comparison_lines()
         return ".\n".join(lines) + "."
 
@@ -143,7 +145,7 @@ class ResultBase:
         """The algebra that was tried and not kept, with what it costs; None if there is none, or it had less time."""
         costs = self.compared or self.codelengths
         others = [algebra for algebra in costs if algebra != self.algebra]
-        if not others or self.algebra not in costs or self.ended == "interrupted":
+        if not others or self.algebra not in costs or self.ended in ("interrupted", "max_memory"):
             return None
         by_errors = bool(self.compared) and self.objective == "errors"
         unit, own_cost = ("wrong cell", self.wrong_bits) if by_errors else ("bit", self.codelength.total)
@@ -224,7 +226,7 @@ class Factorization(ResultBase):
         One row per move.
     wrong : ndarray of shape (n_features,), int64
         Number of samples in which each feature is wrong.
-    ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
+    ended : {"converged", "max_iter", "max_time", "max_memory", "callback", "interrupted"}
         Why the search ended.
     coder : str
         Name of the coder for samples.

@@ -243,7 +243,7 @@ class BinaryDictionaryLearning(TableTransformer):
         """Search, and store the model that is found."""
         own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
         try:
-            learned = learn_from(rows, with_matched_init(params, self._header), *own)
+            learned = learn_from(rows, with_matched_init(params, self._header), *own, must_cover_all_rows=False)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._set_model(self._model_of(interrupted.result, picture))
@@ -255,6 +255,11 @@ class BinaryDictionaryLearning(TableTransformer):
                 SearchLimitWarning(
                     Parameter(result.ended), " ended the search before it converged; raise it for a better model"
                 ),
+                stacklevel=3,
+            )
+        elif result.ended == "max_memory":
+            warnings.warn(
+                SearchLimitWarning("memory ran out before the search converged; this is the best model so far"),
                 stacklevel=3,
             )
         return self

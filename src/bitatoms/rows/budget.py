@@ -33,6 +33,10 @@ def chunk_rows(n_features: int) -> int:
     return min(_MAX_CHUNK_ROWS, max(_MIN_CHUNK_ROWS, fitting))
 
 
+class MemoryLimitError(InputError):
+    """Some work does not fit into ``max_memory``."""
+
+
 @dataclass(frozen=True)
 class MemoryBudget:
     """A memory limit in bytes for rows, codes and counts, and the chunk sizes that keep to it.
@@ -46,7 +50,7 @@ class MemoryBudget:
     read_bytes: int
 
     def chunk_rows(self, n_atoms: int) -> int:
-        """Return the number of rows per chunk for this many atoms; raise InputError if not even 64 rows fit."""
+        """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit."""
         fixed, per_row = self._pass_bytes(n_atoms)
         fitting = (self.limit - fixed) // per_row // 64 * 64
         if fitting < 64:
@@ -80,14 +84,14 @@ class MemoryBudget:
         return _CACHED_PASSES * n_rows * -(-n_atoms // 64) * 8 <= self.limit // 4
 
     def check_search(self, n_rows: int) -> None:
-        """Raise InputError if a search of this many rows does not fit into the limit."""
+        """Raise MemoryLimitError if a search of this many rows does not fit into the limit."""
         if (needed := self._search_bytes(n_rows)) > self.limit:
             raise self._too_small(
                 needed, f"a search of {n_rows} rows", ", or pass a smaller ", Parameter("search_rows")
             )
 
-    def _too_small(self, needed: int, task: str, *alternative: str | Parameter) -> InputError:
-        return InputError(
+    def _too_small(self, needed: int, task: str, *alternative: str | Parameter) -> MemoryLimitError:
+        return MemoryLimitError(
             Parameter("max_memory", self.limit),
             f" is too small for {task} with {self.n_features} features; pass at least {needed} bytes "
             f"({needed / 2**20:.0f} MiB)",

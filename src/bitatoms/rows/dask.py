@@ -7,6 +7,7 @@ functions of their arguments, so Dask can recompute what a lost worker held.
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -22,7 +23,7 @@ from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
-from ..parallel import Workers
+from ..parallel import OutOfTime, Workers
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
 from .memory import collect, concatenate, paired_chunks, row_chunks
@@ -92,6 +93,7 @@ class DaskRows:
         number: int = 1,
         partial: PartialPass | None = None,
         save: SavePartial | None = None,
+        deadline: float = float("inf"),
     ) -> tuple[list[Any], Counts]:
         """Run a pass over all rows and return its codes, which stay on the workers, and its counts."""
         sent_spec = delayed(pickle.loads)(pickle.dumps(spec))  # a task: workers pass its result on to each other
@@ -103,7 +105,7 @@ class DaskRows:
         with config.set(_NO_SIZE_WARNING):
             started = self._tasks.start([*after, _tree_sum(totals)])
         with self._tasks.released_on_error(started):
-            (total,) = self._tasks.fetch(started[-1:])
+            (total,) = self._tasks.fetch(started[-1:], deadline)
         return started[:-1], total
 
     def fingerprint(self) -> str:
@@ -139,11 +141,19 @@ class _Tasks:
         """Start tasks and return handles; the results stay on the workers as long as the handles exist."""
         return list(persist(*tasks) if self._client is None else self._client.persist(tasks))
 
-    def fetch(self, started: list[Any]) -> list[Any]:
-        """Return the results of started tasks."""
+    def fetch(self, started: list[Any], deadline: float = float("inf")) -> list[Any]:
+        """Return the results of started tasks; raise OutOfTime if a cluster needs longer."""
         if self._client is None:
             return list(compute(*started))
-        return list(self._client.gather(_futures(started)))
+        futures = _futures(started)
+        if deadline != float("inf"):
+            from distributed import TimeoutError, wait
+
+            try:
+                wait(futures, timeout=max(0.0, deadline - time.perf_counter()))
+            except TimeoutError as error:
+                raise OutOfTime from error
+        return list(self._client.gather(futures))
 
     def grouped_by_worker(self, started: list[Any]) -> list[list[int]]:
         """Return the indices of tasks whose results are on the same worker, so that sums need no transfer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
@@ -16,8 +17,6 @@ from ..core.row_pass import PassSpec, run_pass
 from ..parallel import Workers
 from .budget import chunk_rows
 from .source import PartialPass, SavePartial
-
-_SINGLE_THREAD = Workers(1)
 
 
 class MemoryRows:
@@ -40,10 +39,11 @@ class MemoryRows:
         number: int = 1,
         partial: PartialPass | None = None,
         save: SavePartial | None = None,
+        deadline: float = float("inf"),
     ) -> tuple[list[BitMatrix], Counts]:
         """Run a pass over all rows and return its codes and counts."""
         chunks = paired_chunks(self._data, codes, self._chunk_rows)
-        return collect(run_pass_on_chunks(chunks, spec, self._workers), spec)
+        return collect(run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=deadline)), spec)
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
@@ -74,7 +74,8 @@ def run_pass_on_chunks(
     chunks: Iterable[tuple[BitMatrix, BitMatrix | None]], spec: PassSpec, workers: Workers
 ) -> Iterator[tuple[BitMatrix, Counts]]:
     """Run a pass on chunks of rows with their previous codes, one chunk per thread; yield codes and counts in order."""
-    return workers.map_stream(lambda chunk: run_pass(*chunk, spec, _SINGLE_THREAD), chunks)
+    single_thread = Workers(1, deadline=workers.deadline)
+    return workers.map_stream(lambda chunk: run_pass(*chunk, spec, single_thread), chunks)
 
 
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,14 @@ from ..core.counts import Counts
 from ..core.objective import Objective
 from ..core.result import CountsResult, Factorization, Interrupted, Round
 from ..core.row_pass import PassSpec
-from ..errors import InputError
+from ..errors import InputError, warn
 from ..mdl import string_bits
+from ..parallel import OutOfTime
 from ..search.monitor import SearchMonitor
 from ..search.moves.drop import savings_from_counts
 from ..search.params import SearchParams
+from ..search.stopping import MAX_MEMORY, MAX_TIME
+from .budget import MemoryLimitError
 from .source import PartialPass, RowSource
 
 _MAX_PASSES = {"fast": 6, "thorough": 12}
@@ -71,11 +74,22 @@ class PassResult:
     codes: Any  # of the best pass, in the form of the row source
 
 
+class PassLimits(NamedTuple):
+    """When passes end: after the deadline, no pass begins, and at the time ``cut_off``, the running one ends.
+
+    Both are times of `time.perf_counter`. A first pass is always completed if it ``must_cover_all_rows``.
+    """
+
+    deadline: float = float("inf")
+    cut_off: float = float("inf")
+    must_cover_all_rows: bool = True
+
+
 def run_passes(
     rows: RowSource,
     state: PassState,
     params: SearchParams,
-    deadline: float = float("inf"),
+    limits: PassLimits = PassLimits(),  # noqa: B008 - immutable
     journal: Journal | None = None,
 ) -> PassResult:
     """Run passes over all rows from a state on, and return the best one.
@@ -84,13 +98,27 @@ def run_passes(
     ------
     Interrupted
         On Ctrl-C, with the result of the best pass, or None before the first pass is complete.
+    OutOfTime, MemoryError, MemoryLimitError
+        The first pass took too long, or more memory than there is.
     """
-    passes = _Passes(rows, state, params, deadline, journal)
+    passes = _Passes(rows, state, params, limits, journal)
+    ended = None
     try:
         passes.run()
     except KeyboardInterrupt:
         raise Interrupted(passes.result("interrupted").result if passes.state.best else None) from None
-    return passes.result()
+    except (OutOfTime, MemoryError, MemoryLimitError) as error:
+        if not passes.state.best:
+            raise
+        ended = ended_by(error)
+    return passes.result(ended)
+
+
+def ended_by(error: Exception) -> str:
+    """Return the limit that an error is about, as the reason that a search ended; warn about a memory limit."""
+    if isinstance(error, MemoryLimitError):
+        warn(*error.args)
+    return MAX_TIME if isinstance(error, OutOfTime) else MAX_MEMORY
 
 
 def initial_state(found: Factorization, params: SearchParams) -> PassState:
@@ -111,14 +139,14 @@ class _Passes:
     """The loop over passes, with its current state and the codes of the passes that are still needed."""
 
     def __init__(
-        self, rows: RowSource, state: PassState, params: SearchParams, deadline: float, journal: Journal | None
+        self, rows: RowSource, state: PassState, params: SearchParams, limits: PassLimits, journal: Journal | None
     ) -> None:
         self.state = state
-        self._rows, self._params, self._journal = rows, params, journal
+        self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
         self._objective = params.objective(state.algebra)
         self._codes: dict[int, Any] = {}  # by number of the pass
         self._monitor = SearchMonitor(
-            params.by_codelength, deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
+            params.by_codelength, limits.deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
         )
 
     def run(self) -> None:
@@ -126,8 +154,14 @@ class _Passes:
         self._restore_codes()
         while not self.state.finished and not (self.state.best and self._monitor.should_stop()):
             number = len(self.state.specs)
+            must_complete = self._limits.must_cover_all_rows and not self.state.best
             self._codes[number], counts = self._rows.run_pass(
-                self.state.specs[-1], self._codes.get(number - 1), number, self.state.partial, self._save_partial
+                self.state.specs[-1],
+                self._codes.get(number - 1),
+                number,
+                self.state.partial,
+                self._save_partial,
+                float("inf") if must_complete else self._limits.cut_off,
             )
             self.state = self._after_pass(number, counts)
             self._save(self.state)

@@ -48,6 +48,7 @@ class RowSource(Protocol):
         number: int = 1,
         partial: PartialPass | None = None,
         save: SavePartial | None = None,
+        deadline: float = float("inf"),
     ) -> tuple[Any, Counts]:
         """Run a pass over all rows and return its codes and counts.
 
@@ -62,6 +63,8 @@ class RowSource(Protocol):
             The part of this pass that an earlier process completed.
         save : callable, optional
             Called from time to time with the part that is complete, if the source can resume a pass.
+        deadline : float, optional
+            A time of `time.perf_counter`, after which OutOfTime is raised.
         """
         ...
 

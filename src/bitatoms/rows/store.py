@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -225,6 +226,7 @@ class StoreRows:
         number: int = 1,
         partial: PartialPass | None = None,
         save: SavePartial | None = None,
+        deadline: float = float("inf"),
     ) -> tuple[Codes, Counts]:
         """Run a pass over all rows and return its codes and counts."""
         n_atoms = spec.atoms.n_rows
@@ -235,7 +237,8 @@ class StoreRows:
         before = None if spec.kept is None else codes
         saved_at = time.monotonic()
         try:
-            results = run_pass_on_chunks(self._chunks(size, row, before), spec, self._workers)
+            workers = replace(self._workers, deadline=deadline)
+            results = run_pass_on_chunks(self._chunks(size, row, before), spec, workers)
             with closing(cast(Generator[tuple[BitMatrix, Counts]], results)):
                 for chunk_codes, counts in results:
                     after.write(row, chunk_codes)

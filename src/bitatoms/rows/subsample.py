@@ -7,6 +7,7 @@ States are compared by held-out rows, because atoms could overfit the sample.
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +17,20 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.result import Factorization, Interrupted
 from ..errors import InputError, Parameter
-from ..parallel import Workers
+from ..parallel import OutOfTime, Workers
 from ..search.driver import report_result, search
 from ..search.holdout import HoldOut, split_rows
 from ..search.params import SearchParams
-from .passes import Journal, PassResult, initial_state, run_passes
+from ..search.stopping import cut_off
+from .budget import MemoryLimitError
+from .passes import Journal, PassLimits, PassResult, ended_by, initial_state, run_passes
 from .source import RowSource
 
 logger = logging.getLogger(__name__)
 
 _MAX_ROWS, _MIN_ROWS = 1 << 16, 1 << 12  # of a sample
 _MAX_BITS = 1 << 31  # of a sample of more than _MIN_ROWS
+_MAX_RESERVED, _RESERVED_PER_SAMPLE = 0.5, 0.05  # shares of max_time for passes: all rows may be many samples
 
 
 def default_search_rows(n_features: int) -> int:
@@ -40,9 +44,14 @@ def learn(
     workers: Workers,
     random: np.random.Generator,
     journal: Journal | None = None,
+    must_cover_all_rows: bool = True,
 ) -> Factorization | PassResult:
-    """Search all rows, or, where there are more than are searched, a sample followed by passes over all rows."""
-    deadline = params.deadline()
+    """Search all rows, or, where there are more than are searched, a sample followed by passes over all rows.
+
+    If the first pass is not complete in time, or memory runs out, the result is that of the sample, unless it
+    ``must_cover_all_rows``.
+    """
+    start, deadline = time.perf_counter(), params.deadline()
     max_rows = _max_search_rows(rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.take(np.arange(rows.n_rows)) if rows.in_memory is None else rows.in_memory
@@ -52,19 +61,28 @@ def learn(
     state = None if journal is None else journal.load()
     found: Factorization | None = None
     if state is None:
-        found = _search_sample(rows, max_rows, params, workers, random, deadline)
+        reserved = min(_MAX_RESERVED, _RESERVED_PER_SAMPLE * rows.n_rows / max_rows)
+        found = _search_sample(rows, max_rows, params, workers, random, deadline - reserved * (params.max_time or 0.0))
         state = initial_state(found, params)
         if journal is not None:
             journal.save(state)
     else:
         progress = "all passes are complete" if state.finished else f"pass {len(state.specs)} is next"
         logger.info("resuming from the checkpoint: %s", progress)
+    must_cover_all_rows |= found is None
+    limits = PassLimits(deadline, cut_off(start, deadline), must_cover_all_rows)
     try:
-        passes = run_passes(rows, state, params, deadline, journal)
+        passes = run_passes(rows, state, params, limits, journal)
     except Interrupted as interrupted:
         if interrupted.result is None and found is not None:
             raise Interrupted(replace(found, ended="interrupted")) from None
         raise
+    except (OutOfTime, MemoryError, MemoryLimitError) as error:
+        if must_cover_all_rows or found is None:
+            raise
+        found = replace(found, ended=ended_by(error))
+        report_result(found, params)
+        return found
     report_result(passes.result, params)
     return passes
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.block import Block, uncode_within_limit
+from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import coding_rule
 from ..core.complete import complete_atoms, hash_rows
 from ..core.objective import Objective
@@ -18,18 +18,18 @@ from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
 from ..kernels.structs import covering
 from ..mdl import string_bits
-from ..parallel import Workers
+from ..parallel import OutOfTime, Workers
 from .context import SearchContext
 from .fixed_rank import search_fixed_rank
 from .forward_selection import SelectionLimits, forward_selection
 from .holdout import HoldOut
-from .initial import start_factors
+from .initial import distinct_rows, start_factors
 from .learning import LearningMethod, learn
 from .mdl_search import search_mdl
 from .monitor import SearchMonitor
 from .moves.drop import savings
 from .params import SearchParams
-from .stopping import CONVERGED, MAX_ITER, MAX_TIME, SearchResult
+from .stopping import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchResult, cut_off
 
 logger = logging.getLogger(__name__)
 
@@ -79,20 +79,50 @@ def search(
             objective = params.objective(algebra, share)
             context = SearchContext(data, objective, params.plan, monitor, workers, own_random, holdout)
             try:
-                found = _search_once(context, params)
-                result = _best_result(context, found.block, params.coder_after, found.ended)
+                found_ended, result = _search_in_time(context, params, cut_off(now, own_deadline))
             except KeyboardInterrupt:
-                _keep_better(winners, _interrupted_result(context, params.coder_after), monitor)
+                _keep_better(winners, _stopped_result(context, params.coder_after, "interrupted"), monitor)
                 best = _best_algebra(winners, params, holdout, share) if winners else None
                 raise Interrupted(best and replace(best, bits_without=without)) from None
             _keep_better(winners, result, monitor)
-            if _ends_all_starts(found.ended, params):
-                ended = found.ended
+            if _ends_all_starts(found_ended, params):
+                ended = found_ended
                 break
         if ended not in (None, MAX_TIME):  # the next algebra has its own share of the time
             break
     best = _best_algebra(winners, params, holdout, share)
     return replace(best, ended=ended or best.ended, bits_without=without)
+
+
+def _search_in_time(context: SearchContext, params: SearchParams, end: float) -> tuple[str, Factorization | None]:
+    """Make one start; return the reason that it ended, and the best state found by then.
+
+    If it is cut off at the time ``end``, or memory runs out, this is the best state recorded so far.
+    """
+    workers, monitor = replace(context.workers, deadline=end), context.monitor
+    holdout = context.holdout and replace(context.holdout, workers=workers)
+    try:
+        found = _search_once(replace(context, workers=workers, holdout=holdout), params)
+        return found.ended, _best_result(context, found.block, params.coder_after, found.ended)
+    except OutOfTime:
+        ended = MAX_TIME
+        if monitor.best is None:
+            n_atoms = 0 if params.n_components == "mdl" else params.n_components
+            monitor.record(_rows_as_atoms(context, n_atoms), Change(), 1, "start")
+    except MemoryError:
+        ended = MAX_MEMORY
+        if monitor.best is None:
+            raise
+    return ended, _stopped_result(context, params.coder_after, ended)
+
+
+def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
+    """Return a state that is found at once: random rows as atoms, each used by its own row only."""
+    rows = distinct_rows(context.data, n_atoms, context.random)
+    words = np.zeros((context.data.n_rows, -(-len(rows) // 64)), np.uint64)
+    number = np.arange(len(rows))
+    words[rows, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
+    return context.block(context.data[rows], BitMatrix.from_words(words, len(rows), check=False))
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:
@@ -206,11 +236,11 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
     )
 
 
-def _interrupted_result(context: SearchContext, coder: str) -> Factorization | None:
-    """Return the result of an interrupted search; after a second Ctrl-C, without sorting its atoms."""
+def _stopped_result(context: SearchContext, coder: str, ended: str) -> Factorization | None:
+    """Return the best state of a search that was cut off; after (another) Ctrl-C, without sorting its atoms."""
     best = context.monitor.best
     try:
         block = None if best is None else context.block(best.atoms, best.codes, best.bias)
-        return _best_result(context, block, coder, "interrupted")
-    except KeyboardInterrupt:
-        return _best_result(context, None, coder, "interrupted")
+        return _best_result(context, block, coder, ended)
+    except (KeyboardInterrupt, MemoryError):
+        return _best_result(context, None, coder, ended)

@@ -73,7 +73,10 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
 def _best_start(context: SearchContext) -> tuple[Block, Change]:
     """Return the start with the fewest errors, and what changed while finding it."""
     data, n_atoms, rule = context.data, context.plan.fewest, context.greedy_rule
-    best = _converged(context, greedy(data, n_atoms, rule.covers, context.random, context.workers))
+    is_late = context.monitor.is_late
+    best = _converged(context, greedy(data, n_atoms, rule.covers, context.random, context.workers, is_late))
+    if is_late():
+        return best
     if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
         best = _better(best, _converged(context, samples(data, n_atoms, context.random)))
     if best[0].wrong().any():
@@ -95,19 +98,19 @@ def _converged(context: SearchContext, atoms: BitMatrix, codes: BitMatrix | None
     """Return the state to which steps from these factors converge, and what changed on the way."""
     block = context.block(atoms, codes)
     exactly = block.n_atoms <= context.plan.fixed_rank.max_exact_atoms
-    return block, _take_steps(block, context.greedy_rule, _UNTIL_CONVERGED, exactly)
+    return block, _take_steps(context, block, _UNTIL_CONVERGED, exactly)
 
 
-def _take_steps(block: Block, rule: Rule, max_steps: int, exactly: bool) -> Change:
-    """Take steps of coding and update, exhaustive ones or not, until one changes nothing."""
-    total = Change()
+def _take_steps(context: SearchContext, block: Block, max_steps: int, exactly: bool) -> Change:
+    """Take steps of coding and update, exhaustive ones or not, until one changes nothing or the time is up."""
+    total, rule = Change(), context.greedy_rule
     for _ in range(max_steps):
         if exactly:
             change = code_exactly(block, rule) + update_exactly(block)
         else:
             change = code(block, rule) + update_together(block)
         total += change
-        if not change:
+        if not change or context.monitor.is_late():
             break
     return total
 
@@ -144,14 +147,17 @@ def refill(context: SearchContext, block: Block, rule: Rule) -> int:
     n_atoms = context.plan.fewest
     _discard_unused(block)
     before = block.n_atoms
-    while block.n_atoms < n_atoms and append_rank_one(
-        block, rule, context.random, context.plan.fixed_rank.seeds_per_atom
+    while (
+        block.n_atoms < n_atoms
+        and not context.monitor.is_late()
+        and append_rank_one(block, rule, context.random, context.plan.fixed_rank.seeds_per_atom)
     ):
         if not block.uses()[-1]:
             _discard_unused(block)
             break
     while block.n_atoms < n_atoms and block.wrong().any():
-        # No row can take one more atom, or under OR it has too many bits already: the worst row gets its own atom.
+        # No row can take one more atom, or under OR it has too many bits already, or the time is up: the worst row gets
+        # its own atom.
         block.append_row_as_atom(int(block.errors().row_weights().argmax()))
         _discard_unused(block)
     return block.n_atoms - before
@@ -193,7 +199,7 @@ def _run_trials(context: SearchContext, block: Block, n_trials: int, stopping: S
         code(other, rule)
         while other.n_atoms < n_atoms and append_rank_one(other, rule, random, budget.seeds_per_atom):
             pass
-        change = _take_steps(other, rule, max_steps, exactly=other.n_atoms <= budget.max_exact_atoms)
+        change = _take_steps(context, other, max_steps, exactly=other.n_atoms <= budget.max_exact_atoms)
         wrong = int(other.wrong().sum())
         if other.n_atoms == n_atoms and wrong <= current * (1 + budget.slack * (1 - trial / n_trials)):
             block, current = other, wrong
@@ -208,7 +214,7 @@ def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> Non
     """Apply the slower coders until they change nothing."""
     monitor, objective = context.monitor, context.objective
     if block.n_atoms <= MOST_EXACT_ATOMS:
-        change = _take_steps(block, context.greedy_rule, _UNTIL_CONVERGED, exactly=True)
+        change = _take_steps(context, block, _UNTIL_CONVERGED, exactly=True)
         monitor.record(block, change, 1, "exact")
         return
     coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch

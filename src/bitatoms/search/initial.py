@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -97,6 +99,11 @@ def bernoulli(n_atoms: int, n_features: int, density: float, random: np.random.G
 
 def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMatrix:
     """Return random rows of the data, distinct and not all zeros; fewer if there are not enough (Section III-D)."""
+    return data[distinct_rows(data, n_atoms, random)]
+
+
+def distinct_rows(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the indices of random rows, distinct and not all zeros; fewer if there are not enough."""
     chosen: dict[bytes, int] = {bytes(data.words.shape[1] * 8): -1}
     n_tries = min(data.n_rows, 2 * n_atoms)
     while len(chosen) <= n_atoms and n_tries:  # few rows are enough, unless many are equal or zero
@@ -104,7 +111,7 @@ def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMa
             if len(chosen) <= n_atoms:
                 chosen.setdefault(data.words[j].tobytes(), int(j))
         n_tries = 0 if n_tries == data.n_rows else min(data.n_rows, 8 * n_tries)
-    return data[np.array([j for j in chosen.values() if j >= 0], np.intp)]
+    return np.array([j for j in chosen.values() if j >= 0], np.intp)
 
 
 def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: Workers) -> BitMatrix:
@@ -138,16 +145,22 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
 
 
 def greedy(
-    data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
+    data: BitMatrix,
+    n_atoms: int,
+    covers: bool | None,
+    random: np.random.Generator,
+    workers: Workers,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> BitMatrix:
     """Return atoms grown one at a time, each a rank-one fit to the remaining errors, from the best of many rows.
 
-    Fewer atoms are returned if they leave no errors.
+    Fewer atoms are returned if they leave no errors, or if growing more ``should_stop``.
     """
     block = Block(data, BitMatrix.zeros(0, data.n_cols), None, covers, workers)
     rule = coding_rule("greedy", "or" if covers else "xor")
     while block.n_atoms < n_atoms and append_rank_one(block, rule, random, n_seeds=_GREEDY_SEEDS):
-        pass
+        if should_stop():
+            break
     return block.atoms()
 
 

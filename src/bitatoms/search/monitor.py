@@ -18,6 +18,7 @@ from ..mdl import Codelength
 
 logger = logging.getLogger(__name__)
 
+_LATE_SECONDS = 0.25  # on small tables, what remains to be done takes less
 _LOGGED_GAIN = 0.995  # a move is logged at INFO if it lowers the cost to this share of the one logged last
 
 
@@ -66,6 +67,10 @@ class SearchMonitor:
             self.stop_reason = "max_time"
         return self.stop_reason is not None
 
+    def is_late(self) -> bool:
+        """Whether the deadline has passed for so long that steps which improve a start must be left out."""
+        return time.perf_counter() > self.deadline + _LATE_SECONDS and self.should_stop()
+
     def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
         """Add a round to the history, and keep its state if it is the best so far."""
         bias, wrong = self._settled(block)
@@ -77,9 +82,9 @@ class SearchMonitor:
 
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
+        bias, wrong = self._settled(block)
         if not self._has_holdout_cost:
             self.best, self._has_holdout_cost = None, True
-        bias, wrong = self._settled(block)
         self._keep_if_best(block, bias, wrong, block.codelength(wrong, bias), cost)
 
     def _settled(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:

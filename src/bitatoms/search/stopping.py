@@ -5,6 +5,10 @@ without a gain), `search_fixed_rank` (trials), `learn` (a step that changes noth
 `bitatoms.rows.passes` (passes over all rows). Otherwise it ends at the number of rounds allowed ("max_iter"), at its
 deadline ("max_time"), or because a callback returned True ("callback"); the monitor observes the last two. Functions
 that search return a `SearchResult`, which holds the reason.
+
+Deadlines are observed between moves. A move may take long on a large table, so that work that continues after a short
+grace period is cut off: `Workers` raise OutOfTime, and the result is the best state recorded by then, as after Ctrl-C.
+The same happens if memory runs out ("max_memory").
 """
 
 from __future__ import annotations
@@ -14,7 +18,13 @@ from typing import NamedTuple
 from ..core.block import Block
 from .monitor import SearchMonitor
 
-CONVERGED, MAX_ITER, MAX_TIME = "converged", "max_iter", "max_time"
+CONVERGED, MAX_ITER, MAX_TIME, MAX_MEMORY = "converged", "max_iter", "max_time", "max_memory"
+_GRACE_SHARE, _GRACE_SECONDS = 0.05, 1.0  # of the time allowed; as much again is left to build the result
+
+
+def cut_off(start: float, deadline: float) -> float:
+    """Return the time at which work with this deadline is cut off."""
+    return deadline + _GRACE_SHARE * (deadline - start) + _GRACE_SECONDS
 
 
 class SearchResult(NamedTuple):
