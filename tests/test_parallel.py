@@ -178,22 +178,26 @@ def test_an_exception_propagates_and_the_pool_stays_usable(failing, error):
         assert Workers(n_threads, 64).map_rows(span, 1024, HEAVY) == SIXTEEN
 
 
-def test_no_chunk_runs_after_an_exception_propagated():
-    running, raised = [], threading.Event()
+def test_no_chunk_runs_after_an_exception_propagated(monkeypatch):
+    """The other threads end their chunks only after the main thread, which failed, waits for them."""
+    running, started, awaited = [], threading.Event(), threading.Event()
+    wait = parallel.wait
+    monkeypatch.setattr(parallel, "wait", lambda pending: awaited.set() or wait(pending))
 
     def task(start, stop):
+        if threading.current_thread() is threading.main_thread():
+            assert started.wait(60)
+            raise ZeroDivisionError
         running.append(start)
-        try:
-            if threading.current_thread() is threading.main_thread():
-                raised.set()
-                raise ZeroDivisionError
-            assert raised.wait(60)  # leave a chunk to the main thread
-        finally:
-            running.remove(start)
+        started.set()
+        awaited.wait(60)
+        running.remove(start)
 
     with pytest.raises(ZeroDivisionError):
         Workers(4, 64).map_rows(task, 6400, HEAVY)
-    assert running == []
+    left = list(running)
+    awaited.set()
+    assert left == []
 
 
 def outcomes_in_threads(jobs):

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.block import Block
-from bitatoms.core.coding import CODERS, code, code_from_scratch, code_from_subsets, coding_rule, would_use
+from bitatoms.core.coding import (
+    CODERS,
+    _subset_codes,
+    code,
+    code_from_scratch,
+    code_from_subsets,
+    coding_rule,
+    would_use,
+)
 from bitatoms.core.exact import code_exactly
 from bitatoms.core.objective import unit_prices
 from bitatoms.parallel import Workers
@@ -236,3 +244,13 @@ def test_coding_from_subsets_does_not_depend_on_the_chunk_size():
         assert code_from_subsets(block, rule, chunk_rows)
         found.append(block.codes())
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("max_atoms", [0, 1, 2, 3, 20])
+def test_codes_of_all_subsets_are_kept_up_to_the_limit(max_atoms):
+    target, atoms = random_bits(0, 150, 65, 0.5), random_bits(1, 20, 65, 0.06)
+    within = np.array([[not (atom & ~row & 1).any() for atom in atoms] for row in target])
+    assert set(within.sum(axis=1)) >= {0, 1, 2, 3, 4}
+    within[within.sum(axis=1) > max_atoms] = False
+    codes = _subset_codes(BitMatrix.from_dense(target).words, BitMatrix.from_dense(atoms), max_atoms)
+    np.testing.assert_array_equal(codes.to_dense(), within)

@@ -52,3 +52,13 @@ def test_rows_outside_the_search_pay_their_share_of_an_atom_rounded(share):
     ones = np.arange(0, 40)
     bits = alone.of_atoms(100, ones)
     assert np.abs(objective.of_atoms(100, ones) - share * bits).max() <= 0.5
+
+
+@pytest.mark.parametrize(("wrong", "density"), [([100, 300, 200], 0.2), ([900, 100, 500], 0.3), ([0, 0, 0], 0)])
+def test_one_price_for_all_features_is_that_of_their_mean_up_to_a_density_of_0_3(wrong, density):
+    """With more errors, each would cost next to nothing, and no row would be coded."""
+    uses = np.array([5, 0])
+    flat = codelength_prices(1000, np.array(wrong), uses, flat=True)
+    expected = codelength_prices(1000, np.full(3, 1000 * density), uses)
+    np.testing.assert_array_equal(flat.bits, expected.bits)
+    np.testing.assert_array_equal(flat.uses, expected.uses)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
+from bitatoms.core.model import Model
 from bitatoms.io import model_file
 from bitatoms.io.npz import encode_metadata, write_npz
 from bitatoms.parallel import Workers
@@ -70,6 +71,19 @@ def test_round_trip_of_every_coder(how, named, tmp_path):
     model = ba.BinaryDictionaryLearning(random_state=0, **how).fit(named)
     model.save(tmp_path / "model.npz")
     np.testing.assert_array_equal(ba.load(tmp_path / "model.npz").transform(named), model.transform(named))
+
+
+def test_round_trip_of_counts_of_all_rows(tmp_path):
+    """An atom that all rows use, and a column that is one in all rows."""
+    X = np.vstack([random_bits(0, 30, 9, 0.4), np.ones((30, 9), np.uint8)])
+    X[:, 0] = 1
+    model = ba.factorize(X, 1, init=np.eye(1, 9, dtype=np.uint8), search="paper", max_iter=1)
+    assert model.uses.tolist() == [60]
+    assert model.ones[0] == 60
+    model_file.save(Model.from_factorization(model), tmp_path / "model.npz")
+    again = model_file.load(tmp_path / "model.npz").model
+    np.testing.assert_array_equal(again.uses, model.uses)
+    np.testing.assert_array_equal(again.ones, model.ones)
 
 
 def test_round_trip_without_atoms(tmp_path):

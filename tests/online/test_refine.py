@@ -41,4 +41,3 @@ def test_a_later_search_of_a_sample_holds_rows_out(algebra, monkeypatch):
     assert_held_out(context, twin.state.sample.rows)
     assert context.holdout.n_all == 600
     assert context.objective.share == 80 / 600
-    assert context.monitor.by_holdout

@@ -260,6 +260,14 @@ def test_memory_does_not_grow_with_the_stream():
     assert max(sizes[2:]) - sizes[2] < 3000  # one row of history per batch, up to a thousand
 
 
+def test_the_history_keeps_the_last_batches():
+    rows = BitMatrix.from_dense(planted(100, 20, 3, random_state=0).X)
+    online = StreamLearner(params_for(n_components=3, max_iter=2), 0.0, as_generator(0), StreamTuning(max_history=3))
+    for start in range(0, 100, 20):
+        online.partial_fit(rows[start : start + 20], ALONE)
+    assert [row.round for row in online.as_result().history] == [3, 4, 5]
+
+
 # Batches.
 
 

@@ -20,7 +20,7 @@ class Stopped(Exception):
 
 
 @pytest.mark.parametrize("after", [1, 3])
-def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, passes, after):
+def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, passes, after, monkeypatch):
     saved = []
 
     def save(partial):
@@ -39,7 +39,10 @@ def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, p
     before = [array.copy() for array in (saved[-1].counts.free, saved[-1].counts.wrong)]
     second = StoreRows(stores[1], Workers(1, 320), code_folder=tmp_path)  # another process with other chunks
     assert second.load_codes(2) is None
+    starts, read_chunks = [], stores[1].chunks
+    monkeypatch.setattr(stores[1], "chunks", lambda size, start: starts.append(start) or read_chunks(size, start))
     codes, counts = second.run_pass(spec, second.load_codes(1), 2, saved[-1], save)
+    assert starts == [after * 448]  # earlier rows are not coded again
     assert_same_counts(counts, expected_counts)
     assert codes.read(0, 3001) == concatenate(expected_codes, spec.atoms.n_rows)
     assert (saved[after - 1].counts.free == before[0]).all()  # the saved counts are not added to

@@ -1,6 +1,7 @@
 """Passes over all rows: a stopped fit resumes to the same bits."""
 
 import itertools
+from dataclasses import replace
 
 import dask.array as da
 import numpy as np
@@ -13,9 +14,10 @@ from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
 from bitatoms.rows.dask_partitions import hash_positions
 from bitatoms.rows.memory import MemoryRows
+from bitatoms.rows.passes import initial_state, run_passes
 from bitatoms.rows.store import StoreRows
 from support.checkpoints import N_ROWS, call_of
-from support.sources import assert_same, learned
+from support.sources import assert_same, learned, params_for
 from support.strategies import random_bits
 
 
@@ -99,6 +101,48 @@ def naive_hash(words):
 
     hashes = [mixed(word ^ mixed(position)) for position, word in enumerate(words.ravel().tolist())]
     return [sum(hashes) % 2**64, sum(map(mixed, hashes)) % 2**64]
+
+
+def test_passes_end_at_the_least_gain_and_at_max_iter():
+    X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 20, code_density=0.3, noise=0.1, random_state=1).X)
+    params = params_for(n_components=20, objective="codelength")
+    start = initial_state(ba.factorize(X[:150], 20, max_iter=1, random_state=0), params)
+
+    def pass_costs(least_gain, max_iter=100):
+        limited = replace(params, plan=replace(params.plan, least_gain=least_gain), max_iter=max_iter)
+        history = run_passes(MemoryRows(X, Workers()), start, limited).result.history
+        return [row.bits for row in history if row.rows == N_ROWS]
+
+    costs = pass_costs(0.0)
+    gains = [1 - after / before for before, after in itertools.pairwise(costs)]
+    assert len(costs) == 6  # the most
+    assert min(gains) > 0
+    for least_gain in (0.999 * min(gains), 1.001 * min(gains), 0.999 * max(gains), 1.001 * max(gains)):
+        too_small = [number for number, gain in enumerate(gains, 2) if gain < least_gain]
+        assert pass_costs(least_gain) == costs[: too_small[0] if too_small else 6]
+    for max_iter in (1, 2, 5):
+        assert pass_costs(0.0, max_iter) == costs[:max_iter]
+
+
+class States(list):
+    """A journal in memory: all states that were saved."""
+
+    load = None
+    save = list.append
+
+
+@pytest.mark.parametrize(("n_features", "kept"), [(24, 0), (8, 1)])
+def test_the_next_pass_has_only_atoms_that_save_more_bits_than_they_cost(n_features, kept):
+    """In the wider table, the only atom saves as many bits as it costs."""
+    atoms, codes = np.eye(1, n_features, dtype=np.uint8), np.zeros((64, 1), np.uint8)
+    atoms[0, 1] = codes[:4] = 1
+    X = codes @ atoms
+    found = ba.factorize(X, 1, search="paper", init=(atoms, codes))
+    assert found.wrong_bits == 0
+    assert (found.saved > 0).tolist() == [kept == 1]
+    states, params = States(), params_for()
+    run_passes(MemoryRows(BitMatrix.from_dense(X), Workers()), initial_state(found, params), params, journal=states)
+    assert [len(spec.atoms) for spec in states[-1].specs] == [1, kept]
 
 
 class ChangingRows(MemoryRows):

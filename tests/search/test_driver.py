@@ -151,6 +151,16 @@ def test_a_small_saving_is_no_verdict_on_the_table():
     assert "a thorough search or more rows may save more" in both.summary()
 
 
+@every_search
+def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept(search):
+    X = np.zeros((60, 20), np.uint8)
+    X[:20, :8] = 1
+    result = factorize(X, algebra="auto", search=search, n_init=3, random_state=0)
+    assert result.codelengths["xor"] == result.codelengths["or"]
+    assert result.algebra == "xor"
+    assert {row.start for row in result.history} == {1}
+
+
 def test_an_estimator_has_the_codelengths_of_both_algebras(table):
     model = BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
     result = factorize(table, algebra="auto", random_state=0)

@@ -228,6 +228,13 @@ def test_max_iter_counts_the_step_that_finds_nothing_to_change():
     assert not factorize(X, 5, random_state=0, max_iter=enough - 1).converged
 
 
+def test_max_iter_of_the_paper_search_limits_each_start_and_not_their_number():
+    rounds = []
+    how = {"search": "paper", "n_init": 3, "max_iter": 1, "random_state": 0, "callbacks": rounds.append}
+    assert factorize(planted(150, 65, 5, random_state=3).X, 5, **how).ended == "max_iter"
+    assert {row.start for row in rounds} == {1, 2, 3}
+
+
 def test_max_time_ends_learning_after_the_current_step(monkeypatch):
     X = planted(150, 65, 5, random_state=3).X
     free = factorize(X, 5, max_time=3600, random_state=0)

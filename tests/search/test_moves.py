@@ -156,6 +156,16 @@ def test_rows_of_a_dropped_atom_find_another():
         np.testing.assert_array_equal(naive.errors(X, atoms, found, algebra), 0)
 
 
+@every_algebra
+def test_an_atom_that_saves_as_many_bits_as_it_costs_is_dropped(algebra):
+    atoms, codes, objective = np.eye(1, 24, dtype=np.uint8), np.zeros((64, 1), np.uint8), Objective(True, algebra)
+    atoms[0, 1] = codes[:4] = 1
+    for drop in (prune, eliminate):
+        block, _ = state((codes @ atoms, atoms, codes), objective, Workers())
+        assert savings(block, objective).tolist() == [0]
+        assert drop(block, objective) == 1
+
+
 def pair_moves(X, atoms, codes):
     """Yield the codelength after each basis move."""
     for k in range(len(atoms)):
@@ -231,6 +241,19 @@ def test_growing_finds_planted_atoms_in_the_data(algebra):
     assert grow(block, objective, np.random.default_rng(0), 8) >= 1
     plain_sweep(block, objective)
     assert objective.cost(block) < before
+
+
+@every_algebra
+@pytest.mark.parametrize("seed", range(3))
+def test_growing_takes_one_atom_for_the_same_rows(algebra, seed):
+    """Every candidate starts from a different row, and almost all become the planted atom with a few bits more."""
+    atom, users = np.eye(1, 64, dtype=np.uint8), random_bits(seed, 300, 1, 0.3)
+    atom[0, :24] = 1
+    X = users @ atom ^ random_bits(seed + 1, 300, 64, 0.03)
+    nothing = np.zeros((0, 64), np.uint8), np.zeros((300, 0), np.uint8)
+    block, _ = state((X, *nothing), Objective(True, algebra), Workers())
+    assert grow(block, Objective(True, algebra), np.random.default_rng(seed), 8) == 1
+    np.testing.assert_array_equal(factors(block)[0], atom)
 
 
 SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep))

@@ -25,9 +25,10 @@ def context_of_search(patch, run):
 
 
 def assert_held_out(context, drawn):
-    """Assert that a search sees eight of nine of these rows, all different, and that the others are held out."""
+    """Assert that a search sees eight of nine of these rows, all different, and that the others decide."""
     searched, held_out = ({row.tobytes() for row in rows.words} for rows in (context.data, context.holdout.rows))
     assert len(context.data) + len(context.holdout.rows) == len(drawn)
     assert len(searched) + len(held_out) == len(drawn)
     assert searched | held_out == {row.tobytes() for row in drawn.words}
     assert len(held_out) == len(drawn) // 9
+    assert context.monitor.by_holdout
