@@ -5,6 +5,7 @@ import importlib
 import os
 import pickle
 import sys
+import time
 from dataclasses import replace
 from functools import cache
 
@@ -22,7 +23,7 @@ from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
 from bitatoms.core.row_pass import PassSpec, run_pass
 from bitatoms.errors import InputWarning
-from bitatoms.parallel import Workers
+from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows import dask as on_dask
 from bitatoms.rows import dask_partitions
 from bitatoms.rows.dask import DaskRows
@@ -165,8 +166,8 @@ def test_the_result_of_a_pass_does_not_grow_with_the_rows(monkeypatch):
     sizes = []
     fetch = on_dask._Tasks.fetch
 
-    def measured(self, started):
-        results = fetch(self, started)
+    def measured(self, *arguments):
+        results = fetch(self, *arguments)
         sizes.append(len(pickle.dumps(results)))
         return results
 
@@ -178,6 +179,14 @@ def test_the_result_of_a_pass_does_not_grow_with_the_rows(monkeypatch):
         monkeypatch.undo()
     assert len(sizes) == 2
     assert abs(sizes[1] - sizes[0]) < 16  # the number of rows takes a byte or two more
+
+
+def test_a_pass_on_a_cluster_ends_at_its_deadline(client):
+    rows = DaskRows(da.from_array(X, chunks=(100, M)), client=client)
+    with pytest.raises(OutOfTime):
+        rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved, 0.0)
+    _, counts = rows.run_pass(spec_of(X[:5]), None, 1, None, never_saved, time.perf_counter() + 3600)
+    assert counts.n_rows == N
 
 
 def test_counts_are_summed_in_a_tree_and_early(monkeypatch):

@@ -149,8 +149,12 @@ class _Tasks:
         if deadline != float("inf"):
             from distributed import TimeoutError, wait
 
+            left = deadline - time.perf_counter()
             try:
-                wait(futures, timeout=max(0.0, deadline - time.perf_counter()))
+                if left <= 0:
+                    raise TimeoutError
+                with self._client.as_current():
+                    wait(futures, timeout=left)
             except TimeoutError as error:
                 raise OutOfTime from error
         return list(self._client.gather(futures))
