@@ -314,7 +314,7 @@ def test_fewer_threads_are_used_where_no_more_can_be_started(few_threads, caplog
 
 def test_a_stream_of_tasks_needs_no_threads(few_threads, caplog):
     assert list(Workers(6).map_stream(lambda item: item * item, range(40))) == [item * item for item in range(40)]
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == 1 or (few_threads and not caplog.records)  # idle threads may have done all
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
