@@ -1,4 +1,8 @@
-"""Drop atoms that cost more than they save: code their users without them, and keep that if the exact cost falls."""
+"""Drop atoms that cost more than they save: code their users without them, and keep that if the exact cost falls.
+
+The bits of the bias are not counted here: the bias may take more columns once an atom is dropped, but those few bits
+are no reason to keep the atom.
+"""
 
 from __future__ import annotations
 
@@ -66,13 +70,9 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
     if len(order) == 0 or max_dropped <= 0:
         return 0
     n, m = block.n_rows, block.n_features
-
-    def errors_and_bias(wrong: NDArray[np.int64]) -> int:
-        return int(objective.of_errors(n, wrong).sum()) + objective.of_bias(n, wrong, block.bias)
-
     removal = AtomRemoval(block, objective.rule(block))
     wrong, uses, weights = block.wrong(), block.uses(), block.weights()
-    errors_cost, uses_cost = errors_and_bias(wrong), int(objective.of_uses(n, uses).sum())
+    errors_cost, uses_cost = (int(cost.sum()) for cost in (objective.of_errors(n, wrong), objective.of_uses(n, uses)))
     dropped = np.zeros(block.n_atoms, bool)
     for k in order:
         if dropped.sum() == max_dropped:
@@ -80,7 +80,7 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
         own_uses, own_ones = int(objective.of_uses(n, uses[k])), int(objective.of_atoms(m, weights[k]))
         for _ in removal.recode_users(k):
             new_wrong, new_uses = wrong + removal.more_wrong, uses + removal.more_uses
-            new_errors_cost = errors_and_bias(new_wrong)
+            new_errors_cost = int(objective.of_errors(n, new_wrong).sum())
             new_uses_cost = int(objective.of_uses(n, new_uses).sum() - objective.of_uses(n, new_uses[k]))
             increase = new_errors_cost - errors_cost + new_uses_cost - (uses_cost - own_uses)
             if increase > own_uses + own_ones and not always:
