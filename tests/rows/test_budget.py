@@ -11,7 +11,7 @@ import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.errors import InputError, Parameter
 from bitatoms.parallel import Workers
-from bitatoms.rows.budget import chunk_rows
+from bitatoms.rows.budget import MemoryBudget, chunk_rows
 from bitatoms.rows.code_cache import FileCodes, MemoryCodes
 from bitatoms.rows.memory import MemoryRows, concatenate
 from bitatoms.rows.passes import PassResult
@@ -39,6 +39,14 @@ def least_memory(store, workers, n_searched, n_atoms):
 )
 def test_rows_per_chunk_by_width(n_features, expected):
     assert chunk_rows(n_features) == expected
+
+
+@pytest.mark.parametrize(("n_threads", "expected"), [(1, 2048), (2, 2048), (8, 512)])
+def test_the_chunks_of_all_threads_fit_into_the_limit_together(n_threads, expected):
+    n_features, limit = 1 << 14, 100 << 20
+    n_rows = MemoryBudget(limit, n_features, n_threads, read_bytes=1 << 20).chunk_rows(n_atoms=4)
+    assert n_rows == expected
+    assert 4.5 * n_threads * n_rows * n_features / 8 <= limit  # a chunk in progress takes 4.5 times its rows under XOR
 
 
 def test_the_limit_changes_only_where_codes_are_kept(bits, stores):

@@ -102,6 +102,7 @@ BAD = {
     "a title above the header": ("Sales\nid,a,b\nr1,0,1\n", "delete any lines above the header"),
     "unknown column": ("milk,b\n1,0\n", "there is no column 'mlik' (did you mean 'milk'?)"),
     "not binary": ("a,b\n1,0\n1,2\n", "line 3, column 'b': 2 is neither 0 nor 1", "binarize=0"),
+    "below names that span lines": ('a,b\n"one\ntwo\n3",1,0\n"4\n5",1,2\n', "line 6, column 'b': 2 is neither 0 nor 1"),
     "not binary, no names": ("1,0\n1,7\n", "line 2, column 2: 7 is neither 0 nor 1"),
     "text": ("a,b\n1,0\n1,perhaps\n", "line 3, column 'b': 'perhaps' is neither a one (1, yes, true, x) nor a zero"),
     "duplicate name": ("a,b,a\n1,0,1\n", "columns 1 and 3 have the same name 'a'", 'duplicates="number"'),
