@@ -72,7 +72,7 @@ def test_long_balanced_strings_are_exact(length, ones):
     assert string_bits(length, ones) == naive.string_bits(length, ones)
 
 
-@pytest.mark.parametrize("power", [4, 10, 16, 17, 19, 25, 40])
+@pytest.mark.parametrize("power", [4, 10, 16, 17, 19, 20, 21, 24, 25, 29, 31, 39, 40])
 def test_powers_of_two_are_not_rounded_up(power):
     length = 2**power
     assert string_bits(length, [0, 1, length - 1, length]).tolist() == [power, 2 * power, 2 * power, power]
