@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import naive
-from bitatoms import BinaryDictionaryLearning, codelength, factorize
+from bitatoms import BinaryDictionaryLearning, Interrupted, codelength, factorize
 from bitatoms.datasets import planted
 from bitatoms.search.params import resolve
 from support.clock import WorkClock
@@ -200,3 +200,14 @@ def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, a
 
 def test_there_is_no_bias_without_dense_features(dense_table):
     assert not factorize(dense_table[:, 40:], algebra="or", random_state=0).bias.any()
+
+
+def test_an_interrupt_in_the_second_algebra_is_no_converged_result(small):
+    def interrupt(row):
+        if row.algebra == "or":
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted) as caught:
+        factorize(small, algebra="auto", random_state=0, callbacks=interrupt)
+    assert caught.value.result.ended == "interrupted"
+    assert caught.value.result.other_algebra is None

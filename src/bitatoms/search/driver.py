@@ -83,7 +83,7 @@ def search(
             except KeyboardInterrupt:
                 _keep_better(winners, _stopped_result(context, params.coder_after, "interrupted"), monitor)
                 best = _best_algebra(winners, params, holdout, share) if winners else None
-                raise Interrupted(best and replace(best, bits_without=without)) from None
+                raise Interrupted(best and replace(best, ended="interrupted", bits_without=without)) from None
             _keep_better(winners, result, monitor)
             if _ends_all_starts(found_ended, params):
                 ended = found_ended
