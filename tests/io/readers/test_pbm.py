@@ -210,7 +210,7 @@ def test_peak_memory(tmp_path, blocks):
     path.write_bytes(b"P4\n8000 8000\n" + bytes(range(250)) * 32000)
     table, peak = read_with_peak(path, blocks=blocks)
     chunk_bytes = 0 if blocks is None else 42e6  # unpacked, with copies
-    assert peak < 2.2 * table.bits.words.nbytes + chunk_bytes
+    assert peak < 2.1 * table.bits.words.nbytes + chunk_bytes
 
 
 def test_peak_memory_of_a_compressed_file_of_blanks(tmp_path):
