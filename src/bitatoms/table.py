@@ -369,15 +369,24 @@ def matched_table(X: Any, learned: Header, absent: str | None = None, table: str
     """
     names = None if validation.is_anndata(X) else validation.column_names(X)
     if names is not None and learned.names is not None:
-        match = match_columns(learned, Header(len(names), names), absent, table)
-        match.warn_unknown(table)
-        if match.unknown:
-            unknown = set(match.unknown)
-            X = validation.select_columns(X, [name for name in names if name not in unknown])
+        X, _ = without_unknown_columns(X, names, learned, absent, table)
     converted = Table.from_any(X, **conversion)
     match = match_columns(learned, converted.header, absent, table)
     match.warn_unknown(table)
     return match.gather_table(converted)
+
+
+def without_unknown_columns(
+    frame: Any, names: Names, learned: Header, absent: str | None, table: str
+) -> tuple[Any, Names]:
+    """Return a data frame without the columns that the model does not know, with a warning, and the names left."""
+    match = match_columns(learned, Header(len(names), names), absent, table)
+    match.warn_unknown(table)
+    if not match.unknown:
+        return frame, names
+    unknown = set(match.unknown)
+    names = tuple(name for name in names if name not in unknown)
+    return validation.select_columns(frame, names), names
 
 
 def _listed(names: Sequence[str]) -> str:

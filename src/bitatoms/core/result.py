@@ -235,9 +235,8 @@ class Factorization(ResultBase):
     codelengths : dict
         The shortest codelength found in each algebra that was tried, in bits.
     compared : dict
-        By what the algebras were compared, where that is not ``codelengths``: with "prefer-or" and the objective
-        "errors", the wrong cells; if only a sample was searched, the codelength, or the wrong cells, that it lets
-        expect of all rows.
+        The costs by which the algebras were compared, if these are not ``codelengths``: the wrong cells, with
+        "prefer-or" and the objective "errors"; the costs estimated for all rows, if only a sample was searched.
     bits_without : int
         Bits that describe the data without any atom.
     saved : ndarray of shape (n_atoms,), int64, or None

@@ -15,8 +15,7 @@ from ..core.block import Block
 from ..core.model import Model
 from ..errors import InputError
 from ..parallel import Workers
-from ..table import ColumnMatch, Header, match_columns
-from ..validation import select_columns
+from ..table import ColumnMatch, Header, match_columns, without_unknown_columns
 from .budget import chunk_rows as default_chunk_rows
 from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
 from .memory import concatenate, row_chunks
@@ -148,12 +147,7 @@ def _matched_columns(model: Model, X: Any, absent: str | None) -> tuple[Any, Col
     """Return X as an array of columns that the model was fitted on, and where they are."""
     names = column_names(X)
     if names is not None and model.columns is not None:
-        match = match_columns(model.header, Header(len(names), names), absent, "X")
-        match.warn_unknown("X")
-        if match.unknown:  # they may hold anything
-            unknown = set(match.unknown)
-            names = tuple(name for name in names if name not in unknown)
-            X = select_columns(X, names)
+        X, names = without_unknown_columns(X, names, model.header, absent, "X")
     X = in_wide_chunks(X.to_dask_array() if hasattr(X, "columns") else X)
     return X, match_columns(model.header, Header(X.shape[1], names), absent, "X")
 
