@@ -13,6 +13,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write
+from bitatoms.io.formats import FORMATS
 from bitatoms.io.locks import lock
 from bitatoms.io.patterns import write_patterns
 from bitatoms.report import write_report
@@ -183,6 +184,40 @@ def test_a_pipe_is_written_into(writer, model, tmp_path):
     write(file, model)
     assert content == [file.read_bytes()]
     assert sorted(os.listdir(tmp_path)) == sorted([pipe.name, file.name])
+
+
+@posix_only
+@pytest.mark.parametrize("format", [None, *(name for name, entry in FORMATS.items() if entry.is_one_file)])
+def test_a_table_is_written_into_a_pipe_without_an_extension(format, tmp_path):
+    """As CSV, unless a format is given."""
+    entry = FORMATS[format or "csv"]
+    if entry.library is not None:
+        pytest.importorskip(entry.library)
+    pipe, file = tmp_path / "pipe", tmp_path / f"file{entry.extensions[0]}"
+    os.mkfifo(pipe)
+    thread, content = read_in_thread(pipe)
+    ba.write(np.eye(3), pipe, format)
+    thread.join(10)
+    ba.write(np.eye(3), file)
+    assert content == [file.read_bytes()]
+
+
+@posix_only
+def test_a_pipe_cannot_hold_several_files(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for format in ("bed", "zarr"):
+        with pytest.raises(ba.FileError, match=r"pipe: .* cannot be written to a stream; pass"):
+            ba.write(X, tmp_path / "pipe", format)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+@posix_only
+def test_patterns_are_written_into_a_pipe_without_an_extension(model, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    thread, content = read_in_thread(tmp_path / "pipe")
+    write_patterns(model.as_model(), tmp_path / "pipe")
+    thread.join(10)
+    assert content[0].startswith(b"atom,features,")
 
 
 @posix_only

@@ -42,6 +42,7 @@ from .options import (
 )
 from .signals import describe_interrupt, interrupt_exit_code, interrupted_by_sigterm
 from .spelling import STANDARD
+from .streams import lines_beside
 
 BAD_INPUT = 2
 _COMPARISON = "Comparison options"
@@ -183,7 +184,8 @@ def fit(
     }
     outputs = commands.Outputs(output, codes, atoms_to, patterns, report)
     run = RunOptions(jobs, max_memory, checkpoint, resume)
-    _exit(commands.fit(Input(data, reading), outputs, parameters, run, commands.Display(quiet, json, top)))
+    with lines_beside(*outputs):
+        _exit(commands.fit(Input(data, reading), outputs, parameters, run, commands.Display(quiet, json, top)))
 
 
 @app.command(
@@ -217,7 +219,8 @@ def transform(
 
     run = RunOptions(jobs, max_memory)
     rows = NewRows(model, Input(data, reading), str(absent))
-    commands.transform(rows, commands.OutputTable(output, to and str(to)), run, quiet)
+    with lines_beside(output):
+        commands.transform(rows, commands.OutputTable(output, to and str(to)), run, quiet)
 
 
 @app.command(
@@ -248,7 +251,8 @@ def reconstruct(
         raise typer.BadParameter("pass either a table or --codes")
     table = commands.OutputTable(output, to and str(to))
     rows = NewRows(model, Input(given, reading), str(absent))
-    commands.reconstruct(rows, codes is not None, table, jobs, quiet)
+    with lines_beside(output):
+        commands.reconstruct(rows, codes is not None, table, jobs, quiet)
 
 
 @app.command(
@@ -260,7 +264,9 @@ def show(
     """Describe a model or a packed store."""
     from . import commands
 
-    commands.show(model, commands.Outputs(atoms=atoms_to, patterns=patterns), commands.Display(json=json, top=top))
+    outputs = commands.Outputs(atoms=atoms_to, patterns=patterns)
+    with lines_beside(*outputs):
+        commands.show(model, outputs, commands.Display(json=json, top=top))
 
 
 @app.command(epilog=_examples("bitatoms report model.npz baskets.csv -o report.html"))
@@ -285,7 +291,8 @@ def report(
     from . import commands
 
     rows = NewRows(model, Input(data, reading), str(absent))
-    commands.report(rows, commands.ReportPage(output, title, tuple(row or ())), jobs, quiet)
+    with lines_beside(output):
+        commands.report(rows, commands.ReportPage(output, title, tuple(row or ())), jobs, quiet)
 
 
 @app.command(
@@ -309,7 +316,8 @@ def convert(
     """Convert a table to another format, with its row and column names."""
     from . import commands
 
-    commands.convert(Input(data, reading), commands.OutputTable(output, to and str(to)), quiet)
+    with lines_beside(output):
+        commands.convert(Input(data, reading), commands.OutputTable(output, to and str(to)), quiet)
 
 
 @app.command(

@@ -14,8 +14,8 @@ from ..estimators import BinaryDictionaryLearning
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..io.formats import FORMATS, infer_format
-from ..io.patterns import check_patterns_path, write_patterns
+from ..io.formats import FORMATS
+from ..io.patterns import patterns_format, write_patterns
 from ..io.readers.plink import nearest_genotypes
 from ..parallel import Workers, count_threads
 from ..report import write_report
@@ -27,24 +27,23 @@ from .console import print_json, print_line, print_note
 from .files import (
     CUT_SHORT,
     check_checkpoint,
-    check_html_ending,
-    check_not_stdout,
-    check_table_ending,
+    check_html_extension,
     check_writable,
     is_packed,
     load_model,
     load_model_and_table,
     open_packed,
     path_of_interrupted,
-    read_table,
     read_with_status,
     remembered_options,
+    table_format,
     write_table,
 )
 from .options import Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
+from .streams import is_stdout, is_stream, output_file, output_name
 from .summary import describe_shape, describe_table, model_json, print_patterns
 
 
@@ -59,15 +58,17 @@ class Outputs(NamedTuple):
 
     def check(self, read: Path, json: bool) -> None:
         """Check before long work that all files can be written."""
-        check_not_stdout(self.model, "a model")
-        check_not_stdout(self.report, "a report")
         check_writable(*self, read=(read,))
-        if json and STANDARD in self:
-            raise FileError("standard output: --json already writes to it; write the table to a file")
-        check_table_ending(self.codes, self.atoms)
-        check_patterns_path(self.patterns)
-        check_html_ending(self.report)
-        if self.model is not None and self.model.suffix.lower() != ".npz":
+        if json and any(map(is_stdout, self.paths)):
+            raise FileError("standard output: --json already writes to it; choose a file for other output")
+        for table in (self.codes, self.atoms):
+            if table is not None:
+                table_format(table)
+        if self.patterns is not None and self.patterns != STANDARD:
+            patterns_format(self.patterns)
+        if self.report is not None:
+            check_html_extension(self.report)
+        if self.model is not None and self.model.suffix.lower() != ".npz" and not is_stream(self.model):
             raise FileError(f"{self.model}: a model is an .npz file; use the extension .npz")
 
     @property
@@ -98,7 +99,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         check_checkpoint(run.checkpoint, data.path, *outputs)
     elif run.resume:
         raise no_checkpoint()
-    quiet = display.quiet or display.json or STANDARD in outputs
+    quiet = display.quiet or display.json
     table = _open(data, run, quiet)
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
@@ -120,10 +121,12 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     if outputs.model is not None:
         written.append(outputs.model if complete else path_of_interrupted(outputs.model))
         packed = stores.packing_options(table) if isinstance(table, Store) else {}
-        save = partial(model_file.save, model, written[0], search, packed | remembered_options(data.reading))
+        save = partial(_save, model, written[0], search, packed | remembered_options(data.reading))
         try:
             save()
         except KeyboardInterrupt:  # saving is short, and the search may have been long
+            if is_stream(written[0]):  # a part of it may be written
+                raise
             interrupted = True
             save()
     if complete:
@@ -142,7 +145,8 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         print_line(
             f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
         )
-        if complete and outputs.model is not None and data.path != STANDARD and model.atoms.n_rows:
+        can_be_read = outputs.model is not None and not is_stream(outputs.model) and not is_stream(data.path)
+        if complete and can_be_read and model.atoms.n_rows:
             _print_next_command(data, outputs, run, isinstance(table, Store))
     if complete:
         return None
@@ -150,6 +154,25 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     if model.ended == "max_memory":
         raise MemoryError(f"memory ran out; {result}")
     return result
+
+
+def _save(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
+    """Write a model to a file or a stream."""
+    with output_file(path, ".npz") as file:
+        model_file.save(model, file, search, reading)
+
+
+def _write_patterns(model: Model, path: Path) -> None:
+    """Write patterns to a file or a stream, by default as CSV."""
+    format = "csv" if path == STANDARD else patterns_format(path)
+    with output_file(path, ".csv") as file:
+        write_patterns(model, file, format)
+
+
+def _write_report(model: Model, table: Table, page: ReportPage, n_jobs: int, quiet: bool) -> None:
+    """Write a report to a file or a stream."""
+    with show_status("Writing the report", quiet), output_file(page.path, ".html") as file:
+        write_report(model, table, file, title=page.title, rows=page.rows, n_jobs=n_jobs)
 
 
 def _describe_written(written: list[Path], outputs: Outputs) -> str:
@@ -199,7 +222,7 @@ def _write_outputs(
         write_table(_atoms(model), outputs.atoms)
         yield outputs.atoms
     if outputs.patterns is not None:
-        write_patterns(model, outputs.patterns)
+        _write_patterns(model, outputs.patterns)
         yield outputs.patterns
     if outputs.codes is not None:
         if isinstance(table, Store):
@@ -208,23 +231,23 @@ def _write_outputs(
             write_table(_codes(model, table, run.n_jobs), outputs.codes)
         yield outputs.codes
     if outputs.report is not None:
-        with show_status("Writing the report", quiet):
-            rows = read_table(data) if isinstance(table, Store) else table
-            write_report(model, rows, outputs.report, title=data.title, n_jobs=run.n_jobs)
+        rows = read_with_status(data, quiet) if isinstance(table, Store) else table
+        _write_report(model, rows, ReportPage(outputs.report, data.title), run.n_jobs, quiet)
         yield outputs.report
 
 
 def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
     """Write the codes of a table; from one .h5ad file to another, as a copy of the input with codes."""
     model_path, data, absent = rows
+    format = table_format(*output)
     # Codes of a transposed AnnData are those of its variables, which obsm cannot hold.
-    adds = _is_h5ad(data.path, data.reading.format) and _is_h5ad(*output) and not data.reading.options["transpose"]
+    adds = format == "h5ad" and _is_h5ad(data) and not data.reading.options["transpose"]
     check_writable(output.path, read=(model_path,) if adds else (model_path, data.path))
     store = open_packed(data)
     codes: Table | Store
     if store is not None:
         model = load_model(model_path).model
-        codes = write_codes(store, model, *output, run, quiet or output.path == STANDARD, absent)
+        codes = write_codes(store, model, *output, run, quiet, absent)
     else:
         _check_no_memory_limit(data, run)
         model, table = load_model_and_table(rows, quiet)
@@ -232,20 +255,22 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
         if adds:
             from ..io.readers.h5ad import write_annotated
 
-            with atomic_write(output.path) as made:
+            with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
                 write_annotated(data.path, made, codes.bits, model)
         else:
             write_table(codes, *output)
-    if not quiet and output.path != STANDARD:
+    if not quiet:
         n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.chunks())
         mean = n_uses / max(1, len(codes))
-        print_line(f"{output.path}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
+        name = output_name(output.path)
+        print_line(f"{name}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
 
 
 def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int, quiet: bool) -> None:
     """Write the reconstruction of a table, or of codes."""
     model_path, data, _ = rows
     check_writable(output.path, read=(model_path, data.path))
+    format = table_format(*output)
     if is_codes:
         model = load_model(model_path).model
         codes = _in_order_of_atoms(read_with_status(data, quiet), model, data.name)
@@ -254,7 +279,7 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
         model, table = load_model_and_table(rows, quiet)
         codes, picture = _codes(model, table, n_jobs), table.picture
     made = Table(model.reconstruct(codes.bits), codes.row_names, model.columns, picture)
-    if output.path != STANDARD and infer_format(*output, writing=True) == "bed":
+    if format == "bed":
         made, n_impossible = nearest_genotypes(made, model.wrong)
         if n_impossible and not quiet:
             genotypes = "1 genotype" if n_impossible == 1 else f"{n_impossible} genotypes"
@@ -263,8 +288,8 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
                 "possible genotype, no copy or two, by the bit that the model gets wrong more often"
             )
     write_table(made, *output)
-    if not quiet and output.path != STANDARD:
-        print_line(f"{output.path}: {describe_shape(made)}")
+    if not quiet:
+        print_line(f"{output_name(output.path)}: {describe_shape(made)}")
 
 
 def _in_order_of_atoms(codes: Table, model: Model, name: str) -> Table:
@@ -289,11 +314,9 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
     if outputs.atoms is not None:
         write_table(_atoms(model), outputs.atoms)
     if outputs.patterns is not None:
-        write_patterns(model, outputs.patterns)
+        _write_patterns(model, outputs.patterns)
     if display.json:
         print_json(model_json(model))
-        return
-    if STANDARD in outputs:
         return
     print_line(model.summary())
     print_patterns(model, display.top, "")
@@ -312,25 +335,22 @@ class ReportPage(NamedTuple):
 def report(rows: NewRows, page: ReportPage, n_jobs: int, quiet: bool) -> None:
     """Write the report on a model and a table."""
     model_path, data, _ = rows
-    check_not_stdout(page.path, "a report")
     check_writable(page.path, read=(model_path, data.path))
-    check_html_ending(page.path)
+    check_html_extension(page.path)
     model, table = load_model_and_table(rows, quiet)
-    with show_status("Writing the report", quiet):
-        write_report(model, table, page.path, title=page.title or data.title, rows=page.rows, n_jobs=n_jobs)
-    if not quiet:
+    _write_report(model, table, page._replace(title=page.title or data.title), n_jobs, quiet)
+    if not quiet and not is_stream(page.path):
         print_line(f"The report is in {page.path}; open it in a browser.")
 
 
 def convert(data: Input, output: OutputTable, quiet: bool) -> None:
     """Write a table in another format."""
     check_writable(output.path)
-    if output.path != STANDARD:
-        infer_format(*output, writing=True)
+    table_format(*output)
     table = read_with_status(data, quiet)
     write_table(table, *output)
-    if not quiet and output.path != STANDARD:
-        print_line(f"{output.path}: {describe_shape(table)}")
+    if not quiet:
+        print_line(f"{output_name(output.path)}: {describe_shape(table)}")
 
 
 def _open(data: Input, run: RunOptions, quiet: bool) -> Table | Store:
@@ -364,10 +384,11 @@ def _atoms(model: Model) -> Table:
     return Table(model.atoms, model.atom_names, model.columns, model.picture)
 
 
-def _is_h5ad(path: Path, format: str | None) -> bool:
-    """Return whether a file is an AnnData file."""
-    return path != STANDARD and FORMATS["h5ad"].extensions[0] in (path.suffix.lower(), f".{format}")
+def _is_h5ad(data: Input) -> bool:
+    """Return whether data are an AnnData file, which can be read again."""
+    suffixes = data.path.suffix.lower(), f".{data.reading.format}"
+    return not is_stream(data.path) and FORMATS["h5ad"].extensions[0] in suffixes
 
 
 def _listed(paths: list[Path]) -> str:
-    return ", ".join(map(str, paths))
+    return ", ".join(map(output_name, paths))

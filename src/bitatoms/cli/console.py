@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
 from rich.console import Console
@@ -40,6 +40,7 @@ Console.render = _render_escaped  # type: ignore[method-assign, assignment]  # a
 Console.on_broken_pipe = _on_broken_pipe  # type: ignore[method-assign, assignment]  # also where typer prints help
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+_lines = out  # where lines are printed
 
 
 class _CompilationNotes(logging.Handler):
@@ -83,6 +84,22 @@ def writing_to_stdout() -> Iterator[None]:
         raise FileError(f"standard output: cannot be written: {error.strerror or error}") from error
 
 
+@contextmanager
+def lines_to_stderr() -> Iterator[None]:
+    """Print lines to standard error."""
+    global _lines
+    _lines = err
+    try:
+        yield
+    finally:
+        _lines = out
+
+
+def width_of_lines() -> int:
+    """Return the number of characters of a line."""
+    return _lines.width
+
+
 def print_line(text: str, style: str = "") -> None:
     """Print a line to standard output, without markup."""
     print_rich(Text(text, style=style))
@@ -90,8 +107,8 @@ def print_line(text: str, style: str = "") -> None:
 
 def print_rich(content: Any, **options: Any) -> None:
     """Print text or a table of rich to standard output."""
-    with writing_to_stdout():
-        out.print(content, **options)
+    with writing_to_stdout() if _lines is out else nullcontext():
+        _lines.print(content, **options)
 
 
 def print_json(value: Any) -> None:

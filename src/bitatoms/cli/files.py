@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -16,21 +14,21 @@ from ..core.model import Model
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_matching, write
-from ..io.atomic import is_zarr_store, link_target, write_error
+from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
 from ..io.errors import FileError
-from ..io.formats import FORMATS, infer_format
+from ..io.formats import FORMATS, check_one_file, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
 from ..table import Header, Picture, Table, check_picture
-from .console import print_note, writing_to_stdout
+from .console import print_note
 from .options import Input, NewRows, Reading, default_of
 from .progress import show_status
 from .spelling import STANDARD, as_arguments
+from .streams import is_stdout, is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 _FORMATS_WITH = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # formats that a remembered option applies to
-_NOT_ONE_FILE = ("bed", "zarr")  # formats of several files, or of a folder, which a stream cannot hold
 
 
 def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:
@@ -81,78 +79,32 @@ def named_in_errors(data: Input, file: Path) -> Iterator[None]:
         raise FileError(*parts) from error
 
 
-@contextmanager
-def spooled(data: Input) -> Iterator[Path]:
-    """Return the path of the data; standard input and pipes are copied to a file, because readers need to seek."""
-    path, format = data.path, data.reading.format or "csv"
-    if path != STANDARD and not path.is_fifo():
-        yield path
-        return
-    if format in _NOT_ONE_FILE:
-        raise FileError(f"{data.name}: {FORMATS[format].description} cannot be read from a stream; pass a file")
-    with _temporary_folder(data.name) as folder:
-        copy = folder / f"input{FORMATS[format].extensions[0]}"
-        with _named_temporary_errors(data.name, folder), open(copy, "wb") as file:
-            if path == STANDARD:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            else:
-                with open(path, "rb") as pipe:
-                    shutil.copyfileobj(pipe, file)
-        yield copy
-
-
-@contextmanager
-def _temporary_folder(stream: str) -> Iterator[Path]:
-    """Create a temporary folder for the copy of a stream, and remove it at the end."""
-    with ExitStack() as stack:
-        with _named_temporary_errors(stream, Path(tempfile.gettempdir())):
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bitatoms-"))
-        yield Path(folder)
-
-
-@contextmanager
-def _named_temporary_errors(stream: str, folder: Path) -> Iterator[None]:
-    """Name a stream and the temporary folder in errors about its copy."""
-    try:
-        yield
-    except (FileError, OSError) as error:
-        cause = error.__cause__ if isinstance(error, FileError) else error
-        if not isinstance(cause, OSError):
-            raise
-        raise FileError(
-            f"{stream}: cannot be copied to the temporary folder {folder}: {cause.strerror or cause}; free some space, "
-            "or choose a folder on another disk with the environment variable TMPDIR"
-        ) from error
+def table_format(path: Path, format: str | None = None) -> str:
+    """Return the format of a table to write, by default CSV on the standard output; raise if a path cannot hold it."""
+    if path != STANDARD:
+        return infer_format(path, format, writing=True)
+    format = format or "csv"
+    check_one_file(format, output_name(path))
+    return format
 
 
 def write_table(table: Table, path: Path, format: str | None = None) -> None:
-    """Write a table to a file, or to the standard output, by default as CSV."""
-    if path != STANDARD:
-        write(table, path, format)
-        return
-    format = format or "csv"
-    if format in _NOT_ONE_FILE:
-        raise FileError(
-            f"standard output: {FORMATS[format].description} cannot be written to a stream; pass a file name"
-        )
-    with _temporary_folder("standard output") as folder:
-        written = folder / f"output{FORMATS[format].extensions[0]}"
-        with _named_temporary_errors("standard output", folder):
-            write(table, written, format)
-        with open(written, "rb") as file, writing_to_stdout():
-            shutil.copyfileobj(file, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+    """Write a table to a file or a stream."""
+    format = table_format(path, format)
+    with output_file(path, FORMATS[format].extensions[0]) as file:
+        write(table, file, format)
 
 
 def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> None:
     """Check before long work that files can be written, and that none of them is also read or written twice."""
     used = {path.resolve() for path in read if path is not None and path != STANDARD}
     for path in paths:
-        if path is None:
+        if path is None or is_null_device(path):
             continue
-        resolved = path if path == STANDARD else path.resolve()
+        resolved = STANDARD if is_stdout(path) else path.resolve()
         if resolved in used:
-            raise FileError(f"{path}: this command already reads or writes this file; choose another name")
+            name = output_name(path)
+            raise FileError(f"{name}: this command already reads or writes this file; choose another name")
         used.add(resolved)
         if path != STANDARD:
             check_parent(path)
@@ -169,7 +121,7 @@ def check_parent(path: Path) -> None:
 
 def check_checkpoint(folder: Path, *others: Path | None) -> None:
     """Check before long work that a folder can contain a checkpoint and is not used for anything else."""
-    check_not_stdout(folder, "a checkpoint")
+    check_not_stream(folder, "a checkpoint")
     if any(other is not None and other != STANDARD and other.resolve() == folder.resolve() for other in others):
         raise FileError(f"{folder}: this command already reads or writes this file; choose another name")
     check_parent(folder)
@@ -190,23 +142,16 @@ def check_folder(folder: Path, content: str) -> None:
         raise write_error(folder, error) from error
 
 
-def check_not_stdout(path: Path | None, content: str) -> None:
-    """Check that a path is not the standard output, which only takes tables."""
-    if path == STANDARD:
-        raise FileError(f"standard output: {content} cannot be written to a stream; pass a file name")
+def check_not_stream(path: Path, content: str) -> None:
+    """Check that a path is neither the standard output nor a device or a pipe, which cannot hold a folder."""
+    if is_stream(path):
+        raise FileError(f"{output_name(path)}: {content} cannot be written to a stream; pass a file name")
 
 
-def check_html_ending(path: Path | None) -> None:
-    """Check the ending of a report."""
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+def check_html_extension(path: Path) -> None:
+    """Check the extension of a report."""
+    if path.suffix.lower() not in (".html", ".htm") and not is_stream(path):
         raise FileError(f"{path}: a report is an HTML page; use the extension .html")
-
-
-def check_table_ending(*paths: Path | None) -> None:
-    """Check that the extensions of tables to write are those of a format."""
-    for path in paths:
-        if path is not None and path != STANDARD:
-            infer_format(path, writing=True)
 
 
 def is_packed(path: Path, format: str | None = None) -> bool:
@@ -252,8 +197,10 @@ def path_of_interrupted(path: Path) -> Path:
     """Return where to write the model of a search that was cut short: only another such model is replaced.
 
     For ``model.npz`` it is that file, or ``model.interrupted.npz`` if it holds anything else, or
-    ``model.interrupted-2.npz``, and so on.
+    ``model.interrupted-2.npz``, and so on. A stream is written into.
     """
+    if is_stream(path):
+        return path
     endings = chain(["", ".interrupted"], (f".interrupted-{number}" for number in count(2)))
     paths = (path.with_name(f"{path.stem}{ending}{path.suffix}") for ending in endings)
     return next(each for each in paths if not each.exists() or _is_interrupted(each))

@@ -13,7 +13,7 @@ from ..reproduce import reproduce as run_experiments
 from ..reproduce.datasets import OPENML
 from ..reproduce.experiment import summarize_verdicts
 from .console import print_json, print_line, print_rich
-from .files import check_folder, check_not_stdout
+from .files import check_folder, check_not_stream
 from .progress import ProgressLine, show_status
 
 _STYLES = {Verdict.AGREES: "green", Verdict.PARTLY: "yellow", Verdict.DIFFERS: "red", Verdict.NOT_SEEN: "dim"}
@@ -21,7 +21,7 @@ _STYLES = {Verdict.AGREES: "green", Verdict.PARTLY: "yellow", Verdict.DIFFERS: "
 
 def reproduce(folder: Path, einstein: Path | None, mnist: str | None, seed: int, quiet: bool, json: bool) -> None:
     """Run the experiments, write the page, and print the verdicts on the claims."""
-    check_not_stdout(folder, "a folder")
+    check_not_stream(folder, "a folder")
     for path in (einstein, None if mnist in (None, OPENML) else Path(str(mnist))):
         if path is not None and not path.exists():
             raise FileError(f"{path}: there is no such file")

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from ..core.model import Model
 from ..errors import Parameter
 from ..io.errors import FileError
-from ..io.formats import infer_format
 from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
 from ..parallel import Workers, count_threads
@@ -21,10 +20,11 @@ from ..rows.store_transform import code_store, codes_in_memory
 from ..rows.subsample import default_search_rows
 from ..table import Table
 from .console import print_json, print_line
-from .files import check_not_stdout, check_writable, named_in_errors, spooled, write_table
+from .files import check_not_stream, check_writable, named_in_errors, table_format, write_table
 from .options import Input
 from .progress import ObservedStore, ProgressLine, show_status
-from .spelling import STANDARD, as_arguments, quote_path
+from .spelling import as_arguments, quote_path
+from .streams import output_name, spooled
 from .summary import describe_names, describe_size
 
 _EXPECTED_ATOMS = 256  # for which a suggested memory limit suffices
@@ -122,10 +122,9 @@ def check_codes(store: Store, path: Path | None, n_atoms: int, run: RunOptions, 
         return
     needed = len(store) * (-(-n_atoms // 64) * 8 + _NAME_BYTES * store.has_row_names)
     if needed > run.memory_limit:
-        name = "standard output" if path == STANDARD else path
         raise FileError(
-            f"{name}: writing the codes of {len(store)} rows takes {needed / 2**20:.0f} MiB of memory, more than ",
-            Parameter("max_memory", run.memory_limit), "; write them to a .zarr store",
+            f"{output_name(path)}: writing the codes of {len(store)} rows takes {needed / 2**20:.0f} MiB of memory, "
+            "more than ", Parameter("max_memory", run.memory_limit), "; write them to a .zarr store",
         )  # fmt: skip
 
 
@@ -173,12 +172,12 @@ def write_codes(
 
 def _is_packed_output(path: Path, format: str | None) -> bool:
     """Return whether a table is written to a packed store, in chunks."""
-    return path != STANDARD and infer_format(path, format, writing=True) == "zarr"
+    return table_format(path, format) == "zarr"
 
 
 def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None:
     """Write a table as a packed store. If Ctrl-C ended the command after that, return what was written."""
-    check_not_stdout(output, "a store")
+    check_not_stream(output, "a store")
     check_writable(output, read=(data.path,))
     if output.suffix.lower() != ".zarr":
         raise FileError(f"{output}: a packed store is a folder; use the extension .zarr")

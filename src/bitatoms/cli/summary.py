@@ -11,7 +11,7 @@ from rich.text import Text
 from ..core.model import Model
 from ..table import Table
 from ..verbosity import escape_name
-from .console import out, print_line, print_rich
+from .console import print_line, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
 _MAX_FEATURES = 12  # listed for an atom
@@ -77,7 +77,7 @@ def _print_pictures(model: Model, n_atoms: int) -> None:
     if model.complete is not None:
         captions = [[*caption, f"complete in {model.complete[atom]}"] for atom, caption in enumerate(captions)]
     column_width = max(width, *(len(line) for caption in captions for line in caption))
-    per_line = max(1, out.width // (column_width + 3))
+    per_line = max(1, width_of_lines() // (column_width + 3))
     for first in range(0, n_atoms, per_line):
         atoms = range(first, min(first + per_line, n_atoms))
         pictures = [_half_blocks((model.atoms[atom] ^ model.bias).reshape(height, width)) for atom in atoms]

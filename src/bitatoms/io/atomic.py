@@ -36,8 +36,8 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
     removed and ``path`` is unchanged. Symbolic links are followed, and the mode of an existing file or store is kept.
     A device or a pipe is not replaced: the content is written into it.
     """
-    is_stream = _is_stream(path)
-    target = Path(tempfile.gettempdir()) / path.name if is_stream else link_target(path)
+    writes_into = is_stream(path)
+    target = Path(tempfile.gettempdir()) / path.name if writes_into else link_target(path)
     if not target.parent.is_dir():
         raise FileError(f"{path}: there is no folder {str(target.parent)!r}; create it first")
     temporary: Path | None = None
@@ -50,7 +50,7 @@ def atomic_write(path: Path, companions: tuple[str, ...] = ()) -> Iterator[Path]
         for name in companions:
             with atomic_write(path.with_name(name)) as companion:
                 shutil.move(temporary / name, companion)
-        if is_stream:
+        if writes_into:
             _copy_into(written, path)
         else:
             _move(written, target, temporary)
@@ -124,7 +124,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
 def write_error(path: Path, error: OSError) -> FileError:
     """Return the error for a file that the system cannot write."""
-    unchanged = "" if _is_stream(path) else "; nothing was changed"
+    unchanged = "" if is_stream(path) else "; nothing was changed"
     return FileError(f"{path}: cannot be written: {error.strerror or error}{unchanged}")
 
 
@@ -141,14 +141,33 @@ def is_zarr_store(path: Path) -> bool:
     return any((path / name).is_file() for name in _ZARR_FILES)
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is written into rather than replaced: a device, a pipe, or where standard output goes."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):  # it does not exist; other problems show when it is written
+    status = _status(path)
+    if status is None:
         return False
     is_replaceable = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
     return not is_replaceable or _descriptor(status) is not None
+
+
+def is_stdout(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path leads to where standard output goes, unless this is the null device."""
+    status = _status(path)
+    return status is not None and _descriptor(status) == 1 and not is_null_device(path)
+
+
+def is_null_device(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is the null device, which any number of outputs can share."""
+    status, null = _status(path), _status(os.devnull)
+    return status is not None and null is not None and os.path.samestat(status, null)
+
+
+def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+    """Return what the system knows about a file; None if there is no such file."""
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):  # other problems show when it is written
+        return None
 
 
 def _descriptor(status: os.stat_result) -> int | None:

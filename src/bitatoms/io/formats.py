@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..errors import Parameter
-from .atomic import is_zarr_store
+from .atomic import is_stream, is_zarr_store
 from .errors import FileError, MissingLibrary
 
 
@@ -30,6 +30,7 @@ class Format(NamedTuple):
     library: str | None = None  # optional dependency
     extra: str | None = None  # the extra that installs it
     gzip: bool = False  # .gz may follow the extension
+    is_one_file: bool = True  # otherwise several files, or a folder, which a stream cannot hold
 
 
 FORMATS = {
@@ -45,8 +46,8 @@ FORMATS = {
     "pairs": Format("long table: the names of one row and one of its items per line", (".pairs",), "pairs", gzip=True),
     "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
-    "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink"),
-    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr"),
+    "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False),
+    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False),
 }
 
 _UNSUPPORTED = {  # files that users may have, and what to do with them
@@ -73,7 +74,24 @@ _MAGIC_BYTES = (
 
 
 def infer_format(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
-    """Return the given format, or the one that the extension selects; raise FileError if there is none."""
+    """Return the given format, or the one that the extension selects; raise FileError if there is none.
+
+    When writing, a device or a pipe whose name selects no format gets CSV.
+    """
+    format = _find_format(path, given, writing)
+    if writing and is_stream(path):
+        check_one_file(format, os.fspath(path))
+    return format
+
+
+def check_one_file(format: str, name: str) -> None:
+    """Raise if a format consists of several files, or of a folder, which a stream cannot hold."""
+    if not FORMATS[format].is_one_file:
+        raise FileError(f"{name}: {FORMATS[format].description} cannot be written to a stream; pass a file name")
+
+
+def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool) -> str:
+    """Return the format of a file; see `infer_format`."""
     if given is not None:
         if given not in FORMATS:
             raise FileError(f"there is no format {given!r}; choose from {', '.join(FORMATS)}")
@@ -83,6 +101,8 @@ def infer_format(path: str | os.PathLike[str], given: str | None = None, writing
     for format, entry in FORMATS.items():
         if base.endswith(entry.extensions) and (base == name or entry.gzip):
             return format
+    if writing and is_stream(path):
+        return "csv"
     known = [extension for entry in FORMATS.values() for extension in entry.extensions]
     extension = os.path.splitext(base)[1]
     unsupported = next((hint for extensions, hint in _UNSUPPORTED.items() if extension in extensions), None)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from ..core.model import Model, Pattern
-from .atomic import atomic_write
+from .atomic import atomic_write, is_stream
 from .errors import FileError
 from .text_lines import open_text_writer
 
@@ -17,7 +17,7 @@ EXTENSIONS = {".csv": "csv", ".json": "json", ".md": "markdown"}
 _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})
 
 
-def write_patterns(model: Model, path: str | os.PathLike[str]) -> None:
+def write_patterns(model: Model, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write each atom: its features, the numbers of rows that use it and that have it complete, the bits it saves.
 
     Parameters
@@ -26,17 +26,21 @@ def write_patterns(model: Model, path: str | os.PathLike[str]) -> None:
         The model; `BinaryDictionaryLearning.as_model` returns it.
     path : str or path-like
         The file; its extension, .csv, .json or .md, selects the format.
+    format : {"csv", "json", "markdown"}, optional
+        The format, if the extension does not select it.
     """
     path = Path(path)
-    check_patterns_path(path)
+    format = format or patterns_format(path)
     with atomic_write(path) as temporary, open_text_writer(temporary) as file:
-        file.write(format_patterns(model.patterns(), EXTENSIONS[path.suffix.lower()]))
+        file.write(format_patterns(model.patterns(), format))
 
 
-def check_patterns_path(path: Path | None) -> None:
-    """Raise if the extension of a path selects no format for patterns."""
-    if path is not None and path.suffix.lower() not in EXTENSIONS:
+def patterns_format(path: Path) -> str:
+    """Return the format that an extension selects; CSV for a device or a pipe with another one."""
+    format = EXTENSIONS.get(path.suffix.lower(), "csv" if is_stream(path) else None)
+    if format is None:
         raise FileError(f"{path}: patterns are written as .csv, .json or .md; use one of these extensions")
+    return format
 
 
 def format_patterns(patterns: list[Pattern], format: str) -> str:
