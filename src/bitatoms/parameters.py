@@ -448,7 +448,8 @@ class ReadKwargs(TypedDict, total=False):
         Param(
             (),
             "Names of columns to leave out.",
-            "In a text file without column names, their numbers, counting from 1.",
+            "In a text file without column names, their numbers, counting from 1. Control characters may be written "
+            "as escapes, such as \\x1b, as in messages.",
             type="str or sequence of str, default=()",
             option="without",
         ),

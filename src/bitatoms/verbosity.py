@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 # Control characters except tabs and line ends, characters that turn the direction of text around, lone surrogates
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_LINE_CONTROLS = re.compile("[\t\n]")
+CONTROLS_OF_NAMES = re.compile(rf"{CONTROLS.pattern}|[\t\n]")
 _logger = logging.getLogger("bitatoms")
 _lock = threading.Lock()
 _n_users = 0
@@ -38,7 +38,7 @@ def escape_name(name: str) -> str:
     >>> print(escape_name("two\nlines"))
     two\nlines
     """
-    return _LINE_CONTROLS.sub(_escape, escape_controls(name))
+    return CONTROLS_OF_NAMES.sub(_escape, name)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -108,6 +109,25 @@ def test_the_options_that_an_error_names_read_lists_of_items(bitatoms, tmp_path,
     table = ba.read(tmp_path / "orders.npz")
     assert set(table.columns) - {"jam"} == {"soap", "milk", "tea"}
     assert len(table) == n_rows
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    "name", ["\x1b[31mred", "\x07 bell", "two\nlines", "tab\t", "\u202eturned", "back\\slash", "it's"]
+)
+def test_a_column_with_control_characters_is_dropped_as_advised(bitatoms, name, ending):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [0, 1], name: ["Bonn", "Ulm"], "b": [1, 0]})
+    if ending == ".csv":
+        frame.to_csv("table.csv", index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet("table.parquet")
+    code, _, stderr = bitatoms("convert", f"table{ending}", "out.npz")
+    assert code == 2
+    advised = stderr[stderr.index("--without") :]
+    assert bitatoms("convert", f"table{ending}", "out.npz", *shlex.split(advised)) == (0, ANY, "")
+    assert ba.read("out.npz").columns == ("a", "b")
 
 
 def test_a_comparison_names_its_command(bitatoms, tmp_path):

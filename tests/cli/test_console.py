@@ -2,6 +2,7 @@
 
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -60,6 +61,18 @@ def test_names_in_patterns(bitatoms, table):
     assert used & {*CONTROLS}
     for name in used:
         assert " ".join(escape_name(name).split()) in shown
+
+
+def test_names_in_markdown(bitatoms, table):
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+    model.save("model.npz")
+    assert bitatoms("show", "model.npz", "--patterns", "patterns.md")[0] == 0
+    text = Path("patterns.md").read_text(encoding="utf-8")
+    assert_safe(text)
+    names = {name for pattern in model.patterns() for name in pattern.features}
+    assert {"\x1b[31mred", "two\nlines"} <= names
+    assert "\\\\x1b\\[31mred; " in text  # shown as \x1b[31mred
+    assert len(text.splitlines()) == 2 + len(model.patterns())
 
 
 def test_json_is_safe_and_exact(bitatoms, table):

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from ..errors import Message, Parameter, in_python
 from ..parameters import RENAMED, EstimatorKwargs, NComponents, Param, ReadKwargs, declarations
+from ..verbosity import escape_name
 
 _DECLARED: dict[str, Param] = {
     name: param
@@ -23,7 +24,10 @@ STANDARD = Path("-")  # the standard input or output
 
 
 def as_option(parameter: Parameter) -> str:
-    """Spell a parameter as an option; as in Python where the command line has no such option."""
+    """Spell a parameter as an option; as in Python where the command line has no such option.
+
+    Control characters are escaped: the commands accept names of columns in this spelling.
+    """
     name, value = RENAMED.get(parameter.name, parameter.name), parameter.value
     if name not in _OPTIONS:
         return in_python(parameter)
@@ -31,7 +35,7 @@ def as_option(parameter: Parameter) -> str:
     if value is None or isinstance(value, bool):
         return f"--no-{option}" if value is False else f"--{option}"
     text = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"--{option} {shlex.quote(text)}"
+    return f"--{option} {shlex.quote(escape_name(text))}"
 
 
 def describe(error: BaseException | str) -> str:

@@ -22,8 +22,8 @@ from .stream import (
     RowChunk,
     Source,
     TableStream,
-    check_columns_exist,
     collect,
+    find_columns,
     packed_bytes,
     unique_columns,
 )
@@ -174,8 +174,7 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
 def drop_columns(source: Source, stream: TableStream, without: Sequence[str]) -> TableStream:
     """Return a stream without these columns."""
     columns = feature_names(stream.columns, range(stream.n_cols))
-    check_columns_exist(source, without, columns)
-    dropped = set(without)
+    dropped = find_columns(source, without, columns)
     kept = [index for index, name in enumerate(columns) if name not in dropped]
     chunks = (RowChunk(chunk.bits.take_columns(kept), chunk.names) for chunk in stream.chunks)
     names = None if stream.columns is None else tuple(columns[index] for index in kept)

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from ..core.model import Model, Pattern
+from ..verbosity import escape_name
 from .atomic import atomic_write, is_stream
 from .errors import FileError
 from .text_lines import open_text_writer
@@ -69,6 +70,5 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
 
 
 def _markdown_row(cells: tuple[object, ...]) -> str:
-    """Return one row of a Markdown table, with markup escaped."""
-    text = " | ".join(str(cell).translate(_MARKDOWN_ESCAPES) for cell in cells)
-    return f"| {' '.join(text.splitlines())} |"
+    """Return one row of a Markdown table, with control characters and markup escaped."""
+    return f"| {' | '.join(escape_name(str(cell)).translate(_MARKDOWN_ESCAPES) for cell in cells)} |"

@@ -16,6 +16,7 @@ from ..bits import BitMatrix
 from ..errors import Parameter
 from ..parameters import ReadKwargs, with_defaults
 from ..table import Header, Names, Picture, Table, first_duplicate
+from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
 from .memory import memory_limit
 
@@ -151,14 +152,28 @@ def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
     return words
 
 
-def check_columns_exist(source: Source, names: Sequence[str], columns: Sequence[str]) -> None:
-    """Raise if a name is not one of these columns."""
+def find_columns(source: Source, given: Sequence[str], columns: Sequence[str]) -> set[str]:
+    """Return the columns that a user names, exactly or with escapes in place of control characters, as in messages.
+
+    Raises FileError for a name that no column has, or that means one column exactly and another one escaped.
+    """
     existing = set(columns)
-    for name in names:
-        if name not in existing:
+    escaped: dict[str, set[str]] = {}
+    if any("\\" in name for name in given):
+        for column in filter(CONTROLS_OF_NAMES.search, existing):
+            escaped.setdefault(escape_name(column), set()).add(column)
+    found: set[str] = set()
+    for name in given:
+        meant = escaped.get(name, set()) | ({name} & existing)
+        if not meant:
             similar = difflib.get_close_matches(name, columns, 1)
             hint = f" (did you mean {similar[0][:40]!r}?)" if similar else ""
             raise source.error(f"there is no column {name[:40]!r}{hint}")
+        if len(meant) > 1 and not meant <= set(given):
+            numbers = " and ".join(str(number) for number, column in enumerate(columns, 1) if column in meant)
+            raise source.error(f"columns {numbers} are both written {escape_name(name)[:40]}; rename one")
+        found |= meant
+    return found
 
 
 def unique_columns(source: Source, names: Sequence[str], duplicates: str) -> Names:

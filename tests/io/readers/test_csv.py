@@ -138,6 +138,20 @@ def test_additions_of_spreadsheets_are_ignored(tmp_path, text):
     assert ba.read(write_file(tmp_path, text)) == ANN
 
 
+def test_without_takes_escaped_names(tmp_path):
+    path = write_file(tmp_path, "\x1bred,a,b\x07\n1,0,1\n0,1,1\n")
+    assert ba.read(path, without=[r"\x1bred"]).columns == ("a", "b\x07")
+    assert ba.read(path, without=[r"b\x07", "\x1bred"]).columns == ("a",)
+    assert_read_error(path, "there is no column '\\\\x1bre'", without=[r"\x1bre"])
+
+
+def test_without_refuses_a_name_that_means_two_columns(tmp_path):
+    path = write_file(tmp_path, "\x1bred,a,\\x1bred\n1,0,1\n0,1,1\n")
+    assert_read_error(path, r"columns 1 and 3 are both written \x1bred; rename one", without=[r"\x1bred"])
+    assert ba.read(path, without=["\x1bred"]).columns == ("a", r"\x1bred")
+    assert ba.read(path, without=["\x1bred", r"\x1bred"]).columns == ("a",)
+
+
 def test_without_drops_columns(tmp_path):
     text = "who,city,milk,total,bread\nann,Berlin,1,1,0\nbob,Rome,1,2,1\n"
     assert_read_error(write_file(tmp_path, text), "line 2, column 'city': 'Berlin' is neither a one", "without=")

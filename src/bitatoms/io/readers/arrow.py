@@ -17,7 +17,7 @@ from ..cells import Cells, TextCells
 from ..chunked import ChunkCells, Indices, MissingCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
 _LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
@@ -50,8 +50,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 def _detect_layout(source: Source, options: ReadOptions, file: ArrowFile) -> ArrowLayout:
     """Detect which columns contain row names: pandas' index, or a first column of text."""
     index = [file.names.index(name) for name in _pandas_index(file)]
-    check_columns_exist(source, options.without, file.names)
-    without = set(options.without)
+    without = find_columns(source, options.without, file.names)
     excluded = {*index, *(number for number, name in enumerate(file.names) if name in without)}
     data = [number for number in range(len(file.names)) if number not in excluded]
     if options.row_names is False:

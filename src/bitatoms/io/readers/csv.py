@@ -21,7 +21,7 @@ from ...errors import Parameter
 from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, check_columns_exist
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from ..text_lines import check_separator, detect_separator, open_text_writer, read_lines
 from .pairs import suggest_pairs
 
@@ -202,8 +202,7 @@ def _without_excluded(source: Source, options: ReadOptions, layout: CsvLayout) -
     if not options.without:
         return layout
     columns = layout.columns or [str(index + 1) for index in layout.indices]
-    check_columns_exist(source, options.without, columns)
-    excluded = set(options.without)
+    excluded = find_columns(source, options.without, columns)
     kept = [number for number, name in enumerate(columns) if name not in excluded]
     names = None if layout.columns is None else [columns[number] for number in kept]
     return layout._replace(columns=names, indices=[layout.indices[number] for number in kept])

@@ -18,7 +18,7 @@ from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, ONE_WORDS, CellPosition, Cells
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
-from ..stream import ReadOptions, RowChunk, Source, TableStream, check_columns_exist
+from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns
 from ..text_lines import check_separator, detect_separator, open_text_writer, read_lines, split_lines
 from ..text_numbers import parse_number
 from .transactions import CHANGED, check_names, warn_about_empty
@@ -79,8 +79,8 @@ def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
         raise source.error("the file is empty")
     header = has_header(head) if options.header is None else options.header
     labels = column_labels(head[0], header)
-    check_columns_exist(source, options.without, labels)
-    kept = [index for index, label in enumerate(labels) if label not in options.without]
+    excluded = find_columns(source, options.without, labels)
+    kept = [index for index, label in enumerate(labels) if label not in excluded]
     if len(kept) != 2:
         listed = ", ".join(repr(labels[index][:40]) for index in kept[:10])
         needed = "; two are needed, one with the row and one with the item of each line"
