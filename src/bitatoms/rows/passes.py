@@ -180,9 +180,8 @@ class _Passes:
             self._codes = {last: codes}
             return
         for number in range(1, last + 1):
-            spec, previous = self.state.specs[number - 1], self._codes.get(number - 1)
-            self._codes[number], _ = self._rows.run_pass(spec, previous, number)
-            self._codes = {n: codes for n, codes in self._codes.items() if n in (number, self.state.best)}
+            codes, _ = self._rows.run_pass(self.state.specs[number - 1], self._codes.get(number - 1), number)
+            self._codes = {number: codes}
 
     def _save(self, state: PassState) -> None:
         if self._journal is not None:
