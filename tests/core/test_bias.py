@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from bitatoms.bits import BitMatrix
-from bitatoms.core.bias import flip_bias, flip_counts, mostly_wrong, settle_bias
+from bitatoms.core.bias import flip_bias, flip_counts, mostly_wrong, settle_bias, settle_counts
 from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.core.row_pass import count
@@ -43,6 +43,11 @@ def test_a_settled_bias_leaves_no_column_wrong_in_more_than_half_of_the_rows(pro
     with_settled = block_of(problem, algebra, settled)
     np.testing.assert_array_equal(with_settled.wrong(), wrong)
     assert not mostly_wrong(n_rows, wrong).any()
+    counts = replace(count(block, block.data()), complete=None, rows_hash=None)
+    assert settle_counts(block.bias, counts, False) == (block.bias, counts)
+    bias, counts = settle_counts(block.bias, counts, True)
+    assert bias == settled
+    assert_same_counts(counts, replace(count(with_settled, with_settled.data()), complete=None, rows_hash=None))
     objective = Objective(True, algebra)
     assert objective.cost(block) == objective.cost(with_settled) == with_settled.codelength(wrong).total
     assert block.codelength(wrong, settled) == with_settled.codelength(wrong)

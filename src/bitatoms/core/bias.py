@@ -26,6 +26,17 @@ def settle_bias(n_rows: int, wrong: NDArray[np.int64], bias: BitMatrix) -> tuple
     return flip_bias(bias, flips), np.where(flips, n_rows - wrong, wrong)
 
 
+def settle_counts(bias: BitMatrix, counts: AnyCounts, settles: bool) -> tuple[BitMatrix, AnyCounts]:
+    """Return the bias that takes the columns wrong in most rows, and the counts with it.
+
+    Both are unchanged unless ``settles``: whether the objective has this rule (`SearchParams.settles_bias`).
+    """
+    flips = mostly_wrong(counts.n_rows, counts.wrong)
+    if not settles or not flips.any():
+        return bias, counts
+    return flip_bias(bias, flips), flip_counts(counts, flips)
+
+
 def mostly_wrong(n_rows: int, wrong: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which columns are wrong in more than half of the rows."""
     return 2 * wrong > n_rows

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.atoms import flips_together
+from ..core.bias import settle_counts
 from ..core.block import Block
 from ..core.coding import coding_rule
 from ..core.counts import Counts
@@ -31,7 +32,7 @@ from ..kernels.structs import covering
 from ..mdl import Codelength
 from ..parallel import Workers
 from ..rows.memory import MemoryRows, concatenate
-from ..rows.passes import codes_exactly, result_from_counts, savings, settle_counts
+from ..rows.passes import codes_exactly, result_from_counts, savings
 from ..search.driver import search
 from ..search.initial import start_factors
 from ..search.moves.grow import grow
@@ -109,7 +110,7 @@ class StreamLearner:
                 )
             generators = deepcopy((before.random, before.draw))
             state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
-        bias, counts = settle_counts(state.bias, state.counts, self.params)
+        bias, counts = settle_counts(state.bias, state.counts, self.params.settles_bias)
         state = replace(state, bias=bias, counts=counts)
         row = self._as_round(state, time.perf_counter() - started)
         history = (*state.history, row)[-self.tuning.max_history :]

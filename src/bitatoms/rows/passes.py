@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.atoms import flips_together
-from ..core.bias import AnyCounts, flip_bias, flip_counts, mostly_wrong
+from ..core.bias import settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
@@ -193,7 +193,7 @@ class _Passes:
     def _after_pass(self, number: int, counts: Counts) -> PassState:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
-        bias, settled = settle_counts(spec.bias, counts, self._params)
+        bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         flips, n_flipped = _outvoted_bits(spec, settled)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias)
@@ -225,7 +225,7 @@ class _Passes:
         """Return the objective: bits, or wrong cells."""
         if not self._objective.by_codelength:
             return int(counts.wrong.sum())
-        bias, settled = settle_counts(spec.bias, counts, self._params)
+        bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         return settled.codelength(spec.atoms, bias).total
 
     def _next_spec(self, spec: PassSpec, counts: Counts, flips: NDArray[np.uint64]) -> PassSpec:
@@ -261,7 +261,7 @@ def result_from_counts(
     Atoms are sorted by the bits they save; unused and empty ones are left out.
     """
     counted_bias = bias
-    bias, counts = settle_counts(bias, counts, params)
+    bias, counts = settle_counts(bias, counts, params.settles_bias)
     if counts.complete is not None and (atoms.words & (bias.words ^ counted_bias.words)).any():
         counts = replace(counts, complete=None)  # they were counted with another bias
     saved = savings(atoms, counts, Objective(True, algebra))
@@ -289,14 +289,6 @@ def result_from_counts(
         uses=uses,
     )
     return result, indices
-
-
-def settle_counts(bias: BitMatrix, counts: AnyCounts, params: SearchParams) -> tuple[BitMatrix, AnyCounts]:
-    """Return the bias that takes the columns wrong in most rows, where the objective asks for it, and the counts."""
-    flips = mostly_wrong(counts.n_rows, counts.wrong)
-    if not params.settles_bias or not flips.any():
-        return bias, counts
-    return flip_bias(bias, flips), flip_counts(counts, flips)
 
 
 def savings(atoms: BitMatrix, counts: Counts, objective: Objective) -> NDArray[np.int64]:
