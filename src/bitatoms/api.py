@@ -12,6 +12,7 @@ import numpy as np
 from .bits import BitMatrix
 from .core.block import Block
 from .core.result import Factorization, ResultBase
+from .dataframes import column_names
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts
@@ -25,7 +26,7 @@ from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
 from .table import Header, Names, Table, matched_table
-from .validation import as_generator, check_choice, column_names
+from .validation import as_generator, check_choice
 from .verbosity import log_to_stderr
 
 

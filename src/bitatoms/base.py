@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from . import validation
+from . import dataframes, validation
 from .bits import BitMatrix
 from .errors import warn
 from .io.api import read, read_matching
@@ -60,7 +60,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _matched_table(self, X: Any) -> Table | None:
         """Return X with the columns of the model; None for what scikit-learn validates."""
-        learned, names = self._header, validation.column_names(X)
+        learned, names = self._header, dataframes.column_names(X)
         if isinstance(X, (str, os.PathLike)):
             table = read_matching(X, learned, self.absent, binarize=self.binarize)
         elif _is_table(X) or (names is not None and learned.names not in (None, names)):
@@ -99,7 +99,7 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
 def _is_table(X: Any) -> bool:
     """Return whether X has names that scikit-learn does not know of."""
-    return isinstance(X, Table) or validation.is_anndata(X) or validation.package_name(X) == "pyarrow"
+    return isinstance(X, Table) or dataframes.is_anndata(X) or validation.package_name(X) == "pyarrow"
 
 
 def check_not_empty(shape: tuple[int, int]) -> None:

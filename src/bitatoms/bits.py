@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import validation
+from . import dataframes, validation
 from .kernels.cpu import packing
 from .kernels.structs import PLANES
 
@@ -167,7 +167,7 @@ class BitMatrix:
             return cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
         if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
             return cls.from_any(bits, binarize, name)
-        X = validation.as_array_like(X)
+        X = dataframes.as_array_like(X)
         if validation.is_sparse(X):
             return cls.from_sparse(X, binarize, name)
         return cls.from_dense(X, binarize, name)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import validation
+from . import dataframes, validation
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
 
@@ -145,15 +145,15 @@ class Table:
         """
         if missing not in ("refuse", "zero"):
             raise ValueError(f'missing must be "refuse" or "zero", got {missing!r}')
-        if layer is not None and not (validation.is_anndata(X) and hasattr(X, "layers")):
+        if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
-        X, layer = validation.select_raw(X, layer)
+        X, layer = dataframes.select_raw(X, layer)
         if isinstance(X, cls):
             bits = BitMatrix.from_any(X.bits, binarize)
             return cls(bits, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
-        row_names, columns = validation.axis_names(X)
-        values = validation.as_array_like(X, layer)
-        validation.check_scaled(X, layer, values, binarize)
+        row_names, columns = dataframes.axis_names(X)
+        values = dataframes.as_array_like(X, layer)
+        dataframes.check_scaled(X, layer, values, binarize)
         if missing == "zero":
             values = validation.missing_as_zero(values)
         return cls(BitMatrix.from_any(values, binarize), row_names, columns)
@@ -367,7 +367,7 @@ def matched_table(X: Any, learned: Header, absent: str | None = None, table: str
 
     Columns of a data frame that the model does not know are left out first, and may hold anything.
     """
-    names = None if validation.is_anndata(X) else validation.column_names(X)
+    names = None if dataframes.is_anndata(X) else dataframes.column_names(X)
     if names is not None and learned.names is not None:
         X, _ = without_unknown_columns(X, names, learned, absent, table)
     converted = Table.from_any(X, **conversion)
@@ -386,7 +386,7 @@ def without_unknown_columns(
         return frame, names
     unknown = set(match.unknown)
     names = tuple(name for name in names if name not in unknown)
-    return validation.select_columns(frame, names), names
+    return dataframes.select_columns(frame, names), names
 
 
 def _listed(names: Sequence[str]) -> str:

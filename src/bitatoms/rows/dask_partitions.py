@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import dataframes, validation
 from ..bits import BitMatrix
 from ..errors import InputError, InvalidCell, MissingCell
 from ..table import Names
@@ -42,7 +42,7 @@ def in_wide_chunks(X: Any) -> Any:
 
 def column_names(X: Any) -> Names | None:
     """Return the column names of a Dask data frame, if they are all strings."""
-    return validation.column_names(X._meta) if hasattr(X, "columns") else None
+    return dataframes.column_names(X._meta) if hasattr(X, "columns") else None
 
 
 def pack_partition(partition: Any, binarize: float | None) -> BitMatrix | InvalidPartition:

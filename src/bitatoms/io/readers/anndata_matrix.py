@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import validation
+from ... import dataframes, validation
 from ...bits import BitMatrix
 from ...errors import Parameter, warn
 from ..chunked import ChunkCells, Indices, Locate, read_row_chunks, stack_columns
@@ -51,7 +51,7 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
     """Return X, a layer, or ``raw`` if no layer has this name."""
     path, variables = "X" if layer is None else f"layers/{layer}", "var"
     element = find_element(file, "X") if layer is None else find_element(file, "layers", layer)
-    if element is None and layer == validation.RAW:
+    if element is None and layer == dataframes.RAW:
         path, variables, element = "raw/X", "raw/var", find_element(file, "raw", "X")
     if element is None or element.attrs.get("encoding-type") == "null":
         missing = "X" if layer is None else f"layer {layer!r}"
@@ -102,7 +102,7 @@ def layer_names(file: HierarchicalFile) -> list[str]:
     """Return the names of the first layers, and of ``raw``."""
     layers = find_element(file, "layers")
     names = [] if layers is None or is_array(layers) else sorted(layers)[:20]
-    return names if find_element(file, "raw", "X") is None else [*names, validation.RAW]
+    return names if find_element(file, "raw", "X") is None else [*names, dataframes.RAW]
 
 
 class AnnDataCells(ChunkCells):
@@ -110,9 +110,9 @@ class AnnDataCells(ChunkCells):
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str], layers: Sequence[str]) -> None:
         super().__init__(source, options, columns)
-        layer = validation.layer_of_counts(layers, options.layer)
+        layer = dataframes.layer_of_counts(layers, options.layer)
         counts = () if layer is None else ("pass ", Parameter("layer", layer), " and ", Parameter("binarize", 0))
-        self._advice = validation.scaled_advice(options.binarize, *counts)
+        self._advice = dataframes.scaled_advice(options.binarize, *counts)
         self._is_scaled = False
 
     def numbers_to_bits(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:

@@ -1,0 +1,151 @@
+"""Tables of other libraries: the values and names of AnnData objects and of pandas, polars and pyarrow data frames.
+
+Types are recognized by the name of their package, so that none of these libraries is imported for other tables.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, Parameter, warn
+from .validation import binarize_advice, is_sparse, package_name
+
+RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
+
+
+def is_anndata(X: Any) -> bool:
+    """Return whether X is an AnnData, or the ``raw`` of one."""
+    return package_name(X) == "anndata" and hasattr(X, "obs_names")
+
+
+def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
+    """Return the ``raw`` of an AnnData and no layer if the layer is "raw" and there is no layer of that name."""
+    if layer == RAW and is_anndata(X) and RAW not in X.layers and X.raw is not None:
+        return X.raw, None
+    return X, layer
+
+
+def as_array_like(X: Any, layer: str | None = None) -> Any:
+    """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged."""
+    if is_anndata(X):
+        X, layer = select_raw(X, layer)
+        if layer is not None and layer not in X.layers:
+            names = [*filter(None, X.layers), *((RAW,) if X.raw is not None else ())]  # None is X, in new versions
+            raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
+        values = X.X if layer is None else X.layers[layer]
+        if values is None:
+            raise ValueError("the AnnData has no X; pass the name of a layer")
+        in_memory = isinstance(values, np.ndarray) or is_sparse(values)
+        return values if in_memory or package_name(values) not in ("h5py", "anndata") else values[:]
+    if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):
+        raise TypeError(
+            f"X is {X!r}, whose rows are not in memory; pass it to BinaryDictionaryLearning.fit, or load it with "
+            "bitatoms.read"
+        )
+    if isinstance(X, (str, os.PathLike)):
+        raise TypeError(f"X is {os.fspath(X)[:240]!r}, not a table; read the file with bitatoms.read")
+    if package_name(X) == "pyarrow" and hasattr(X, "column_names"):
+        X = _arrow_table(X)
+        kept = [column for name, column in zip(X.column_names, X.columns, strict=True) if name not in _arrow_index(X)]
+        if not kept:
+            return np.empty((X.num_rows, 0), np.uint8)
+        return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
+    return X
+
+
+def layer_of_counts(layers: Iterable[str], current: str | None) -> str | None:
+    """Return the layer of an AnnData that contains counts, judging by its name, or None; not the current one."""
+    names = [name for name in layers if name != current and ("count" in name.lower() or name == RAW)]
+    return min(names, key=lambda name: name == RAW, default=None)
+
+
+def scaled_advice(binarize: float | None, *counts: str | Parameter) -> tuple[str | Parameter, ...]:
+    """Return the message about negative values in an AnnData; ``counts`` states how to get counts, if there are any."""
+    if not counts and binarize is None:
+        counts = ("or ", *binarize_advice(-1))
+    start = "its values are scaled (some are negative) and do not show what is present; use counts instead"
+    return (f"{start}{', ' if counts else ''}", *counts)
+
+
+def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None) -> None:
+    """Raise an error for negative values in an AnnData; with a threshold, issue a warning."""
+    if not is_anndata(X):
+        return
+    numbers = values.data if is_sparse(values) else values
+    if not (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and (numbers < 0).any()):
+        return
+    layers = (*X.layers, *((RAW,) if X.raw is not None else ())) if hasattr(X, "layers") else ()
+    name = layer_of_counts(layers, layer)
+    counts = () if name is None else (f'Table.from_any(adata, layer="{name}", binarize=0)',)
+    message = ("the AnnData: ", *scaled_advice(binarize, *counts))
+    if binarize is None:
+        raise InputError(*message)
+    warn(*message)
+
+
+def _arrow_table(X: Any) -> Any:
+    """Return a pyarrow table or record batch as a table."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
+
+
+def _arrow_index(table: Any) -> tuple[str, ...]:
+    """Return the names of the columns that hold the index of a pandas frame."""
+    metadata = (table.schema.metadata or {}).get(b"pandas")
+    try:
+        listed = json.loads(metadata)["index_columns"] if metadata else ()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
+    return tuple(name for name in listed if isinstance(name, str) and name in table.column_names)
+
+
+def _arrow_column(column: Any) -> NDArray[Any]:
+    """Return the values of a pyarrow column, with NaN or None for nulls."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(column.type) and column.null_count:
+        column = column.cast(pa.uint8())
+    return np.asarray(column.to_numpy())
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the column names of a data frame, pyarrow table or AnnData, None if there are none."""
+    if is_anndata(X):
+        return tuple(map(str, X.var_names))
+    package = package_name(X)
+    if package in ("pandas", "polars") and hasattr(X, "columns"):
+        return _strings(X.columns)
+    if package == "pyarrow" and hasattr(X, "column_names"):
+        index = _arrow_index(_arrow_table(X))
+        return _strings(name for name in X.schema.names if name not in index)
+    return None
+
+
+def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """Return the row and column names of a data frame, pyarrow table or AnnData, None where there are none."""
+    rows, package = None, package_name(X)
+    if is_anndata(X):
+        rows = tuple(map(str, X.obs_names))
+    elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
+        rows = tuple(map(str, X.index))
+    elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
+        rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
+    return rows, column_names(X)
+
+
+def select_columns(frame: Any, names: Sequence[str]) -> Any:
+    """Return these columns of a pandas, polars, pyarrow or Dask data frame."""
+    return frame.select(list(names)) if package_name(frame) == "pyarrow" else frame[list(names)]
+
+
+def _strings(names: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return the names if all are strings, else None, as scikit-learn does."""
+    kept = tuple(names)
+    return kept if kept and all(isinstance(name, str) for name in kept) else None
