@@ -17,7 +17,7 @@ from ..jit import inline, kernel, lowest_bit
 from .simd import add_overlaps, add_prices
 from .words import ALL, NONE, ONE, copy_row, cover, distance, drop_gain, mark, row_price, toggle_gain, use_price, weight
 
-_FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one replacement of in vectors
+_FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one instead of in vectors
 _USED = 1 << 30  # subtracted from the gain of a used atom under OR, so that it is not added again
 
 
