@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
-from bitatoms.table import Header, Picture, match_columns
+from bitatoms.table import Header, Picture, match_columns, matched_table
 
 BITS = np.array([[1, 0, 1], [0, 1, 1]], np.uint8)
 ROWS, COLUMNS = ("ann", "bob"), ("milk", "bread", "tea")
@@ -234,12 +234,26 @@ def test_a_note_names_the_columns_that_are_ignored():
     with pytest.warns(
         InputWarning, match="^new.csv: ignored 1 column that the model was not fitted on: 'gin'$"
     ) as seen:
-        one.warn_unknown("new.csv")
+        one.warn_differences("new.csv")
     assert seen[0].filename == __file__
     many = match_columns(header(*COLUMNS), header("gin", *"abcdefg", "tea"), "zero")
     with pytest.warns(InputWarning, match="8 columns .*: 'gin', 'a', 'b', 'c', 'd' and 3 more; .* 0: 'milk', 'bread'"):
-        many.warn_unknown("X")
-    match_columns(header(*COLUMNS), header("tea"), "zero").warn_unknown("X")  # warnings are errors in tests
+        many.warn_differences("X")
+
+
+def test_a_note_names_the_columns_that_are_filled():
+    """Those that the user asked for; items that transactions lack are zeros anyway."""
+    filled = match_columns(header(*COLUMNS), header("tea"), "zero")
+    with pytest.warns(InputWarning, match="^X: 2 absent columns are read as 0: 'milk', 'bread'$"):
+        filled.warn_differences("X")
+    many = match_columns(header("tea", *"abcdefg"), header("tea"), "zero")
+    with pytest.warns(InputWarning, match="^X: 7 absent columns are read as 0: 'a', 'b', 'c', 'd', 'e' and 2 more$"):
+        many.warn_differences("X")
+    with pytest.warns(InputWarning, match="1 absent column is read as 0: 'milk'") as seen:
+        matched_table(pd.DataFrame({"tea": [1], "bread": [0]}), header(*COLUMNS), "zero")
+    assert len(seen) == 1
+    items = Header(1, ("tea",), absent_is_zero=True)
+    match_columns(header(*COLUMNS), items).warn_differences("X")  # warnings are errors in tests
 
 
 def test_whether_absent_columns_are_zeros_is_kept():

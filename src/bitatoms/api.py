@@ -93,6 +93,7 @@ def learn_from(
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     must_cover_all_rows: bool = True,
+    keeps_codes: bool = False,
 ) -> Factorization | PassResult:
     """Factorize the rows of any source; the result covers all rows, or is that of a sample if a limit is reached."""
     random = as_generator(random_state)
@@ -100,9 +101,9 @@ def learn_from(
         if checkpoint is None:
             if resume:
                 raise no_checkpoint()
-            return learn(rows, params, workers, random, None, must_cover_all_rows)
+            return learn(rows, params, workers, random, None, must_cover_all_rows, keeps_codes)
         with Checkpoint(checkpoint, _call(rows, params, random_state), resume) as journal:
-            return learn(rows, params, workers, journal.random(random), journal, must_cover_all_rows)
+            return learn(rows, params, workers, journal.random(random), journal, must_cover_all_rows, keeps_codes)
 
 
 def no_checkpoint() -> InputError:

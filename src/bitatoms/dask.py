@@ -41,4 +41,4 @@ def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDi
     >>> fit(ba.BinaryDictionaryLearning(random_state=0), X).n_components_
     4
     """
-    return model._fit_out_of_core(X, client)
+    return model._fit(X, client)

@@ -259,12 +259,16 @@ class ColumnMatch:
         Columns of the table that the model was not fitted on; they are ignored.
     absent : tuple of str
         Columns of the model that the table lacks.
+    filled : bool
+        Whether absent columns are read as zeros because the user asked for it, and not because the table consists of
+        transactions.
     """
 
     indices: NDArray[np.int64] | None = None
     names: Names | None = None
     unknown: Names = ()
     absent: Names = ()
+    filled: bool = False
 
     def gather(self, bits: BitMatrix) -> BitMatrix:
         """Return rows of the table with the columns of the model."""
@@ -285,12 +289,17 @@ class ColumnMatch:
         inverse[self.indices[known]] = known
         return inverse
 
-    def warn_unknown(self, table: str) -> None:
-        """Warn that columns of a table, called so in the message, are ignored."""
+    def warn_differences(self, table: str) -> None:
+        """Warn that columns of a table, called so in the message, are ignored, and that absent ones are filled."""
+        parts = []
         if self.unknown:
             n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
-            zeros = f"; absent columns are read as 0: {_listed(self.absent)}" if self.absent else ""
-            warn(f"{table}: ignored {n_columns} that the model was not fitted on: {_listed(self.unknown)}{zeros}")
+            parts.append(f"ignored {n_columns} that the model was not fitted on: {_listed(self.unknown)}")
+        if self.absent and (self.filled or self.unknown):
+            absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
+            parts.append(f"{absent} read as 0: {_listed(self.absent)}")
+        if parts:
+            warn(f"{table}: {'; '.join(parts)}")
 
 
 def match_columns(learned: Header, given: Header, absent: str | None = None, table: str = "the table") -> ColumnMatch:
@@ -359,7 +368,8 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
             f"{table} lacks columns that the model was fitted on: {_listed(lacking)}{others}{fix}",
             *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0")),
         )
-    return ColumnMatch(np.array([index.get(name, -1) for name in names], np.int64), names, unknown, lacking)
+    indices = np.array([index.get(name, -1) for name in names], np.int64)
+    return ColumnMatch(indices, names, unknown, lacking, filled=not given.absent_is_zero)
 
 
 def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:
@@ -368,11 +378,13 @@ def matched_table(X: Any, learned: Header, absent: str | None = None, table: str
     Columns of a data frame that the model does not know are left out first, and may hold anything.
     """
     names = None if dataframes.is_anndata(X) else dataframes.column_names(X)
+    warned = names is not None and learned.names is not None
     if names is not None and learned.names is not None:
         X, _ = without_unknown_columns(X, names, learned, absent, table)
     converted = Table.from_any(X, **conversion)
     match = match_columns(learned, converted.header, absent, table)
-    match.warn_unknown(table)
+    if not warned:
+        match.warn_differences(table)
     return match.gather_table(converted)
 
 
@@ -381,7 +393,7 @@ def without_unknown_columns(
 ) -> tuple[Any, Names]:
     """Return a data frame without the columns that the model does not know, with a warning, and the names left."""
     match = match_columns(learned, Header(len(names), names), absent, table)
-    match.warn_unknown(table)
+    match.warn_differences(table)
     if not match.unknown:
         return frame, names
     unknown = set(match.unknown)

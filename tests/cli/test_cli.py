@@ -22,6 +22,7 @@ pytest.importorskip("typer")
 
 from bitatoms.__main__ import main
 from bitatoms.cli.app import run
+from bitatoms.formatting import percent
 from bitatoms.io import model_file
 from support.commands import runner
 
@@ -439,6 +440,7 @@ INTERRUPTED_FIT = """
 import os, sys
 from bitatoms.cli import progress
 from bitatoms.cli.app import run
+from bitatoms.formatting import percent
 
 def interrupt(self, row):
     if row.round == 2:
@@ -466,3 +468,24 @@ def test_interrupt_keeps_the_best_model(tmp_path, number, code, word):
     model = ba.load(tmp_path / "model.npz")
     assert model.n_components_ > 0
     assert len(model.history_) == 2
+
+
+def test_codes_of_a_model_without_atoms(bitatoms, tmp_path):
+    """A text file cannot hold them: it would be blank lines."""
+    ba.write(np.eye(9, dtype=np.uint8), tmp_path / "eye.npz")
+    ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((5, 9))).save(tmp_path / "none.npz")
+    how = ("transform", tmp_path / "none.npz", tmp_path / "eye.npz")
+    why = "the model has no atoms, so codes have no columns, which this format cannot store; .npz files can"
+    assert bitatoms(*how) == (2, "", f"bitatoms: standard output: {why}\n")
+    assert bitatoms(*how, "-o", tmp_path / "codes.csv")[0] == 2
+    assert not (tmp_path / "codes.csv").exists()
+    assert bitatoms(*how, "-o", tmp_path / "codes.npz")[0] == 0
+    assert ba.read(tmp_path / "codes.npz").shape == (9, 0)
+
+
+def test_show_and_report_round_alike(bitatoms, tmp_path, table):
+    """33 of 2000 rows are 1.65 %, which is not a number of binary digits."""
+    learned = replace(ba.load("model.npz").as_model(), n_samples=2000)
+    learned = replace(learned, uses=np.full(len(learned.uses), 33), rows_hash=None)
+    model_file.save(learned, tmp_path / "rounded.npz")
+    assert f"33 rows ({percent(33, 2000)})" in bitatoms("show", tmp_path / "rounded.npz")[1]

@@ -57,7 +57,7 @@ def test_pack_describes_the_store_and_suggests_the_next_command(bitatoms, table,
     code, stdout, _ = bitatoms("pack", "table.csv", "-o", tmp_path / "rows.zarr")
     assert code == 0
     assert f"{tmp_path / 'rows.zarr'}: 1201 rows of 70 columns, packed, rows and columns have names" in stdout
-    assert f"{table.bits.density:.2%} ones, " in stdout
+    assert f"{table.bits.density:.1%} ones, " in stdout
     assert re.search(r"[\d.]+ kB on disk\n", stdout)
     assert stdout.endswith(f"Next: bitatoms fit {tmp_path / 'rows.zarr'} -o model.npz\n")
     assert ba.read(tmp_path / "rows.zarr") == table
@@ -177,7 +177,7 @@ def test_plain_zarr_array_is_read(bitatoms, table, tmp_path):
     np.testing.assert_array_equal(ba.read(tmp_path / "array.npz").to_dense(), table.to_dense())
     code, stdout, _ = bitatoms("fit", tmp_path / "array.zarr", *HOW)
     assert code == 0
-    assert f"{table.bits.density:.2%} ones, without names" in stdout
+    assert f"{table.bits.density:.1%} ones, without names" in stdout
 
 
 def test_packed_picture_gives_the_same_model(bitatoms, tmp_path):
@@ -253,7 +253,7 @@ def test_checkpoint_without_subsample_is_noted(bitatoms, interrupt_at, tmp_path)
 
 
 def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch, tmp_path):
-    def stopped(*arguments):
+    def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bitatoms.cli.commands.write_codes", stopped)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bitatoms.html.png import encode_png, png_data_uri
 from bitatoms.html.tables import DataTable
-from bitatoms.html.text import escape, percent, truncated
+from bitatoms.html.text import escape, truncated
 from bitatoms.report.codelength import ticks
 from support.pages import decode_png
 from support.strategies import random_bits
@@ -31,23 +31,6 @@ def test_png_is_read_by_pillow():
     pixels = random_bits(0, 9, 13, 0.5)
     seen = np.asarray(image.open(BytesIO(encode_png(pixels, [(0, 0, 0), (255, 0, 9)]))).convert("RGB"))
     assert np.array_equal(seen[:, :, 0] // 255, pixels)
-
-
-@pytest.mark.parametrize(
-    ("part", "total", "expected"),
-    [
-        (0, 10, "0%"),
-        (0, 0, "0%"),
-        (10, 10, "100%"),
-        (1, 8, "12%"),
-        (1, 80, "1.2%"),
-        (1, 10**6, "less than 0.1%"),
-        (99_950, 10**5, "more than 99.9%"),
-        (995, 1000, "99.5%"),
-    ],
-)
-def test_percent_is_never_rounded_to_none_or_all(part, total, expected):
-    assert percent(part, total) == expected
 
 
 @given(st.text())

@@ -130,6 +130,20 @@ def test_report_states_what_the_other_algebra_costs(baskets, costs, sentence):
     assert "Combined by" not in report_html(replace(learned, codelengths={"or": 1000}), table)
 
 
+def page_text(model, table):
+    """Return the text of a report."""
+    return Outline(report_html(model, table)).text
+
+
+def test_report_says_that_a_comparison_is_not_final_if_the_search_was_cut_short(baskets):
+    model, table = baskets
+    costs = {"or": 1000, "xor": 1100}
+    learned = replace(model.as_model(), algebra="or", codelength=Codelength(500, 400, 100), codelengths=costs)
+    sentence = "This comparison is not final: the search was cut short."
+    assert sentence not in page_text(learned, table)
+    assert sentence in page_text(replace(learned, ended="max_time"), table)
+
+
 def test_report_says_how_patterns_are_read(baskets):
     model, table = baskets
     for algebra, sentence in (("or", "The features of a pattern come together"), ("xor", "is the exclusive-or (XOR)")):
@@ -223,6 +237,9 @@ def test_table_without_patterns_has_a_page(X, sentence):
     outline = Outline(report_html(model, X))
     assert sentence in outline.text
     assert "No pattern was found that saves more bits" in outline.text
+    assert "--algebra auto" in outline.text
+    tried = replace(model.as_model(), codelengths={"or": 1, "xor": 1})
+    assert "You can try more rows or a longer search (bitatoms fit --search thorough)." in page_text(tried, X)
     assert not outline.find_all("li", class_="card")
     targets = {attrs["href"] for attrs in outline.find_all("a")}
     assert targets <= {f"#{attrs['id']}" for _, attrs in outline.tags if "id" in attrs}

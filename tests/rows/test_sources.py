@@ -12,6 +12,7 @@ from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
+from bitatoms.table import Header
 from support.cluster import local_cluster
 
 da = pytest.importorskip("dask.array")
@@ -71,7 +72,10 @@ def test_rows_in_memory(expected, number):
     assert expected[number][0][0].shape[0] > 4
     for n_chunks in (1, 2, 7):
         rows = MemoryRows(ba.BitMatrix.from_any(X), Workers(1, -(-N // n_chunks)))
-        assert_same(expected, number, estimator(call)._fit_rows(rows), X)
+        model = estimator(call)
+        model._set_features(Header(rows.n_features))
+        model._learn(rows)
+        assert_same(expected, number, model, X)
     assert_same(expected, number, estimator(call, n_jobs=2).fit(scipy.sparse.csr_array(X)), scipy.sparse.csc_array(X))
 
 

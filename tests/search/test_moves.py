@@ -11,10 +11,10 @@ from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.moves.basis import change_basis
-from bitatoms.search.moves.drop import eliminate, prune, savings, shrink
+from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.grow import grow
 from bitatoms.search.moves.sweep import beam_sweep, flat_sweep, fresh_sweep, plain_sweep, sweep
-from support.blocks import assert_consistent, factors, within
+from support.blocks import assert_consistent, block_of, factors, within
 from support.results import (
     ALGEBRAS,
     every_algebra,
@@ -303,3 +303,33 @@ def test_moves_can_follow_each_other(problem, by_codelength, algebra, workers, s
             assert_consistent(block, X, algebra)
         change_basis(block, Objective(True, "xor"))
         assert_consistent(block, X, algebra)
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_savings_are_those_of_a_description_without_the_atom_whose_bias_takes_columns(algebra):
+    X, atoms, codes = (random_bits(seed, *shape, 0.6) for seed, shape in enumerate(((90, 11), (3, 11), (90, 3))))
+    codes[:, 2] = 1  # all rows use it
+    block = block_of(X, atoms, codes, algebra)
+    objective = Objective(True, algebra)
+    saved = savings(block, objective, settles_bias=True)
+    for k in range(3):
+        left = [atom for atom in range(3) if atom != k]
+        assert saved[k] == objective.cost(block_of(X, atoms[left], codes[:, left], algebra)) - objective.cost(block)
+    plain = savings(block, objective)
+    assert (plain != saved).any()
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_atoms_that_the_bias_can_replace_are_dropped(algebra):
+    X = np.zeros((60, 9), np.uint8)
+    X[:, :4] = X[::2, 5:] = 1
+    atoms, codes = np.zeros((2, 9), np.uint8), np.zeros((60, 2), np.uint8)
+    atoms[0, 5:] = atoms[1, :4] = codes[::2, 0] = codes[:, 1] = 1
+    objective, block = Objective(True, algebra), block_of(X, atoms, codes, algebra)
+    better = drop_useless(block, objective)
+    assert better.atoms().to_dense().tolist() == atoms[:1].tolist()
+    assert better.bias.to_dense()[0].tolist() == atoms[1].tolist()
+    assert not better.wrong().any()
+    assert objective.cost(better) <= objective.cost(block)
+    assert drop_useless(better, objective) is None
+    assert drop_useless(block, objective, min_atoms=2) is None

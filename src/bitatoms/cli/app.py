@@ -150,7 +150,8 @@ def fit(
     resume: Annotated[bool, parameter("resume", panel=SEARCH)] = False,
     max_memory: Annotated[str | None, options.max_memory(SEARCH)] = None,
     codes: Annotated[
-        Path | None, _output("--codes", help="Write the codes (which atoms each row uses) as a table, in any format.")
+        Path | None,
+        _output("--codes", help="Write the codes of the fit (which atoms each row uses) as a table, in any format."),
     ] = None,
     atoms_to: AtomsTo = None,
     patterns: Patterns = None,
@@ -213,6 +214,9 @@ def transform(
     Columns that have names may be in any order; those that the model does not know are ignored. If input and output are
     .h5ad files, the output is a copy of the input with codes in obsm and atoms in varm. If both are packed stores,
     codes are written in chunks.
+
+    Each row is coded afresh, as a new row is. For rows that the model was fitted on, the codes can differ slightly from
+    those of the fit, which 'bitatoms show' counts; 'bitatoms fit --codes' writes the codes of the fit.
     """
     from . import commands
     from .stores import RunOptions
@@ -243,7 +247,11 @@ def reconstruct(
     quiet: Quiet = False,
     reading: Any = None,
 ) -> None:
-    """Reconstruct a table from its atoms, without noise."""
+    """Reconstruct a table from its atoms, without noise.
+
+    The rows of a table are coded afresh, as by 'bitatoms transform'. For the reconstruction of the fit, pass the codes
+    that 'bitatoms fit --codes' wrote.
+    """
     from . import commands
 
     given = data if codes is None else codes
@@ -261,7 +269,10 @@ def reconstruct(
 def show(
     model: ModelFile, atoms_to: AtomsTo = None, patterns: Patterns = None, top: Top = 20, json: AsJson = False
 ) -> None:
-    """Describe a model or a packed store."""
+    """Describe a model or a packed store.
+
+    The counts of a model are those of its fit: 'used by' counts the codes that 'bitatoms fit --codes' writes.
+    """
     from . import commands
 
     outputs = commands.Outputs(atoms=atoms_to, patterns=patterns)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..api import no_checkpoint
+from ..bits import BitMatrix
 from ..core.model import Model
 from ..errors import Parameter
 from ..estimators import BinaryDictionaryLearning
+from ..estimators.fit_codes import fit_with_codes
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -37,6 +40,7 @@ from .files import (
     read_with_status,
     remembered_options,
     table_format,
+    write_code_table,
     write_table,
 )
 from .options import Input, NewRows
@@ -113,47 +117,48 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         print_note(f"all {len(table)} rows are searched at once, so nothing is stored in {run.checkpoint}")
     resumable = run.checkpoint is not None and has_passes
     resume_hint = f"; repeat the command with --resume to resume from {run.checkpoint}" if resumable else ""
-    model, interrupted = _learn(table, search, run, quiet, keeps_model=outputs.model is not None or resumable)
-    if model is None:
-        return f"nothing was written{resume_hint}"
-    written = []
-    complete = model.ended not in CUT_SHORT
-    if outputs.model is not None:
-        written.append(outputs.model if complete else path_of_interrupted(outputs.model))
-        packed = stores.packing_options(table) if isinstance(table, Store) else {}
-        save = partial(_save, model, written[0], search, packed | remembered_options(data.reading))
-        try:
-            save()
-        except KeyboardInterrupt:  # saving is short, and the search may have been long
-            if is_stream(written[0]):  # a part of it may be written
-                raise
-            interrupted = True
-            save()
-    if complete:
-        try:
-            for path in () if interrupted else _write_outputs(model, table, outputs, data, run, quiet):
-                written.append(path)
-        except KeyboardInterrupt:
-            interrupted = True
-        if interrupted:
-            return f"only {_listed(written)} was written" if written else "nothing was written"
-    if display.json:
-        print_json(model_json(model, display.top))
-    elif not quiet:
-        print_line(f"\n{model.summary()}")
-        print_patterns(model, display.top, "\nThe strongest patterns (atoms):")
-        print_line(
-            f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
-        )
-        can_be_read = outputs.model is not None and not is_stream(outputs.model) and not is_stream(data.path)
-        if complete and can_be_read and model.atoms.n_rows:
-            _print_next_command(data, outputs, run, isinstance(table, Store))
-    if complete:
-        return None
-    result = _describe_written(written, outputs) + resume_hint
-    if model.ended == "max_memory":
-        raise MemoryError(f"memory ran out; {result}")
-    return result
+    keeps_model = outputs.model is not None or resumable
+    with _learned(table, search, run, quiet, keeps_model, outputs.codes is not None) as (model, codes, interrupted):
+        if model is None:
+            return f"nothing was written{resume_hint}"
+        written = []
+        complete = model.ended not in CUT_SHORT
+        if outputs.model is not None:
+            written.append(outputs.model if complete else path_of_interrupted(outputs.model))
+            packed = stores.packing_options(table) if isinstance(table, Store) else {}
+            save = partial(_save, model, written[0], search, packed | remembered_options(data.reading))
+            try:
+                save()
+            except KeyboardInterrupt:  # saving is short, and the search may have been long
+                if is_stream(written[0]):  # a part of it may be written
+                    raise
+                interrupted = True
+                save()
+        if complete:
+            try:
+                for path in () if interrupted else _write_outputs(model, codes, table, outputs, data, run, quiet):
+                    written.append(path)
+            except KeyboardInterrupt:
+                interrupted = True
+            if interrupted:
+                return f"only {_listed(written)} was written" if written else "nothing was written"
+        if display.json:
+            print_json(model_json(model, display.top))
+        elif not quiet:
+            print_line(f"\n{model.summary()}")
+            print_patterns(model, display.top, "\nThe strongest patterns (atoms):")
+            print_line(
+                f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
+            )
+            can_be_read = outputs.model is not None and not is_stream(outputs.model) and not is_stream(data.path)
+            if complete and can_be_read and model.atoms.n_rows:
+                _print_next_command(data, outputs, run, isinstance(table, Store))
+        if complete:
+            return None
+        result = _describe_written(written, outputs) + resume_hint
+        if model.ended == "max_memory":
+            raise MemoryError(f"memory ran out; {result}")
+        return result
 
 
 def _save(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
@@ -198,24 +203,43 @@ def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, packed: 
         print_line(f"Next: bitatoms report {model} {table} -o report.html{options}")
 
 
-def _learn(
-    table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool
-) -> tuple[Model | None, bool]:
-    """Fit the estimator with progress. Return the model, and whether Ctrl-C came: then the best so far, if any."""
-    with show_status("Starting", quiet) as status:
-        progress = SearchProgress(len(table), quiet, status, keeps_model)
-        estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
-        data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table
-        interrupted = False
-        try:
-            estimator.fit(data)
-        except KeyboardInterrupt:
-            interrupted = True
-    return estimator.as_model() if hasattr(estimator, "n_iter_") else None, interrupted
+class LearnedModel(NamedTuple):
+    """The model of a fit, None if there is none yet; its codes, if they are available; whether Ctrl-C came."""
+
+    model: Model | None
+    codes: Iterable[BitMatrix] | None
+    interrupted: bool
+
+
+@contextmanager
+def _learned(
+    table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool, keeps_codes: bool
+) -> Iterator[LearnedModel]:
+    """Fit the estimator with progress, and yield the model: after Ctrl-C the best so far, if any."""
+    codes, interrupted = None, False
+    with ExitStack() as stack:
+        with show_status("Starting", quiet) as status:
+            progress = SearchProgress(len(table), quiet, status, keeps_model)
+            estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
+            data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table
+            try:
+                if keeps_codes:
+                    codes = stack.enter_context(fit_with_codes(estimator, data))
+                else:
+                    estimator.fit(data)
+            except KeyboardInterrupt:
+                interrupted = True
+        yield LearnedModel(estimator.as_model() if hasattr(estimator, "n_iter_") else None, codes, interrupted)
 
 
 def _write_outputs(
-    model: Model, table: Table | Store, outputs: Outputs, data: Input, run: RunOptions, quiet: bool
+    model: Model,
+    codes: Iterable[BitMatrix] | None,
+    table: Table | Store,
+    outputs: Outputs,
+    data: Input,
+    run: RunOptions,
+    quiet: bool,
 ) -> Iterator[Path]:
     """Write what was requested besides the model; yield each file when it is complete."""
     if outputs.atoms is not None:
@@ -224,16 +248,24 @@ def _write_outputs(
     if outputs.patterns is not None:
         _write_patterns(model, outputs.patterns)
         yield outputs.patterns
-    if outputs.codes is not None:
-        if isinstance(table, Store):
-            write_codes(table, model, outputs.codes, None, run, quiet)
-        else:
-            write_table(_codes(model, table, run.n_jobs), outputs.codes)
-        yield outputs.codes
     if outputs.report is not None:
         rows = read_with_status(data, quiet) if isinstance(table, Store) else table
         _write_report(model, rows, ReportPage(outputs.report, data.title), run.n_jobs, quiet)
         yield outputs.report
+    if outputs.codes is not None:
+        if codes is None and not quiet:
+            print_note(
+                f"the search ended before all rows were coded: the counts of the model are those of {model.n_samples} "
+                f"of {len(table)} rows, and {outputs.codes} has the codes that bitatoms transform gives"
+            )
+        if isinstance(table, Store):
+            write_codes(table, model, outputs.codes, None, run, quiet, fitted=codes)
+        elif codes is None:
+            write_code_table(_codes(model, table, run.n_jobs), outputs.codes)
+        else:
+            (bits,) = codes
+            write_code_table(Table(bits, table.row_names, model.atom_names), outputs.codes)
+        yield outputs.codes
 
 
 def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
@@ -258,7 +290,7 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
             with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
                 write_annotated(data.path, made, codes.bits, model)
         else:
-            write_table(codes, *output)
+            write_code_table(codes, *output)
     if not quiet:
         n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.chunks())
         mean = n_uses / max(1, len(codes))
@@ -297,7 +329,7 @@ def _in_order_of_atoms(codes: Table, model: Model, name: str) -> Table:
     n_atoms = model.atoms.n_rows
     if codes.columns is not None and not set(codes.columns).isdisjoint(model.atom_names):
         match = match_columns(Header(n_atoms, model.atom_names), codes.header, table=name)
-        match.warn_unknown(name)
+        match.warn_differences(name)
         return match.gather_table(codes)
     if codes.shape[1] != n_atoms:
         raise FileError(f"{name}: the codes have {codes.shape[1]} columns, but the model has {n_atoms} atoms")

@@ -95,6 +95,19 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
         write(table, file, format)
 
 
+def write_code_table(codes: Table, path: Path, format: str | None = None) -> None:
+    """Write the codes of rows as a table; an error explains that a model without atoms gives no columns."""
+    try:
+        write_table(codes, path, format)
+    except FileError as error:
+        if codes.shape[1]:
+            raise
+        raise FileError(
+            f"{output_name(path)}: the model has no atoms, so codes have no columns, which this format cannot store; "
+            ".npz files can"
+        ) from error
+
+
 def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> None:
     """Check before long work that files can be written, and that none of them is also read or written twice."""
     used = {path.resolve() for path in read if path is not None and path != STANDARD}

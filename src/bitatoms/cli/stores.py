@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..bits import BitMatrix
 from ..core.model import Model
 from ..errors import Parameter
+from ..formatting import percent
 from ..io.errors import FileError
 from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
@@ -16,11 +19,11 @@ from ..parallel import Workers, count_threads
 from ..rows.budget import parse_memory_limit
 from ..rows.packing import pack
 from ..rows.store import Store, check_memory, memory_budget
-from ..rows.store_transform import code_store, codes_in_memory
+from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..table import Table
 from .console import print_json, print_line
-from .files import check_not_stream, check_writable, named_in_errors, table_format, write_table
+from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
 from .options import Input
 from .progress import ObservedStore, ProgressLine, show_status
 from .spelling import as_arguments, quote_path
@@ -155,18 +158,23 @@ def write_codes(
     run: RunOptions,
     quiet: bool,
     absent: str | None = None,
+    fitted: Iterable[BitMatrix] | None = None,
 ) -> Table | Store:
-    """Write the codes of a store: in chunks to another store, or as one table in another format."""
+    """Write the codes of a store: in chunks to another store, or as one table in another format.
+
+    They are those of a fit, in chunks of rows, or, if these are not given, the rows are coded from scratch.
+    """
     check_codes(store, path, model.atoms.n_rows, run, format)
-    task = f"Coding {store.path.name}"
+    task = f"Coding {store.path.name}" if fitted is None else f"Writing the codes of {store.path.name}"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
+        chunks = code_chunks(observed, model, run.workers, run.memory_limit, absent) if fitted is None else fitted
         if _is_packed_output(path, format):
-            return code_store(observed, model, path, run.workers, run.memory_limit, absent)
-        bits = codes_in_memory(observed, model, run.workers, run.memory_limit, absent)
+            return write_code_store(store, chunks, model, path)
+        bits = collect_codes(store, chunks, model)
     names = store.row_names()
     codes = Table(bits, None if names is None else tuple(names), model.atom_names)
-    write_table(codes, path, format)
+    write_code_table(codes, path, format)
     return codes
 
 
@@ -193,8 +201,8 @@ def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None
     if json:
         print_json({**store_json(store), "ones": n_ones})
     else:
-        density = n_ones / max(1, math.prod(store.shape))
-        print_line(f"{output}: {describe_store(store)}, {density:.2%} ones, {_size(bytes_on_disk(store))} on disk")
+        density = percent(n_ones, math.prod(store.shape))
+        print_line(f"{output}: {describe_store(store)}, {density} ones, {_size(bytes_on_disk(store))} on disk")
         print_line(f"Next: {_fit_command(store)}")
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..core.model import Model
+from ..formatting import percent
 from ..table import Table
 from ..verbosity import escape_name
 from .console import print_line, print_rich, width_of_lines
@@ -24,7 +26,7 @@ def describe_table(table: Table) -> str:
 
 def describe_shape(table: Table) -> str:
     """Describe the size and the density of a table."""
-    return f"{describe_size(table.shape)}, {table.bits.density:.2%} ones"
+    return f"{describe_size(table.shape)}, {percent(table.bits.count(), math.prod(table.shape))} ones"
 
 
 def describe_size(shape: tuple[int, int]) -> str:
@@ -60,7 +62,7 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
         names = ", ".join(map(escape_name, pattern.features[:shown]))  # before the widths of columns are computed
         if len(pattern.features) > shown:
             names += f" and {len(pattern.features) - shown} more"
-        used_by = f"{_rows(pattern.rows)} ({pattern.share:.1%})"
+        used_by = f"{_rows(pattern.rows)} ({percent(pattern.rows, model.n_samples)})"
         complete_in = () if pattern.complete is None else (_rows(pattern.complete),)
         grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, str(pattern.bits_saved))
     print_rich(grid, soft_wrap=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._version import __version__
+from ..formatting import percent
 from ..html.document import PageHeader, Section, html_document, read_asset
 from ..html.figures import Figure
 from ..html.tables import table_html
-from ..html.text import escape, name_html, percent, pluralize, truncated
+from ..html.text import escape, name_html, pluralize, truncated
 from .environment import COMMAND
 from .figures import file_slugs
 from .rankings import Ranking, overview, rank_by_bits, rank_by_wrong_cells

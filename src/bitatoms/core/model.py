@@ -130,7 +130,8 @@ class Model(CountsResult):
         else:
             text = (
                 "A row is the exclusive-or (XOR) of its patterns: it has the features that an odd number of them have. "
-                "The features of a pattern need not come together, as another pattern may switch some of them off."
+                'So a pattern may mean "A and B instead of C": where another pattern of the row has C too, the two '
+                "together take C away. Its features need not come together."
             )
             negated = '"not" marks a feature that a row has unless an odd number of its patterns have it.'
         return f"{text} {negated}" if self.bias.any() and self.picture is None else text

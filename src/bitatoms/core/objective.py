@@ -44,7 +44,7 @@ class Objective:
         """Return the cost of a block."""
         n, m, wrong = block.n_rows, block.n_features, block.wrong()
         parts = self.of_errors(n, wrong), self.of_uses(n, block.uses()), self.of_atoms(m, block.weights())
-        return sum(int(part.sum()) for part in parts) + self.of_bias(n, wrong, block.bias)
+        return sum(int(part.sum()) for part in parts) + int(self.of_bias(n, wrong, block.bias))
 
     def cost_of_nothing(self, data: BitMatrix) -> int:
         """Return the cost without any atom."""
@@ -67,12 +67,14 @@ class Objective:
         bits = string_bits(n_features, ones)
         return bits - self._spared(bits)
 
-    def of_bias(self, n_rows: int, wrong: NDArray[np.int64], bias: BitMatrix) -> int:
-        """Return the cost of the bias after it takes the columns that are wrong in most rows."""
-        if not self.by_codelength:
-            return 0
-        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_rows, wrong))
-        return int(self.of_atoms(len(wrong), np.array(ones)) + self.of_uses(n_rows, np.array(0))) if ones else 0
+    def of_bias(self, n_rows: int, wrong: NDArray[np.int64], bias: BitMatrix) -> NDArray[np.int64]:
+        """Return the cost of the bias after it takes the columns that are wrong in most rows.
+
+        ``wrong`` has the features along its last axis; one cost is returned for each index of the others.
+        """
+        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_rows, wrong), axis=-1)
+        cost = self.of_atoms(wrong.shape[-1], np.asarray(ones)) + self.of_uses(n_rows, np.array(0))
+        return np.where(ones > 0, cost, 0)
 
     def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the part of these bits that rows outside the data pay: all rows share the cost of an atom."""

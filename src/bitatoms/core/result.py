@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..formatting import percent
 from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
 
-_SMALL_SAVING = 0.02  # below this share of bits saved, the summary says what to try
+SMALL_SAVING = 0.02  # below this share of bits saved, the summary says what to try
 
 
 class Round(NamedTuple):
@@ -123,11 +124,11 @@ class ResultBase:
         if n_atoms:
             lines[0] = lines[0].replace(" describe", f" ({self.algebra.upper()}) describe", 1)
         if self.bits_without:
-            share = 1 - bits / self.bits_without
-            lines[0] += f", {share:.1%} fewer than without atoms" if share > 0 else ", no fewer than without atoms"
-            if n_atoms and share < _SMALL_SAVING:
-                other = "" if len(self.codelengths) > 1 else f", {'XOR' if self.algebra == 'or' else 'OR'}"
-                lines.append(f"That is a small saving; a thorough search{other} or more rows may save more")
+            saved = self.bits_without - bits
+            fewer = f"{percent(saved, self.bits_without)} fewer" if saved > 0 else "no fewer"
+            lines[0] += f", {fewer} than without atoms"
+            if n_atoms and saved < SMALL_SAVING * self.bits_without:
+                lines.append(f"That is a small saving; {_alternatives(self.untried)} may save more")
         lines += self._fit_lines()
         if self.bias.any():
             ones = int(self.bias.sum())
@@ -135,10 +136,19 @@ class ResultBase:
             lines.append(f"{features} unless an atom changes that (the bias)")
         if self.ended == "interrupted":
             lines.append("The search was interrupted: with more time it may find more")
+        elif self.ended == "max_time":
+            lines.append("The search ended at its time limit: with more time it may find more")
         elif self.ended == "max_memory":
             lines.append("The search was cut short because memory ran out")
         lines += self._comparison_lines()
         return ".\n".join(lines) + "."
+
+    @property
+    def untried(self) -> tuple[str, ...]:
+        """What may give a shorter description and was not tried: "thorough", "xor" or "or", and "rows"."""
+        tried = {self.algebra, *self.codelengths, *self.compared}
+        thorough = () if any(row.move == "shake" for row in self.history) else ("thorough",)
+        return (*thorough, *(algebra for algebra in ("xor", "or") if algebra not in tried), "rows")
 
     @property
     def other_algebra(self) -> OtherAlgebra | None:
@@ -162,25 +172,29 @@ class ResultBase:
         verb = f"would {verb} about" if other.is_estimated else f"{verb}s"
         line = f"{name} {verb} {_counted(other.cost, other.unit)}"
         if not difference:
-            return [f"{line}, as many"]
-        if other.cost > other.kept_cost:
-            return [f"{line}, {difference} more"]
-        share = difference / other.kept_cost
-        return [f"{line}, {share:.1%} fewer: too few to give up {self.algebra.upper()}, which is easier to read"]
+            line += ", as many"
+        elif other.cost > other.kept_cost:
+            line += f", {difference} more"
+        else:
+            fewer = f"{percent(difference, other.kept_cost)} fewer"
+            line += f", {fewer}: too few to give up {self.algebra.upper()}, which is easier to read"
+        return [line if self.converged else f"{line}. This comparison is not final: the search was cut short"]
 
     def _fit_lines(self) -> list[str]:
         """Return sentences on how much of the data the product explains, and how many atoms a sample uses."""
-        if not self.atoms.n_rows and not self.bias.any():
-            return ["No atom makes the description shorter: there is none in the table, or none was found or allowed"]
         n, m = self.n_samples, self.atoms.n_cols
-        lines = [f"{self.wrong_bits / max(1, n * m):.2%} of the cells are wrong"]
-        per_sample = self.uses.sum() / max(1, n)
-        lines[0] += f"; a sample uses {per_sample:.{1 if per_sample >= 1 else 2}f} atoms"
-        if self.ones is not None and self.missed is not None:
+        lines = [f"{percent(self.wrong_bits, n * m)} of the cells are wrong"]
+        if self.atoms.n_rows:
+            per_sample = self.uses.sum() / max(1, n)
+            lines[0] += f"; a sample uses {per_sample:.{1 if per_sample >= 1 else 2}f} atoms"
+        else:
+            none = "No atom makes the description shorter: there is none in the table, or none was found or allowed"
+            lines = [none, *lines] if self.bias.any() else [none]
+        if self.ones is not None and self.missed is not None and (self.atoms.n_rows or self.bias.any()):
             ones, missed = int(self.ones.sum()), int(self.missed.sum())
-            right = 1 - missed / max(1, ones)
-            invented = (self.wrong_bits - missed) / max(1, n * m - ones)
-            lines.append(f"{right:.1%} of the ones are accounted for, {invented:.2%} of the zeros are taken for ones")
+            right = percent(ones - missed, ones) if ones else "100%"
+            invented = percent(self.wrong_bits - missed, n * m - ones)
+            lines.append(f"{right} of the ones are accounted for, {invented} of the zeros are taken for ones")
         return lines
 
 
@@ -198,6 +212,15 @@ class CountsResult(ResultBase):
 
     n_samples: int
     uses: NDArray[np.int64] = field(repr=False)
+
+
+_UNTRIED = {"thorough": "a thorough search", "xor": "XOR", "or": "OR", "rows": "more rows"}
+
+
+def _alternatives(untried: tuple[str, ...]) -> str:
+    """Return what was not tried as the subject of a sentence."""
+    *others, last = (_UNTRIED[word] for word in untried)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _counted(number: int, noun: str) -> str:
@@ -240,7 +263,10 @@ class Factorization(ResultBase):
     bits_without : int
         Bits that describe the data without any atom.
     saved : ndarray of shape (n_atoms,), int64, or None
-        By how many bits the codelength would be longer without each atom, the other codes left as they are.
+        By how many bits the codelength would be longer without each atom, the other codes left as they are; the bias
+        takes the columns that would be wrong in most samples, if it takes such columns in this search. It can be
+        0 or negative only if the number of atoms was given, with ``search="paper"``, in a stream, if the
+        search was cut short, or, rarely, if only a sample of the rows was searched.
     ones, missed : ndarray of shape (n_features,), int64, or None
         Number of samples in which each feature is one, and in how many of these the product is zero.
     complete : ndarray of shape (n_atoms,), int64, or None

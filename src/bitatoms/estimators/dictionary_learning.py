@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import Any, Unpack
@@ -41,7 +43,7 @@ from ..rows.passes import PassResult
 from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from ..search.params import SearchParams, resolve
-from ..table import Header, Names, Picture, Table
+from ..table import Header, Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 
@@ -157,11 +159,13 @@ class BinaryDictionaryLearning(TableTransformer):
         Interrupted
             On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best model so far.
         """
-        if dispatch.is_out_of_core(X):
-            return self._fit_out_of_core(X)
-        self._reset()
-        params, table = self._search_params(), self._validate_table(X, reset=True)
-        return self._learn(MemoryRows(table.bits, self._workers()), params, _tile_of(table))
+        return self._fit(X)
+
+    def _fit(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
+        """Learn the atoms of a table, of a Dask collection on the cluster of a client."""
+        with self._opened(X, client) as (rows, picture):
+            self._learn(rows, picture)
+        return self
 
     @available_if(_has_partial_fit)
     def partial_fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
@@ -223,27 +227,30 @@ class BinaryDictionaryLearning(TableTransformer):
         for name in [name for name in vars(self) if name.endswith("_") or name == "_stream"]:
             delattr(self, name)
 
-    def _fit_out_of_core(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
-        """Learn from a store, or from a Dask collection on the cluster of a client."""
+    @contextmanager
+    def _opened(self, X: Any, client: Any = None) -> Iterator[tuple[RowSource, Picture | None]]:
+        """Open the rows to fit, of a Dask collection on the cluster of a client; their columns become the model's."""
         self._search_params()  # check them before rows are read
+        if not dispatch.is_out_of_core(X):
+            self._reset()
+            table = self._validate_table(X, reset=True)
+            yield MemoryRows(table.bits, self._workers()), _tile_of(table)
+            return
         how = self.binarize, self._workers(), parse_memory_limit(self.max_memory), self.checkpoint, client
-        with dispatch.open_rows(X, *how) as opened:
-            return self._fit_rows(*opened)
+        with dispatch.open_rows(X, *how) as (rows, columns, picture):
+            self._reset()
+            check_not_empty((rows.n_rows, rows.n_features))
+            self._set_features(Header(rows.n_features, columns))
+            yield rows, picture
 
-    def _fit_rows(
-        self, rows: RowSource, columns: Names | None = None, picture: Picture | None = None
-    ) -> BinaryDictionaryLearning:
-        """Learn from the rows of a source."""
-        self._reset()
-        check_not_empty((rows.n_rows, rows.n_features))
-        self._set_features(Header(rows.n_features, columns))
-        return self._learn(rows, self._search_params(), picture)
-
-    def _learn(self, rows: RowSource, params: SearchParams, picture: Picture | None) -> BinaryDictionaryLearning:
+    def _learn(
+        self, rows: RowSource, picture: Picture | None = None, keeps_codes: bool = False
+    ) -> Factorization | PassResult:
         """Search, and store the model that is found."""
         own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
+        params = with_matched_init(self._search_params(), self._header)
         try:
-            learned = learn_from(rows, with_matched_init(params, self._header), *own, must_cover_all_rows=False)
+            learned = learn_from(rows, params, *own, must_cover_all_rows=False, keeps_codes=keeps_codes)
         except Interrupted as interrupted:
             if interrupted.result is not None:
                 self._set_model(self._model_of(interrupted.result, picture))
@@ -255,14 +262,14 @@ class BinaryDictionaryLearning(TableTransformer):
                 SearchLimitWarning(
                     Parameter(result.ended), " ended the search before it converged; raise it for a better model"
                 ),
-                stacklevel=3,
+                stacklevel=4,
             )
         elif result.ended == "max_memory":
             warnings.warn(
                 SearchLimitWarning("memory ran out before the search converged; this is the best model so far"),
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self
+        return learned
 
     def _search_params(self) -> SearchParams:
         """Return the parameters of the search, checked."""
@@ -308,7 +315,10 @@ class BinaryDictionaryLearning(TableTransformer):
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.
 
-        Each sample is coded from scratch; codes found by ``fit`` are not used.
+        Each sample is coded from scratch, as a new one is; codes found by ``fit`` are not used. The codes of the
+        training data can therefore differ slightly from those of the fit, which `patterns`, ``summary_`` and
+        ``codelength_`` refer to; ``bitatoms.factorize(X, ...).codes``, with the same parameters, are those of the fit.
+        ``fit_transform(X)`` is ``fit(X).transform(X)``.
 
         Parameters
         ----------

@@ -35,20 +35,6 @@ def pluralize(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def percent(part: float, total: float) -> str:
-    """Return a proportion in percent; only exact values are shown as 0% and 100%."""
-    if not total or not part:
-        return "0%"
-    value = 100 * part / total
-    if part == total:
-        return "100%"
-    if value < 0.1:
-        return "less than 0.1%"
-    if value > 99.9:
-        return "more than 99.9%"
-    return f"{value:.1f}%" if value < 9.95 or value > 99 else f"{value:.0f}%"
-
-
 def join_names(names: Sequence[str], limit: int) -> str:
     """Return the first names as HTML, and the number of the others."""
     first = ", ".join(map(name_html, names[:limit]))

@@ -99,7 +99,7 @@ def read_matching(
         read_options = ReadOptions.from_kwargs(options)
         stream = open_table(source, read_options)
         match = match_columns(learned, stream.header, absent, name)
-        match.warn_unknown(name)
+        match.warn_differences(name)
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
         renamed = read_options.duplicates != "refuse" or read_options.transpose or stream.absent_is_zero
         if match.unknown and source.format in DROPPING_FORMATS and not renamed:

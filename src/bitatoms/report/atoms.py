@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..html.text import chips_html, format_count, join_names, name_html, percent, pluralize, truncated
+from ..formatting import percent
+from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
+from .advice import to_try
 from .data import ReportData
 from .pictures import bits_image
 
@@ -20,17 +22,14 @@ _MAX_DIFFERENCES = 4  # names listed for the difference between an example and i
 _ATOM_SIDE, _EXAMPLE_SIDE = 96, 40  # CSS pixels
 _MAX_EXAMPLE_PIXELS = 4_000_000  # on all cards together; above that, examples are not drawn
 
-_NO_PATTERNS = """<section id="patterns"><h2>The patterns</h2>
-<p>No pattern was found that saves more bits than its own description takes. Either the columns are independent, or the
-search did not find what they have in common. You can try more rows, the shorter of both ways to combine patterns
-(<code>bitatoms fit --algebra auto</code>), or a longer search (<code>bitatoms fit --search thorough</code>).</p>
-</section>"""
-
 
 def patterns_section(data: ReportData) -> str:
     """Return the section with one card per atom."""
     if not data.n_atoms:
-        return _NO_PATTERNS
+        return f"""<section id="patterns"><h2>The patterns</h2>
+<p>No pattern was found that saves more bits than its own description takes. Either the columns are independent, or the
+search did not find what they have in common. You can try {to_try(data.model)}.</p>
+</section>"""
     limit = _name_limit(data)
     cards = "\n".join(_card(data, atom, limit) for atom in range(data.n_atoms))
     kind = "names" if data.picture is None else "pictures"

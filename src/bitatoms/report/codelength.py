@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..formatting import percent
 from ..html.tables import DataTable, table_html
-from ..html.text import format_count, percent, pluralize
+from ..html.text import format_count, pluralize
 from .curve import Point
 from .data import ReportData
 
@@ -80,7 +81,8 @@ def _recoding_note(data: ReportData) -> str:
         return ""
     return (
         f'<p class="note">The search ended with {pluralize(learned, "bit")}. In the curve and below, rows are '
-        f"coded again, as new ones would be, which takes {pluralize(recoded, 'bit')}.</p>"
+        f"coded again, as new ones would be, which takes {pluralize(recoded, 'bit')}. "
+        "<code>bitatoms fit --codes</code> writes the codes of the search.</p>"
     )
 
 

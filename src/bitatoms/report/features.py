@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..html.text import format_count, name_html, percent, pluralize
+from ..formatting import percent
+from ..html.text import format_count, name_html, pluralize
 from .data import ReportData
 from .pictures import INK, INVENTED, LEGEND, MISSED, heat_map
 

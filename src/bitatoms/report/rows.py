@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..html.text import chips_html, format_count, name_html, percent, pluralize
+from ..formatting import percent
+from ..html.text import chips_html, format_count, name_html, pluralize
 from .data import ReportData, ReportRow
 from .pictures import LEGEND, before_and_after
 

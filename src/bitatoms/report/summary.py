@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..html.text import format_count, percent, pluralize
+from ..core.result import SMALL_SAVING
+from ..formatting import percent
+from ..html.text import format_count, pluralize
+from .advice import to_try
 from .data import ReportData
-
-_SMALL_SAVING = 0.02  # fraction of the bits; below it, the summary calls the saving small
 
 
 def summary_section(data: ReportData) -> str:
@@ -36,11 +37,9 @@ def _headline(data: ReportData) -> str:
     if saved <= 0:
         return f"{text} no shorter: {pluralize(total, 'bit')}, and {format_count(without)} without."
     text += f" <b>{percent(saved, without)} shorter</b>: {pluralize(total, 'bit')} instead of {format_count(without)}."
-    if saved < _SMALL_SAVING * without:
-        text += (
-            " This is a small saving: the table has few patterns, or the search did not find them. A thorough search"
-        )
-        text += " (<code>--search thorough</code>) or more rows may save more."
+    if saved < SMALL_SAVING * without:
+        text += " This is a small saving: the table has few patterns, or the search did not find them. You can try "
+        text += f"{to_try(data.model)}."
     return text
 
 
@@ -121,7 +120,9 @@ def _other_algebra(data: ReportData) -> str:
     text = f"Combined by {other.algebra.upper()} instead of {kept}, patterns leave {amount} for the training table"
     difference = other.cost - other.kept_cost
     if not difference:
-        return f"{text}, as many."
-    if difference > 0:
-        return f"{text}, {percent(difference, other.kept_cost)} more."
-    return f"{text}, {percent(-difference, other.kept_cost)} fewer: too few to give up {kept}, which is easier to read."
+        text += ", as many."
+    elif difference > 0:
+        text += f", {percent(difference, other.kept_cost)} more."
+    else:
+        text += f", {percent(-difference, other.kept_cost)} fewer: too few to give up {kept}, which is easier to read."
+    return text if data.model.converged else f"{text} This comparison is not final: the search was cut short."

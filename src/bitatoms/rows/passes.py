@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.atoms import flips_together
-from ..core.bias import settle_counts
+from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
@@ -71,7 +71,7 @@ class PassResult:
     result: CountsResult
     spec: PassSpec  # of the best pass
     indices: NDArray[np.intp]  # of the atoms of the result among those of the spec
-    codes: Any  # of the best pass, in the form of the row source
+    codes: Any  # of the best pass, in the form of the row source; None if they were not kept
 
 
 class PassLimits(NamedTuple):
@@ -91,8 +91,11 @@ def run_passes(
     params: SearchParams,
     limits: PassLimits = PassLimits(),  # noqa: B008 - immutable
     journal: Journal | None = None,
+    keeps_codes: bool = False,
 ) -> PassResult:
-    """Run passes over all rows from a state on, and return the best one.
+    """Run passes over all rows from a state on, and return the best one; its codes too, if ``keeps_codes``.
+
+    The codes of rows in memory are always returned.
 
     Raises
     ------
@@ -101,7 +104,7 @@ def run_passes(
     OutOfTime, MemoryError, MemoryLimitError
         The first pass took too long, or more memory than there is.
     """
-    passes = _Passes(rows, state, params, limits, journal)
+    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None)
     ended = None
     try:
         passes.run()
@@ -139,9 +142,16 @@ class _Passes:
     """The loop over passes, with its current state and the codes of the passes that are still needed."""
 
     def __init__(
-        self, rows: RowSource, state: PassState, params: SearchParams, limits: PassLimits, journal: Journal | None
+        self,
+        rows: RowSource,
+        state: PassState,
+        params: SearchParams,
+        limits: PassLimits,
+        journal: Journal | None,
+        keeps_codes: bool,
     ) -> None:
         self.state = state
+        self._keeps_codes = keeps_codes
         self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
         self._objective = params.objective(state.algebra)
         self._codes: dict[int, Any] = {}  # by number of the pass
@@ -169,11 +179,11 @@ class _Passes:
             self._codes = {n: codes for n, codes in self._codes.items() if n in needed}
             self._rows.discard_codes(needed)
         if self.state.finished:
-            self._rows.discard_codes(set())
+            self._rows.discard_codes({self.state.best} if self._keeps_codes else set())
 
     def _restore_codes(self) -> None:
         """Load or recompute the codes of an earlier process: of the previous pass, or of the best one if finished."""
-        if self.state.finished and self._rows.in_memory is None:
+        if self.state.finished and not self._keeps_codes:
             return
         last = self.state.best if self.state.finished else len(self.state.specs) - 1
         if last and (codes := self._rows.load_codes(last)) is not None:
@@ -207,7 +217,8 @@ class _Passes:
             cost = self._cost(spec, counts)
             least = self._cost(self.state.specs[self.state.best - 1], self.state.counts)
             gains = cost < least - self._params.plan.least_gain * least
-            if cost >= least:
+            n_more = spec.atoms.n_rows - self.state.specs[self.state.best - 1].atoms.n_rows
+            if (cost, n_more) >= (least, 0):
                 best, best_counts = self.state.best, self.state.counts
         finished = not gains or number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
         following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, flips),)
@@ -232,11 +243,30 @@ class _Passes:
         """Return a pass with updated atoms, without those that cost more than they save."""
         saved = savings(spec.atoms, counts, self._objective)
         droppable = np.argsort(saved, kind="stable")[: max(0, len(saved) - self._params.plan.fewest)]
-        kept = np.setdiff1d(np.arange(len(saved)), droppable[saved[droppable] <= 0])
+        dropped = droppable[saved[droppable] <= 0]
+        kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = BitMatrix.from_words((spec.atoms.words ^ flips)[kept], spec.atoms.n_cols, check=False)
-        rule = self._objective.rule_from_counts(counts.n_rows, counts.wrong, counts.uses[kept])
+        bias, wrong = self._bias_without(dropped, spec, counts)
+        rule = self._objective.rule_from_counts(counts.n_rows, wrong, counts.uses[kept])
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
-        return PassSpec(atoms, spec.bias, coder, rule, kept)
+        return PassSpec(atoms, bias, coder, rule, kept)
+
+    def _bias_without(
+        self, dropped: NDArray[np.intp], spec: PassSpec, counts: Counts
+    ) -> tuple[BitMatrix, NDArray[np.int64]]:
+        """Return the bias that takes the columns wrong in most rows without some atoms, and the wrong rows per column.
+
+        An atom that most rows use may save nothing because the bias can take its columns: without that, the next pass
+        would code the rows without the atom, and with errors in all its columns. The changes of several atoms are added
+        as if no row used two of them.
+        """
+        if not self._params.settles_bias:
+            return spec.bias, counts.wrong
+        ones = spec.atoms[dropped].to_dense(bool)
+        change = np.where(ones, counts.free[dropped] - 2 * counts.bad[dropped], 0).sum(axis=0)
+        without = np.clip(counts.wrong + change, 0, counts.n_rows)
+        flips = mostly_wrong(counts.n_rows, without)
+        return flip_bias(spec.bias, flips), np.where(flips, counts.n_rows - without, counts.wrong)
 
     def result(self, ended: str | None = None) -> PassResult:
         """Return the best pass as a result."""
@@ -264,7 +294,7 @@ def result_from_counts(
     bias, counts = settle_counts(bias, counts, params.settles_bias)
     if counts.complete is not None and (atoms.words & (bias.words ^ counted_bias.words)).any():
         counts = replace(counts, complete=None)  # they were counted with another bias
-    saved = savings(atoms, counts, Objective(True, algebra))
+    saved = savings(atoms, counts, Objective(True, algebra), bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
     indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
     atoms, uses = atoms[indices], counts.uses[indices]
@@ -291,6 +321,9 @@ def result_from_counts(
     return result, indices
 
 
-def savings(atoms: BitMatrix, counts: Counts, objective: Objective) -> NDArray[np.int64]:
-    """Return how much the objective would rise without each atom, from counts of rows coded with them."""
-    return savings_from_counts(counts.n_rows, atoms.words, counts.wrong, counts.uses, counts.votes, objective)
+def savings(atoms: BitMatrix, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:
+    """Return how much the objective would rise without each atom, from counts of rows coded with them.
+
+    ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
+    """
+    return savings_from_counts(counts.n_rows, atoms.words, counts.wrong, counts.uses, counts.votes, objective, bias)

@@ -263,6 +263,15 @@ class StoreRows:
             yield data, None if codes is None else codes.read(start, len(data))
             start += len(data)
 
+    def code_chunks(self, codes: Codes, n_atoms: int) -> Iterator[BitMatrix]:
+        """Yield the codes that a pass returned, in chunks of rows."""
+        size = self._budget.chunk_rows(n_atoms)
+        try:
+            for start in range(0, self.n_rows, size):
+                yield codes.read(start, min(size, self.n_rows - start))
+        finally:
+            codes.close()
+
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
         return self.store.fingerprint()

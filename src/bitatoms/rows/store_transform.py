@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,11 +34,15 @@ def code_store(
     max_memory: int | None = None,
     absent: str | None = None,
 ) -> Store:
+    """Code all rows from scratch, and write the codes as a packed store."""
+    return write_code_store(store, code_chunks(store, model, workers, max_memory, absent), model, output)
+
+
+def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, output: str | os.PathLike[str]) -> Store:
     """Write the codes of all rows as a packed store with one column per atom and the names of the rows."""
     if os.path.realpath(output) == os.path.realpath(store.path):
         raise FileError(f"{os.fspath(output)}: this is the input store; choose another name for the codes")
     about = {"source": store.path.name, "format": "codes", "options": {}, "bitatoms": __version__}
-    chunks = _map_chunks(codes_of, store, model, workers, max_memory, absent)
     with (
         atomic_write(Path(output)) as path,
         PackedStoreWriter(path, model.atoms.n_rows, model.atom_names, about=about) as writer,
@@ -49,14 +53,26 @@ def code_store(
     return Store(output)
 
 
+def code_chunks(
+    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> Iterator[BitMatrix]:
+    """Code all rows from scratch, and yield their codes in chunks of rows."""
+    return _map_chunks(codes_of, store, model, workers, max_memory, absent)
+
+
 def codes_in_memory(
     store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
 ) -> BitMatrix:
-    """Return the codes of all rows, packed."""
+    """Code all rows from scratch, and return their codes, packed."""
+    return collect_codes(store, code_chunks(store, model, workers, max_memory, absent), model)
+
+
+def collect_codes(store: Store, chunks: Iterable[BitMatrix], model: Model) -> BitMatrix:
+    """Return the codes of all rows, packed, from their chunks."""
     n_atoms = model.atoms.n_rows
     words = np.empty((store.n_rows, -(-n_atoms // 64)), np.uint64)
     start = 0
-    for codes in _map_chunks(codes_of, store, model, workers, max_memory, absent):
+    for codes in chunks:
         words[start : start + len(codes)] = codes.words
         start += len(codes)
     return BitMatrix.from_words(words, n_atoms, check=False)
@@ -99,7 +115,7 @@ def _map_chunks(
 ) -> Iterator[Result]:
     """Code the rows from scratch in chunks, and yield a function of each; columns are matched before the first."""
     match = match_columns(model.header, store.header, absent, store.path.name)
-    match.warn_unknown(store.path.name)
+    match.warn_differences(store.path.name)
     spec, single_thread = model.pass_spec, Workers(1)
     # Chunks whose columns are gathered are in memory twice.
     width = model.atoms.n_cols + (0 if match.indices is None else store.n_features)

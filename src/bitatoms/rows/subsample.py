@@ -45,11 +45,12 @@ def learn(
     random: np.random.Generator,
     journal: Journal | None = None,
     must_cover_all_rows: bool = True,
+    keeps_codes: bool = False,
 ) -> Factorization | PassResult:
     """Search all rows, or, where there are more than are searched, a sample followed by passes over all rows.
 
     If the first pass is not complete in time, or memory runs out, the result is that of the sample, unless it
-    ``must_cover_all_rows``.
+    ``must_cover_all_rows``. ``keeps_codes``: a `PassResult` holds the codes of rows that are not in memory, too.
     """
     start, deadline = time.perf_counter(), params.deadline()
     max_rows = _max_search_rows(rows, params)
@@ -72,7 +73,7 @@ def learn(
     must_cover_all_rows |= found is None
     limits = PassLimits(deadline, cut_off(start, deadline), must_cover_all_rows)
     try:
-        passes = run_passes(rows, state, params, limits, journal)
+        passes = run_passes(rows, state, params, limits, journal, keeps_codes)
     except Interrupted as interrupted:
         if interrupted.result is None and found is not None:
             raise Interrupted(replace(found, ended="interrupted")) from None

@@ -27,7 +27,7 @@ from .initial import distinct_rows, start_factors
 from .learning import LearningMethod, learn
 from .mdl_search import search_mdl
 from .monitor import SearchMonitor
-from .moves.drop import savings
+from .moves.drop import drop_useless, savings
 from .params import SearchParams
 from .stopping import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchResult, cut_off
 
@@ -203,6 +203,12 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
+        if monitor.settles_bias and ended == CONVERGED:
+            better = drop_useless(block, context.objective, monitor.min_atoms)
+            if better is not None:
+                _record(context, better)
+            if monitor.best is not best:
+                return _best_result(context, better, coder, ended)
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
             block.discard(~block.in_use())
             (atoms, codes), length = block.factors(), block.codelength(wrong)
@@ -210,7 +216,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
             block = uncode_within_limit(block, context.objective.residual_limit)
             codes, bias, wrong = block.codes(), block.bias, block.wrong()
             length = block.codelength(wrong)
-        saved = savings(block, Objective(True, monitor.algebra))
+        saved = savings(block, Objective(True, monitor.algebra), monitor.settles_bias)
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
         data = block.data()
@@ -234,6 +240,13 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         complete=complete,
         rows_hash=rows_hash,
     )
+
+
+def _record(context: SearchContext, block: Block) -> None:
+    """Record a state after the search, from which useless atoms are dropped."""
+    context.monitor.record(block, Change(), 0, "drop")
+    if context.monitor.by_holdout and context.holdout is not None:
+        context.monitor.record_holdout_cost(block, context.holdout.cost(block, context.objective))
 
 
 def _stopped_result(context: SearchContext, coder: str, ended: str) -> Factorization | None:

@@ -266,6 +266,8 @@ def _row_to_bits(
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1 with its names."""
     _check_names(table, path)
+    if not table.shape[1] and table.row_names is None and len(table):
+        raise FileError(f"{path.name}: this format cannot store a table without columns and row names; .npz files can")
     dialect: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
     with open_text_writer(path) as file:
         writer = csv.writer(file, **dialect)

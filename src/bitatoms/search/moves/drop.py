@@ -1,7 +1,9 @@
 """Drop atoms that cost more than they save: code their users without them, and keep that if the exact cost falls.
 
-The bits of the bias are not counted here: the bias may take more columns once an atom is dropped, but those few bits
-are no reason to keep the atom.
+During a search the bits of the bias are not counted: the bias may take more columns once an atom is dropped, but those
+few bits are no reason to keep the atom. At its end, `drop_useless` counts them. An atom that nearly all rows use, for
+one, is as good as a bias: code its users without it, and most columns get worse; leave their other codes as they are,
+and the bias takes its columns.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
+from ...core.bias import settle_bias
 from ...core.block import Block, Words
 from ...core.objective import Objective
 from ...core.removal import AtomRemoval
@@ -19,10 +22,14 @@ from ...core.removal import AtomRemoval
 _ATOMS_PER_CHUNK = 64
 
 
-def savings(block: Block, objective: Objective) -> NDArray[np.int64]:
-    """Return how much higher the cost would be without each atom, the other codes and the bias left as they are."""
+def savings(block: Block, objective: Objective, settles_bias: bool = False) -> NDArray[np.int64]:
+    """Return how much higher the cost would be without each atom, the other codes left as they are.
+
+    The bias is left as it is too, or it takes the columns that would be wrong in most rows (``settles_bias``).
+    """
     atoms, wrong, uses = block.atoms().words, block.wrong(), block.uses()
-    return savings_from_counts(block.n_rows, atoms, wrong, uses, block.votes, objective)
+    bias = block.bias if settles_bias else None
+    return savings_from_counts(block.n_rows, atoms, wrong, uses, block.votes, objective, bias)
 
 
 def savings_from_counts(
@@ -32,8 +39,12 @@ def savings_from_counts(
     uses: NDArray[np.int64],
     votes: Callable[[int, int], tuple[NDArray[np.integer], NDArray[np.integer]]],
     objective: Objective,
+    bias: BitMatrix | None = None,
 ) -> NDArray[np.int64]:
-    """Return the same from counts: errors per feature, uses per atom, and votes on the atoms first..last."""
+    """Return the same from counts: errors per feature, uses per atom, and votes on the atoms first..last.
+
+    ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
+    """
     m = len(wrong)
     now = objective.of_errors(n_rows, wrong)
     saved = np.empty(len(atoms), np.int64)
@@ -44,6 +55,8 @@ def savings_from_counts(
         without = wrong + np.where(ones, free - 2 * bad, 0)
         more_errors = (objective.of_errors(n_rows, without) - now).sum(axis=1)
         saved[chunk] = more_errors - objective.of_atoms(m, ones.sum(axis=1))
+        if bias is not None:
+            saved[chunk] += objective.of_bias(n_rows, without, bias) - objective.of_bias(n_rows, wrong, bias)
     return saved - objective.of_uses(n_rows, uses)
 
 
@@ -51,6 +64,30 @@ def prune(block: Block, objective: Objective, min_atoms: int = 0) -> int:
     """Drop atoms that save nothing, and return how many."""
     saved = savings(block, objective)
     return _drop(block, objective, np.flatnonzero(saved <= 0), block.n_atoms - min_atoms, always=False)
+
+
+def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Block | None:
+    """Drop atoms without which the cost is not higher, the other codes left as they are and the bias settled.
+
+    Returns
+    -------
+    Block or None
+        A block without them, whose cost is at most that of ``block``; None if all atoms are useful.
+    """
+    kept = None
+    while block.n_atoms > min_atoms:
+        saved = savings(block, objective, settles_bias=True)
+        worst = int(saved.argmin())
+        if saved[worst] > 0:
+            break
+        data, (atoms, codes) = block.data(), block.factors()
+        left = np.flatnonzero(np.arange(block.n_atoms) != worst)
+        block = Block(data, atoms[left], codes.T[left].T, block.covers, block.workers, block.bias)
+        bias, _ = settle_bias(block.n_rows, block.wrong(), block.bias)
+        if bias != block.bias:
+            block = Block(data, *block.factors(), block.covers, block.workers, bias)
+        kept = block
+    return kept
 
 
 def eliminate(block: Block, objective: Objective, min_atoms: int = 0) -> int:

@@ -1,0 +1,40 @@
+"""The codes of a fit, which the counts of its model refer to. Coding the same rows again may give slightly others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..api import with_codes
+from ..bits import BitMatrix
+from ..core.result import Factorization
+from ..rows.passes import PassResult
+from ..rows.store import StoreRows
+from .dictionary_learning import BinaryDictionaryLearning
+
+
+@contextmanager
+def fit_with_codes(estimator: BinaryDictionaryLearning, X: Any) -> Iterator[Iterable[BitMatrix] | None]:
+    """Fit an estimator to a table in memory or to a packed store, and yield the codes of the fit in chunks of rows.
+
+    The codes are available until the exit. They are None if the model is that of a sample, because a limit was reached
+    before all rows were coded.
+    """
+    with estimator._opened(X) as (rows, picture):
+        learned = estimator._learn(rows, picture, keeps_codes=True)
+        try:
+            if isinstance(learned, Factorization):
+                yield [learned.codes] if learned.n_samples == rows.n_rows else None
+            elif isinstance(rows, StoreRows):
+                yield _code_chunks(rows, learned)
+            else:
+                yield [with_codes(learned).codes]
+        finally:
+            rows.discard_codes(set())
+
+
+def _code_chunks(rows: StoreRows, learned: PassResult) -> Iterator[BitMatrix]:
+    """Yield the codes of a store in the order of the atoms of the result."""
+    for chunk in rows.code_chunks(learned.codes, learned.spec.atoms.n_rows):
+        yield chunk.T[learned.indices].T

@@ -1,0 +1,24 @@
+"""Numbers as text."""
+
+import pytest
+
+from bitatoms.formatting import percent
+
+
+@pytest.mark.parametrize(
+    ("part", "total", "expected"),
+    [
+        (0, 10, "0%"),
+        (0, 0, "0%"),
+        (10, 10, "100%"),
+        (1, 8, "12.5%"),
+        (1, 80, "1.2%"),
+        (1, 10**6, "less than 0.01%"),
+        (99_995, 10**5, "more than 99.99%"),
+        (995, 1000, "99.50%"),
+        (34, 10**4, "0.34%"),
+        (33, 2000, "1.6%"),
+    ],
+)
+def test_percent_is_never_rounded_to_none_or_all(part, total, expected):
+    assert percent(part, total) == expected
