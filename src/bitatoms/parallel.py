@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from .errors import InputError, Parameter
+from .interrupts import deferred_interrupts
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -212,8 +213,10 @@ class Workers:
                     return
                 finished.put(None)
 
-        pending = _submit(work, min(self.n_threads, len(edges)) - 1)
+        pending: list[Future[None]] = []
         try:
+            with deferred_interrupts():  # or a thread may have started that is not in the list
+                pending = _submit(work, min(self.n_threads, len(edges)) - 1)
             work()
             for _ in edges:
                 if (error := finished.get()) is not None:

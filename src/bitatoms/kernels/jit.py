@@ -21,6 +21,8 @@ from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
+from ..interrupts import deferred_interrupts
+
 logger = logging.getLogger(__name__)
 
 # Kernels do not count references to arrays (``_nrt=False``): counting costs more than most kernels, and the caller
@@ -35,6 +37,13 @@ def kernel(function: Callable[..., Any]) -> Any:
         compiled._cache = KernelCache(function)
     except (RuntimeError, OSError):  # no writable cache folder: compile in each process
         compiled._cache = NoKernelCache()
+    compile_for_args = compiled._compile_for_args
+
+    def compile_uninterrupted(*args: Any, **keywords: Any) -> Any:
+        with deferred_interrupts():  # llvmlite would keep its lock, and the threads of a pool wait for it
+            return compile_for_args(*args, **keywords)
+
+    compiled._compile_for_args = compile_uninterrupted
     return compiled
 
 

@@ -1,0 +1,114 @@
+"""Interrupts where they would leave a lock held: while a kernel is compiled, and while threads are started."""
+
+import signal
+import threading
+
+import numba
+import pytest
+
+from bitatoms import parallel
+from bitatoms.interrupts import deferred_interrupts
+from bitatoms.kernels.jit import KernelCache, kernel
+from bitatoms.parallel import Workers
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """Let both signals raise KeyboardInterrupt, as the command line does."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_interrupt_comes_after_the_block(number):
+    done = []
+    with pytest.raises(KeyboardInterrupt), deferred_interrupts(), deferred_interrupts():
+        signal.raise_signal(number)
+        done.append("work")
+    assert done == ["work"]
+    assert signal.getsignal(number) == signal.default_int_handler
+
+
+def test_an_error_in_the_block_does_not_hide_the_interrupt():
+    with pytest.raises(KeyboardInterrupt) as caught, deferred_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError("in the block")
+    assert isinstance(caught.value.__context__, ValueError)
+
+
+def test_ignored_signals_stay_ignored():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with deferred_interrupts():
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_other_threads_install_no_handlers():
+    seen = []
+
+    def work():
+        with deferred_interrupts():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
+
+
+def double(x):
+    return 2 * x
+
+
+def test_compilation_is_not_interrupted(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    load, loaded = KernelCache.load_overload, []
+
+    def interrupted_load(self, *args):
+        signal.raise_signal(signal.SIGINT)
+        loaded.append(load(self, *args))
+        return loaded[-1]
+
+    monkeypatch.setattr(KernelCache, "load_overload", interrupted_load)
+    compiled = kernel(double)
+    with pytest.raises(KeyboardInterrupt):
+        compiled(21)
+    assert loaded == [None]
+    assert compiled.signatures  # it was compiled, and needs no compilation any more
+    assert compiled(21) == 42
+
+
+def test_threads_that_were_started_are_awaited(monkeypatch):
+    submit, wait = parallel._submit, parallel.wait
+    begun, awaited = threading.Event(), threading.Event()
+    threads = []
+
+    def interrupted_submit(*args):
+        threads.extend(submit(*args))
+        assert begun.wait(30)
+        signal.raise_signal(signal.SIGINT)
+        return threads
+
+    def awaiting(pending):
+        awaited.set()
+        return wait(pending)
+
+    monkeypatch.setattr(parallel, "_submit", interrupted_submit)
+    monkeypatch.setattr(parallel, "wait", awaiting)
+    chunks = []
+
+    def task(start, stop):
+        begun.set()
+        assert awaited.wait(30)
+        chunks.append(start)
+
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2, chunk_rows=64).map_rows(task, 640, 1.0)
+    assert all(thread.done() for thread in threads)
+    assert chunks == [0]  # the chunk that had begun, and no other
