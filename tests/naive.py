@@ -1,6 +1,7 @@
 """Slow reference implementations, written from the definitions: dense 0/1 arrays and loops, nothing of the package.
 
-Rows of X are samples; ``atoms`` is (p, m), ``codes`` (n, p), ``bias`` (m,) or None. ``algebra`` is "xor" or "or".
+Rows of X are samples; ``atoms`` is (p, m), ``codes`` (n, p), ``bias`` (m,) or None. ``algebra`` is "xor" or "or". A
+cell of X above 1 is unknown: it is never wrong, has no vote and costs nothing.
 Functions return new uint8 arrays and do not modify their arguments.
 """
 
@@ -31,9 +32,14 @@ def product(codes, atoms, algebra):
 
 
 def errors(X, atoms, codes, algebra, bias=None):
-    """Return X ⊕ bias ⊕ codes · atoms."""
+    """Return X ⊕ bias ⊕ codes · atoms, and 0 in unknown cells."""
     out = X ^ product(codes, atoms, algebra)
-    return out if bias is None else out ^ np.asarray(bias, np.uint8)
+    return known(X) * (out if bias is None else out ^ np.asarray(bias, np.uint8))
+
+
+def known(X):
+    """Return 1 for every known cell, 0 for the others."""
+    return (X <= 1).astype(np.uint8)
 
 
 def complete(X, atoms, bias=None):
@@ -66,7 +72,7 @@ def codelength(X, atoms, codes, algebra, bias=None):
     """Return the bits for errors (one string per column), codes (one string per atom) and atoms (one string each)."""
     n, m = X.shape
     wrong = errors(X, atoms, codes, algebra, bias)
-    error_bits = sum(string_bits(n, int(wrong[:, i].sum())) for i in range(m))
+    error_bits = sum(string_bits(int(known(X)[:, i].sum()), int(wrong[:, i].sum())) for i in range(m))
     code_bits = sum(string_bits(n, int(codes[:, k].sum())) for k in range(codes.shape[1]))
     atom_bits = sum(string_bits(m, int(atom.sum())) for atom in atoms)
     if bias is not None and np.any(bias):
@@ -76,16 +82,14 @@ def codelength(X, atoms, codes, algebra, bias=None):
 
 
 def settled_bias(X, atoms, codes, algebra, bias):
-    """Return the bias with a bit flipped for every column that is wrong in more than half of the rows."""
-    wrong = errors(X, atoms, codes, algebra, bias)
-    return np.array(
-        [bit ^ (2 * int(column.sum()) > len(X)) for bit, column in zip(bias, wrong.T, strict=True)], np.uint8
-    )
+    """Return the bias with a bit flipped for every column that is wrong in more than half of the rows that know it."""
+    wrong = errors(X, atoms, codes, algebra, bias).sum(axis=0, dtype=int)
+    return np.array([bit ^ (2 * wrong[i] > known(X)[:, i].sum()) for i, bit in enumerate(bias)], np.uint8)
 
 
 def wrong_bits(x, atoms, code, algebra):
     """Return the number of errors of one row with a code."""
-    return int((x ^ combine_row(code, atoms, algebra)).sum())
+    return int((known(x) * (x ^ combine_row(code, atoms, algebra))).sum())
 
 
 def toggled(code, k):
@@ -178,15 +182,15 @@ def without(k, code):
 def wanted_and_open(X, atoms, codes, k, algebra):
     """Return the bits of atom k that each row needs, given its other atoms, and where atom k decides: (n, m) each.
 
-    Under XOR atom k always decides the bit; under OR only where no other used atom covers it.
+    It decides known bits, under OR only where no other used atom covers them.
     """
     wanted = np.zeros_like(X)
-    is_open = np.ones(X.shape, bool)
+    is_open = X <= 1
     for j in range(len(X)):
         others = combine_row(without(k, codes[j]), atoms, algebra)
         wanted[j] = X[j] ^ others if algebra == "xor" else X[j]
         if algebra == "or":
-            is_open[j] = others == 0
+            is_open[j] &= others == 0
     return wanted, is_open
 
 
@@ -265,7 +269,7 @@ def proximus_is_local_optimum(E, users, atom):
 def row_cost(x, atoms, code, algebra, prices):
     """Return the cost of the errors of one row and of the atoms it uses; ``prices`` are (bits (m,), uses (p,))."""
     bits, uses = prices
-    return (x ^ combine_row(code, atoms, algebra)) @ bits + code @ uses
+    return (known(x) * (x ^ combine_row(code, atoms, algebra))) @ bits + code @ uses
 
 
 def costs(X, atoms, codes, algebra, prices):
@@ -279,7 +283,7 @@ def costs_after(x, atoms, code, algebra, prices):
     turn = 1 - 2 * code.astype(int)  # one use more or less
     used_with = code @ atoms.astype(int) + turn[:, np.newaxis] * atoms  # used atoms that have each bit
     made = used_with % 2 if algebra == "xor" else used_with > 0
-    return (made != x) @ bits + code @ uses + turn * uses
+    return ((made != x) & (x <= 1)) @ bits + code @ uses + turn * uses
 
 
 def swapped(x, atoms, code, algebra, prices):
@@ -349,7 +353,7 @@ def fingerprint(wrong):
     Up to 64 columns it equals the row. The fingerprint of the XOR of two rows is the XOR of their fingerprints.
     """
     number = 0
-    for i in np.flatnonzero(wrong):
+    for i in np.flatnonzero(wrong == 1):
         number ^= 1 << int((i + 23 * (i // 64)) % 64)
     return number
 
@@ -442,11 +446,11 @@ def who_gains(X, atoms, codes, offered, algebra, prices):
 
 
 def free_and_wrong(X, atoms, codes, k, algebra):
-    """Count, for each bit, the users of atom k in which no other atom decides it, and those of them with an error."""
+    """Count, for each bit, the users of atom k in which it is known and no other atom decides it, and wrong ones."""
     cover = codes.astype(int) @ atoms
     others = cover - np.outer(codes[:, k], atoms[k])  # other used atoms that have the bit
     wrong = X != (cover % 2 if algebra == "xor" else cover > 0)
-    free = (codes[:, k, np.newaxis] == 1) & ((others == 0) | (algebra == "xor"))
+    free = (codes[:, k, np.newaxis] == 1) & ((others == 0) | (algebra == "xor")) & (X <= 1)
     return free.sum(axis=0), (free & wrong).sum(axis=0)
 
 
@@ -471,14 +475,22 @@ def update_together(X, atoms, codes, algebra):
 def best_numbers(X, rows, columns):
     """Set the numbers of each row in turn, twice, to the non-negative least-squares optimum of X ≈ rows · columns.T.
 
-    In float32; sums run in the order of the columns, then of the atoms.
+    In float32; sums run in the order of the columns, then of the atoms. An unknown cell takes the value of its
+    approximation by the numbers so far. Columns are taken by words of 64: their ones, then their unknown cells.
     """
     out = rows.astype(np.float32)
     n_atoms = columns.shape[1]
     for x, numbers in zip(X, out, strict=True):
         residual = np.zeros(n_atoms, np.float32)
-        for j in np.flatnonzero(x):
-            residual = residual + columns[j]
+        for first in range(0, len(x), 64):
+            word = x[first : first + 64]
+            for j in first + np.flatnonzero(word == 1):
+                residual = residual + columns[j]
+            for j in first + np.flatnonzero(word > 1):
+                value = np.float32(0)
+                for k in range(n_atoms):
+                    value = value + numbers[k] * columns[j, k]
+                residual = residual + value * columns[j]
         pairs = pair_sums(columns)
         for k in range(n_atoms):
             residual = residual - numbers[k] * pairs[k]

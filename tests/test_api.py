@@ -14,7 +14,7 @@ from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, pr
 from bitatoms.datasets import planted
 from bitatoms.search import fixed_rank, initial
 from support.plans import use_budget
-from support.strategies import SEEDS, factorisations, matrices, random_bits
+from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
 TINY = [[1, 0, 1], [0, 1, 1]]
@@ -192,7 +192,7 @@ def test_parameters_are_checked_before_the_table():
 # --- codelength of any factorisation
 
 
-@given(factorisations(), st.sampled_from(ALGEBRAS), st.sampled_from((None, 0.0, 0.3, 1.0)), SEEDS)
+@given(factorisations(unknown=ALL_KNOWN), st.sampled_from(ALGEBRAS), st.sampled_from((None, 0.0, 0.3, 1.0)), SEEDS)
 def test_codelength_agrees_with_the_oracle(problem, algebra, bias_density, seed):
     X, atoms, codes = problem
     bias = None if bias_density is None else random_bits(seed, 1, X.shape[1], bias_density)[0]
@@ -436,7 +436,10 @@ def test_more_atoms_than_there_can_be(table, search):
 
 
 @settings(max_examples=25)
-@given(factorisations(st.sampled_from((1, 17, 65)), n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
+@given(
+    factorisations(st.sampled_from((1, 17, 65)), unknown=ALL_KNOWN, n_atoms=st.integers(1, 6)),
+    st.sampled_from(ALGEBRAS),
+)
 def test_atoms_are_sorted_by_bits_saved(problem, algebra):
     X, atoms, codes = problem
     result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)
@@ -478,7 +481,7 @@ def test_many_atoms_are_sorted_by_bits_saved(search):
 
 
 @settings(max_examples=25)
-@given(factorisations(n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
+@given(factorisations(unknown=ALL_KNOWN, n_atoms=st.integers(1, 6)), st.sampled_from(ALGEBRAS))
 def test_unused_duplicate_and_empty_atoms_are_counted(problem, algebra):
     X, atoms, codes = problem
     result = factorize(X, len(atoms), init=(atoms, codes), algebra=algebra, max_iter=1, **PAPER)

@@ -28,17 +28,26 @@ def handlers():
 @pytest.mark.parametrize("number", SIGNALS)
 def test_interrupt_comes_after_the_block(number):
     done = []
-    with pytest.raises(KeyboardInterrupt), deferred_interrupts(), deferred_interrupts():
-        signal.raise_signal(number)
-        done.append("work")
+
+    def work():
+        with deferred_interrupts(), deferred_interrupts():
+            signal.raise_signal(number)
+            done.append("work")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert done == ["work"]
     assert signal.getsignal(number) == signal.default_int_handler
 
 
 def test_an_error_in_the_block_does_not_hide_the_interrupt():
-    with pytest.raises(KeyboardInterrupt) as caught, deferred_interrupts():
-        signal.raise_signal(signal.SIGINT)
-        raise ValueError("in the block")
+    def fail():
+        with deferred_interrupts():
+            signal.raise_signal(signal.SIGINT)
+            raise ValueError("in the block")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fail()
     assert isinstance(caught.value.__context__, ValueError)
 
 

@@ -117,6 +117,13 @@ def test_writing_to_a_result_does_not_change_the_cache():
     assert string_bits(9, 4) == naive.string_bits(9, 4)
 
 
+@given(st.lists(st.tuples(st.integers(0, 70), st.integers(0, 70)), min_size=1))
+def test_strings_of_different_lengths(pairs):
+    lengths, ones = np.array([(max(pair), min(pair)) for pair in pairs]).T
+    expected = [naive.string_bits(n, r) for n, r in zip(lengths.tolist(), ones.tolist(), strict=True)]
+    assert string_bits(lengths, ones).tolist() == expected
+
+
 # --- a factorization
 
 
@@ -131,6 +138,7 @@ def test_codelength_from_counts_equals_the_definition(triple, algebra, data):
         uses=BitMatrix.from_dense(codes).column_weights(),
         atom_weights=BitMatrix.from_dense(atoms).row_weights(),
         bias_weight=0 if bias is None else int(np.sum(bias)),
+        n_known=naive.known(X).sum(axis=0, dtype=np.int64),
     )
     expected = naive.codelength(X, atoms, codes, algebra, bias)
     assert (found.errors, found.codes, found.atoms) == expected

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .bits import BitMatrix
+from .bits import BitMatrix, stack_rows
 from .core.block import Block
 from .core.result import Factorization, ResultBase
 from .dataframes import column_names
@@ -19,7 +19,7 @@ from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
 from .parameters import FactorizeKwargs, NComponents, SearchKwargs, documented, select, with_defaults
 from .rows.checkpoint import Checkpoint
-from .rows.memory import MemoryRows, concatenate, fingerprint_of
+from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult
 from .rows.source import RowSource
 from .rows.subsample import learn
@@ -62,7 +62,7 @@ def factorize(X: Any, n_components: NComponents = "mdl", **parameters: Unpack[Fa
     """
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
-    data = BitMatrix.from_any(X, given["binarize"])
+    data = BitMatrix.from_any(X, given["binarize"], missing="unknown")
     params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
@@ -142,7 +142,7 @@ def _init_fingerprint(init: Any) -> str:
 def with_codes(found: PassResult) -> Factorization:
     """Return the result of passes over rows in memory, with their codes."""
     kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
-    codes = concatenate(found.codes, found.spec.atoms.n_rows)
+    codes = stack_rows(found.codes, found.spec.atoms.n_rows)
     return Factorization(**kept, codes=codes.T[found.indices].T)
 
 
@@ -186,7 +186,7 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     check_choice("algebra", algebra, ("xor", "or"))
     if (atoms is None) != (codes is None):
         raise ValueError("pass both atoms and codes, or neither")
-    data = BitMatrix.from_any(X)
+    data = BitMatrix.from_any(X, missing="unknown")
     patterns = BitMatrix.zeros(0, data.n_cols) if atoms is None else BitMatrix.from_any(atoms, name="atoms")
     uses = BitMatrix.zeros(data.n_rows, 0) if codes is None else BitMatrix.from_any(codes, name="codes")
     if patterns.n_cols != data.n_cols:
@@ -199,10 +199,10 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     )
     if shift.shape != (1, data.n_cols):
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
-    shifted = BitMatrix.from_words(data.words ^ shift.words, data.n_cols, check=False)
+    shifted = data ^ shift
     block = Block(shifted, patterns, uses, covering(algebra), Workers())
     return codelength_from_counts(
-        data.n_rows, data.n_cols, block.wrong(), block.uses(), patterns.row_weights(), shift.count()
+        *data.shape, block.wrong(), block.uses(), patterns.row_weights(), shift.count(), data.n_known
     )
 
 
@@ -237,7 +237,7 @@ def proximus(
     """
     if isinstance(radius, bool) or not hasattr(radius, "__index__") or radius < 0:
         raise ValueError(f"radius must be a non-negative integer, not {radius!r}")
-    data = BitMatrix.from_any(X, binarize)
+    data = BitMatrix.from_any(X, binarize, missing="unknown")
     workers = Workers(count_threads(n_jobs))
     atoms, owner = partition(data, int(radius), workers, as_generator(random_state))
     words = np.zeros((data.n_rows, -(-atoms.n_rows // 64)), np.uint64)
@@ -254,4 +254,5 @@ def proximus(
         codelength=block.codelength(wrong),
         history=(),
         wrong=wrong,
+        known=None if data.unknown is None else np.asarray(data.n_known),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import dataframes, validation
+from .errors import Cell, MissingCell
 from .kernels.cpu import packing
 from .kernels.structs import PLANES
 
@@ -23,7 +24,7 @@ _CHUNK_VALUES = 1 << 18  # values converted at a time, so that intermediate arra
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BitMatrix:
-    """Rows of bits, 64 to a word; every bit past ``n_cols`` is zero.
+    """Rows of bits, 64 to a word; every bit past ``n_cols`` is zero, and so is every cell whose value is unknown.
 
     Bit ``j`` of a row is bit ``j % 64``, counted from the lowest, of its word ``j // 64``. A BitMatrix is immutable
     and hashable: its words are read-only.
@@ -34,6 +35,8 @@ class BitMatrix:
         The packed rows. The array is kept without a copy and becomes read-only.
     n_cols : int
         Number of bits per row.
+    unknown : BitMatrix of the same shape or None, default=None
+        The cells whose value is unknown; None if all are known. `with_unknown` sets them.
 
     See Also
     --------
@@ -56,6 +59,7 @@ class BitMatrix:
 
     words: NDArray[np.uint64]
     n_cols: int
+    unknown: BitMatrix | None = None
 
     def __post_init__(self) -> None:
         words = self.words
@@ -71,9 +75,16 @@ class BitMatrix:
         if self.n_cols % 64 and (words[:, -1] >> np.uint64(self.n_cols % 64)).any():
             raise ValueError(f"words hold ones past column {self.n_cols}")
         words.flags.writeable = False
+        if self.unknown is not None:
+            if self.unknown.shape != self.shape or self.unknown.unknown is not None:
+                raise ValueError(f"unknown must be a BitMatrix of {self.n_rows} x {self.n_cols} known bits")
+            if (words & self.unknown.words).any():
+                raise ValueError("words hold ones in unknown cells; with_unknown clears them")
 
     @classmethod
-    def from_words(cls, words: NDArray[np.uint64], n_cols: int, check: bool = True) -> BitMatrix:
+    def from_words(
+        cls, words: NDArray[np.uint64], n_cols: int, check: bool = True, unknown: BitMatrix | None = None
+    ) -> BitMatrix:
         """Wrap words that are already packed.
 
         Parameters
@@ -84,6 +95,8 @@ class BitMatrix:
             Number of bits per row.
         check : bool, default=True
             Whether to check the words. Pass False only for words that the calling code has just computed.
+        unknown : BitMatrix or None, default=None
+            The cells whose value is unknown; the words have zeros there.
 
         Returns
         -------
@@ -97,11 +110,12 @@ class BitMatrix:
         array([[1, 0, 1]], dtype=uint8)
         """
         if check:
-            return cls(words, n_cols)
+            return cls(words, n_cols, unknown)
         bits = object.__new__(cls)
         words.flags.writeable = False
         object.__setattr__(bits, "words", words)
         object.__setattr__(bits, "n_cols", n_cols)
+        object.__setattr__(bits, "unknown", unknown)
         return bits
 
     @classmethod
@@ -131,17 +145,19 @@ class BitMatrix:
         return cls.from_words(_filled(n_rows, n_cols, one=False), n_cols, check=False)
 
     @classmethod
-    def from_any(cls, X: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
+    def from_any(cls, X: Any, binarize: float | None = None, name: str = "X", missing: str = "refuse") -> BitMatrix:
         """Pack a table of 0 and 1 of any supported type.
 
         Parameters
         ----------
         X : BitMatrix, Table, SciPy sparse matrix or array, or array-like of shape (n_rows, n_cols)
-            The table. A BitMatrix is returned unchanged. Missing values raise an error.
+            The table. A BitMatrix is returned unchanged.
         binarize : float or None, default=None
             Threshold: a bit is one where X is greater. With None, X must contain only 0 and 1.
         name : str, default="X"
             Name of the table in error messages.
+        missing : {"refuse", "zero", "unknown"}, default="refuse"
+            What missing values (NaN, None, NA, masked) become: an error, zeros, or unknown cells.
 
         Returns
         -------
@@ -162,18 +178,23 @@ class BitMatrix:
         """
         if isinstance(X, BitMatrix):
             threshold = validation.check_threshold(binarize)
+            if X.n_unknown and missing != "unknown":
+                X = _without_unknown(X, name, missing)
             if threshold is None or 0 <= threshold < 1:
                 return X
-            return cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
+            filled = cls.from_words(_filled(X.n_rows, X.n_cols, one=threshold < 0), X.n_cols, check=False)
+            return filled.with_unknown(X.unknown)
         if isinstance(bits := getattr(X, "bits", None), BitMatrix):  # a Table
-            return cls.from_any(bits, binarize, name)
+            return cls.from_any(bits, binarize, name, missing)
         X = dataframes.as_array_like(X)
         if validation.is_sparse(X):
-            return cls.from_sparse(X, binarize, name)
-        return cls.from_dense(X, binarize, name)
+            return cls.from_sparse(X, binarize, name, missing)
+        return cls.from_dense(X, binarize, name, missing)
 
     @classmethod
-    def from_dense(cls, X: ArrayLike, binarize: float | None = None, name: str = "X") -> BitMatrix:
+    def from_dense(
+        cls, X: ArrayLike, binarize: float | None = None, name: str = "X", missing: str = "refuse"
+    ) -> BitMatrix:
         """Pack a dense table.
 
         The table is packed in chunks of rows, so that no intermediate array has its size.
@@ -181,11 +202,13 @@ class BitMatrix:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_cols)
-            Booleans, integers or floats, or objects that are such numbers. Missing values raise an error.
+            Booleans, integers or floats, or objects that are such numbers.
         binarize : float or None, default=None
             Threshold: a bit is one where X is greater. With None, X must contain only 0 and 1.
         name : str, default="X"
             Name of the table in error messages.
+        missing : {"refuse", "zero", "unknown"}, default="refuse"
+            What missing values (NaN, None, NA, masked) become: an error, zeros, or unknown cells.
 
         Returns
         -------
@@ -198,22 +221,24 @@ class BitMatrix:
         array([1, 2])
         """
         threshold = validation.check_threshold(binarize)
+        if missing != "refuse" and isinstance(X, np.ma.MaskedArray):
+            bits = cls.from_dense(X.filled(0), binarize, name, missing)
+            return bits if missing == "zero" else bits.with_unknown(cls.from_dense(np.ma.getmaskarray(X)))
         dense = validation.dense_table(X, name)
-        n_rows, n_cols = dense.shape
+        n_cols = dense.shape[1]
         if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # pandas frames are: pack along the columns
-            words = _packed(dense.T, threshold)
-            bits = None if words is None else cls.from_words(words, n_rows, check=False).transpose()
+            packed = _packed(dense.T, threshold, missing)
+            packed = None if packed is None else packed.transpose()
         else:
-            words = _packed(dense, threshold)
-            bits = None if words is None else cls.from_words(words, n_cols, check=False)
-        if bits is None:
+            packed = _packed(dense, threshold, missing)
+        if packed is None:
             validation.raise_invalid(
-                map(np.ravel, _chunks(dense)), lambda index: divmod(index, n_cols), threshold, name
+                map(np.ravel, _chunks(dense)), lambda index: divmod(index, n_cols), threshold, name, missing
             )
-        return bits
+        return packed
 
     @classmethod
-    def from_sparse(cls, S: Any, binarize: float | None = None, name: str = "X") -> BitMatrix:
+    def from_sparse(cls, S: Any, binarize: float | None = None, name: str = "X", missing: str = "refuse") -> BitMatrix:
         """Pack a SciPy sparse matrix or array of any format, without converting it to a dense array.
 
         Parameters
@@ -225,6 +250,8 @@ class BitMatrix:
             threshold turns into ones. With None, S must contain only 0 and 1.
         name : str, default="X"
             Name of the table in error messages.
+        missing : {"refuse", "zero", "unknown"}, default="refuse"
+            What missing values (NaN, None, NA, masked) become: an error, zeros, or unknown cells.
 
         Returns
         -------
@@ -241,16 +268,29 @@ class BitMatrix:
         threshold = validation.check_threshold(binarize)
         values, indices, indptr = validation.sparse_table(S, name)
         n_rows, n_cols = S.shape
+        unknown = None
+        if missing != "refuse" and (lacking := validation.missing_cells(values)).any():
+            values = np.where(lacking, values.dtype.type(0), values)
+            if missing == "unknown":
+                unknown = cls._from_csr(np.concatenate(([0], np.cumsum(lacking)))[indptr], indices[lacking], n_cols)
         ones = validation.binarized(values, threshold)
         if ones is None:
             rows = np.repeat(np.arange(n_rows), np.diff(indptr))
-            validation.raise_invalid([values], lambda index: (int(rows[index]), int(indices[index])), threshold, name)
+            cell_at = lambda index: (int(rows[index]), int(indices[index]))  # noqa: E731
+            validation.raise_invalid([values], cell_at, threshold, name, missing)
         background = threshold is not None and threshold < 0  # entries not stored are ones
-        words = _filled(n_rows, n_cols, one=background)
         differs = ones != background
         if not differs.all():
             indptr = np.concatenate(([0], np.cumsum(differs)))[indptr]
             indices = indices[differs]
+        return cls._from_csr(indptr, indices, n_cols, background).with_unknown(unknown)
+
+    @classmethod
+    def _from_csr(
+        cls, indptr: NDArray[np.integer], indices: NDArray[np.integer], n_cols: int, background: bool = False
+    ) -> BitMatrix:
+        """Return a matrix of the background with other bits at these columns of each row."""
+        words = _filled(len(indptr) - 1, n_cols, one=background)
         packing.flip_sparse(indptr, indices, words)
         return cls.from_words(words, n_cols, check=False)
 
@@ -298,8 +338,11 @@ class BitMatrix:
         Returns
         -------
         bytes
-            ceil(n_cols / 8) bytes per row, the first column in the lowest bit.
+            ceil(n_cols / 8) bytes per row, the first column in the lowest bit. Unknown cells raise an error: `filled`
+            and ``unknown`` are two matrices without such cells.
         """
+        if self.n_unknown:
+            raise ValueError(f"{self.n_unknown} cells are unknown, which bytes cannot hold; call filled() first")
         return self._bytes().tobytes()
 
     def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
@@ -308,17 +351,23 @@ class BitMatrix:
         Parameters
         ----------
         dtype : data-type, default=numpy.uint8
-            Data type of the array.
+            Data type of the array. Unknown cells become NaN, which needs a floating-point type.
 
         Returns
         -------
         ndarray of shape (n_rows, n_cols)
         """
         dense = np.unpackbits(self._bytes(), axis=1, count=self.n_cols, bitorder="little")
+        if self.n_unknown:
+            if np.dtype(dtype).kind != "f":
+                raise ValueError(
+                    f"{self.n_unknown} cells are unknown; pass dtype=float to get NaN there, or call filled() first"
+                )
+            return np.where(self.unknown.to_dense(bool), np.nan, dense).astype(dtype)  # type: ignore[union-attr]
         return dense.view(np.bool_) if np.dtype(dtype) == np.bool_ else dense.astype(dtype, copy=False)
 
     def to_sparse(self) -> csr_array:
-        """Return the bits as a SciPy sparse array in CSR format, of dtype uint8.
+        """Return the bits as a SciPy sparse array in CSR format, of dtype uint8; of float64 if cells are unknown (NaN).
 
         Returns
         -------
@@ -326,6 +375,8 @@ class BitMatrix:
         """
         from scipy.sparse import csr_array
 
+        if self.unknown is not None and self.n_unknown:
+            return csr_array(self.filled().to_sparse() + self.unknown.to_sparse() * np.nan)
         indptr = np.concatenate(([0], np.cumsum(self.row_weights())))
         count = int(indptr[-1])
         kind = np.int32 if max(count, self.n_cols) <= np.iinfo(np.int32).max else np.int64
@@ -357,15 +408,17 @@ class BitMatrix:
         """
         out = np.empty((self.n_cols, _words_for(self.n_rows)), np.uint64)
         packing.transpose(self.words, self.n_rows, self.n_cols, np.empty(64, np.uint64), out)
-        return BitMatrix.from_words(out, self.n_rows, check=False)
+        return BitMatrix.from_words(out, self.n_rows, False, self._mapped_unknown(BitMatrix.transpose))
 
-    def take_columns(self, columns: ArrayLike) -> BitMatrix:
-        """Return the columns with these indices, in this order; -1 stands for a column of zeros.
+    def take_columns(self, columns: ArrayLike, absent: str = "zero") -> BitMatrix:
+        """Return the columns with these indices, in this order; -1 stands for a column that is absent.
 
         Parameters
         ----------
         columns : array-like of int
             Indices of columns, which may repeat, or -1.
+        absent : {"zero", "unknown"}, default="zero"
+            What the cells of an absent column are.
 
         Returns
         -------
@@ -387,7 +440,57 @@ class BitMatrix:
             raise IndexError(f"column {wrong} is out of range for a BitMatrix of {self.n_cols} columns")
         out = np.empty((self.n_rows, _words_for(indices.size)), np.uint64)
         packing.take_columns(self.words, indices, out)
-        return BitMatrix.from_words(out, indices.size, check=False)
+        unknown = self._mapped_unknown(lambda mask: mask.take_columns(indices))
+        if absent == "unknown" and (indices < 0).any():
+            lacking = np.repeat(BitMatrix.from_dense((indices < 0)[np.newaxis]).words, self.n_rows, axis=0)
+            unknown = BitMatrix.from_words(lacking if unknown is None else lacking | unknown.words, indices.size, False)
+        return BitMatrix.from_words(out, indices.size, check=False).with_unknown(unknown)
+
+    def with_unknown(self, unknown: BitMatrix | None) -> BitMatrix:
+        """Return the same bits with these cells unknown, and no others.
+
+        Parameters
+        ----------
+        unknown : BitMatrix of the same shape, or None
+            The cells whose value is unknown. The bits there become zero.
+
+        Returns
+        -------
+        BitMatrix
+            ``unknown`` is None in it if no cell is unknown.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bitatoms import BitMatrix
+        >>> bits = BitMatrix.from_dense([[1, 0, 1], [0, 0, 1]])
+        >>> bits.with_unknown(BitMatrix.from_dense([[1, 0, 0], [0, 0, 0]]))
+        BitMatrix(2 x 3, density 0.4, 1 cell unknown)
+        """
+        if unknown is not None and (unknown.shape != self.shape or unknown.unknown is not None):
+            raise ValueError(f"unknown must be a BitMatrix of {self.n_rows} x {self.n_cols} known bits")
+        if unknown is None or not unknown.words.any():
+            return BitMatrix.from_words(self.words, self.n_cols, check=False)
+        return BitMatrix.from_words(self.words & ~unknown.words, self.n_cols, False, unknown)
+
+    def filled(self) -> BitMatrix:
+        """Return the bits with zeros in place of unknown cells.
+
+        Returns
+        -------
+        BitMatrix
+        """
+        return self if self.unknown is None else BitMatrix.from_words(self.words, self.n_cols, check=False)
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of unknown cells."""
+        return 0 if self.unknown is None else self.unknown.count()
+
+    @property
+    def n_known(self) -> int | NDArray[np.int64]:
+        """Number of rows in which each column is known: one number for all columns if no cell is unknown."""
+        return self.n_rows if self.unknown is None else self.n_rows - self.unknown.column_weights()
 
     def row_weights(self) -> NDArray[np.int64]:
         """Return the number of ones in each row.
@@ -422,8 +525,8 @@ class BitMatrix:
 
     @property
     def density(self) -> float:
-        """Fraction of ones; 0 for an empty matrix."""
-        return self.count() / max(self.n_rows * self.n_cols, 1)
+        """Fraction of ones among the known cells; 0 if there are none."""
+        return self.count() / max(self.n_rows * self.n_cols - self.n_unknown, 1)
 
     def __len__(self) -> int:
         return self.words.shape[0]
@@ -435,33 +538,53 @@ class BitMatrix:
                 raise IndexError("a BitMatrix is indexed by rows only; select columns with take_columns")
             rows = rows[0]
         if isinstance(rows, slice):
-            return BitMatrix.from_words(np.ascontiguousarray(self.words[rows]), self.n_cols, check=False)
+            words = np.ascontiguousarray(self.words[rows])
+            return BitMatrix.from_words(words, self.n_cols, False, self._mapped_unknown(lambda mask: mask[rows]))
         if not hasattr(rows, "__len__") and not isinstance(rows, np.ndarray):
             row = index(rows)
             if not -self.n_rows <= row < self.n_rows:
                 raise IndexError(f"row {row} is out of range for a BitMatrix of {self.n_rows} rows")
-            return self[row % self.n_rows : row % self.n_rows + 1].to_dense()[0]
+            one = self[row % self.n_rows : row % self.n_rows + 1]
+            return one.to_dense(np.uint8 if one.unknown is None or not one.n_unknown else np.float64)[0]
         chosen = np.asarray(rows)
         if chosen.size == 0 and chosen.dtype.kind != "b":
             chosen = chosen.astype(np.intp)
         if chosen.ndim != 1:
             raise IndexError(f"rows are indexed by a 1-D array of integers or booleans, not a {chosen.ndim}-D one")
-        return BitMatrix.from_words(self.words[chosen], self.n_cols, check=False)
+        unknown = self._mapped_unknown(lambda mask: mask[chosen])
+        return BitMatrix.from_words(self.words[chosen], self.n_cols, False, unknown)
 
     def __xor__(self, other: object) -> BitMatrix:
+        """Return the cells in which two matrices differ; the second may be a single row. Unknown cells stay unknown."""
         if not isinstance(other, BitMatrix):
             return NotImplemented
-        if self.shape != other.shape:
+        if self.n_cols != other.n_cols or other.n_rows not in (1, self.n_rows):
             raise ValueError(f"shapes {self.shape} and {other.shape} differ")
-        return BitMatrix.from_words(self.words ^ other.words, self.n_cols, check=False)
+        words = self.words ^ other.words
+        if self.unknown is None and other.unknown is None:
+            return BitMatrix.from_words(words, self.n_cols, check=False)
+        masks = [bits.unknown.words for bits in (self, other) if bits.unknown is not None]
+        unknown = np.zeros_like(words)
+        for mask in masks:
+            unknown |= mask
+        return BitMatrix.from_words(words & ~unknown, self.n_cols, False, BitMatrix.from_words(unknown, self.n_cols))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, BitMatrix):
             return NotImplemented
-        return self.n_cols == other.n_cols and np.array_equal(self.words, other.words)
+        same = self.n_cols == other.n_cols and np.array_equal(self.words, other.words)
+        return same and self._mask() == other._mask()
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.words.tobytes()))
+        return hash((self.shape, self.words.tobytes(), self._mask()))
+
+    def _mapped_unknown(self, function: Callable[[BitMatrix], BitMatrix]) -> BitMatrix | None:
+        """Return the function of the unknown cells, if there are any."""
+        return None if self.unknown is None else function(self.unknown)
+
+    def _mask(self) -> BitMatrix | None:
+        """Return the unknown cells, or None if there are none; rows of a matrix that has some may have none."""
+        return self.unknown if self.n_unknown else None
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -469,10 +592,11 @@ class BitMatrix:
         return self.to_dense(np.uint8 if dtype is None else dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BitMatrix, (self.words, self.n_cols)  # the constructor checks what is unpickled
+        return BitMatrix, (self.words, self.n_cols, self.unknown)  # the constructor checks what is unpickled
 
     def __repr__(self) -> str:
-        return f"BitMatrix({self.n_rows} x {self.n_cols}, density {self.density:.3g})"
+        unknown = f", {self.n_unknown} cell{'s' * (self.n_unknown > 1)} unknown" if self.n_unknown else ""
+        return f"BitMatrix({self.n_rows} x {self.n_cols}, density {self.density:.3g}{unknown})"
 
     def _bytes(self) -> NDArray[np.uint8]:
         """Return the rows as bytes, the first column in the lowest bit for either byte order of the machine."""
@@ -480,6 +604,17 @@ class BitMatrix:
         if not little.size:
             return np.zeros((self.n_rows, 0), np.uint8)
         return little.view(np.uint8)[:, : _bytes_for(self.n_cols)]
+
+
+def stack_rows(matrices: Iterable[BitMatrix], n_cols: int) -> BitMatrix:
+    """Return the rows of several matrices as one; ``n_cols`` gives its width where there are no matrices."""
+    parts = [BitMatrix.zeros(0, n_cols), *matrices]
+    words = np.concatenate([part.words for part in parts])
+    unknown = None
+    if any(part.unknown is not None for part in parts):
+        masks = [np.zeros_like(part.words) if part.unknown is None else part.unknown.words for part in parts]
+        unknown = BitMatrix.from_words(np.concatenate(masks), n_cols, check=False)
+    return BitMatrix.from_words(words, n_cols, False, unknown)
 
 
 def _words_for(n_cols: int) -> int:
@@ -518,21 +653,45 @@ def _chunks(dense: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield dense[start : start + step]
 
 
-def _packed(dense: NDArray[Any], threshold: float | None) -> NDArray[np.uint64] | None:
-    """Return the words of a table, or None if it contains an invalid value."""
+def _packed(dense: NDArray[Any], threshold: float | None, missing: str) -> BitMatrix | None:
+    """Return a table as bits, or None if it contains an invalid value."""
     n_rows, n_cols = dense.shape
     if threshold is None and dense.dtype.itemsize == 1:  # no intermediate array is needed
         ones = validation.binarized(dense, threshold)
-        return None if ones is None else _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
+        return None if ones is None else BitMatrix.from_words(_pack_bits(ones), n_cols, check=False)
     words = np.empty((n_rows, _words_for(n_cols)), np.uint64)
+    unknown: NDArray[np.uint64] | None = None
     start = 0
     for chunk in _chunks(dense):
         ones = validation.binarized(chunk, threshold)
+        if ones is None and missing != "refuse":
+            lacking = validation.missing_cells(chunk)
+            ones = validation.binarized(np.where(lacking, 0, chunk), threshold)
+            if ones is not None and missing == "unknown":
+                unknown = np.zeros_like(words) if unknown is None else unknown
+                unknown[start : start + len(chunk)] = _pack_bits(lacking)
+                ones = ones & ~lacking
         if ones is None:
             return None
-        words[start : start + len(chunk)] = _words(np.packbits(ones, axis=1, bitorder="little"), n_cols)
+        words[start : start + len(chunk)] = _pack_bits(ones)
         start += len(chunk)
-    return words
+    mask = None if unknown is None else BitMatrix.from_words(unknown, n_cols, check=False)
+    return BitMatrix.from_words(words, n_cols, False, mask)
+
+
+def _pack_bits(ones: NDArray[np.bool_] | NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the words of rows of bits."""
+    return _words(np.packbits(ones, axis=1, bitorder="little"), ones.shape[1])
+
+
+def _without_unknown(bits: BitMatrix, name: str, missing: str) -> BitMatrix:
+    """Return the bits with zeros in unknown cells, or raise an error for the first of these."""
+    if missing == "refuse":
+        assert bits.unknown is not None
+        row = int(np.argmax(bits.unknown.words.any(axis=1)))
+        column = int(np.argmax(bits.unknown[row]))
+        raise MissingCell(name, Cell(row, column, "an unknown value", bits.n_unknown))
+    return bits.filled()
 
 
 def _filled(n_rows: int, n_cols: int, one: bool) -> NDArray[np.uint64]:

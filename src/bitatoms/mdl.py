@@ -53,7 +53,7 @@ class Codelength:
         return f"{self.total} bits (errors {self.errors} + codes {self.codes} + atoms {self.atoms})"
 
 
-def string_bits(length: int, ones: ArrayLike) -> NDArray[np.int64]:
+def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.int64]:
     """Return the codelength of binary strings, ⌈log2 n⌉ + ⌈log2 C(n, r)⌉ bits each.
 
     The first term encodes the number of ones, the second one their positions. This is Eq. 8 of the paper. A string
@@ -62,8 +62,8 @@ def string_bits(length: int, ones: ArrayLike) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    length : int
-        Length n of the strings.
+    length : int or ndarray of int
+        Length n of the strings, or of each of them.
     ones : array-like of int
         Number r of ones in each string, 0 to ``length``.
 
@@ -90,7 +90,9 @@ def string_bits(length: int, ones: ArrayLike) -> NDArray[np.int64]:
     array([ 3,  6, 10])
     """
     counts = np.asarray(ones, np.int64)
-    return _table(length).take(counts) if length <= _MAX_TABLE_LENGTH else _bits(length, counts)
+    if isinstance(length, np.ndarray) or length > _MAX_TABLE_LENGTH:
+        return _bits(length, counts)
+    return _table(length).take(counts)
 
 
 def codelength_from_counts(
@@ -100,6 +102,7 @@ def codelength_from_counts(
     uses: ArrayLike,
     atom_weights: ArrayLike,
     bias_weight: int = 0,
+    n_known: int | NDArray[np.int64] | None = None,
 ) -> Codelength:
     """Return the codelength of a factorization (Eq. 9) from its counts.
 
@@ -116,6 +119,8 @@ def codelength_from_counts(
     bias_weight : int, default=0
         Number of ones in the bias. A non-zero bias is encoded as an atom that all rows use: one string with the atoms,
         and ⌈log2 n_rows⌉ bits with the codes.
+    n_known : int or ndarray of shape (n_features,), optional
+        Number of rows in which each column is known, ``n_rows`` by default. Unknown cells cost nothing.
 
     Returns
     -------
@@ -127,7 +132,7 @@ def codelength_from_counts(
     >>> codelength_from_counts(8, 4, wrong=[0, 0, 1, 0], uses=[4], atom_weights=[2])
     Codelength(errors=15, codes=10, atoms=5)
     """
-    errors = int(string_bits(n_rows, wrong).sum())
+    errors = int(string_bits(n_rows if n_known is None else n_known, wrong).sum())
     codes = int(string_bits(n_rows, uses).sum())
     atoms = int(string_bits(n_features, atom_weights).sum())
     if bias_weight:
@@ -149,25 +154,26 @@ def _table(length: int) -> NDArray[np.int64]:
     return table
 
 
-def _bits(length: int, ones: NDArray[np.int64]) -> NDArray[np.int64]:
+def _bits(length: int | NDArray[np.int64], ones: NDArray[np.int64]) -> NDArray[np.int64]:
     """Compute the codelength for each number of ones."""
     few = np.minimum(ones, length - ones)  # C(n, r) = C(n, n - r)
-    logs = np.where(few == 0, 0.0, _log2_binomial(max(length, 2), np.maximum(few, 1)))
+    logs = np.where(few == 0, 0.0, _log2_binomial(np.maximum(length, 2), np.maximum(few, 1)))
     bits = np.array(np.ceil(logs), np.int64)
     near_integer = (
         (few > 0)
         & (np.abs(logs - np.rint(logs)) < _TOLERANCE)
         & ((length <= _MAX_EXACT_LENGTH) | (few <= _MAX_EXACT_ONES))
     )
-    bits[near_integer] = [_ceil_log2(math.comb(length, r)) for r in few[near_integer].tolist()]
-    return bits + _ceil_log2(length)
+    lengths = np.broadcast_to(length, few.shape)[near_integer].tolist()
+    bits[near_integer] = [_ceil_log2(math.comb(n, r)) for n, r in zip(lengths, few[near_integer].tolist(), strict=True)]
+    return bits + np.frexp(np.maximum(length - 1, 0))[1]  # the number of bits of length - 1 is ⌈log2 length⌉
 
 
-def _log2_binomial(n: int, few: NDArray[np.int64]) -> NDArray[np.float64]:
+def _log2_binomial(n: int | NDArray[np.int64], few: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return log2 C(n, few) for 1 <= few <= n / 2, by Stirling's series."""
     s = few.astype(np.float64)
     logs = s * np.log(n / s) - (n - s) * np.log1p(-s / n) - 0.5 * np.log(2 * math.pi * s * ((n - s) / n))
-    logs += _stirling_error(np.array([n]))[0] - _stirling_error(few) - _stirling_error(n - few)
+    logs += _stirling_error(np.asarray(n)) - _stirling_error(few) - _stirling_error(n - few)
     return logs / math.log(2)
 
 

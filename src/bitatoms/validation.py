@@ -57,12 +57,16 @@ def missing_as_zero(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         X = X.filled(0)
     table = np.asarray(_numeric_frame(X))
-    if table.dtype.kind == "f":
-        return np.where(np.isnan(table), 0, table)
-    if table.dtype.kind == "O":
-        missing = np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
-        return np.where(missing, 0, table)
-    return table
+    return np.where(missing_cells(table), 0, table) if table.dtype.kind in "fO" else table
+
+
+def missing_cells(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where the values are missing: NaN, None or NA."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "O":
+        return np.frompyfunc(is_missing, 1, 1)(values).astype(bool)
+    return np.zeros(values.shape, bool)
 
 
 def is_missing(value: Any) -> bool:
@@ -216,7 +220,11 @@ def binarized(values: NDArray[Any], threshold: float | None) -> NDArray[np.bool_
 
 
 def raise_invalid(
-    chunks: Iterable[NDArray[Any]], locate: Callable[[int], tuple[int, int]], threshold: float | None, name: str
+    chunks: Iterable[NDArray[Any]],
+    locate: Callable[[int], tuple[int, int]],
+    threshold: float | None,
+    name: str,
+    missing_values: str = "refuse",
 ) -> NoReturn:
     """Raise for the first value that cannot become a bit; ``locate`` turns its flat index into a row and a column."""
     missing: Cell | None = None
@@ -227,14 +235,14 @@ def raise_invalid(
         numbers = chunk
         if chunk.dtype.kind == "O":
             numbers = np.array([_number(value, start + i, locate, name) for i, value in enumerate(chunk)])
-        finite = np.isfinite(numbers)
+        finite = np.isfinite(numbers) if missing_values == "refuse" else ~np.isinf(numbers)
         n_missing += int(np.count_nonzero(~finite))
         if missing is None and not finite.all():
             i = int(np.argmin(finite))
             shown = str(chunk[i]).replace("nan", "NaN").replace("<NA>", "NA")
             kind = "an infinite" if np.isinf(numbers[i]) else "a missing"
             missing = Cell(*locate(start + i), f"{kind} value ({shown})")
-        not_binary = (numbers != 0) & (numbers != 1) & finite
+        not_binary = (numbers != 0) & (numbers != 1) & np.isfinite(numbers)
         if other is None and not_binary.any():
             i = int(np.argmax(not_binary))
             other = Cell(*locate(start + i), str(numbers[i]).removesuffix(".0"))

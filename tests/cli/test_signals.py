@@ -20,14 +20,6 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted by SIGTERM"}
 both_signals = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
 
 
-@pytest.fixture(autouse=True)
-def interruptible():
-    """Let SIGINT interrupt: a shell starts commands in the background with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.fixture
 def bitatoms(capsys, monkeypatch, tmp_path):
     """Return a function that runs a command in a folder with a table, and returns exit code, stdout and stderr."""

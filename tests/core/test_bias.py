@@ -13,7 +13,7 @@ from bitatoms.core.objective import Objective
 from bitatoms.core.row_pass import count
 from bitatoms.online.decayed_counts import DecayedCounts
 from bitatoms.parallel import Workers
-from support.blocks import ALGEBRAS
+from support.blocks import ALGEBRAS, bits_of
 from support.sources import assert_same_counts
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
@@ -21,7 +21,7 @@ from support.strategies import SEEDS, priced_factorisations, random_bits
 def block_of(problem, algebra, bias):
     """Return a block with this bias."""
     X, atoms, codes, _ = problem
-    factors = map(BitMatrix.from_dense, (X, atoms, codes))
+    factors = map(bits_of, (X, atoms, codes))
     return Block(*factors, algebra == "or", Workers(), bias)
 
 
@@ -37,12 +37,12 @@ def test_counts_with_a_flipped_bias_are_those_of_the_same_codes_with_that_bias(p
 
 @given(priced_factorisations(), ALGEBRAS, SEEDS)
 def test_a_settled_bias_leaves_no_column_wrong_in_more_than_half_of_the_rows(problem, algebra, seed):
-    n_rows, n_cols = problem[0].shape
+    n_cols = problem[0].shape[1]
     block = block_of(problem, algebra, BitMatrix.from_dense(random_bits(seed, 1, n_cols, 0.3)))
-    settled, wrong = settle_bias(n_rows, block.wrong(), block.bias)
+    settled, wrong = settle_bias(block.n_known, block.wrong(), block.bias)
     with_settled = block_of(problem, algebra, settled)
     np.testing.assert_array_equal(with_settled.wrong(), wrong)
-    assert not mostly_wrong(n_rows, wrong).any()
+    assert not mostly_wrong(block.n_known, wrong).any()
     counts = replace(count(block, block.data()), complete=None, rows_hash=None)
     assert settle_counts(block.bias, counts, False) == (block.bias, counts)
     bias, counts = settle_counts(block.bias, counts, True)

@@ -18,6 +18,7 @@ from support.blocks import (
     WORKERS,
     assert_consistent,
     assert_step,
+    bits_of,
     block_of,
     factors,
     packed,
@@ -32,6 +33,7 @@ def test_a_block_starts_consistent_and_counts_right(problem, algebra, workers):
     X, atoms, codes = problem
     block = block_of(X, atoms, codes, algebra, workers)
     assert_consistent(block, X, algebra)
+    np.testing.assert_array_equal(np.broadcast_to(block.n_known, X.shape[1]), naive.known(X).sum(axis=0))
     wrong = naive.errors(X, atoms, codes, algebra)
     np.testing.assert_array_equal(block.wrong(), wrong.sum(axis=0))
     np.testing.assert_array_equal(block.uses(), codes.sum(axis=0))
@@ -330,16 +332,16 @@ def test_changes_add_up():
 def test_a_row_appended_as_an_atom_is_used_by_that_row_alone(problem, algebra, seed):
     X, atoms, codes = problem
     bias = random_bits(seed, 1, X.shape[1], 0.3)
-    tables = (BitMatrix.from_dense(table) for table in (X, atoms, codes))
+    tables = (bits_of(table) for table in (X, atoms, codes))
     block = Block(*tables, algebra == "or", Workers(), BitMatrix.from_dense(bias))
     row = seed % len(X)
     block.append_row_as_atom(row)
     codes = np.hstack([codes, np.zeros((len(X), 1), np.uint8)])
     codes[row] = 0
     codes[row, -1] = 1
-    np.testing.assert_array_equal(factors(block)[0], np.vstack([atoms, X[row] ^ bias[0]]))
+    np.testing.assert_array_equal(factors(block)[0], np.vstack([atoms, (X[row] ^ bias[0]) * naive.known(X[row])]))
     np.testing.assert_array_equal(factors(block)[1], codes)
-    assert not block.errors().to_dense()[row].any()
+    assert not block.errors().words[row].any()
     assert_consistent(block, X ^ bias, algebra)
 
 

@@ -175,7 +175,7 @@ def test_a_swap_keeps_to_max_atoms():
 def test_rows_would_use_a_new_atom_where_it_gains(problem, algebra, workers, seed):
     X, atoms, codes, prices = problem
     offered = np.vstack([random_bits(seed, 3, X.shape[1], 0.3), atoms, np.zeros((1, X.shape[1]), np.uint8)])
-    offered[0] = X[0] if len(X) else 0
+    offered[0] = X[0] == 1 if len(X) else 0
     uses = np.random.default_rng(seed).integers(0, 5, len(offered))
     block = block_of(X, atoms, codes, algebra, workers)
     found = would_use(block, packed(offered), priced_rule(algebra, (prices[0], uses)))

@@ -9,16 +9,17 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.complete import complete_atoms, hash_rows
 from bitatoms.parallel import Workers
-from support.blocks import WORKERS
-from support.strategies import SEEDS, matrices, random_bits
+from support.blocks import WORKERS, bits_of
+from support.strategies import SEEDS, SHARES, matrices, random_bits
 
 
-@given(matrices(), st.integers(0, 70), SEEDS, st.booleans(), WORKERS)
-def test_equals_the_oracle(X, n_atoms, seed, has_bias, workers):
+@given(matrices(), SHARES, st.integers(0, 70), SEEDS, st.booleans(), WORKERS)
+def test_equals_the_oracle(X, unknown, n_atoms, seed, has_bias, workers):
+    X = X + 2 * random_bits(seed + 2, *X.shape, unknown)
     atoms = random_bits(seed, n_atoms, X.shape[1], 3 / X.shape[1])
     bias = random_bits(seed + 1, 1, X.shape[1], 0.3) if has_bias else None
     packed = None if bias is None else BitMatrix.from_dense(bias)
-    found = complete_atoms(BitMatrix.from_dense(X), BitMatrix.from_dense(atoms), workers, packed)
+    found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms), workers, packed)
     np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms, None if bias is None else bias[0]))
 
 
@@ -30,15 +31,18 @@ def test_an_atom_without_features_is_complete_in_every_row(n_cols):
 
 @given(matrices(), SEEDS)
 def test_the_hash_ignores_the_order_of_rows_and_adds_up_over_chunks(X, seed):
-    whole = hash_rows(BitMatrix.from_dense(X))
-    assert hash_rows(BitMatrix.from_dense(np.random.default_rng(seed).permutation(X))) == whole
+    X = X + 2 * random_bits(seed, *X.shape, 0.1)
+    data = bits_of(X)
+    assert hash_rows(bits_of(np.random.default_rng(seed).permutation(X))) == hash_rows(data)
     cut = len(X) // 3
-    assert sum(hash_rows(BitMatrix.from_dense(part)) for part in (X[:cut], X[cut:])) % 2**64 == whole
+    assert sum(hash_rows(part) for part in (data[:cut], data[cut:])) % 2**64 == hash_rows(data)
 
 
 @pytest.mark.parametrize("n_cols", [2, 64, 65, 130])
 def test_the_hash_tells_tables_with_the_same_counts_apart(n_cols):
     X = random_bits(0, 200, n_cols, 0.3)
     shuffled = np.random.default_rng(1).permuted(X, axis=0)
-    hashes = {hash_rows(BitMatrix.from_dense(table)) for table in (X, shuffled, X[:-1], 1 - X, np.c_[X, X[:, :1] * 0])}
-    assert len(hashes) == 5
+    one_unknown = X.copy()
+    one_unknown[np.argwhere(X == 0)[0]] = 2
+    tables = X, shuffled, X[:-1], 1 - X, np.c_[X, X[:, :1] * 0], one_unknown
+    assert len({hash_rows(bits_of(table)) for table in tables}) == 6

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.bits import BitMatrix
+from bitatoms.bits import BitMatrix, stack_rows
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.row_pass import PassSpec, run_pass
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import MemoryRows, concatenate
-from support.blocks import ALGEBRAS, WORKERS, prices_of
+from bitatoms.rows.memory import MemoryRows
+from support.blocks import ALGEBRAS, WORKERS, bits_of, prices_of
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
 
@@ -31,7 +31,8 @@ def assert_counts(counts, X, atoms, codes, algebra, bias):
     assert counts.n_rows == len(X)
     np.testing.assert_array_equal(counts.wrong, wrong.sum(axis=0))
     np.testing.assert_array_equal(counts.uses, codes.sum(axis=0))
-    np.testing.assert_array_equal(counts.ones, X.sum(axis=0))
+    np.testing.assert_array_equal(counts.known, naive.known(X).sum(axis=0))
+    np.testing.assert_array_equal(counts.ones, (X == 1).sum(axis=0))
     np.testing.assert_array_equal(counts.missed, (X & wrong).sum(axis=0))
     np.testing.assert_array_equal(counts.complete, naive.complete(X, atoms, bias[0]).sum(axis=0))
     np.testing.assert_array_equal(counts.pairs, np.tril(codes.T.astype(int) @ codes))
@@ -51,7 +52,7 @@ def test_a_pass_codes_and_counts_as_the_oracle_does(problem, algebra, from_codes
     bias = random_bits(seed, 1, X.shape[1], 0.2)
     kept = np.arange(len(atoms)) if from_codes else None
     spec = spec_of(atoms, prices, algebra, bias, kept)
-    after, counts = run_pass(BitMatrix.from_dense(X), BitMatrix.from_dense(codes), spec, Workers())
+    after, counts = run_pass(bits_of(X), BitMatrix.from_dense(codes), spec, Workers())
     start = codes if from_codes else np.zeros_like(codes)
     expected = naive.priced_code(X ^ bias, atoms, start, algebra, prices)
     np.testing.assert_array_equal(after.to_dense(), expected)
@@ -65,7 +66,7 @@ def test_rows_start_from_the_codes_of_the_kept_atoms(problem, algebra, data):
     kept = np.array(sorted(data.draw(st.sets(st.integers(0, len(atoms) - 1), max_size=len(atoms) - 1))), np.intp)
     own = prices[0], np.asarray(prices[1])[kept]
     after, counts = run_pass(
-        BitMatrix.from_dense(X), BitMatrix.from_dense(codes), spec_of(atoms[kept], own, algebra, kept=kept), Workers()
+        bits_of(X), BitMatrix.from_dense(codes), spec_of(atoms[kept], own, algebra, kept=kept), Workers()
     )
     expected = naive.priced_code(X, atoms[kept], codes[:, kept], algebra, own)
     np.testing.assert_array_equal(after.to_dense(), expected)
@@ -75,11 +76,11 @@ def test_rows_start_from_the_codes_of_the_kept_atoms(problem, algebra, data):
 @given(priced_factorisations(), ALGEBRAS, WORKERS, st.sampled_from(("mdl", "mend", "beam")))
 def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     X, atoms, codes, prices = problem
-    data, spec = BitMatrix.from_dense(X), spec_of(atoms, prices, algebra, coder=coder)
+    data, spec = bits_of(X), spec_of(atoms, prices, algebra, coder=coder)
     codes, whole = run_pass(data, None, spec, Workers())
     chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
     assert same(whole, total)
-    assert concatenate(chunks, len(atoms)) == codes
+    assert stack_rows(chunks, len(atoms)) == codes
     assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
 
 
@@ -89,7 +90,7 @@ def test_a_pass_can_be_pickled(algebra):
     X, atoms = random_bits(0, 70, 65, 0.3), random_bits(1, 5, 65, 0.3)
     spec = spec_of(atoms, (np.arange(1, 66), np.arange(5)), algebra, kept=np.arange(5))
     codes = BitMatrix.from_dense(random_bits(2, 70, 5, 0.3))
-    data = BitMatrix.from_dense(X)
+    data = bits_of(X)
     there = pickle.loads(pickle.dumps((data, codes, spec)))
     for array in (there[2].rule.prices.bits, there[2].rule.prices.uses, there[2].kept):
         array.flags.writeable = False  # as buffers from another process are
@@ -100,7 +101,7 @@ def test_a_pass_can_be_pickled(algebra):
 
 def test_rows_in_memory_are_taken_by_index():
     X = random_bits(0, 130, 65, 0.3)
-    rows = MemoryRows(BitMatrix.from_dense(X), Workers())
+    rows = MemoryRows(bits_of(X), Workers())
     np.testing.assert_array_equal(rows.take(np.array([0, 64, 129])).to_dense(), X[[0, 64, 129]])
     assert rows.in_memory is not None
     assert (rows.n_rows, rows.n_features) == (130, 65)

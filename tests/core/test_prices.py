@@ -15,9 +15,9 @@ def slope(n_rows, ones):
     return log2((n_rows - ones + 0.5) / (ones + 0.5))
 
 
-def expected_prices(n_rows, wrong, uses):
+def expected_prices(n_rows, known, wrong, uses):
     """Return the exact prices in units of the largest one, before they are rounded."""
-    bits = [max(0.05, slope(n_rows, count)) for count in wrong]
+    bits = [max(0.05, slope(length, count)) for length, count in zip(known, wrong, strict=True)]
     unit = MAX_PRICE / max(bits)
     per_use = [max(0.0, slope(n_rows, count)) if count else 5.06 for count in uses]
     return [max(1, price * unit) for price in bits], [price * unit for price in per_use]
@@ -26,9 +26,12 @@ def expected_prices(n_rows, wrong, uses):
 @given(st.data(), st.integers(1, 3000), st.sampled_from((1, 7, 65)), st.sampled_from((0, 1, 5, 130)))
 def test_prices_are_the_nearest_integers_to_the_slopes(data, n_rows, n_features, n_atoms):
     random = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    wrong, uses = (random.integers(0, n_rows + 1, size) for size in (n_features, n_atoms))
-    prices = codelength_prices(n_rows, wrong, uses)
-    bits, per_use = expected_prices(n_rows, wrong.tolist(), uses.tolist())
+    known, uses = (random.integers(0, n_rows + 1, size) for size in (n_features, n_atoms))
+    if data.draw(st.booleans()):
+        known[:] = n_rows
+    wrong = random.integers(0, known + 1)
+    prices = codelength_prices(n_rows, n_rows if (known == n_rows).all() else known, wrong, uses)
+    bits, per_use = expected_prices(n_rows, known.tolist(), wrong.tolist(), uses.tolist())
     assert np.abs(prices.bits - bits).max() <= 0.5 + 1e-9
     assert np.abs(prices.uses[:n_atoms] - per_use).max(initial=0) <= 0.5 + 1e-9
     assert not prices.uses[n_atoms:].any()
@@ -37,10 +40,10 @@ def test_prices_are_the_nearest_integers_to_the_slopes(data, n_rows, n_features,
 
 def test_prices_are_rounded_not_cut_off():
     """Both prices of this example have a fraction above one half."""
-    bits, per_use = expected_prices(1000, [1, 48], [400])
+    bits, per_use = expected_prices(1000, [1000, 1000], [1, 48], [400])
     assert bits[1] % 1 > 0.5
     assert per_use[0] % 1 > 0.5
-    prices = codelength_prices(1000, np.array([1, 48]), np.array([400]))
+    prices = codelength_prices(1000, 1000, np.array([1, 48]), np.array([400]))
     assert prices.bits.tolist() == [MAX_PRICE, int(bits[1]) + 1]
     assert prices.uses[0] == int(per_use[0]) + 1
 
@@ -58,7 +61,7 @@ def test_rows_outside_the_search_pay_their_share_of_an_atom_rounded(share):
 def test_one_price_for_all_features_is_that_of_their_mean_up_to_a_density_of_0_3(wrong, density):
     """With more errors, each would cost next to nothing, and no row would be coded."""
     uses = np.array([5, 0])
-    flat = codelength_prices(1000, np.array(wrong), uses, flat=True)
-    expected = codelength_prices(1000, np.full(3, 1000 * density), uses)
+    flat = codelength_prices(1000, 1000, np.array(wrong), uses, flat=True)
+    expected = codelength_prices(1000, 1000, np.full(3, 1000 * density), uses)
     np.testing.assert_array_equal(flat.bits, expected.bits)
     np.testing.assert_array_equal(flat.uses, expected.uses)

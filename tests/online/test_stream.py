@@ -31,11 +31,13 @@ from bitatoms.search.moves.sweep import flat_sweep
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, block_of, packed
 from support.sources import assert_same, params_for
-from support.strategies import SEEDS, factorisations, random_bits
+from support.strategies import ALL_KNOWN, SEEDS, factorisations, random_bits
 
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 ALONE = Workers(1)
-some_rows = factorisations(n_rows=st.integers(1, 40), n_cols=st.integers(1, 12), n_atoms=st.integers(1, 6))
+some_rows = factorisations(
+    unknown=ALL_KNOWN, n_rows=st.integers(1, 40), n_cols=st.integers(1, 12), n_atoms=st.integers(1, 6)
+)
 
 
 def learner(forget=0.0, seed=0, **given):
@@ -78,7 +80,11 @@ def test_the_first_batch_is_learned_as_fit_learns(how, algebra):
 
 
 @settings(max_examples=50)
-@given(factorisations(n_rows=st.sampled_from((1, 5, 65)), n_atoms=st.integers(1, 6)), ALGEBRAS, st.booleans())
+@given(
+    factorisations(st.sampled_from((1, 5, 65)), n_atoms=st.integers(1, 6), unknown=ALL_KNOWN),
+    ALGEBRAS,
+    st.booleans(),
+)
 def test_one_batch_from_given_atoms_is_one_step(problem, algebra, by_codelength):
     X, atoms, _ = problem
     objective = "codelength" if by_codelength else "errors"
@@ -126,11 +132,21 @@ def counts_of(X, atoms, codes, algebra, bias=None):
     votes = [naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra) for k in range(len(atoms))]
     free, bad = np.array(votes, np.int64).reshape(len(atoms), 2, X.shape[1]).transpose(1, 0, 2)
     pairs = np.tril(codes.T.astype(int) @ codes)
-    sums = (codes.sum(axis=0), wrong.sum(axis=0), free, bad, pairs, X.sum(axis=0), (X & wrong).sum(axis=0))
+    n_known = naive.known(X).sum(axis=0)
+    sums = (
+        n_known,
+        codes.sum(axis=0),
+        wrong.sum(axis=0),
+        free,
+        bad,
+        pairs,
+        (X == 1).sum(axis=0),
+        (X & wrong).sum(axis=0),
+    )
     return Counts(len(X), *(np.asarray(table, np.int64) for table in sums), codes_changed=0)
 
 
-def assert_counts(found, wanted, names=("n_rows", "uses", "wrong", "free", "bad", "pairs", "ones", "missed")):
+def assert_counts(found, wanted, names=("n_rows", "known", "uses", "wrong", "free", "bad", "pairs", "ones", "missed")):
     for name in names:
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.bits import stack_rows
 from bitatoms.core.model import Model
 from bitatoms.errors import InputError, Parameter
 from bitatoms.parallel import Workers
 from bitatoms.rows.budget import MemoryBudget, chunk_rows
 from bitatoms.rows.code_cache import FileCodes, MemoryCodes
-from bitatoms.rows.memory import MemoryRows, concatenate
+from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.passes import PassResult
 from bitatoms.rows.store import StoreRows, check_memory
 from bitatoms.rows.subsample import learn
@@ -60,7 +61,7 @@ def test_the_limit_changes_only_where_codes_are_kept(bits, stores):
         assert_same(found.result, expected.result)
         assert isinstance(found.codes, kind)
         if kind is MemoryCodes:  # files are removed after the last pass
-            assert found.codes.read(0, 3001) == concatenate(expected.codes, expected.spec.atoms.n_rows)
+            assert found.codes.read(0, 3001) == stack_rows(expected.codes, expected.spec.atoms.n_rows)
         rows.close()
 
 

@@ -9,8 +9,8 @@ import textwrap
 import pytest
 
 import bitatoms as ba
+from bitatoms.bits import stack_rows
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import concatenate
 from bitatoms.rows.store import StoreRows
 from support.sources import assert_same_counts
 
@@ -44,7 +44,7 @@ def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, p
     codes, counts = second.run_pass(spec, second.load_codes(1), 2, saved[-1], save)
     assert starts == [after * 448]  # earlier rows are not coded again
     assert_same_counts(counts, expected_counts)
-    assert codes.read(0, 3001) == concatenate(expected_codes, spec.atoms.n_rows)
+    assert codes.read(0, 3001) == stack_rows(expected_codes, spec.atoms.n_rows)
     assert (saved[after - 1].counts.free == before[0]).all()  # the saved counts are not added to
     assert (saved[after - 1].counts.wrong == before[1]).all()
     loaded = StoreRows(stores[0], Workers(), code_folder=tmp_path).load_codes(2)

@@ -18,6 +18,7 @@ import scipy.sparse
 import bitatoms as ba
 from bitatoms import BitMatrix
 from bitatoms import dask as dask_api
+from bitatoms.bits import stack_rows
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
@@ -27,7 +28,7 @@ from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows import dask as on_dask
 from bitatoms.rows import dask_partitions
 from bitatoms.rows.dask import DaskRows
-from bitatoms.rows.memory import MemoryRows, concatenate
+from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.subsample import learn
 from bitatoms.validation import as_generator
 from support.cluster import command_line_cluster, kill, local_cluster
@@ -93,7 +94,7 @@ def assert_same_bits(rows, name, resume=True, **options):
     found = fit(rows, name, after_search if resume else None, **options)
     assert_same(found.result, expected.result)
     n_atoms = expected.spec.atoms.n_rows
-    assert concatenate(rows._tasks.fetch(found.codes), n_atoms) == concatenate(expected.codes, n_atoms)
+    assert stack_rows(rows._tasks.fetch(found.codes), n_atoms) == stack_rows(expected.codes, n_atoms)
 
 
 @pytest.mark.parametrize(("partitions", "name"), [*zip(PARTITIONS, [*SEARCHES, "xor 20"], strict=True)])

@@ -8,10 +8,10 @@ import pytest
 import zarr
 
 import bitatoms as ba
+from bitatoms.bits import stack_rows
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
-from bitatoms.rows.memory import concatenate
 from bitatoms.rows.store import Store, StoreRows
 from bitatoms.rows.store_transform import codes_in_memory
 from support.sources import learned, write_store
@@ -40,7 +40,7 @@ def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(bits, stores, n_ro
     for store in stores:
         chunks = list(store.chunks(n_rows, start))
         assert all(len(chunk) == size for chunk in chunks[:-1])
-        assert concatenate(chunks, 70) == bits[start:]
+        assert stack_rows(chunks, 70) == bits[start:]
 
 
 @pytest.mark.parametrize("n_cols", [0, 1, 7, 8, 63, 64, 65, 128, 130])
@@ -48,7 +48,7 @@ def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(bits, stores, n_ro
 def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols):
     bits = ba.BitMatrix.from_dense(random_bits(n_rows, n_rows, n_cols, 0.5))
     store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=70)
-    assert concatenate(list(store.chunks(64)), n_cols) == bits
+    assert stack_rows(list(store.chunks(64)), n_cols) == bits
     assert store.take(np.arange(0, n_rows, 3)) == bits[::3]
 
 

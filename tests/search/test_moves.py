@@ -14,7 +14,7 @@ from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.grow import grow
 from bitatoms.search.moves.sweep import beam_sweep, flat_sweep, fresh_sweep, plain_sweep, sweep
-from support.blocks import assert_consistent, block_of, factors, within
+from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.results import (
     ALGEBRAS,
     every_algebra,
@@ -33,7 +33,7 @@ def state(problem, objective, workers, bias_seed=None):
     """Return a block within the limits of the objective, with or without a bias, and the data less the bias."""
     X, atoms, codes = problem
     bias = None if bias_seed is None else random_bits(bias_seed, 1, X.shape[1], 0.3)
-    tables = (BitMatrix.from_dense(table) for table in (X, atoms, within(codes, objective.max_atoms)))
+    tables = (bits_of(table) for table in (X, atoms, within(codes, objective.max_atoms)))
     block = Block(*tables, objective.algebra == "or", workers, None if bias is None else BitMatrix.from_dense(bias))
     return block, X if bias is None else X ^ bias
 
@@ -55,7 +55,7 @@ def cost_of(X, atoms, codes, objective):
 
 def cost_less_bias(block, objective):
     """Return the cost of a block without the bits of its bias, which dropping atoms leaves out of account."""
-    return objective.cost(block) - objective.of_bias(block.n_rows, block.wrong(), block.bias)
+    return objective.cost(block) - objective.of_bias(block.n_rows, block.n_known, block.wrong(), block.bias)
 
 
 def assert_within(block, objective):
@@ -68,10 +68,10 @@ BIASES = st.sampled_from((None, 3))
 @given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES)
 def test_the_cost_is_that_of_the_oracle(problem, objective, workers, bias):
     block, _ = state(problem, objective, workers, bias)
-    X = block.data().to_dense()
+    X = table_of(block.data())
     assert objective.cost(block) == settled_cost_of(X, *factors(block), objective, block.bias.to_dense()[0])
     nothing = np.zeros((0, X.shape[1]), np.uint8), np.zeros((len(X), 0), np.uint8)
-    assert objective.cost_of_nothing(BitMatrix.from_dense(X)) == cost_of(X, *nothing, objective)
+    assert objective.cost_of_nothing(bits_of(X)) == cost_of(X, *nothing, objective)
 
 
 @given(FILLED, OBJECTIVES, WORKERS, BIASES)

@@ -17,7 +17,7 @@ from bitatoms.search.context import SearchContext
 from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.nmf_start import nmf_extent, nmf_starts
 from bitatoms.search.plan import PLANS, FixedRankBudget, NmfBudget
-from support.blocks import ALGEBRAS
+from support.blocks import ALGEBRAS, bits_of
 from support.strategies import SEEDS, matrices, random_bits
 
 widths = pytest.mark.parametrize("n_features", [1, 63, 64, 65, 130])
@@ -34,7 +34,9 @@ def fitted(X, rows, columns, edges):
     kernels.products(columns, pairs)
     for start, stop in zip([0, *edges], [*edges, len(X)], strict=True):
         room = np.empty(len(pairs), np.float32)
-        kernels.fit_rows(BitMatrix.from_dense(X).words, columns, pairs, start, stop, room, out)
+        bits = bits_of(X)
+        unknown = bits.words[:0] if bits.unknown is None else bits.unknown.words
+        kernels.fit_rows(bits.words, unknown, columns, pairs, start, stop, room, out)
     return out
 
 
@@ -48,10 +50,10 @@ def starts(X, n_atoms, algebra="or", seed=0, workers=Workers(), effort=1, deadli
 
 @widths
 @pytest.mark.parametrize("n_atoms", [1, 7, 17])
-@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
-def test_fitted_rows_equal_the_oracle_exactly(n_features, n_atoms, density):
+@pytest.mark.parametrize(("density", "unknown"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.3, 0.4), (0.3, 1.0)])
+def test_fitted_rows_equal_the_oracle_exactly(n_features, n_atoms, density, unknown):
     random = np.random.default_rng(n_features)
-    X = random_bits(n_atoms, 9, n_features, density)
+    X = random_bits(n_atoms, 9, n_features, density) + 2 * random_bits(1, 9, n_features, unknown)
     rows, columns = numbers(random, 9, n_atoms), numbers(random, n_features, n_atoms)
     expected = naive.best_numbers(X, rows, columns)
     np.testing.assert_array_equal(fitted(X, rows, columns, []), expected)

@@ -11,6 +11,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.parallel import Workers
 from bitatoms.search.proximus import append_rank_one, rank_one
+from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, matrices, random_bits
 
 ALGEBRAS = st.sampled_from(("xor", "or"))
@@ -32,7 +33,7 @@ DRAWS = st.sampled_from((0.0, 0.3, 0.6, 0.99)).map(Draws)
 
 
 def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
-    return Block(*[BitMatrix.from_dense(table) for table in (X, atoms, codes)], algebra == "or", workers)
+    return Block(*[bits_of(table) for table in (X, atoms, codes)], algebra == "or", workers)
 
 
 def dense(block):
@@ -71,7 +72,7 @@ def appended(X, atoms, codes, atom, algebra, max_atoms=None):
 @given(SMALL, SEEDS)
 def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
     """Proposition 1 of the paper."""
-    atoms, users = rank_one(BitMatrix.from_dense(X), Workers(), np.random.default_rng(seed))
+    atoms, users = rank_one(bits_of(X), Workers(), np.random.default_rng(seed))
     if not X.any():
         assert atoms.shape == (0, X.shape[1])
         assert not users.any()
@@ -86,7 +87,7 @@ def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
 @given(matrices(), DRAWS, WORKERS)
 def test_a_rank_one_fit_matches_the_oracle(X, draws, workers):
     assume(X.any())
-    atoms, users = rank_one(BitMatrix.from_dense(X), workers, draws)
+    atoms, users = rank_one(bits_of(X), workers, draws)
     row = drawn(draws, np.flatnonzero(X.any(axis=1)))
     expected_users, expected_atom = naive.rank_one(X, X[row])
     np.testing.assert_array_equal(users, expected_users)
@@ -198,7 +199,7 @@ def test_proximus_reads_any_table_and_depends_only_on_the_seed():
     first = proximus(X, 8, random_state=3)
     for other in (
         proximus(X * 0.7, 8, binarize=0.5, random_state=3),
-        proximus(BitMatrix.from_dense(X), np.int64(8), n_jobs=2, random_state=np.random.default_rng(3)),
+        proximus(bits_of(X), np.int64(8), n_jobs=2, random_state=np.random.default_rng(3)),
     ):
         assert other.atoms == first.atoms
         assert other.codes == first.codes

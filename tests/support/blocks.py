@@ -25,8 +25,18 @@ def unpacked(words, n_cols):
     return BitMatrix.from_words(words.copy(), n_cols, check=False).to_dense()
 
 
+def bits_of(X):
+    """Return a table as packed bits; cells above 1 are unknown."""
+    return BitMatrix.from_dense(X == 1).with_unknown(BitMatrix.from_dense(X > 1))
+
+
+def table_of(bits):
+    """Return packed bits as a table, with 2 in unknown cells."""
+    return bits.filled().to_dense() + (0 if bits.unknown is None else 2 * bits.unknown.to_dense())
+
+
 def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
-    tables = [BitMatrix.from_dense(table) for table in (X, atoms, codes)]
+    tables = [bits_of(table) for table in (X, atoms, codes)]
     return Block(*tables, algebra == "or", workers)
 
 
@@ -49,12 +59,14 @@ def factors(block):
 def assert_consistent(block, X, algebra):
     """Assert that errors, users and cover masks are those of the atoms and codes."""
     atoms, codes = factors(block)
-    np.testing.assert_array_equal(block.errors().to_dense(), naive.errors(X, atoms, codes, algebra))
+    np.testing.assert_array_equal(block.errors().filled().to_dense(), naive.errors(X, atoms, codes, algebra))
+    assert block.errors().unknown == bits_of(X).unknown
+    assert block.data() ^ block.bias == bits_of(X)
     np.testing.assert_array_equal(unpacked(block.users(), len(X)), codes.T)
     if algebra == "or":
         cover = codes.astype(int) @ atoms
         for mask, least in ((block._rows.covered, 1), (block._rows.twice, 2)):
-            np.testing.assert_array_equal(unpacked(mask, X.shape[1]), cover >= least)
+            np.testing.assert_array_equal(unpacked(mask, X.shape[1]), (cover >= least) | (X > 1))
 
 
 def assert_step(block, change, X, before, after, algebra):

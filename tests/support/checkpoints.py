@@ -57,7 +57,7 @@ def assert_raises(folder, *parts, call=None, resume=True):
 
 
 def random_counts(rng, n_rows, p, m, most):
-    shapes = ((p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
+    shapes = ((m,), (p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
     arrays = (rng.integers(0, min(n_rows, most) + 1, shape) for shape in shapes)
     return Counts(n_rows, *arrays, codes_changed=int(rng.integers(0, n_rows * p + 1)))
 

@@ -31,9 +31,13 @@ def matrices(draw, n_rows=ROWS, n_cols=COLUMNS):
     return bits
 
 
+UNKNOWN = 2  # an unknown cell
+SHARES = st.sampled_from((0.0, 0.0, 0.1, 0.5, 1.0))  # of unknown cells
+
+
 @st.composite
-def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS):
-    """Draw triples (X, atoms, codes), related or not; atoms may be zero, equal, or unused."""
+def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS, unknown=SHARES):
+    """Draw triples (X, atoms, codes), related or not; atoms may be zero, equal, or unused; cells of X UNKNOWN."""
     n, m, p = draw(n_rows), draw(n_cols), draw(n_atoms)
     seed = draw(SEEDS)
     atoms = random_bits(seed, p, m, draw(DENSITIES))
@@ -46,7 +50,11 @@ def factorisations(draw, n_rows=ROWS, n_cols=COLUMNS, n_atoms=ATOMS):
     X ^= random_bits(seed + 2, n, m, draw(DENSITIES))
     if draw(st.booleans()):
         codes ^= random_bits(seed + 3, n, p, 0.3)
+    X[random_bits(seed + 4, n, m, draw(unknown)) == 1] = UNKNOWN
     return X, atoms, codes
+
+
+ALL_KNOWN = st.just(0.0)
 
 
 def random_prices(seed, n_features, n_atoms, most=(255, 300)):

@@ -110,7 +110,7 @@ def _update_atom(block: Block, k: int) -> Change:
     total, *others = block.map_rows(tally, cost)
     for other in others:
         votes.add_tallies(total, other)
-    flipped = votes.flip_atom(block._atoms, k, n_users, block.covers, total)
+    flipped = votes.flip_atom(block._atoms, k, n_users, not block.covers and block.unknown is None, total)
     if flipped == 0:
         return Change()
     block._atoms.changed[k] = 1

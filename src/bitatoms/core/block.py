@@ -49,7 +49,7 @@ class Block:
 
     A block is the mutable state of learning. Its operations keep ``errors = data + bias + codes * atoms`` (sums are
     XOR, the product is in the algebra), and track which rows and atoms are *stale*, so that nothing is recomputed that
-    cannot have changed.
+    cannot have changed. Unknown cells are never wrong.
 
     The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
     `core.coding`, `core.atoms`, `core.exact` and `core.removal`. Nothing else reads or writes them.
@@ -77,6 +77,7 @@ class Block:
     ) -> None:
         n, n_words = data.words.shape
         self.n_features = data.n_cols
+        self.unknown, self.n_known = data.unknown, data.n_known
         self.covers: Covers = True if covers else None
         self.workers = workers
         self.bias = BitMatrix.zeros(1, data.n_cols) if bias is None else bias
@@ -84,11 +85,12 @@ class Block:
             codes = BitMatrix.zeros(n, atoms.n_rows)
         masks = np.zeros((n if covers else 0, n_words), np.uint64)
         self._rows = RowArrays(
-            errors=data.words ^ self.bias.words,
+            errors=(data ^ self.bias).words.copy(),
             codes=(own_codes := codes.words.copy()),
             users=transposed(own_codes, atoms.n_rows),
             covered=masks,
             twice=masks.copy(),
+            unknown=unknown_words(data),
             stale=np.ones(n, np.uint8),
         )
         self._atoms = self.atom_tables(atoms.words.copy())
@@ -115,7 +117,8 @@ class Block:
 
         def add(start: int, stop: int) -> None:
             row = np.empty(out.shape[1], np.uint64)
-            words.add_product(self._rows.codes, self._atoms.words, self.covers, start, stop, row, out)
+            factors = self._rows.codes, self._atoms.words
+            words.add_product(*factors, self.covers, self._rows.unknown, start, stop, row, out)
 
         self.map_rows(add, ROW_COST)
 
@@ -160,14 +163,14 @@ class Block:
         return self._rows.users.copy()
 
     def errors(self) -> BitMatrix:
-        """Return the wrong bits of each row."""
-        return BitMatrix.from_words(self._rows.errors.copy(), self.n_features, check=False)
+        """Return the wrong bits of each row, with the unknown cells of the data."""
+        return BitMatrix.from_words(self._rows.errors.copy(), self.n_features, False, self.unknown)
 
     def data(self) -> BitMatrix:
         """Return the samples themselves."""
-        words = self._rows.errors ^ self.bias.words
+        words = (self.errors() ^ self.bias).words.copy()
         self.add_product(words)
-        return BitMatrix.from_words(words, self.n_features, check=False)
+        return BitMatrix.from_words(words, self.n_features, False, self.unknown)
 
     def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
         """Return a block of the same data and bias with other atoms and codes."""
@@ -240,11 +243,11 @@ class Block:
         """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias."""
         bias = self.bias if bias is None else bias
         shape = self.n_rows, self.n_features
-        return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), bias.count())
+        return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), bias.count(), self.n_known)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is no
-        other atom decides it in their row, and in how many of these it is wrong."""
+        """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is
+        known and decided by no other atom in their row, and in how many of these it is wrong."""
         return self._tally(self._rows, self._atoms, first, last)
 
     def votes_of(self, users: Words) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -320,7 +323,7 @@ class Block:
     def append_row_as_atom(self, row: int) -> None:
         """Append an atom equal to this row, less the bias, and let the row use it alone."""
         rows = np.array([row])
-        self.append(self.data().words[rows] ^ self.bias.words)
+        self.append((self.data()[rows] ^ self.bias).words)
         code = np.zeros((1, self._rows.codes.shape[1]), np.uint64)
         code[0, -1] = np.uint64(1) << np.uint64((self.n_atoms - 1) & 63)
         coding.restore_rows(self._rows, self._atoms, rows, code, np.zeros((1, self.n_words), np.uint64), self.covers)
@@ -381,17 +384,22 @@ def uncode_within_limit(block: Block, limit: int) -> Block:
     """
     data, atoms = block.data(), block.atoms()
     while True:
-        codes, shifted = block.codes(), BitMatrix.from_words(data.words ^ block.bias.words, data.n_cols, check=False)
-        within = shifted.row_weights() <= limit
+        codes = block.codes()
+        within = (data ^ block.bias).row_weights() <= limit
         if not codes.row_weights()[within].any():
             return block
         words = np.where(within[:, np.newaxis], np.uint64(0), codes.words)
         codes = BitMatrix.from_words(words, codes.n_cols, check=False)
         block = Block(data, atoms, codes, block.covers, block.workers, block.bias)
-        bias, _ = settle_bias(block.n_rows, block.wrong(), block.bias)
+        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
         if bias == block.bias:
             return block
         block = Block(data, atoms, codes, block.covers, block.workers, bias)
+
+
+def unknown_words(data: BitMatrix) -> Words:
+    """Return the words of the unknown cells, writable; no rows if all cells are known."""
+    return np.empty((0, data.words.shape[1]), np.uint64) if data.unknown is None else data.unknown.words.copy()
 
 
 def lanes_of(n_atoms: int) -> int:

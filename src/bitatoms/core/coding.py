@@ -239,7 +239,10 @@ def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = 8192) -> Chang
     beam.price_rows(block._rows, rule.prices, old_costs)
     for start in range(0, block.n_rows, chunk_rows):
         chunk = slice(start, start + chunk_rows)
-        codes = _subset_codes(data.words[chunk] ^ block.bias.words, atoms, rule.max_atoms)
+        target = (data[chunk] ^ block.bias).words
+        if data.unknown is not None:
+            target = target | data.unknown.words[chunk]
+        codes = _subset_codes(target, atoms, rule.max_atoms)
         other = Block(data[chunk], atoms, codes, block.covers, block.workers, block.bias)
         code(other, rule)
         rows = np.arange(start, start + other.n_rows)

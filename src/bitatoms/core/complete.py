@@ -17,9 +17,9 @@ def complete_atoms(
 ) -> BitMatrix:
     """Return, for each row, the atoms that are complete in it.
 
-    An atom is complete in a row that has all its features. A feature that the bias sets counts the other way round: an
-    atom with this feature clears it, so that the row must not have it. An atom without features is complete in every
-    row.
+    An atom is complete in a row that is known to have all its features. A feature that the bias sets counts the other
+    way round: an atom with this feature clears it, so that the row must not have it. An atom without features is
+    complete in every row.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def complete_atoms(
     n, p = data.n_rows, atoms.n_rows
     if not data.n_cols:
         return BitMatrix.from_dense(np.ones((n, p), np.uint8))
-    bias = BitMatrix.zeros(1, data.n_cols) if bias is None else bias
+    shifted = data if bias is None or not bias.count() else data ^ bias
     anchors = np.bitwise_count(atoms.words).argmax(axis=1)  # the words that most rows lack
     out = np.zeros((n, -(-p // 64)), np.uint64)
 
     def find(start: int, stop: int) -> None:
-        words.find_complete(data.words, bias.words, atoms.words, anchors, start, stop, out)
+        words.find_complete(shifted.words, atoms.words, anchors, start, stop, out)
 
     (workers or Workers()).map_rows(find, n, _PAIR_COST * p)
     return BitMatrix.from_words(out, p, check=False)
@@ -50,8 +50,9 @@ def complete_atoms(
 def hash_rows(data: BitMatrix) -> int:
     """Return a 64-bit hash of the rows, whatever their order: the sum of the hashes of the rows, modulo 2**64."""
     state = np.full(data.n_rows, data.n_cols, np.uint64)
-    for words_of_column in data.words.T:
-        state = _mixed(state ^ words_of_column)
+    for table in (data, data.unknown):
+        for words_of_column in () if table is None else table.words.T:
+            state = _mixed(state ^ words_of_column)
     return int(_mixed(state).sum(dtype=np.uint64))
 
 

@@ -16,9 +16,10 @@ class Counts:
     """Counts over coded rows. The counts of a table are the sum of those of its chunks."""
 
     n_rows: int
+    known: NDArray[np.int64]  # (m,): rows in which each bit is known
     uses: NDArray[np.int64]  # (p,): rows that use each atom
     wrong: NDArray[np.int64]  # (m,): rows in which each bit is wrong
-    free: NDArray[np.int64]  # (p, m): users of each atom in whose row no other atom decides the bit
+    free: NDArray[np.int64]  # (p, m): users of each atom in whose row the bit is known and no other atom decides it
     bad: NDArray[np.int64]  # (p, m): the free users in which the bit is wrong
     pairs: NDArray[np.int64]  # (p, p): rows that use both of two atoms, below and on the diagonal
     ones: NDArray[np.int64]  # (m,): rows in which each bit of the data is one
@@ -32,10 +33,10 @@ class Counts:
     def none(cls, n_atoms: int, n_features: int) -> Counts:
         """Return the counts of no rows."""
         p, m = n_atoms, n_features
-        uses, wrong, free, bad, pairs, ones, missed = (
-            np.zeros(shape, np.int64) for shape in ((p,), (m,), (p, m), (p, m), (p, p), (m,), (m,))
+        known, uses, wrong, free, bad, pairs, ones, missed, complete = (
+            np.zeros(shape, np.int64) for shape in ((m,), (p,), (m,), (p, m), (p, m), (p, p), (m,), (m,), (p,))
         )
-        return cls(0, uses, wrong, free, bad, pairs, ones, missed, 0, complete=np.zeros(p, np.int64), rows_hash=0)
+        return cls(0, known, uses, wrong, free, bad, pairs, ones, missed, 0, complete, rows_hash=0)
 
     def __add__(self, other: Counts) -> Counts:
         sums = {field: getattr(self, field) + getattr(other, field) for field in _SUMMED}
@@ -57,6 +58,11 @@ class Counts:
         known = self.rows_hash is not None and other.rows_hash is not None
         return complete, (self.rows_hash + other.rows_hash) % 2**64 if known else None  # type: ignore[operator]
 
+    @property
+    def n_known(self) -> int | NDArray[np.int64]:
+        """Number of rows in which each bit is known: one number for all bits if every cell is known."""
+        return self.n_rows if (self.known == self.n_rows).all() else self.known
+
     def copy(self) -> Counts:
         """Return a copy with its own arrays."""
         return self + Counts.none(*self.free.shape)
@@ -68,7 +74,7 @@ class Counts:
     def codelength(self, atoms: BitMatrix, bias: BitMatrix) -> Codelength:
         """Return the codelength of the rows with the atoms they are coded with."""
         weights = atoms.row_weights(), bias.count()
-        return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights)
+        return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights, self.n_known)
 
 
 _SUMMED = tuple(field.name for field in fields(Counts) if field.name not in ("complete", "rows_hash"))

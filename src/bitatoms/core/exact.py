@@ -23,7 +23,8 @@ def code_exactly(block: Block, rule: Rule) -> Change:
 
     def code(start: int, stop: int) -> tuple[int, int]:
         distances, scratch = np.empty(low.shape[1], np.int32), coding_scratch(block._rows, block._atoms)
-        return exact.code_rows_exactly(block._rows, block._atoms, low, high, rule, start, stop, distances, scratch)
+        work = distances, np.empty(block.n_words, np.uint64), scratch
+        return exact.code_rows_exactly(block._rows, block._atoms, low, high, rule, start, stop, *work)
 
     change = coded(block.map_rows(code, ROW_COST + low.size * len(high)))
     block.mark_stale()
@@ -36,11 +37,15 @@ def update_exactly(block: Block) -> Change:
         return Change()
     before = block._rows.errors.copy()
     block.add_product(block._rows.errors)
-    columns = transposed(block._rows.errors, block.n_features)
+    columns, unknown = (
+        transposed(words, block.n_features) if len(words) else np.empty((0, 0), np.uint64)
+        for words in (block._rows.errors, block._rows.unknown)
+    )
 
     def choose(start: int, stop: int) -> int:
         scores = np.empty(1 << block.n_atoms, np.int32)
-        return exact.best_columns(columns, block._rows.codes, block._atoms.words, block.covers, start, stop, scores)
+        factors = block._rows.codes, block._atoms.words
+        return exact.best_columns(columns, unknown, *factors, block.covers, start, stop, scores)
 
     flipped = block.workers.map_rows(choose, block.n_features, block.n_rows + block.n_atoms * 2.0**block.n_atoms)
     block.add_product(block._rows.errors)

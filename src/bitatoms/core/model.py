@@ -88,7 +88,7 @@ class Model(CountsResult):
         if self.coder in ("mdl", "beam"):
             prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
             if self.objective == "codelength":
-                prices = codelength_prices(self.n_samples, self.wrong, self.uses)
+                prices = codelength_prices(self.n_samples, self.n_known, self.wrong, self.uses)
             typical = typical_cost(prices, self.n_samples, self.wrong, self.uses)
         rule = coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
         return rule._replace(typical=typical)
@@ -103,12 +103,11 @@ class Model(CountsResult):
         return PassSpec(self.atoms, BitMatrix.from_dense(self.bias[np.newaxis]), self.coder, self.rule)
 
     def row_bits(self, errors: BitMatrix, codes: BitMatrix) -> NDArray[np.float64]:
-        """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from."""
-        return _bits(errors, self._share(self.wrong)) + _bits(codes, self._share(self.uses))
+        """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from.
 
-    def _share(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return counts as a share of the samples, strictly between 0 and 1."""
-        return (counts + 0.5) / (self.n_samples + 1)
+        Unknown cells cost nothing.
+        """
+        return _bits(errors, _share(self.wrong, self.n_known)) + _bits(codes, _share(self.uses, self.n_samples))
 
     def signed_atoms(self) -> NDArray[np.int8]:
         """Return what each atom says about each feature: 1 present, -1 absent, 0 nothing.
@@ -158,7 +157,13 @@ class Model(CountsResult):
         return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
 
 
+def _share(counts: NDArray[np.int64], n: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return counts as shares of ``n``, strictly between 0 and 1."""
+    return (counts + 0.5) / (n + 1)
+
+
 def _bits(table: BitMatrix, share: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the bits that the ones and zeros of each row cost, where ones have these shares."""
     one, zero = -np.log2(share), -np.log2(1 - share)
-    return np.asarray(table.to_sparse() @ (one - zero)) + zero.sum()
+    bits = np.asarray(table.filled().to_sparse() @ (one - zero)) + zero.sum()
+    return bits if table.unknown is None else bits - np.asarray(table.unknown.to_sparse() @ zero)

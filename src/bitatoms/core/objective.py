@@ -43,16 +43,17 @@ class Objective:
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
         n, m, wrong = block.n_rows, block.n_features, block.wrong()
-        parts = self.of_errors(n, wrong), self.of_uses(n, block.uses()), self.of_atoms(m, block.weights())
-        return sum(int(part.sum()) for part in parts) + int(self.of_bias(n, wrong, block.bias))
+        errors = self.of_errors(block.n_known, wrong)
+        parts = errors, self.of_uses(n, block.uses()), self.of_atoms(m, block.weights())
+        return sum(int(part.sum()) for part in parts) + int(self.of_bias(n, block.n_known, wrong, block.bias))
 
     def cost_of_nothing(self, data: BitMatrix) -> int:
         """Return the cost without any atom."""
-        return int(self.of_errors(data.n_rows, data.column_weights()).sum())
+        return int(self.of_errors(data.n_known, data.column_weights()).sum())
 
-    def of_errors(self, n_rows: int, wrong: NDArray) -> NDArray[np.int64]:
-        """Return the cost of the errors of features that are wrong in this many rows."""
-        return string_bits(n_rows, wrong) if self.by_codelength else wrong.astype(np.int64)
+    def of_errors(self, n_known: int | NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
+        """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
+        return string_bits(n_known, wrong) if self.by_codelength else wrong.astype(np.int64)
 
     def of_uses(self, n_rows: int, uses: NDArray) -> NDArray[np.int64]:
         """Return the cost of the uses of atoms that this many rows use."""
@@ -67,12 +68,14 @@ class Objective:
         bits = string_bits(n_features, ones)
         return bits - self._spared(bits)
 
-    def of_bias(self, n_rows: int, wrong: NDArray[np.int64], bias: BitMatrix) -> NDArray[np.int64]:
+    def of_bias(
+        self, n_rows: int, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix
+    ) -> NDArray[np.int64]:
         """Return the cost of the bias after it takes the columns that are wrong in most rows.
 
         ``wrong`` has the features along its last axis; one cost is returned for each index of the others.
         """
-        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_rows, wrong), axis=-1)
+        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_known, wrong), axis=-1)
         cost = self.of_atoms(wrong.shape[-1], np.asarray(ones)) + self.of_uses(n_rows, np.array(0))
         return np.where(ones > 0, cost, 0)
 
@@ -82,14 +85,19 @@ class Objective:
 
     def rule(self, block: Block, flat: bool = False) -> Rule:
         """Return the rule of coding at the current prices; ``flat``: one price for all features."""
-        return self.rule_from_counts(block.n_rows, block.wrong(), block.uses(), flat)
+        return self.rule_from_counts(block.n_rows, block.n_known, block.wrong(), block.uses(), flat)
 
     def rule_from_counts(
-        self, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], flat: bool = False
+        self,
+        n_rows: int,
+        n_known: int | NDArray[np.int64],
+        wrong: NDArray[np.int64],
+        uses: NDArray[np.int64],
+        flat: bool = False,
     ) -> Rule:
-        """Return the same from counts: in how many rows each bit is wrong, and how many use each atom."""
+        """Return the same from counts: in how many rows each bit is known and wrong, and how many use each atom."""
         if self.by_codelength:
-            prices = codelength_prices(n_rows, wrong, uses, flat)
+            prices = codelength_prices(n_rows, n_known, wrong, uses, flat)
         else:
             prices = unit_prices(len(wrong), len(uses))
         rule = coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
@@ -101,14 +109,23 @@ def unit_prices(n_features: int, n_atoms: int) -> Prices:
     return Prices(np.ones(n_features, np.int32), np.zeros(lanes_of(n_atoms), np.int32))
 
 
-def codelength_prices(n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64], flat: bool = False) -> Prices:
+def codelength_prices(
+    n_rows: int,
+    n_known: int | NDArray[np.int64],
+    wrong: NDArray[np.int64],
+    uses: NDArray[np.int64],
+    flat: bool = False,
+) -> Prices:
     """Return the slope of the codelength at these counts, as integers of the same unit for errors and uses.
 
     ``flat``: one price for all errors, from their mean count, limited to a density of 0.3; for a start.
     """
     if flat:
-        wrong = np.full(len(wrong), min(wrong.sum() / max(1, len(wrong)), _MAX_FLAT_DENSITY * n_rows))
-    bits = np.maximum(_MIN_ERROR_BITS, _slope(n_rows, wrong))
+        length = float(np.mean(n_known))
+        count = min(wrong.sum() / max(1, len(wrong)), _MAX_FLAT_DENSITY * length)
+        bits = np.maximum(_MIN_ERROR_BITS, _slope(length, np.full(len(wrong), count)))
+    else:
+        bits = np.maximum(_MIN_ERROR_BITS, _slope(n_known, wrong))
     bits_per_use = np.where(uses == 0, _FIRST_USE_BITS, np.maximum(0.0, _slope(n_rows, uses)))
     unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
     padded = np.zeros(lanes_of(len(uses)), np.int32)
@@ -116,6 +133,6 @@ def codelength_prices(n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.in
     return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), padded)
 
 
-def _slope(n_rows: int, ones: NDArray) -> NDArray[np.float64]:
-    """Return the cost of one more one in a string of n_rows bits."""
-    return np.log2((n_rows - ones + 0.5) / (ones + 0.5))
+def _slope(length: float | NDArray, ones: NDArray) -> NDArray[np.float64]:
+    """Return the cost of one more one in a string of this length."""
+    return np.log2((length - ones + 0.5) / (ones + 0.5))

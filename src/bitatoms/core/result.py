@@ -71,6 +71,7 @@ class ResultBase:
     saved: NDArray[np.int64] | None = field(default=None, repr=False)
     ones: NDArray[np.int64] | None = field(default=None, repr=False)
     missed: NDArray[np.int64] | None = field(default=None, repr=False)
+    known: NDArray[np.int64] | None = field(default=None, repr=False)
     complete: NDArray[np.int64] | None = field(default=None, repr=False)
     rows_hash: int | None = field(default=None, repr=False)
 
@@ -83,6 +84,16 @@ class ResultBase:
         @property
         def uses(self) -> NDArray[np.int64]:
             """Number of samples that use each atom, of shape (n_atoms,)."""
+
+    @property
+    def n_known(self) -> int | NDArray[np.int64]:
+        """Number of samples in which each feature is known: one number for all features if every cell is known."""
+        return self.n_samples if self.known is None else self.known
+
+    @property
+    def n_known_cells(self) -> int:
+        """Number of known cells."""
+        return int(np.broadcast_to(self.n_known, self.atoms.n_cols).sum())
 
     @property
     def converged(self) -> bool:
@@ -182,10 +193,10 @@ class ResultBase:
 
     def _fit_lines(self) -> list[str]:
         """Return sentences on how much of the data the product explains, and how many atoms a sample uses."""
-        n, m = self.n_samples, self.atoms.n_cols
-        lines = [f"{percent(self.wrong_bits, n * m)} of the cells are wrong"]
+        n_known, cells = self.n_known_cells, "cells" if self.known is None else "known cells"
+        lines = [f"{percent(self.wrong_bits, n_known)} of the {cells} are wrong"]
         if self.atoms.n_rows:
-            per_sample = self.uses.sum() / max(1, n)
+            per_sample = self.uses.sum() / max(1, self.n_samples)
             lines[0] += f"; a sample uses {per_sample:.{1 if per_sample >= 1 else 2}f} atoms"
         else:
             none = "No atom makes the description shorter: there is none in the table, or none was found or allowed"
@@ -193,7 +204,7 @@ class ResultBase:
         if self.ones is not None and self.missed is not None and (self.atoms.n_rows or self.bias.any()):
             ones, missed = int(self.ones.sum()), int(self.missed.sum())
             right = percent(ones - missed, ones) if ones else "100%"
-            invented = percent(self.wrong_bits - missed, n * m - ones)
+            invented = percent(self.wrong_bits - missed, n_known - ones)
             lines.append(f"{right} of the ones are accounted for, {invented} of the zeros are taken for ones")
         return lines
 
@@ -269,6 +280,8 @@ class Factorization(ResultBase):
         search was cut short, or, rarely, if only a sample of the rows was searched.
     ones, missed : ndarray of shape (n_features,), int64, or None
         Number of samples in which each feature is one, and in how many of these the product is zero.
+    known : ndarray of shape (n_features,), int64, or None
+        Number of samples in which each feature is known; None if all cells are.
     complete : ndarray of shape (n_atoms,), int64, or None
         Number of samples in which each atom is complete: they have all its features and, where the bias sets a feature
         of the atom, do not have that one. Whether they use the atom does not matter.
@@ -298,7 +311,8 @@ def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], alg
     product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
     # Copies: numba would compile the kernel again for read-only arrays.
     row = np.empty(product.shape[1], np.uint64)
-    words.add_product(codes.words.copy(), atoms.words.copy(), covering(algebra), 0, codes.n_rows, row, product)
+    factors = codes.words.copy(), atoms.words.copy()
+    words.add_product(*factors, covering(algebra), product[:0], 0, codes.n_rows, row, product)
     return BitMatrix.from_words(product, atoms.n_cols, check=False)
 
 

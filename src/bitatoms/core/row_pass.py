@@ -52,6 +52,7 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0) -> Counts:
     free, bad = block.votes(0, p) if p else (np.zeros((0, m), np.int64),) * 2
     return Counts(
         n_rows=len(data),
+        known=np.broadcast_to(data.n_known, m).astype(np.int64),
         uses=block.uses(),
         wrong=block.wrong(),
         free=free.astype(np.int64),

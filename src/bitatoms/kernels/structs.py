@@ -24,15 +24,16 @@ def covering(algebra: str) -> Covers:
 class RowArrays(NamedTuple):
     """The state of the samples during learning, as packed bits.
 
-    Invariants: ``errors`` is data ⊕ product of codes and atoms in the algebra; coding would not change a row that is
-    not ``stale``.
+    Invariants: ``errors`` is data ⊕ product of codes and atoms in the algebra, and zero in unknown cells; coding would
+    not change a row that is not ``stale``.
     """
 
     errors: Any  # (n, words): the errors of each row
     codes: Any  # (n, code words): the atoms that each row uses
     users: Any  # (p, row words): the rows that use each atom, ``codes`` transposed
-    covered: Any  # (n, words) under OR: bits that at least one used atom covers; no rows under XOR
-    twice: Any  # (n, words) under OR: bits that at least two used atoms cover; no rows under XOR
+    covered: Any  # (n, words) under OR: bits that at least one used atom covers, or unknown; no rows under XOR
+    twice: Any  # (n, words) under OR: bits that at least two used atoms cover, or unknown; no rows under XOR
+    unknown: Any  # (n, words): the unknown cells; no rows if all cells are known
     stale: Any  # (n,) uint8: 1 for a row that must be coded again
 
 
@@ -99,7 +100,7 @@ class VoteScratch(NamedTuple):
     """Work arrays for the vote on an atom."""
 
     wrong: Any  # (planes, words): counters of the users in which each bit is wrong
-    free: Any  # (planes, words): counters of the users in which each bit is free; used under OR
+    free: Any  # (planes, words): counters of the users in which each bit is free; used where not all bits are
     flips: Any  # (words,): the bits that the vote flips
     users: Any  # (64 * USER_WORDS,): indices of some users
     group: Any  # (8, words): the errors of eight users

@@ -24,6 +24,7 @@ class DecayedCounts:
     """The fields of `Counts`, over rows whose weight decays with time."""
 
     n_rows: float
+    known: Floats
     uses: Floats
     wrong: Floats
     free: Floats
@@ -100,11 +101,17 @@ class DecayedCounts:
         uses = np.clip(self.uses, 0, n)
         pairs = np.tril(np.clip(self.pairs, 0, np.minimum(uses[:, np.newaxis], uses)))
         np.fill_diagonal(pairs, uses)
-        wrong, ones = np.clip(self.wrong, 0, n), np.clip(self.ones, 0, n)
-        free = np.clip(self.free, 0, uses[:, np.newaxis])
-        bad = np.clip(self.bad, np.maximum(0, wrong - (n - free)), np.minimum(free, wrong))
-        missed = np.clip(self.missed, np.maximum(0, wrong - (n - ones)), np.minimum(ones, wrong))
-        return DecayedCounts(n, uses, wrong, free, bad, pairs, ones, missed)
+        known = np.clip(self.known, 0, n)
+        wrong, ones = np.clip(self.wrong, 0, known), np.clip(self.ones, 0, known)
+        free = np.clip(self.free, 0, np.minimum(uses[:, np.newaxis], known))
+        bad = np.clip(self.bad, np.maximum(0, wrong - (known - free)), np.minimum(free, wrong))
+        missed = np.clip(self.missed, np.maximum(0, wrong - (known - ones)), np.minimum(ones, wrong))
+        return DecayedCounts(n, known, uses, wrong, free, bad, pairs, ones, missed)
+
+    @property
+    def n_known(self) -> float | Floats:
+        """Weight of the rows in which each bit is known: one number for all bits if every cell is known."""
+        return self.n_rows if (self.known == self.n_rows).all() else self.known
 
     def rounded(self) -> Counts:
         """Return the counts rounded to integers."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,4 +51,4 @@ class Reservoir:
 
 def _select(first: BitMatrix, second: BitMatrix, indices: NDArray[np.intp]) -> BitMatrix:
     """Return rows of two stacked matrices by index."""
-    return BitMatrix.from_words(np.concatenate([first.words, second.words])[indices], second.n_cols, check=False)
+    return stack_rows([first, second], second.n_cols)[indices]

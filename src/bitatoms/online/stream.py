@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.atoms import flips_together
 from ..core.bias import settle_counts
 from ..core.block import Block
@@ -31,7 +31,7 @@ from ..errors import InputError, Parameter
 from ..kernels.structs import covering
 from ..mdl import Codelength
 from ..parallel import Workers
-from ..rows.memory import MemoryRows, concatenate
+from ..rows.memory import MemoryRows
 from ..rows.passes import codes_exactly, result_from_counts, savings
 from ..search.driver import search
 from ..search.initial import start_factors
@@ -149,7 +149,8 @@ class StreamLearner:
         for algebra in self.params.algebras:
             atoms, codes = start_factors(batch, self.params, covering(algebra), workers, random)
             objective, no_uses = self.params.objective(algebra), np.zeros(atoms.n_rows, np.int64)
-            rule = objective.rule_from_counts(n, batch.column_weights(), no_uses, flat=True)._replace(swaps=False)
+            wrong = batch.column_weights()
+            rule = objective.rule_from_counts(n, batch.n_known, wrong, no_uses, flat=True)._replace(swaps=False)
             coder = "exact" if codes_exactly(self.params, atoms) else "mdl"
             bias = BitMatrix.zeros(1, m)
             kept = None if codes is None else np.arange(atoms.n_rows)
@@ -184,7 +185,7 @@ class StreamLearner:
         lengths = found.codelengths if len(searched) >= int(n_rows) else {}  # else not those of all rows
         state = StreamState(random, draw, found.algebra, found.atoms, bias, no_counts, sample, rows[:0])
         state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths, compared=found.compared)
-        counts = found.n_samples, found.wrong, found.uses
+        counts = found.n_samples, found.n_known, found.wrong, found.uses
         return self._with_factors(state, found.atoms, found.codes, counts, n_rows, workers)
 
     def _with_factors(
@@ -192,11 +193,11 @@ class StreamLearner:
         state: StreamState,
         atoms: BitMatrix,
         codes: BitMatrix,
-        counts: tuple[int, NDArray[np.int64], NDArray[np.int64]],
+        counts: tuple[int, int | NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
         n_rows: float,
         workers: Workers,
     ) -> StreamState:
-        """Return the state with these atoms and codes, found at these counts of rows, errors and uses."""
+        """Return the state with these atoms and codes, found at these counts of rows, known cells, errors and uses."""
         are_codes_of_sample = len(codes) == len(state.sample.rows)
         coder = "exact" if codes_exactly(self.params, atoms) else "mdl" if are_codes_of_sample else self._coder
         rule = self.params.objective(state.algebra).rule_from_counts(*counts)
@@ -214,11 +215,11 @@ class StreamLearner:
         codes, counts = _run_pass(batch, None, self._pass_spec(state), workers)
         state = self._updated(replace(state, counts=state.counts.plus(counts)))
         max_rows = min(self.tuning.sample_rows(batch.n_cols), int(np.ceil(state.counts.n_rows)))
-        recent = np.concatenate([state.recent.words, _last_rows(batch, self.tuning.recent_rows).words])
+        recent = stack_rows([state.recent, _last_rows(batch, self.tuning.recent_rows)], batch.n_cols)
         state = replace(
             state,
             sample=state.sample.with_batch(batch, codes, self.forget, max_rows, state.draw),
-            recent=_last_rows(BitMatrix.from_words(recent, batch.n_cols, check=False), self.tuning.recent_rows),
+            recent=_last_rows(recent, self.tuning.recent_rows),
             n_since_replacement=state.n_since_replacement + n,
             n_since_search=state.n_since_search + n,
             n_since_scratch=state.n_since_scratch + n,
@@ -239,7 +240,8 @@ class StreamLearner:
     ) -> PassSpec:
         """Return the pass with the current atoms: from scratch, or from the codes of the kept atoms."""
         counts = state.counts.rounded()
-        rule = self.params.objective(state.algebra).rule_from_counts(counts.n_rows, counts.wrong, counts.uses)
+        known = counts.n_rows, counts.n_known
+        rule = self.params.objective(state.algebra).rule_from_counts(*known, counts.wrong, counts.uses)
         coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
         return PassSpec(state.atoms, state.bias, coder, rule, kept)
 
@@ -328,7 +330,7 @@ class StreamLearner:
         found = refine(sample, self.params, from_scratch, workers, state.random)
         if found is None:
             return state
-        counts_of_found = len(found.codes), found.wrong, found.codes.column_weights()
+        counts_of_found = len(found.codes), found.n_known, found.wrong, found.codes.column_weights()
         refined = replace(state, bias=found.bias)
         refined = self._with_factors(refined, found.atoms, found.codes, counts_of_found, n_rows, workers)
         cost, refined_cost = self._cost(current), self._cost(refined)
@@ -385,7 +387,7 @@ class StreamLearner:
 
 def _last_rows(rows: BitMatrix, n: int) -> BitMatrix:
     """Return a copy of the last rows."""
-    return BitMatrix.from_words(rows.words[-n:].copy(), rows.n_cols, check=False)
+    return rows[np.arange(max(0, len(rows) - n), len(rows))]
 
 
 def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
@@ -393,4 +395,4 @@ def _run_pass(rows: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     if codes is not None:
         return run_pass(rows, codes, spec, workers)
     chunks, counts = MemoryRows(rows, workers).run_pass(spec, None, 1, None, lambda partial: None)
-    return concatenate(chunks, spec.atoms.n_rows), counts
+    return stack_rows(chunks, spec.atoms.n_rows), counts

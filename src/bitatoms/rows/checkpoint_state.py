@@ -25,6 +25,7 @@ from .source import PartialPass
 
 _CODERS = (*CODERS, "mend")
 _AXES = {
+    "known": "m",
     "uses": "p",
     "wrong": "m",
     "free": "pm",
@@ -163,7 +164,9 @@ def _counts_from_file(
     arrays = {
         field: _int_array(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
         for field, axes in _AXES.items()
+        if f"{name} {field}" in file or field != "known"
     }
+    arrays.setdefault("known", np.full(sizes["m"], n_rows))  # checkpoints of version 0.1 have no unknown cells
     complete = None
     if f"{name} complete" in file:
         complete = _int_array(file, f"{name} complete", (sizes["p"],), (0, n_rows)).astype(np.int64)

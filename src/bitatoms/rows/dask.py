@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import validation
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import OutOfTime, Workers
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
-from .memory import collect, concatenate, paired_chunks, row_chunks
+from .memory import collect, paired_chunks, row_chunks
 from .source import PartialPass, SavePartial
 
 try:
@@ -84,7 +84,7 @@ class DaskRows:
         wanted = zip(self._packed, cuts[:-1], cuts[1:], self._edges[:-1], strict=True)
         take = delayed(_take)
         tasks = [take(packed, rows[first:last] - start) for packed, first, last, start in wanted if first < last]
-        return concatenate(self._tasks.results(tasks), self.n_features)
+        return stack_rows(self._tasks.results(tasks), self.n_features)
 
     def run_pass(
         self,
@@ -223,7 +223,7 @@ def _run_pass_on_partition(packed: BitMatrix, codes: BitMatrix | None, spec: Pas
     before = None if codes is None else row_chunks(_aligned(codes), size)
     chunks = paired_chunks(_aligned(packed), before, size)
     after, total = collect((run_pass(*chunk, spec, Workers(1)) for chunk in chunks), spec)
-    return concatenate(after, spec.atoms.n_rows), total
+    return stack_rows(after, spec.atoms.n_rows), total
 
 
 def _aligned(bits: BitMatrix) -> BitMatrix:

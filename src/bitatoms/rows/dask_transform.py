@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.block import Block
 from ..core.model import Model
 from ..errors import InputError
@@ -18,7 +18,7 @@ from ..parallel import Workers
 from ..table import ColumnMatch, Header, match_columns, without_unknown_columns
 from .budget import chunk_rows as default_chunk_rows
 from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
-from .memory import concatenate, row_chunks
+from .memory import row_chunks
 from .store import Store
 from .store_transform import scores_of
 
@@ -164,7 +164,7 @@ def _by_partition(function: Any, X: Any, sent: Any, binarize: float | None, dtyp
 def _codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
     """Return the codes of a partition."""
     codes = [block.codes() for block in _coded_blocks(partition, sent, binarize, block_info)]
-    return concatenate(codes, sent[0].atoms.n_rows).to_dense()
+    return stack_rows(codes, sent[0].atoms.n_rows).to_dense()
 
 
 def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:

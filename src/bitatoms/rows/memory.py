@@ -47,7 +47,8 @@ class MemoryRows:
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
-        return fingerprint_of(self._data.words)
+        unknown = self._data.unknown
+        return fingerprint_of(self._data.words, *([] if unknown is None else [unknown.words]))
 
     def load_codes(self, number: int) -> None:
         """Return None: codes in memory do not outlive the process."""
@@ -94,9 +95,3 @@ def fingerprint_of(*arrays: NDArray[Any]) -> str:
     for array in arrays:
         digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
-
-
-def concatenate(chunks: list[BitMatrix], n_cols: int) -> BitMatrix:
-    """Return chunks of rows as one matrix; ``n_cols`` gives its width where there are no chunks."""
-    words = np.concatenate([np.empty((0, -(-n_cols // 64)), np.uint64), *(chunk.words for chunk in chunks)])
-    return BitMatrix.from_words(words, n_cols, check=False)

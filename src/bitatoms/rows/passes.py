@@ -127,7 +127,7 @@ def ended_by(error: Exception) -> str:
 def initial_state(found: Factorization, params: SearchParams) -> PassState:
     """Return the state before the first pass, which codes all rows from scratch at the prices of the sample."""
     objective = params.objective(found.algebra)
-    rule = objective.rule_from_counts(found.n_samples, found.wrong, found.uses)
+    rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
     coder = "exact" if codes_exactly(params, found.atoms) else "beam" if params.search == "thorough" else "mend"
     spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
@@ -247,7 +247,7 @@ class _Passes:
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = BitMatrix.from_words((spec.atoms.words ^ flips)[kept], spec.atoms.n_cols, check=False)
         bias, wrong = self._bias_without(dropped, spec, counts)
-        rule = self._objective.rule_from_counts(counts.n_rows, wrong, counts.uses[kept])
+        rule = self._objective.rule_from_counts(counts.n_rows, counts.n_known, wrong, counts.uses[kept])
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
         return PassSpec(atoms, bias, coder, rule, kept)
 
@@ -264,9 +264,9 @@ class _Passes:
             return spec.bias, counts.wrong
         ones = spec.atoms[dropped].to_dense(bool)
         change = np.where(ones, counts.free[dropped] - 2 * counts.bad[dropped], 0).sum(axis=0)
-        without = np.clip(counts.wrong + change, 0, counts.n_rows)
-        flips = mostly_wrong(counts.n_rows, without)
-        return flip_bias(spec.bias, flips), np.where(flips, counts.n_rows - without, counts.wrong)
+        without = np.clip(counts.wrong + change, 0, counts.n_known)
+        flips = mostly_wrong(counts.n_known, without)
+        return flip_bias(spec.bias, flips), np.where(flips, counts.n_known - without, counts.wrong)
 
     def result(self, ended: str | None = None) -> PassResult:
         """Return the best pass as a result."""
@@ -309,10 +309,11 @@ def result_from_counts(
         coder=params.coder_after,
         objective="codelength" if params.by_codelength else "errors",
         codelengths={algebra: length.total},
-        bits_without=int(string_bits(counts.n_rows, counts.ones).sum()),
+        bits_without=int(string_bits(counts.n_known, counts.ones).sum()),
         saved=saved[indices],
         ones=counts.ones,
         missed=counts.missed,
+        known=counts.known if isinstance(counts.n_known, np.ndarray) else None,
         complete=None if counts.complete is None else counts.complete[indices],
         rows_hash=counts.rows_hash,
         n_samples=counts.n_rows,
@@ -326,4 +327,5 @@ def savings(atoms: BitMatrix, counts: Counts, objective: Objective, bias: BitMat
 
     ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
     """
-    return savings_from_counts(counts.n_rows, atoms.words, counts.wrong, counts.uses, counts.votes, objective, bias)
+    sizes = counts.n_rows, counts.n_known
+    return savings_from_counts(*sizes, atoms.words, counts.wrong, counts.uses, counts.votes, objective, bias)

@@ -55,7 +55,7 @@ def search(
     Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     """
     winners: dict[str, _Candidate] = {}  # by algebra
-    without = int(string_bits(data.n_rows, data.column_weights()).sum())
+    without = int(string_bits(data.n_known, data.column_weights()).sum())
     ended: str | None = None  # what ended the search before all starts were made
     for n_tried, algebra in enumerate(params.algebras):
         now = time.perf_counter()
@@ -122,7 +122,7 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     words = np.zeros((context.data.n_rows, -(-len(rows) // 64)), np.uint64)
     number = np.arange(len(rows))
     words[rows, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
-    return context.block(context.data[rows], BitMatrix.from_words(words, len(rows), check=False))
+    return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:
@@ -199,7 +199,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
     if best is None:
         return None
     atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = ones = missed = complete = rows_hash = None
+    saved = ones = missed = known = complete = rows_hash = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
@@ -221,6 +221,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
         data = block.data()
         ones, missed = data.column_weights(), block.missed(data)
+        known = data.n_known if isinstance(data.n_known, np.ndarray) else None
         complete = complete_atoms(data, atoms, block.workers, bias).column_weights()
         rows_hash = hash_rows(data)
     return Factorization(
@@ -237,6 +238,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         saved=saved,
         ones=ones,
         missed=missed,
+        known=known,
         complete=complete,
         rows_hash=rows_hash,
     )

@@ -20,11 +20,10 @@ from ..core.atoms import update_together
 from ..core.block import Block, Change
 from ..core.coding import MOST_EXACT_ATOMS, code, code_by_beam, code_from_scratch
 from ..core.exact import code_exactly, update_exactly
-from ..kernels.cpu import words
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from .context import SearchContext
-from .initial import greedy, samples, spread
+from .initial import greedy, hamming, samples, spread
 from .moves.sweep import sweep
 from .nmf_start import nmf_starts
 from .plan import FixedRankBudget
@@ -126,16 +125,13 @@ def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers
     others = np.setdiff1d(np.arange(data.n_rows), sampled)
     n_words = len(others) * len(sampled) * data.words.shape[1]
     every = max(1, -(-n_words // max_words))
-    candidates = data.words[sampled[::every]]
+    candidates = data[sampled[::every]]
 
     def compare(start: int, stop: int) -> None:
-        table, distances = np.vstack([candidates, candidates[:1]]), np.empty(len(candidates) + 1, np.int64)
         for row in others[start:stop]:
-            table[-1] = data.words[row]
-            words.hamming(table, len(candidates), distances)
-            nearest[row] = every * distances[:-1].argmin()
+            nearest[row] = every * hamming(candidates, data[row : row + 1]).argmin()
 
-    workers.map_rows(compare, len(others), 2.0 * candidates.size)
+    workers.map_rows(compare, len(others), 2.0 * candidates.words.size)
     return nearest
 
 

@@ -41,15 +41,16 @@ class HoldOut:
         """
         n, m, wrong, uses = block.n_rows, block.n_features, block.wrong(), block.uses()
         held_out = self._coded(block, objective)
-        bits = self._bits(held_out.wrong(), wrong, n) + self._bits(held_out.uses(), uses, n)
+        bits = _bits(held_out.wrong(), held_out.n_known, wrong, block.n_known)
+        bits += _bits(held_out.uses(), held_out.n_rows, uses, n)
         once = string_bits(m, block.weights()).sum() + block.n_atoms * string_bits(self.n_all, 0)
-        if n_ones := settle_bias(n, wrong, block.bias)[0].count():
+        if n_ones := settle_bias(block.n_known, wrong, block.bias)[0].count():
             once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
         return round(bits * self.n_all / len(self.rows)) + int(once)
 
     def cost_of_nothing(self) -> int:
         """Return the same estimate without any atom."""
-        return int(string_bits(len(self.rows), self.rows.column_weights()).sum() * self.n_all / len(self.rows))
+        return int(string_bits(self.rows.n_known, self.rows.column_weights()).sum() * self.n_all / len(self.rows))
 
     def saves(self, block: Block, objective: Objective) -> NDArray[np.bool_]:
         """Return which atoms of a block save more bits on these rows than the rows' share of the atom costs."""
@@ -61,7 +62,13 @@ class HoldOut:
         code_and_repair(held_out, objective.rule(block))
         return held_out
 
-    def _bits(self, ones: NDArray[np.int64], block_ones: NDArray[np.int64], n_rows: int) -> float:
-        """Return the bits of strings with this many ones, at the frequencies of ones in the block."""
-        share = (block_ones + 0.5) / (n_rows + 1)
-        return float(-(ones * np.log2(share) + (len(self.rows) - ones) * np.log2(1 - share)).sum())
+
+def _bits(
+    ones: NDArray[np.int64],
+    lengths: int | NDArray[np.int64],
+    block_ones: NDArray[np.int64],
+    block_lengths: int | NDArray[np.int64],
+) -> float:
+    """Return the bits of strings of these lengths with this many ones, at the frequencies of ones in the block."""
+    share = (block_ones + 0.5) / (block_lengths + 1)
+    return float(-(ones * np.log2(share) + (lengths - ones) * np.log2(1 - share)).sum())

@@ -99,7 +99,7 @@ def bernoulli(n_atoms: int, n_features: int, density: float, random: np.random.G
 
 def samples(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> BitMatrix:
     """Return random rows of the data, distinct and not all zeros; fewer if there are not enough (Section III-D)."""
-    return data[distinct_rows(data, n_atoms, random)]
+    return data[distinct_rows(data, n_atoms, random)].filled()
 
 
 def distinct_rows(data: BitMatrix, n_atoms: int, random: np.random.Generator) -> NDArray[np.intp]:
@@ -129,11 +129,11 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
             break
         ends = np.cumsum(distances)
         candidates = np.searchsorted(ends, random.integers(total, size=_SPREAD_CANDIDATES), side="right")
-        trials = [np.minimum(distances, _hamming(data, int(j))) for j in candidates]
+        trials = [np.minimum(distances, hamming(data, data[j : j + 1])) for j in candidates]
         best = int(np.argmin([trial.sum() for trial in trials]))
         chosen.append(int(candidates[best]))
         distances = trials[best]
-    atoms = data[np.array(chosen, np.intp)]
+    atoms = data[np.array(chosen, np.intp)].filled()
     for _ in range(_LLOYD_ROUNDS):
         block = Block(data, atoms, None, None, workers)
         # Prices of 1 per error use the kernels that the search compiles anyway.
@@ -164,8 +164,11 @@ def greedy(
     return block.atoms()
 
 
-def _hamming(data: BitMatrix, j: int) -> NDArray[np.int64]:
-    """Return the number of bits in which each row differs from row j."""
+def hamming(data: BitMatrix, row: BitMatrix) -> NDArray[np.int64]:
+    """Return in how many cells each row of the data differs from this row, where both are known."""
     distances = np.empty(data.n_rows, np.int64)
-    words.hamming(data.words, j, distances)
+    unknown = (data.words[:0], row.words[0])
+    if data.unknown is not None and row.unknown is not None:
+        unknown = (data.unknown.words, row.unknown.words[0])
+    words.hamming(data.words, unknown[0], row.words[0], unknown[1], distances)
     return distances

@@ -111,7 +111,7 @@ class MdlSearch:
 
     def candidate_biases(self) -> list[BitMatrix]:
         """Return the biases to try: the features that most rows have, and all features if most of the table is ones."""
-        share = self.data.column_weights() / max(1, self.data.n_rows)
+        share = self.data.column_weights() / np.maximum(1, self.data.n_known)
         if not self.allows("bias") or not (share > self.tuning.bias_share).any():
             return []
         majority = BitMatrix.from_dense(share[np.newaxis] > 0.5)
@@ -138,7 +138,7 @@ class MdlSearch:
 
     def state_of(self, block: Block) -> CostedState:
         """Return the state of a block, with a bias that takes the columns that are mostly wrong."""
-        bias, _ = settle_bias(block.n_rows, block.wrong(), block.bias)
+        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
         return CostedState(self.cost(block), *block.factors(), bias)
 
     def block_of(self, state: CostedState) -> Block:
@@ -146,11 +146,7 @@ class MdlSearch:
 
     def spread_start(self, n_atoms: int, bias: BitMatrix) -> Block:
         """Return a start from atoms spread over the data."""
-        shifted = (
-            self.data
-            if not bias.count()
-            else BitMatrix.from_words(self.data.words ^ bias.words, self.data.n_cols, check=False)
-        )
+        shifted = self.data ^ bias if bias.count() else self.data
         n_rows = min(self.data.n_rows, self.tuning.rows_per_start_atom * n_atoms)
         if n_rows < self.data.n_rows:
             shifted = shifted[np.sort(self.random.choice(self.data.n_rows, n_rows, replace=False))]

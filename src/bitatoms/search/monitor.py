@@ -31,6 +31,7 @@ class Snapshot:
     bias: BitMatrix
     codelength: Codelength
     wrong: NDArray[np.int64]
+    n_known: int | NDArray[np.int64]  # rows in which each column is known
 
     @property
     def wrong_bits(self) -> int:
@@ -91,7 +92,7 @@ class SearchMonitor:
         """Return the bias of the state that a block gives, and in how many rows each of its columns is wrong."""
         if not self.settles_bias:
             return block.bias, block.wrong()
-        return settle_bias(block.n_rows, block.wrong(), block.bias)
+        return settle_bias(block.n_known, block.wrong(), block.bias)
 
     def _keep_if_best(
         self, block: Block, bias: BitMatrix, wrong: NDArray[np.int64], length: Codelength, cost: int
@@ -99,7 +100,7 @@ class SearchMonitor:
         """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
         rank = self._n_atoms_off(block), cost, block.n_atoms if self.by_codelength else 0
         if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
-            self.best, self._best_rank = Snapshot(*block.factors(), bias, length, wrong), rank
+            self.best, self._best_rank = Snapshot(*block.factors(), bias, length, wrong, block.n_known), rank
 
     def record_counts(
         self,

@@ -58,7 +58,8 @@ def nmf_extent(data: BitMatrix, n_atoms: int, budget: NmfBudget, effort: int) ->
     """Return how many starts, rows and iterations fit into the budget, by the measured cost of an iteration."""
     nanoseconds = effort * budget.nanoseconds_per_start
     fixed = n_atoms * (30 + 0.15 * n_atoms)  # of a row or a column; each of its ones costs more on top
-    row_cost = fixed + 2 * data.density * data.n_cols * (5 + 0.2 * n_atoms)
+    share = (data.count() + 2 * data.n_unknown) / max(1, data.n_rows * data.n_cols)  # an unknown cell costs twice
+    row_cost = fixed + 2 * share * data.n_cols * (5 + 0.2 * n_atoms)
     n_rows = min(data.n_rows, budget.max_rows)
     if n_rows * row_cost:
         affordable = int((nanoseconds / budget.max_iterations - data.n_cols * fixed) / row_cost)
@@ -75,7 +76,7 @@ def _factorize(context: SearchContext, data: BitMatrix, extent: NmfExtent) -> Fl
     """Return the atoms as real numbers, one row per column of the table, from a random start."""
     n_atoms, workers = context.plan.fewest, context.workers
     transposed = data.T
-    shares = (data.column_weights() / max(1, data.n_rows)).astype(np.float32)
+    shares = (data.column_weights() / np.maximum(1, data.n_known)).astype(np.float32)
     columns = context.random.random((data.n_cols, n_atoms), dtype=np.float32) * shares[:, np.newaxis]
     rows = np.zeros((data.n_rows, n_atoms), np.float32)
     column_cost = extent.row_cost * data.n_rows / max(1, data.n_cols)
@@ -91,9 +92,10 @@ def _fit_rows(bits: BitMatrix, rows: Floats, columns: Floats, row_cost: float, w
     """Fit the factor of the rows to that of the columns, in place."""
     pairs = np.empty((rows.shape[1], rows.shape[1]), np.float32)
     kernels.products(columns, pairs)
+    unknown = bits.words[:0] if bits.unknown is None else bits.unknown.words
 
     def fit(start: int, stop: int) -> None:
-        kernels.fit_rows(bits.words, columns, pairs, start, stop, np.empty(len(pairs), np.float32), rows)
+        kernels.fit_rows(bits.words, unknown, columns, pairs, start, stop, np.empty(len(pairs), np.float32), rows)
 
     workers.map_rows(fit, bits.n_rows, row_cost)
 

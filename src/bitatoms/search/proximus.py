@@ -59,7 +59,7 @@ def partition(
             continue
         rows = data[group]
         atoms, has = rank_one(rows, workers, random)
-        distance = np.bitwise_count(rows.words ^ atoms.words).sum(axis=1)
+        distance = (rows ^ atoms).row_weights()
         near = distance <= radius
         if near[has].all():
             owner[group[has]] = len(patterns)
@@ -68,9 +68,9 @@ def partition(
         elif not has.all():
             pending += [group[~has], group[has]]
         else:
-            farthest = rows.words[distance.argmax()]
+            farthest = distance.argmax()
             # The pattern is the majority of these rows: not all of them can be nearer to the farthest one.
-            inside = distance <= np.bitwise_count(rows.words ^ farthest).sum(axis=1)
+            inside = distance <= (rows ^ rows[farthest : farthest + 1]).row_weights()
             pending += [group[~inside], group[inside]]
     words = np.array(patterns, np.uint64).reshape(len(patterns), data.words.shape[1])
     return BitMatrix.from_words(words, data.n_cols, check=False), owner

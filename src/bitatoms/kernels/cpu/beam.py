@@ -1,7 +1,8 @@
 """Beam coding of rows under XOR, where coding by single toggles gets stuck.
 
 Starting with no atom, each level adds one atom to every partial code and keeps the best few; of partial codes with the
-same errors only the best is kept. The best code found replaces the code of the row if it costs less.
+same errors only the best is kept. The best code found replaces the code of the row if it costs less. Fingerprints
+include unknown cells, so that some partial codes with the same errors are both kept.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from ..jit import inline, kernel
 from .coding import drop_all, set_row, start_gains
 from .simd import add_prices
-from .words import NONE, ONE, copy_row, distance, row_price, weight
+from .words import NONE, ONE, copy_row, distance, has_unknown, row_price, unknown_word, weight
 
 _ROTATION = 23  # a fingerprint is the XOR of the words of a row, word w rotated by this many bits times w
 
@@ -88,21 +89,26 @@ def _extend_all(beam, side, count, prints, n_atoms, max_atoms):
 
 
 @inline
-def _apply(beam, side, i, atoms, scratch):
-    """Compute partial code i of the next level from its parent, which is on the other side."""
+def _apply(rows, j, beam, side, i, atoms, scratch):
+    """Compute partial code i of row j at the next level from its parent, which is on the other side."""
     other = 1 - side
     s, k = beam.parent[i], beam.atom[i]
     for c in range(beam.codes.shape[2]):
         beam.codes[side, i, c] = beam.codes[other, s, c]
     beam.codes[side, i, k >> 6] |= ONE << np.uint64(k & 63)
     for w in range(beam.errors.shape[2]):
-        wrong = beam.errors[other, s, w] ^ atoms.words[k, w]
+        change = atoms.words[k, w] & ~unknown_word(rows, j, w)
+        wrong = beam.errors[other, s, w] ^ change
         beam.errors[side, i, w] = wrong
-        scratch.bits[1, w] = wrong & atoms.words[k, w]
+        scratch.bits[0, w] = change & ~wrong
+        scratch.bits[1, w] = change & wrong
     gains = beam.gains[side, i]
+    complete = not has_unknown(rows)  # then the table of overlaps holds the bits that are now right
     for a in range(gains.shape[0]):
-        gains[a] = beam.gains[other, s, a] - atoms.overlaps[k, a]
-    add_prices(scratch.bits, 1, 4, atoms.slices, scratch.listed, gains)
+        gains[a] = beam.gains[other, s, a] - (atoms.overlaps[k, a] if complete else 0)
+    add_prices(scratch.bits, 1, 4 if complete else 2, atoms.slices, scratch.listed, gains)
+    if not complete:
+        add_prices(scratch.bits, 0, -2, atoms.slices, scratch.listed, gains)
     beam.value[side, i] = beam.score[i]
     beam.prints[side, i] = beam.mark[i]
 
@@ -128,7 +134,7 @@ def _search(rows, j, atoms, rule, prints, patience, beam, scratch):
             break
         side = 1 - side
         for i in range(count):
-            _apply(beam, side, i, atoms, scratch)
+            _apply(rows, j, beam, side, i, atoms, scratch)
         idle += 1
         if beam.value[side, 0] > best:
             best = beam.value[side, 0]

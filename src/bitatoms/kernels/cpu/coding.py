@@ -1,8 +1,8 @@
 """Greedy coding of rows: toggle the best atom while one gains (Algorithm 3, corrected).
 
-The gain of an atom is the number of errors that toggling it removes. Only *free* bits count: under XOR all bits, under
-OR those that no used atom covers (to add an atom) or that only this atom covers (to drop it). A toggle changes some
-bits z of the row. With e the errors after it, every other gain changes by
+The gain of an atom is the number of errors that toggling it removes. Only *free* bits count: under XOR all known bits,
+under OR those known bits that no used atom covers (to add an atom) or that only this atom covers (to drop it). A toggle
+changes some bits z of the row. With e the errors after it, every other gain changes by
 
     c * (|d & z & e| - |d & z & ~e|)        c = 2 under XOR, 1 under OR
 
@@ -15,7 +15,24 @@ import numpy as np
 
 from ..jit import inline, kernel, lowest_bit
 from .simd import add_overlaps, add_prices
-from .words import ALL, NONE, ONE, copy_row, cover, distance, drop_gain, mark, row_price, toggle_gain, use_price, weight
+from .words import (
+    ALL,
+    NONE,
+    ONE,
+    all_free,
+    copy_row,
+    cover,
+    distance,
+    drop_gain,
+    fixed_word,
+    has_unknown,
+    mark,
+    row_price,
+    toggle_gain,
+    unknown_word,
+    use_price,
+    weight,
+)  # fmt: skip
 
 _FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one instead of in vectors
 _USED = 1 << 30  # subtracted from the gain of a used atom under OR, so that it is not added again
@@ -34,15 +51,15 @@ def _add(factor, atoms, prices, scratch, gains):
 def _first_gains(rows, j, atoms, covers, prices, scratch):
     """gains[l] = gain of adding (XOR: toggling) atom l in row j.
 
-    Every one of the atom counts -1; those that are wrong and free count +2, and under OR those that are covered +1.
+    Every one of the atom counts -1; those that are wrong and free count +2, and those that are not free +1.
     """
     gains, bits = scratch.gains, scratch.bits
     for k in range(gains.shape[0]):
         gains[k] = -atoms.weights[k] - use_price(prices, k)
-    for step in range(2 if covers else 1):
+    for step in range(1 if all_free(rows, covers) else 2):
         for w in range(bits.shape[1]):
-            covered = rows.covered[j, w] if covers else NONE
-            bits[1, w] = covered if step == 1 else rows.errors[j, w] & ~covered
+            fixed = fixed_word(rows, j, w, covers)
+            bits[1, w] = fixed if step == 1 else rows.errors[j, w] & ~fixed
         _add(2 - step, atoms, prices, scratch, gains)
 
 
@@ -153,6 +170,9 @@ def _toggle(rows, j, atoms, k, covers, bits):
             else:
                 change &= covered & ~rows.twice[j, w]
             complete &= change == atom
+        elif has_unknown(rows):
+            change &= ~rows.unknown[j, w]
+            complete &= change == atom
         bits[0, w] = change
         rows.errors[j, w] ^= change
     if covers and not adds:
@@ -198,21 +218,26 @@ def _toggle_and_update(rows, j, atoms, k, rule, scratch):
 def _gains_without(rows, j, atoms, k, rule, scratch):
     """trial[l] = gain of toggling atom l after dropping atom k, which row j uses; return the gain of the drop.
 
-    Under XOR the gain of l rises by 2 |d_k & d_l| - 4 |d_k & d_l & errors|. Under OR the bits that only k covers become
-    free; those that were wrong become right and vice versa.
+    The bits that change become right where they were wrong, and vice versa. Under OR they are those that only k covers,
+    which become free. Under XOR, where all bits of the row are known, they are all bits of k, and the gain of l rises
+    by 2 |d_k & d_l| - 4 |d_k & d_l & errors|.
     """
     trial, bits = scratch.trial, scratch.bits
-    if rule.covers:
-        gain = drop_gain(rows, j, atoms, k, rule.prices)
+    if not all_free(rows, rule.covers):
+        factor = 1 if rule.covers else 2
         for i in range(trial.shape[0]):
             trial[i] = scratch.gains[i]
         for step in range(2):
             flip = NONE if step == 0 else ALL
             for w in range(bits.shape[1]):
-                alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
-                bits[1, w] = alone & (rows.errors[j, w] ^ flip)
-            _add(2 * step - 1, atoms, rule.prices, scratch, trial)
-        return gain
+                change = atoms.words[k, w]
+                if rule.covers:
+                    change &= rows.covered[j, w] & ~rows.twice[j, w]
+                else:
+                    change &= ~rows.unknown[j, w]
+                bits[1, w] = change & (rows.errors[j, w] ^ flip)
+            _add(factor * (2 * step - 1), atoms, rule.prices, scratch, trial)
+        return drop_gain(rows, j, atoms, k, rule.prices) if rule.covers else np.intp(scratch.gains[k])
     for i in range(trial.shape[0]):
         trial[i] = scratch.gains[i] + atoms.overlaps[k, i]
     for w in range(bits.shape[1]):
@@ -298,9 +323,10 @@ def drop_all(rows, j, atoms, covers):
     """Remove all atoms from row j."""
     if covers:
         for w in range(rows.errors.shape[1]):
-            rows.errors[j, w] ^= rows.covered[j, w]
-            rows.covered[j, w] = NONE
-            rows.twice[j, w] = NONE
+            unknown = unknown_word(rows, j, w)
+            rows.errors[j, w] ^= rows.covered[j, w] & ~unknown
+            rows.covered[j, w] = unknown
+            rows.twice[j, w] = unknown
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         rows.codes[j, c] = NONE
@@ -310,7 +336,7 @@ def drop_all(rows, j, atoms, covers):
             rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
             if not covers:
                 for w in range(rows.errors.shape[1]):
-                    rows.errors[j, w] ^= atoms.words[k, w]
+                    rows.errors[j, w] ^= atoms.words[k, w] & ~unknown_word(rows, j, w)
 
 
 @inline

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit, popcount
-from .words import NONE, ONE, cover, weight
+from .words import NONE, ONE, cover, unknown_word, weight
 
 
 @inline
@@ -31,19 +31,20 @@ def list_products(atoms, covers, products):
 
 
 @inline
-def _distances(row, high, low, covers, out):
+def _distances(row, known, high, low, covers, out):
     """out[c] = errors of a row coded by ``high`` combined with code c of the low atoms (low: words x codes)."""
     out[:] = 0
     for w in range(row.shape[0]):
         base = row[w]
         fixed = high[w]
+        counted = known[w]
         if covers:
             for c in range(out.shape[0]):
-                out[c] += np.int32(popcount(base ^ (fixed | low[w, c])))
+                out[c] += np.int32(popcount((base ^ (fixed | low[w, c])) & counted))
         else:
             base ^= fixed
             for c in range(out.shape[0]):
-                out[c] += np.int32(popcount(base ^ low[w, c]))
+                out[c] += np.int32(popcount((base ^ low[w, c]) & counted))
 
 
 @inline
@@ -57,25 +58,25 @@ def _smallest(values):
 
 
 @inline
-def _least(row, high, within, covers):
+def _least(row, known, high, within, covers):
     """Return the number of errors that no code of the low atoms can remove; ``within`` is their union."""
     wrong = 0
     for w in range(row.shape[0]):
         if covers:
-            wrong += np.intp(popcount((high[w] & ~row[w]) | (row[w] & ~high[w] & ~within[w])))
+            wrong += np.intp(popcount(((high[w] & ~row[w]) | (row[w] & ~high[w] & ~within[w])) & known[w]))
         else:
-            wrong += np.intp(popcount((row[w] ^ high[w]) & ~within[w]))
+            wrong += np.intp(popcount((row[w] ^ high[w]) & ~within[w] & known[w]))
     return wrong
 
 
 @inline
-def _best_code(row, code, wrong, low, high, within, rule, distances):
+def _best_code(row, known, code, wrong, low, high, within, rule, distances):
     """Return the code with the fewest errors: the given one unless another is strictly better, then the lowest."""
     low_bits = lowest_bit(np.uint64(distances.shape[0]))
     for h in range(high.shape[0]):
-        if _least(row, high[h], within, rule.covers) >= wrong:
+        if _least(row, known, high[h], within, rule.covers) >= wrong:
             continue
-        _distances(row, high[h], low, rule.covers, distances)
+        _distances(row, known, high[h], low, rule.covers, distances)
         if _smallest(distances) >= wrong:
             continue
         for c in range(distances.shape[0]):
@@ -88,11 +89,11 @@ def _best_code(row, code, wrong, low, high, within, rule, distances):
 
 
 @kernel
-def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scratch):
+def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, known, scratch):
     """Set each stale row of start..stop to the best of all codes; return the numbers of changed code and error bits.
 
     ``low`` (words, codes) and ``high`` (codes, words) are the products of the low and the high atoms; ``distances`` is
-    a work array with one entry per low code. Atoms of rows that changed become stale.
+    a work array with one entry per low code, and ``known`` with one per word. Atoms of rows that changed become stale.
     """
     words = rows.errors.shape[1]
     row, before = scratch.bits[0], scratch.errors
@@ -117,12 +118,13 @@ def code_rows_exactly(rows, atoms, low, high, rule, start, stop, distances, scra
         for w in range(words):
             before[w] = rows.errors[j, w]
             row[w] = before[w] ^ _combine(low[w, o_low], high[o_high, w], rule.covers)
-        new = _best_code(row, old, wrong, low, high, within, rule, distances)
+            known[w] = ~unknown_word(rows, j, w)
+        new = _best_code(row, known, old, wrong, low, high, within, rule, distances)
         if new == old:
             continue
         n_low, n_high = np.intp(new) & (low.shape[1] - 1), np.intp(new) >> low_bits
         for w in range(words):
-            rows.errors[j, w] = row[w] ^ _combine(low[w, n_low], high[n_high, w], rule.covers)
+            rows.errors[j, w] = (row[w] ^ _combine(low[w, n_low], high[n_high, w], rule.covers)) & known[w]
             errors_changed += np.intp(popcount(before[w] ^ rows.errors[j, w]))
         rows.codes[j, 0] = new
         if rule.covers:
@@ -156,12 +158,13 @@ def _transform(scores, covers):
 
 
 @kernel
-def best_columns(columns, codes, atoms, covers, start, stop, scores):
+def best_columns(columns, unknown, codes, atoms, covers, start, stop, scores):
     """Set each feature of start..stop to the best of all columns of the atoms; return the number of changed bits.
 
-    ``columns`` is the transposed data. Over the rows with code c, scores[c] sums +1 where the bit is 0 and -1 where it
-    is 1. The transform gives, for each column, agreements minus disagreements (XOR), or the same over the codes that
-    the column does not cover, indexed by its complement (OR).
+    ``columns`` is the transposed data, and ``unknown`` its unknown cells; no rows if all cells are known. Over the rows
+    with code c, scores[c] sums +1 where the bit is 0, -1 where it is 1, and 0 where it is unknown. The transform gives,
+    for each column, agreements minus disagreements (XOR), or the same over the codes that the column does not cover,
+    indexed by its complement (OR).
     """
     n_atoms = atoms.shape[0]
     full = (1 << n_atoms) - 1
@@ -170,6 +173,8 @@ def best_columns(columns, codes, atoms, covers, start, stop, scores):
         scores[:] = 0
         for j in range(codes.shape[0]):
             one = (columns[i, j >> 6] >> np.uint64(j & 63)) & ONE
+            if unknown.shape[0] > 0 and (unknown[i, j >> 6] >> np.uint64(j & 63)) & ONE != NONE:
+                continue
             scores[np.intp(codes[j, 0])] += 1 - 2 * np.int32(one)
         _transform(scores, covers)
         w, shift = i >> 6, np.uint64(i & 63)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import kernel, lowest_bit
-from .words import NONE, ONE, copy_row, cover, distance, list_ones
+from .words import NONE, ONE, copy_row, cover, distance, list_ones, unknown_word
 
 
 @kernel
@@ -98,6 +98,6 @@ def follow_flips(rows, atoms, flips, flipping, covers, start, stop, before):
                     k = 64 * c + lowest_bit(word)
                     word &= word - ONE
                     for w in range(flips.shape[1]):
-                        rows.errors[j, w] ^= flips[k, w]
+                        rows.errors[j, w] ^= flips[k, w] & ~unknown_word(rows, j, w)
         changed += distance(rows.errors, j, before)
     return changed

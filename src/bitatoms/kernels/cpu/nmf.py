@@ -31,11 +31,12 @@ def products(factor, out):
 
 
 @kernel
-def fit_rows(words, columns, pairs, start, stop, residual, rows):
+def fit_rows(words, unknown, columns, pairs, start, stop, residual, rows):
     """Set each number of rows start..stop in turn to its non-negative least-squares optimum, given all others; twice.
 
-    Bit j of row i is approximated by the dot product of rows[i] and columns[j]. ``pairs`` is the result of `products`
-    for the columns; ``residual`` is a work array with one number per atom.
+    Bit j of row i is approximated by the dot product of rows[i] and columns[j]. An unknown bit takes the value of its
+    approximation so far; ``unknown`` has no rows if all bits are known. ``pairs`` is the result of `products` for the
+    columns; ``residual`` is a work array with one number per atom.
     """
     n_atoms = pairs.shape[0]
     for i in range(start, stop):
@@ -48,6 +49,15 @@ def fit_rows(words, columns, pairs, start, stop, residual, rows):
                 word &= word - ONE
                 for k in range(n_atoms):
                     residual[k] += columns[j, k]
+            word = unknown[i, w] if unknown.shape[0] > 0 else NONE
+            while word != NONE:
+                j = 64 * w + lowest_bit(word)
+                word &= word - ONE
+                value = _ZERO
+                for k in range(n_atoms):
+                    value += rows[i, k] * columns[j, k]
+                for k in range(n_atoms):
+                    residual[k] += value * columns[j, k]
         for k in range(n_atoms):
             number = rows[i, k]
             if number != _ZERO:

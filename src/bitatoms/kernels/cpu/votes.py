@@ -7,7 +7,20 @@ import numpy as np
 from ..jit import inline, kernel, popcount, prefetch
 from ..structs import USER_WORDS
 from .counters import add3, add_eight, add_one, clear, read
-from .words import ALL, NONE, ONE, copy_row, cover, distance, list_ones, mark, toggle_gain, weight
+from .words import (
+    ALL,
+    NONE,
+    ONE,
+    all_free,
+    copy_row,
+    cover,
+    distance,
+    list_ones,
+    mark,
+    toggle_gain,
+    unknown_word,
+    weight,
+)  # fmt: skip
 
 # What `sweep_atoms` does to each atom.
 VOTE = 0  # MOB: update its bits by vote
@@ -30,7 +43,7 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
     """Add the votes of the listed users to the counters."""
     users, group, free_group = scratch.users, scratch.group, scratch.free_group
     in_groups = n_users - n_users % 8
-    if not covers:
+    if all_free(rows, covers):
         for first in range(0, in_groups, 8):
             for i in range(first + _AHEAD, min(first + _AHEAD + 8, n_users)):
                 prefetch(rows.errors, users[i])
@@ -43,9 +56,12 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
             j = users[min(first + i, n_users - 1)]
             mask = ALL if first + i < n_users else NONE
             for w in range(group.shape[1]):
-                atom = atoms.words[k, w]
-                alone = rows.covered[j, w] & ~rows.twice[j, w]
-                free_group[i, w] = mask & ((atom & alone) | ~(atom | rows.covered[j, w]))
+                free = ~unknown_word(rows, j, w)
+                if covers:
+                    atom = atoms.words[k, w]
+                    alone = rows.covered[j, w] & ~rows.twice[j, w]
+                    free = (atom & alone) | ~(atom | rows.covered[j, w])
+                free_group[i, w] = mask & free
                 group[i, w] = rows.errors[j, w] & free_group[i, w]
         _add_users(group, scratch.group_rows, 0, scratch.wrong)
         _add_users(free_group, scratch.group_rows, 0, scratch.free)
@@ -55,8 +71,8 @@ def _vote_listed(rows, atoms, k, n_users, covers, scratch):
 def _vote(rows, atoms, k, covers, start, stop, scratch):
     """Count, for each bit, the users of start..stop in which it is free, and those of them in which it is wrong.
 
-    A bit is free in a row if no other used atom decides it. Under XOR this is always so, and ``free`` is not used.
-    Return the number of users.
+    A bit is free in a row if it is known and no other used atom decides it. Under XOR, if all cells are known, this is
+    always so, and ``free`` is not used. Return the number of users.
     """
     n_users = 0
     last = (stop + 63) >> 6
@@ -68,16 +84,16 @@ def _vote(rows, atoms, k, covers, start, stop, scratch):
 
 
 @inline
-def _majority(wrong, free, planes, n_users, covers, atoms, k, flips):
+def _majority(wrong, free, planes, n_users, free_everywhere, atoms, k, flips):
     """Set the bits to flip: wrong in more than half of the users in which they are free, or in exactly half and one."""
     flipped = 0
     for w in range(flips.shape[0]):
         more, equal, some = NONE, ALL, NONE
         for b in range(planes - 1, -1, -1):  # compare 2 * wrong with free, highest bit first
-            if covers:
-                half = free[b, w]
-            else:
+            if free_everywhere:
                 half = ALL if (n_users >> b) & 1 else NONE
+            else:
+                half = free[b, w]
             some |= half
             twice = wrong[b - 1, w] if b > 0 else NONE
             more |= equal & twice & ~half
@@ -104,9 +120,6 @@ def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
     The rows become stale, and so do the other atoms that they use.
     """
     touched, users = scratch.touched, scratch.users
-    size = 0
-    for w in range(flips.shape[0]):
-        size += np.intp(popcount(flips[w]))
     for c in range(touched.shape[0]):
         touched[c] = NONE
     changed = 0
@@ -125,8 +138,9 @@ def _flip(rows, atoms, k, covers, start, stop, flips, scratch):
                 changed += _refresh_row(rows, j, atoms, scratch)
             else:
                 for w in range(flips.shape[0]):
-                    rows.errors[j, w] ^= flips[w]
-                changed += size
+                    change = flips[w] & ~unknown_word(rows, j, w)
+                    rows.errors[j, w] ^= change
+                    changed += np.intp(popcount(change))
     touched[k >> 6] &= ~(ONE << np.uint64(k & 63))
     mark(touched, atoms.stale)
     return changed
@@ -152,10 +166,14 @@ def add_tallies(scratch, more):
 
 
 @kernel
-def flip_atom(atoms, k, n_users, covers, scratch):
-    """Flip bits of atom k by majority of its ``n_users`` users; return their number, leave them in the scratch."""
+def flip_atom(atoms, k, n_users, free_everywhere, scratch):
+    """Flip bits of atom k by majority of its ``n_users`` users; return their number, leave them in the scratch.
+
+    ``free_everywhere``: every bit is free in every user, and the scratch does not count in how many it is.
+    """
     flips = scratch.flips
-    flipped = _majority(scratch.wrong, scratch.free, scratch.wrong.shape[0], n_users, covers, atoms.words, k, flips)
+    n_planes = scratch.wrong.shape[0]
+    flipped = _majority(scratch.wrong, scratch.free, n_planes, n_users, free_everywhere, atoms.words, k, flips)
     for w in range(flips.shape[0]):
         atoms.words[k, w] ^= flips[w]
     return flipped
@@ -175,10 +193,10 @@ def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
         n_planes = clear(scratch.wrong, stop - start)
         n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
         read(scratch.wrong, n_planes, wrong[i])
-        if covers:
-            read(scratch.free, n_planes, free[i])
-        else:
+        if all_free(rows, covers):
             free[i, :] = n_users
+        else:
+            read(scratch.free, n_planes, free[i])
 
 
 @inline
@@ -191,7 +209,8 @@ def _update_atom(rows, atoms, k, covers, scratch):
     if n_users == 0:
         return 0, 0, 0
     flips = scratch.flips
-    flipped = _majority(scratch.wrong, scratch.free, n_planes, n_users, covers, atoms.words, k, flips)
+    free_everywhere = all_free(rows, covers)
+    flipped = _majority(scratch.wrong, scratch.free, n_planes, n_users, free_everywhere, atoms.words, k, flips)
     if flipped == 0:
         return 0, 0, n_users
     for w in range(flips.shape[0]):
@@ -233,8 +252,9 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
             errors_changed += _refresh_row(rows, j, atoms, scratch)
         else:
             for w in range(atoms.words.shape[1]):
-                rows.errors[j, w] ^= atoms.words[k, w]
-            errors_changed += size
+                change = atoms.words[k, w] & ~unknown_word(rows, j, w)
+                rows.errors[j, w] ^= change
+                errors_changed += np.intp(popcount(change))
     if codes_changed > 0:
         touched[k_word] |= bit
         mark(touched, atoms.stale)

@@ -50,12 +50,41 @@ def distance(words, j, other):
 
 
 @inline
+def has_unknown(rows):
+    """Return whether rows may have unknown cells."""
+    return rows.unknown.shape[0] > 0
+
+
+@inline
+def unknown_word(rows, j, w):
+    """Return the unknown cells of word w of row j."""
+    return rows.unknown[j, w] if has_unknown(rows) else NONE
+
+
+@inline
+def all_free(rows, covers):
+    """Return whether every bit of every row is free: under XOR, if no cell is unknown."""
+    if covers:
+        return False
+    return not has_unknown(rows)
+
+
+@inline
+def fixed_word(rows, j, w, covers):
+    """Return the bits of word w of row j that one more atom cannot change: unknown, or under OR covered."""
+    return rows.covered[j, w] if covers else unknown_word(rows, j, w)
+
+
+@inline
 def cover(rows, j, atoms):
-    """Set ``covered`` and ``twice`` of row j from its code."""
+    """Set ``covered`` and ``twice`` of row j from its code.
+
+    Unknown cells count as covered twice: no atom that is added or dropped changes them.
+    """
     covered, twice = rows.covered, rows.twice
     for w in range(covered.shape[1]):
-        covered[j, w] = NONE
-        twice[j, w] = NONE
+        covered[j, w] = unknown_word(rows, j, w)
+        twice[j, w] = covered[j, w]
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
@@ -74,10 +103,10 @@ def cover_rows(rows, atoms, start, stop):
 
 
 @kernel
-def add_product(codes, atoms, covers, start, stop, product, out):
+def add_product(codes, atoms, covers, unknown, start, stop, product, out):
     """out[i] ^= the product of row i of the codes and the atoms in the algebra, for i in start..stop.
 
-    ``product`` is a work array for one row.
+    Unknown cells do not change. ``product`` is a work array for one row.
     """
     for i in range(start, stop):
         for w in range(out.shape[1]):
@@ -94,23 +123,23 @@ def add_product(codes, atoms, covers, start, stop, product, out):
                     for w in range(out.shape[1]):
                         product[w] ^= atoms[k, w]
         for w in range(out.shape[1]):
-            out[i, w] ^= product[w]
+            out[i, w] ^= product[w] & ~unknown[i, w] if unknown.shape[0] > 0 else product[w]
 
 
 @kernel
-def find_complete(data, bias, atoms, anchors, start, stop, out):
-    """Set bit k of out[i] where row i, XOR the bias, has all ones of atom k, for i in start..stop.
+def find_complete(data, atoms, anchors, start, stop, out):
+    """Set bit k of out[i] where row i has all ones of atom k, for i in start..stop.
 
     ``anchors[k]`` is the word of atom k to compare first.
     """
     for i in range(start, stop):
         for k in range(atoms.shape[0]):
             anchor = anchors[k]
-            if atoms[k, anchor] & ~(data[i, anchor] ^ bias[0, anchor]) != NONE:
+            if atoms[k, anchor] & ~data[i, anchor] != NONE:
                 continue
             lacking = NONE
             for w in range(atoms.shape[1]):
-                lacking |= atoms[k, w] & ~(data[i, w] ^ bias[0, w])
+                lacking |= atoms[k, w] & ~data[i, w]
             if lacking == NONE:
                 out[i, k >> 6] |= ONE << np.uint64(k & 63)
 
@@ -165,13 +194,15 @@ def drop_gain(rows, j, atoms, k, prices):
 def toggle_gain(rows, j, atoms, k, uses, covers, size):
     """Return how many errors toggling atom k removes from row j; ``uses``: the row uses it; ``size``: its weight."""
     shared = 0
-    if not covers:
+    if all_free(rows, covers):
         for w in range(atoms.words.shape[1]):
             shared += np.intp(popcount(atoms.words[k, w] & rows.errors[j, w]))
         return 2 * shared - size
     size = 0
     for w in range(atoms.words.shape[1]):
-        free = rows.covered[j, w] & ~rows.twice[j, w] if uses else ~rows.covered[j, w]
+        free = ~fixed_word(rows, j, w, covers)
+        if covers and uses:
+            free = rows.covered[j, w] & ~rows.twice[j, w]
         free &= atoms.words[k, w]
         size += np.intp(popcount(free))
         shared += np.intp(popcount(free & rows.errors[j, w]))
@@ -199,10 +230,13 @@ def improvable(rows, covers, max_atoms, residual_limit, out):
 
 
 @kernel
-def hamming(rows, j, out):
-    """out[i] = Hamming distance between rows i and j."""
+def hamming(rows, unknown, row, unknown_of_row, out):
+    """out[i] = Hamming distance between row i and another row, over the cells that both know."""
     for i in range(rows.shape[0]):
         total = 0
         for w in range(rows.shape[1]):
-            total += np.intp(popcount(rows[i, w] ^ rows[j, w]))
+            different = rows[i, w] ^ row[w]
+            if unknown.shape[0] > 0:
+                different &= ~(unknown[i, w] | unknown_of_row[w])
+            total += np.intp(popcount(different))
         out[i] = total

@@ -29,11 +29,12 @@ def savings(block: Block, objective: Objective, settles_bias: bool = False) -> N
     """
     atoms, wrong, uses = block.atoms().words, block.wrong(), block.uses()
     bias = block.bias if settles_bias else None
-    return savings_from_counts(block.n_rows, atoms, wrong, uses, block.votes, objective, bias)
+    return savings_from_counts(block.n_rows, block.n_known, atoms, wrong, uses, block.votes, objective, bias)
 
 
 def savings_from_counts(
     n_rows: int,
+    n_known: int | NDArray[np.int64],
     atoms: Words,
     wrong: NDArray[np.int64],
     uses: NDArray[np.int64],
@@ -41,22 +42,24 @@ def savings_from_counts(
     objective: Objective,
     bias: BitMatrix | None = None,
 ) -> NDArray[np.int64]:
-    """Return the same from counts: errors per feature, uses per atom, and votes on the atoms first..last.
+    """Return the same from counts: rows that know each feature, errors per feature, uses per atom, and votes on the
+    atoms first..last.
 
     ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
     """
     m = len(wrong)
-    now = objective.of_errors(n_rows, wrong)
+    now = objective.of_errors(n_known, wrong)
     saved = np.empty(len(atoms), np.int64)
     for first in range(0, len(atoms), _ATOMS_PER_CHUNK):
         chunk = slice(first, min(first + _ATOMS_PER_CHUNK, len(atoms)))
         free, bad = votes(chunk.start, chunk.stop)
         ones = BitMatrix.from_words(atoms[chunk].copy(), m, check=False).to_dense(bool)
         without = wrong + np.where(ones, free - 2 * bad, 0)
-        more_errors = (objective.of_errors(n_rows, without) - now).sum(axis=1)
+        more_errors = (objective.of_errors(n_known, without) - now).sum(axis=1)
         saved[chunk] = more_errors - objective.of_atoms(m, ones.sum(axis=1))
         if bias is not None:
-            saved[chunk] += objective.of_bias(n_rows, without, bias) - objective.of_bias(n_rows, wrong, bias)
+            saved[chunk] += objective.of_bias(n_rows, n_known, without, bias)
+            saved[chunk] -= objective.of_bias(n_rows, n_known, wrong, bias)
     return saved - objective.of_uses(n_rows, uses)
 
 
@@ -83,7 +86,7 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Bloc
         data, (atoms, codes) = block.data(), block.factors()
         left = np.flatnonzero(np.arange(block.n_atoms) != worst)
         block = Block(data, atoms[left], codes.T[left].T, block.covers, block.workers, block.bias)
-        bias, _ = settle_bias(block.n_rows, block.wrong(), block.bias)
+        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
         if bias != block.bias:
             block = Block(data, *block.factors(), block.covers, block.workers, bias)
         kept = block
@@ -109,7 +112,8 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
     n, m = block.n_rows, block.n_features
     removal = AtomRemoval(block, objective.rule(block))
     wrong, uses, weights = block.wrong(), block.uses(), block.weights()
-    errors_cost, uses_cost = (int(cost.sum()) for cost in (objective.of_errors(n, wrong), objective.of_uses(n, uses)))
+    errors_cost = int(objective.of_errors(block.n_known, wrong).sum())
+    uses_cost = int(objective.of_uses(n, uses).sum())
     dropped = np.zeros(block.n_atoms, bool)
     for k in order:
         if dropped.sum() == max_dropped:
@@ -117,7 +121,7 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
         own_uses, own_ones = int(objective.of_uses(n, uses[k])), int(objective.of_atoms(m, weights[k]))
         for _ in removal.recode_users(k):
             new_wrong, new_uses = wrong + removal.more_wrong, uses + removal.more_uses
-            new_errors_cost = int(objective.of_errors(n, new_wrong).sum())
+            new_errors_cost = int(objective.of_errors(block.n_known, new_wrong).sum())
             new_uses_cost = int(objective.of_uses(n, new_uses).sum() - objective.of_uses(n, new_uses[k]))
             increase = new_errors_cost - errors_cost + new_uses_cost - (uses_cost - own_uses)
             if increase > own_uses + own_ones and not always:

@@ -58,14 +58,14 @@ def _fitted(block: Block, objective: Objective, seeds: Words, n_fits: int) -> tu
     wrong = block.wrong()
     atoms, uses = seeds, np.zeros(len(seeds), np.int64)
     for fit in range(n_fits + 1):
-        users = would_use(block, atoms, objective.rule_from_counts(n, wrong, uses))
+        users = would_use(block, atoms, objective.rule_from_counts(n, block.n_known, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
         free, bad = block.votes_of(users)
         if fit < n_fits:
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(2 * bad > free), atoms)
     ones = BitMatrix.from_words(atoms.copy(), m, check=False).to_dense(bool)
     after = wrong + np.where(ones, free - 2 * bad, 0)
-    costs = (objective.of_errors(n, after) - objective.of_errors(n, wrong)).sum(axis=1)
+    costs = (objective.of_errors(block.n_known, after) - objective.of_errors(block.n_known, wrong)).sum(axis=1)
     return atoms, users, costs + objective.of_uses(n, uses) + objective.of_atoms(m, ones.sum(axis=1))
 
 
