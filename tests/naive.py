@@ -258,12 +258,16 @@ def rank_one(E, atom):
 
 
 def proximus_is_local_optimum(E, users, atom):
-    """Proposition 1: no single flip in the users or in the atom reduces the number of ones in E ⊕ users·atom."""
-    wrong = int((E ^ np.outer(users, atom)).sum())
+    """Proposition 1: no single flip in the users or in the atom reduces the number of known ones in E ⊕ users·atom."""
+
+    def count(users, atom):
+        return int((known(E) * (E ^ np.outer(users, atom))).sum())
+
+    wrong = count(users, atom)
     flips = [(toggled(users, j), atom) for j in range(len(users))] + [
         (users, toggled(atom, i)) for i in range(len(atom))
     ]
-    return all(int((E ^ np.outer(u, v)).sum()) >= wrong for u, v in flips)
+    return all(count(u, v) >= wrong for u, v in flips)
 
 
 def row_cost(x, atoms, code, algebra, prices):

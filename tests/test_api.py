@@ -729,7 +729,7 @@ def test_rounds_state_start_and_algebra(table, search):
 
 @pytest.mark.parametrize("how", [{"n_components": 4, **PAPER}, {"n_components": 4}, {}])
 def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, how):
-    def impatient(block, objective):
+    def impatient(*_):
         raise KeyboardInterrupt
 
     expected = factorize(table, **how, random_state=0, max_iter=2)

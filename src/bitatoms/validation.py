@@ -65,7 +65,7 @@ def missing_cells(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "O":
-        return np.frompyfunc(is_missing, 1, 1)(values).astype(bool)
+        return np.array([is_missing(value) for value in values.ravel().tolist()], bool).reshape(values.shape)
     return np.zeros(values.shape, bool)
 
 

@@ -74,7 +74,7 @@ def test_results_do_not_depend_on_threads(algebra, how):
     assert_same(*results)
 
 
-@pytest.mark.filterwarnings("ignore:.* atoms were requested")
+@pytest.mark.filterwarnings("ignore:.* were requested")
 @settings(max_examples=15)
 @given(SEEDS, st.sampled_from(("xor", "or")), st.sampled_from(sorted(HOW)), st.sampled_from((0.05, 0.5, 1.0)))
 def test_values_of_unknown_cells_change_nothing(seed, algebra, how, share):
