@@ -483,6 +483,11 @@ class BitMatrix:
         return self if self.unknown is None else BitMatrix.from_words(self.words, self.n_cols, check=False)
 
     @property
+    def unknown_words(self) -> NDArray[np.uint64]:
+        """The words of ``unknown``, as kernels take them: no rows if all cells are known."""
+        return self.words[:0] if self.unknown is None else self.unknown.words
+
+    @property
     def n_unknown(self) -> int:
         """Number of unknown cells."""
         return 0 if self.unknown is None else self.unknown.count()

@@ -14,7 +14,8 @@ from bitatoms import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search import initial
-from support.strategies import SEEDS, matrices, random_bits
+from support.blocks import bits_of
+from support.strategies import SEEDS, factorisations, matrices, random_bits
 
 factorize = partial(bitatoms.factorize, search="paper")  # starts of the other searches are in test_driver.py
 
@@ -249,3 +250,12 @@ def test_a_greedy_start_ends_without_errors():
     for covers in (None, True):
         atoms = initial.greedy(two, 4, covers, random, workers)
         assert 1 <= atoms.n_rows <= 4
+
+
+@given(factorisations(n_rows=st.sampled_from((1, 3, 65))), st.data())
+def test_distances_count_the_cells_that_both_rows_know(problem, data):
+    X = problem[0]
+    row = data.draw(st.integers(0, len(X) - 1))
+    expected = [((X[i] != X[row]) & (X[i] <= 1) & (X[row] <= 1)).sum() for i in range(len(X))]
+    bits = bits_of(X)
+    assert initial.hamming(bits, bits[row : row + 1]).tolist() == expected

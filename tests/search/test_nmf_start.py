@@ -35,8 +35,7 @@ def fitted(X, rows, columns, edges):
     for start, stop in zip([0, *edges], [*edges, len(X)], strict=True):
         room = np.empty(len(pairs), np.float32)
         bits = bits_of(X)
-        unknown = bits.words[:0] if bits.unknown is None else bits.unknown.words
-        kernels.fit_rows(bits.words, unknown, columns, pairs, start, stop, room, out)
+        kernels.fit_rows(bits.words, bits.unknown_words, columns, pairs, start, stop, room, out)
     return out
 
 

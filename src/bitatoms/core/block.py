@@ -90,7 +90,7 @@ class Block:
             users=transposed(own_codes, atoms.n_rows),
             covered=masks,
             twice=masks.copy(),
-            unknown=unknown_words(data),
+            unknown=data.unknown_words.copy(),
             stale=np.ones(n, np.uint8),
         )
         self._atoms = self.atom_tables(atoms.words.copy())
@@ -395,11 +395,6 @@ def uncode_within_limit(block: Block, limit: int) -> Block:
         if bias == block.bias:
             return block
         block = Block(data, atoms, codes, block.covers, block.workers, bias)
-
-
-def unknown_words(data: BitMatrix) -> Words:
-    """Return the words of the unknown cells, writable; no rows if all cells are known."""
-    return np.empty((0, data.words.shape[1]), np.uint64) if data.unknown is None else data.unknown.words.copy()
 
 
 def lanes_of(n_atoms: int) -> int:

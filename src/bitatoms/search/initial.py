@@ -167,8 +167,5 @@ def greedy(
 def hamming(data: BitMatrix, row: BitMatrix) -> NDArray[np.int64]:
     """Return in how many cells each row of the data differs from this row, where both are known."""
     distances = np.empty(data.n_rows, np.int64)
-    unknown = (data.words[:0], row.words[0])
-    if data.unknown is not None and row.unknown is not None:
-        unknown = (data.unknown.words, row.unknown.words[0])
-    words.hamming(data.words, unknown[0], row.words[0], unknown[1], distances)
+    words.hamming(data.words, data.unknown_words, row.words, row.unknown_words, distances)
     return distances

@@ -92,10 +92,10 @@ def _fit_rows(bits: BitMatrix, rows: Floats, columns: Floats, row_cost: float, w
     """Fit the factor of the rows to that of the columns, in place."""
     pairs = np.empty((rows.shape[1], rows.shape[1]), np.float32)
     kernels.products(columns, pairs)
-    unknown = bits.words[:0] if bits.unknown is None else bits.unknown.words
 
     def fit(start: int, stop: int) -> None:
-        kernels.fit_rows(bits.words, unknown, columns, pairs, start, stop, np.empty(len(pairs), np.float32), rows)
+        room = np.empty(len(pairs), np.float32)
+        kernels.fit_rows(bits.words, bits.unknown_words, columns, pairs, start, stop, room, rows)
 
     workers.map_rows(fit, bits.n_rows, row_cost)
 

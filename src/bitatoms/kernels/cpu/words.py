@@ -230,13 +230,15 @@ def improvable(rows, covers, max_atoms, residual_limit, out):
 
 
 @kernel
-def hamming(rows, unknown, row, unknown_of_row, out):
-    """out[i] = Hamming distance between row i and another row, over the cells that both know."""
+def hamming(rows, unknown, other, unknown_of_other, out):
+    """out[i] = Hamming distance between row i and the only row of another table, over the cells that both know."""
     for i in range(rows.shape[0]):
         total = 0
         for w in range(rows.shape[1]):
-            different = rows[i, w] ^ row[w]
+            different = rows[i, w] ^ other[0, w]
             if unknown.shape[0] > 0:
-                different &= ~(unknown[i, w] | unknown_of_row[w])
+                different &= ~unknown[i, w]
+            if unknown_of_other.shape[0] > 0:
+                different &= ~unknown_of_other[0, w]
             total += np.intp(popcount(different))
         out[i] = total
