@@ -512,3 +512,42 @@ def pair_sums(columns):
     for numbers in columns:
         total = total + numbers[:, np.newaxis] * numbers
     return total
+
+
+def cell_counts(X, predicted):
+    """Return how often the known cells of each column are v where u is predicted, of shape (2, 2, columns)."""
+    counts = np.zeros((2, 2, X.shape[1]), np.int64)
+    for j, i in np.argwhere(X <= 1):
+        counts[predicted[j, i], X[j, i], i] += 1
+    return counts
+
+
+def bits_of_outcome(counts, outcome, left_out=0):
+    """Return minus log2 of the frequency of one of two outcomes, each counted half a time more."""
+    others, total = max(counts[outcome] - left_out, 0), max(sum(counts) - left_out, 0)
+    return -math.log2((others + 0.5) / (total + 1))
+
+
+def row_bits(x, predicted, code, cells, uses, left_out=0):
+    """Return the bits of a row at these counts of cells and uses."""
+    bits = sum(bits_of_outcome(cells[predicted[i], :, i], x[i], left_out) for i in np.flatnonzero(x <= 1))
+    return bits + sum(bits_of_outcome(uses[:, k], code[k], left_out) for k in range(len(code)))
+
+
+def shorten_code(x, atoms, code, algebra, bias, cells, uses, max_atoms=None):
+    """Return the code after toggling the atom that saves most bits (the first of equals), until none saves any."""
+
+    def bits(code):
+        return row_bits(x, combine_row(code, atoms, algebra) ^ bias, code, cells, uses)
+
+    code = np.array(code, np.uint8)
+    while True:
+        best, least = None, bits(code) - 1e-4  # ties, up to rounding of costs, are not followed
+        for k in range(len(atoms)):
+            toggled = code.copy()
+            toggled[k] ^= 1
+            if (max_atoms is None or code[k] or code.sum() < max_atoms) and bits(toggled) < least:
+                best, least = toggled, bits(toggled)
+        if best is None:
+            return code
+        code = best

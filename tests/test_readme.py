@@ -10,7 +10,7 @@ import bitatoms as ba
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-WITH_CODE = ["README.md", "docs/files.md", "docs/scale.md", "docs/search.md"]
+WITH_CODE = ["README.md", "docs/classification.md", "docs/files.md", "docs/scale.md", "docs/search.md"]
 WITH_COMMANDS = ["README.md", "docs/files.md", "docs/how-good.md", "docs/scale.md", "docs/the-paper.md"]
 
 

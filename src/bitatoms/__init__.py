@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__ as __version__
 
 _MODULE_OF = {
+    "BinaryDictionaryClassifier": "estimators",
     "BinaryDictionaryLearning": "estimators",
     "BitMatrix": "bits",
     "Codelength": "mdl",
@@ -37,6 +38,7 @@ _MODULE_OF = {
 _MODULES = ("baselines", "datasets", "plots")
 
 __all__ = [
+    "BinaryDictionaryClassifier",
     "BinaryDictionaryLearning",
     "BitMatrix",
     "Codelength",
@@ -73,7 +75,7 @@ if TYPE_CHECKING:
     from .core.model import Model, Pattern
     from .core.result import Factorization, Interrupted, Round
     from .errors import InputError
-    from .estimators import BinaryDictionaryLearning, annotate, load
+    from .estimators import BinaryDictionaryClassifier, BinaryDictionaryLearning, annotate, load
     from .io.api import read, write
     from .io.errors import FileError
     from .mdl import Codelength

@@ -1,4 +1,4 @@
-"""The base class of the transformers: validation of X as scikit-learn requires it."""
+"""The base classes of the estimators: validation of X as scikit-learn requires it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ from .io.api import read, read_matching
 from .table import Header, Table, matched_table
 
 
-class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A transformer whose X is a table of 0 and 1, or becomes one by ``binarize``."""
+class TableEstimator(BaseEstimator):
+    """An estimator whose X is a table of 0 and 1, or becomes one by ``binarize``."""
 
     binarize: float | None
     absent: str | None = None  # what columns that X lacks mean; None: an error, and no parameter
-    n_components_: int
+    _learned: tuple[str, ...] = ()  # private attributes that a fit sets
+
+    def _reset(self) -> None:
+        """Remove everything learned, so that a fit that fails leaves no partial model."""
+        for name in [name for name in vars(self) if name.endswith("_") or name in self._learned]:
+            delattr(self, name)
 
     def _validate_table(self, X: Any, reset: bool) -> Table:
         """Return X as packed bits, after scikit-learn's checks of missing values and shape.
@@ -86,13 +91,23 @@ class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TableTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableEstimator):
+    """A transformer of tables of 0 and 1 to codes."""
+
+    n_components_: int
+
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
 

@@ -129,6 +129,49 @@ Binarize = Annotated[
 ]
 
 
+NJobs = Annotated[
+    int | None,
+    Param(
+        None,
+        "Number of threads; -1 uses all processors.",
+        "None is 1. The result does not depend on it.",
+        option="jobs",
+        is_run_setting=True,
+    ),
+]
+
+Verbose = Annotated[
+    int,
+    Param(
+        0,
+        'Log progress and results to standard error, with the logger "bitatoms".',
+        "1 logs notable improvements, 2 every move.",
+        is_run_setting=True,
+    ),
+]
+
+RandomState = Annotated[
+    Any,
+    Param(
+        None,
+        "Random seed; the same seed gives bit-identical results.",
+        check=_check_random_state,
+        type="int, Generator, RandomState or None, default=None",
+        option="seed",
+    ),
+]
+
+AbsentColumns = Annotated[
+    Absent,
+    Param(
+        "refuse",
+        "Columns of the model that a table of new rows lacks: report them as an error, or read them as 0.",
+        "In lists of items (transactions), absent items are always 0. See docs/files.md.",
+        option="absent",
+    ),
+]
+
+
 class SearchKwargs(TypedDict, total=False):
     """Parameters that decide what a search finds."""
 
@@ -322,51 +365,16 @@ class FactorizeKwargs(SearchKwargs, total=False):
             is_run_setting=True,
         ),
     ]
-    n_jobs: Annotated[
-        int | None,
-        Param(
-            None,
-            "Number of threads; -1 uses all processors.",
-            "None is 1. The result does not depend on it.",
-            option="jobs",
-            is_run_setting=True,
-        ),
-    ]
-    verbose: Annotated[
-        int,
-        Param(
-            0,
-            'Log progress and results to standard error, with the logger "bitatoms".',
-            "1 logs notable improvements, 2 every move.",
-            is_run_setting=True,
-        ),
-    ]
+    n_jobs: NJobs
+    verbose: Verbose
     binarize: Binarize
-    random_state: Annotated[
-        Any,
-        Param(
-            None,
-            "Random seed; the same seed gives bit-identical results.",
-            check=_check_random_state,
-            type="int, Generator, RandomState or None, default=None",
-            option="seed",
-        ),
-    ]
+    random_state: RandomState
 
 
 class EstimatorKwargs(FactorizeKwargs, total=False):
     """Parameters of `bitatoms.BinaryDictionaryLearning`: those of `factorize`, of new rows, stores and streams."""
 
-    absent: Annotated[
-        Absent,
-        Param(
-            "refuse",
-            "Columns of the model that a table of new rows lacks: report them as an error, or read them as 0.",
-            "In lists of items (transactions), absent items are always 0. See docs/files.md.",
-            option="absent",
-        ),
-    ]
-
+    absent: AbsentColumns
     max_memory: Annotated[
         int | str | None,
         Param(
@@ -387,6 +395,35 @@ class EstimatorKwargs(FactorizeKwargs, total=False):
             check=check_fraction,
         ),
     ]
+
+
+class ClassifierKwargs(SearchKwargs, total=False):
+    """Parameters of `bitatoms.BinaryDictionaryClassifier`: those of the search for each class, and of the classes."""
+
+    n_models: Annotated[
+        int,
+        Param(
+            8,
+            "Number of models per class; the bits of a sample are the mean over them.",
+            "Each is learned from a bootstrap sample of the samples of the class: as many, drawn with replacement. "
+            "With 1, a single model is learned from all of them, which takes less time and leads to more errors.",
+            minimum=1,
+        ),
+    ]
+    priors: Annotated[
+        Any,
+        Param(
+            None,
+            "Probabilities of the classes, in the order of ``classes_``.",
+            "By default the shares of the classes in ``fit``.",
+            type="array-like of shape (n_classes,), optional",
+        ),
+    ]
+    n_jobs: NJobs
+    verbose: Verbose
+    binarize: Binarize
+    random_state: RandomState
+    absent: AbsentColumns
 
 
 class ReadKwargs(TypedDict, total=False):

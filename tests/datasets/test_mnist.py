@@ -83,6 +83,46 @@ def test_invalid_files_raise(tmp_path, content, message):
     assert str(path) in str(caught.value)
 
 
+def labels_idx(labels):
+    """Return the contents of an IDX file of labels."""
+    return bytes([0, 0, 8, 1]) + len(labels).to_bytes(4, "big") + bytes(labels)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_labels_are_read_from_their_file(tmp_path, compress):
+    images, labels = tmp_path / "images", tmp_path / "labels"
+    images.write_bytes(idx(GRAY))
+    labels.write_bytes(compress(labels_idx([7, 2, 9])))
+    X, y = mnist(images, labels=labels, side=28)
+    assert X.shape == (3, 784)
+    assert y.tolist() == [7, 2, 9]
+    assert y.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a label file of MNIST"),
+        (idx(GRAY), "not a label file of MNIST"),
+        (labels_idx([7, 2, 9])[:6], "truncated or corrupt"),
+        (labels_idx([7, 2, 9])[:-1], "truncated or corrupt"),
+        (labels_idx([7, 2]), "2 labels, but there are 3 images"),
+    ],
+)
+def test_invalid_label_files_raise(tmp_path, content, message):
+    images, labels = tmp_path / "images", tmp_path / "labels"
+    images.write_bytes(idx(GRAY))
+    labels.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        mnist(images, labels=labels)
+    assert str(labels) in str(caught.value)
+
+
+def test_labels_without_images_raise():
+    with pytest.raises(ValueError, match="pass both or neither"):
+        mnist(labels="t10k-labels-idx1-ubyte")
+
+
 @pytest.mark.parametrize("side", [0, 29, 2.5])
 def test_invalid_side_raises(side):
     with pytest.raises((ValueError, TypeError), match="side"):

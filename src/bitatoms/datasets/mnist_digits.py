@@ -27,7 +27,13 @@ class Digits(NamedTuple):
     y: NDArray | None
 
 
-def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_home: Any = None) -> Digits:
+def mnist(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    side: int = 17,
+    data_home: Any = None,
+) -> Digits:
     """Return the 10 000 test digits of MNIST as binary images, by default of 17 × 17 pixels as in the paper.
 
     The paper does not describe how its digits were reduced to 17 × 17. Here, a pixel is 1 if the mean ink over its area
@@ -38,6 +44,8 @@ def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_ho
     path : str or path-like, optional
         An image file of MNIST, such as ``t10k-images-idx3-ubyte.gz``, compressed or not. By default the digits are
         fetched from OpenML by scikit-learn, which caches them.
+    labels : str or path-like, optional
+        The label file that belongs to ``path``, such as ``t10k-labels-idx1-ubyte.gz``, compressed or not.
     side : int, default=17
         Height and width of the images, from 1 to 28.
     data_home : str or path-like, optional
@@ -48,7 +56,7 @@ def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_ho
     X : ndarray of shape (n_digits, side * side), uint8
         1 is ink.
     y : ndarray of shape (n_digits,) or None
-        The label of each row. None if read from a file, because image files contain no labels.
+        The label of each row. None if the images are read from a file and ``labels`` is not passed.
 
     Examples
     --------
@@ -61,9 +69,13 @@ def mnist(path: str | os.PathLike[str] | None = None, *, side: int = 17, data_ho
     if side > SIDE:
         raise ValueError(f"side must be at most {SIDE}, the size of the images of MNIST, not {side}")
     if path is not None:
-        return Digits(downsample(_read_images(Path(path)), side), None)
-    gray, labels = _fetch(data_home)
-    return Digits(downsample(gray, side), labels)
+        images = _read_images(Path(path))
+        y = None if labels is None else _read_labels(Path(labels), len(images))
+        return Digits(downsample(images, side), y)
+    if labels is not None:
+        raise ValueError("labels= is the label file of the images in path=; pass both or neither")
+    gray, y = _fetch(data_home)
+    return Digits(downsample(gray, side), y)
 
 
 def downsample(gray: NDArray, side: int) -> NDArray[np.uint8]:
@@ -93,13 +105,7 @@ def is_idx_file(path: Path) -> bool:
 
 def _read_images(path: Path) -> NDArray[np.uint8]:
     """Return the images of an IDX file: four magic bytes, three sizes, then the pixels."""
-    with open(path, "rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    try:
-        with gzip.open(path) if compressed else open(path, "rb") as file:
-            content = file.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path}: the file is truncated or corrupt ({error}); download it again") from error
+    content = _read_bytes(path)
     if tuple(content[:4]) == _LABELS_MAGIC:
         raise ValueError(f"{path}: the file contains labels; pass the images, t10k-images-idx3-ubyte.gz")
     if tuple(content[:4]) != _IMAGES_MAGIC:
@@ -113,6 +119,30 @@ def _read_images(path: Path) -> NDArray[np.uint8]:
             f"{path}: {n_digits} images take {expected} bytes, but the file has {len(content)}; download it again"
         )
     return np.frombuffer(content, np.uint8, offset=16).reshape(n_digits, height, width)
+
+
+def _read_labels(path: Path, n_digits: int) -> NDArray[np.int64]:
+    """Return the labels of an IDX file: four magic bytes, their number, then the labels."""
+    content = _read_bytes(path)
+    if tuple(content[:4]) != _LABELS_MAGIC:
+        raise ValueError(f"{path}: not a label file of MNIST; pass one such as t10k-labels-idx1-ubyte.gz")
+    n_labels = int.from_bytes(content[4:8], "big")
+    if len(content) != 8 + n_labels:
+        raise ValueError(f"{path}: the file is truncated or corrupt; download it again")
+    if n_labels != n_digits:
+        raise ValueError(f"{path}: {n_labels} labels, but there are {n_digits} images; pass the file of the same set")
+    return np.frombuffer(content, np.uint8, offset=8).astype(np.int64)
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Return the contents of a file, compressed or not."""
+    with open(path, "rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    try:
+        with gzip.open(path) if compressed else open(path, "rb") as file:
+            return file.read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{path}: the file is truncated or corrupt ({error}); download it again") from error
 
 
 def _fetch(data_home: Any) -> tuple[NDArray, NDArray]:

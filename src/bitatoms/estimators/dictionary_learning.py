@@ -111,6 +111,8 @@ class BinaryDictionaryLearning(TableTransformer):
     True
     """
 
+    _learned = ("_model", "_stream")
+
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
         self.n_components = n_components
         for name, value in with_defaults(EstimatorKwargs, parameters).items():
@@ -220,12 +222,7 @@ class BinaryDictionaryLearning(TableTransformer):
         with log_to_stderr(self.verbose):
             stream.partial_fit(batch.bits, self._workers())
         self._stream = stream
-        self._set_model(self._model_of(stream.as_result(), _tile_of(batch)))
-
-    def _reset(self) -> None:
-        """Remove everything learned, so that a fit that fails leaves no partial model."""
-        for name in [name for name in vars(self) if name.endswith("_") or name == "_stream"]:
-            delattr(self, name)
+        self._set_model(self._model_of(stream.as_result(), tile_of(batch)))
 
     @contextmanager
     def _opened(self, X: Any, client: Any = None) -> Iterator[tuple[RowSource, Picture | None]]:
@@ -234,7 +231,7 @@ class BinaryDictionaryLearning(TableTransformer):
         if not dispatch.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
-            yield MemoryRows(table.bits, self._workers()), _tile_of(table)
+            yield MemoryRows(table.bits, self._workers()), tile_of(table)
             return
         how = self.binarize, self._workers(), parse_memory_limit(self.max_memory), self.checkpoint, client
         with dispatch.open_rows(X, *how) as (rows, columns, picture):
@@ -454,6 +451,6 @@ class BinaryDictionaryLearning(TableTransformer):
         model_file.save(self.as_model(), path, self.get_params(deep=False))
 
 
-def _tile_of(table: Table) -> Picture | None:
+def tile_of(table: Table) -> Picture | None:
     """Return the picture that each row of a table is, if it is one."""
     return None if table.picture is None else Picture(table.picture.tile)

@@ -1,0 +1,139 @@
+"""Bits of rows at frozen frequencies, compared with sums over single cells; unknown cells cost nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix, factorize
+from bitatoms.core.likelihood import Frequencies, RowCoder
+from bitatoms.core.model import Model
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from support.blocks import bits_of
+from support.strategies import SEEDS, factorisations, random_bits
+
+ALGEBRAS = ("xor", "or")
+SINGLE = Workers(1)
+
+
+def coder_of(atoms, algebra, bias, frequencies, **limits):
+    """Return a coder with these atoms and frequencies."""
+    result = factorize(np.zeros((1, atoms.shape[1]), np.uint8), search="paper", max_components=0)
+    model = Model.from_factorization(result, **limits)
+    return RowCoder(
+        replace(
+            model,
+            atoms=BitMatrix.from_dense(atoms),
+            uses=frequencies.uses[1],
+            bias=bias,
+            algebra=algebra,
+            coder="greedy",
+            n_samples=int(frequencies.uses[:, 0].sum()) if len(atoms) else 0,
+        ),
+        frequencies,
+    )
+
+
+def frequencies_of(X, atoms, codes, algebra, bias):
+    uses = codes.sum(axis=0).astype(np.int64)
+    return Frequencies(
+        naive.cell_counts(X, naive.product(codes, atoms, algebra) ^ bias), np.array([len(X) - uses, uses])
+    )
+
+
+@settings(max_examples=40)
+@given(factorisations(), st.sampled_from(ALGEBRAS), st.sampled_from((0, 1)), SEEDS)
+def test_row_bits_are_sums_over_cells_and_atoms(factors, algebra, left_out, seed):
+    X, atoms, codes = factors
+    bias = random_bits(seed, 1, X.shape[1], 0.3)[0]
+    frequencies = frequencies_of(X, atoms, codes, algebra, bias)
+    coder = coder_of(atoms, algebra, bias, frequencies)
+    bits = coder.row_bits(bits_of(X), BitMatrix.from_dense(codes), SINGLE, left_out)
+    predicted = naive.product(codes, atoms, algebra) ^ bias
+    counts = frequencies.cells, frequencies.uses
+    expected = [naive.row_bits(*row, *counts, left_out) for row in zip(X, predicted, codes, strict=True)]
+    np.testing.assert_allclose(bits, expected, atol=1e-6 * (X.shape[1] + len(atoms)))
+
+
+@settings(max_examples=40)
+@given(factorisations(), st.sampled_from(ALGEBRAS), SEEDS)
+def test_frequencies_are_counted_from_packed_rows(factors, algebra, seed):
+    X, atoms, codes = factors
+    bias = random_bits(seed, 1, X.shape[1], 0.3)[0]
+    expected = frequencies_of(X, atoms, codes, algebra, bias)
+    counted = coder_of(atoms, algebra, bias, expected).refitted(bits_of(X), BitMatrix.from_dense(codes))
+    np.testing.assert_array_equal(counted.frequencies.cells, expected.cells)
+    np.testing.assert_array_equal(counted.frequencies.uses, expected.uses)
+
+
+@settings(max_examples=20)
+@given(factorisations(st.sampled_from((1, 5, 17)), st.sampled_from((1, 8, 65))), st.sampled_from(ALGEBRAS), SEEDS)
+def test_codes_are_shortened_as_by_the_oracle(factors, algebra, seed):
+    X, atoms, codes = factors
+    bias = random_bits(seed, 1, X.shape[1], 0.3)[0]
+    max_atoms = (None, 1, 2)[seed % 3]
+    frequencies = frequencies_of(X, atoms, codes, algebra, bias)
+    coder = coder_of(atoms, algebra, bias, frequencies, max_atoms_per_sample=max_atoms)
+    data = bits_of(X)
+    described = coder.describe(data, SINGLE)
+    start = coder.model.code(data, SINGLE).codes().to_dense()
+    counts = frequencies.cells, frequencies.uses
+    expected = [
+        naive.shorten_code(x, atoms, code, algebra, bias, *counts, max_atoms) for x, code in zip(X, start, strict=True)
+    ]
+    predicted = naive.product(np.array(expected, np.uint8), atoms, algebra) ^ bias
+    bits = [naive.row_bits(*row, *counts) for row in zip(X, predicted, expected, strict=True)]
+    np.testing.assert_allclose(described.bits, bits, atol=1e-3)
+    np.testing.assert_allclose(coder.row_bits(data, described.codes, SINGLE), described.bits)
+
+
+@pytest.fixture(scope="module", params=ALGEBRAS)
+def learned(request):
+    """Return a model, the rows it was learned from, and its codes."""
+    X = planted(300, 70, 5, algebra=request.param, noise=0.05, random_state=0).X
+    result = factorize(X, algebra=request.param, random_state=0)
+    return Model.from_factorization(result), X, result
+
+
+def test_frequencies_of_a_result_are_those_of_its_rows(learned):
+    model, X, result = learned
+    frequencies = Frequencies.of_result(model)
+    expected = naive.cell_counts(X, result.reconstruct().to_dense())
+    np.testing.assert_array_equal(frequencies.cells, expected)
+    np.testing.assert_array_equal(frequencies.uses[1], result.codes.column_weights())
+    np.testing.assert_array_equal(frequencies.uses.sum(axis=0), len(X))
+
+
+def test_results_without_counts_of_ones_have_one_frequency_of_errors_per_column(learned):
+    model, X, _ = learned
+    frequencies = Frequencies.of_result(replace(model, ones=None, missed=None))
+    probabilities = frequencies.probabilities_of_ones()
+    np.testing.assert_allclose(probabilities[0], (model.wrong + 0.5) / (len(X) + 1))
+    np.testing.assert_allclose(probabilities[0], 1 - probabilities[1])
+
+
+def test_probabilities_of_ones_depend_on_the_prediction(learned):
+    model, X, result = learned
+    predicted = result.reconstruct().to_dense()
+    probabilities = Frequencies.of_result(model).probabilities_of_ones()
+    assert probabilities.shape == (2, 70)
+    for i in (0, 33, 69):
+        for u in (0, 1):
+            cells = X[predicted[:, i] == u, i]
+            assert probabilities[u, i] == pytest.approx((cells.sum() + 0.5) / (len(cells) + 1))
+
+
+def test_bits_do_not_depend_on_chunks_and_threads(learned):
+    model, X, _ = learned
+    coder, data = RowCoder(model, Frequencies.of_result(model)), BitMatrix.from_dense(X)
+    expected = coder.describe(data, SINGLE)
+    for workers in (Workers(1, chunk_rows=64), Workers(3, chunk_rows=64)):
+        described = coder.describe(data, workers)
+        assert described.codes == expected.codes
+        np.testing.assert_array_equal(described.bits, expected.bits)
+    # At most the bits of the codes of the search, which are not chosen at these frequencies.
+    assert (expected.bits <= coder.row_bits(data, model.code(data, SINGLE).codes(), SINGLE) + 1e-9).all()

@@ -1,0 +1,281 @@
+"""BinaryDictionaryClassifier follows scikit-learn's conventions, and its bits agree with the oracle."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bitatoms as ba
+import naive
+from bitatoms import BinaryDictionaryClassifier, BitMatrix
+from bitatoms.core.likelihood import Frequencies
+from bitatoms.datasets import planted
+from bitatoms.estimators import classifier
+from bitatoms.parallel import Workers
+
+
+@parametrize_with_checks([BinaryDictionaryClassifier(binarize=0.0, n_models=1, max_components=2)])
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+def classes_of(n=80):
+    """Return rows of three classes, each with patterns of its own, and their labels."""
+    tables = [planted(n, 30, 3, code_density=0.6, noise=0.03, random_state=seed).X for seed in range(3)]
+    order = np.random.default_rng(0).permutation(3 * n)
+    return np.vstack(tables)[order], np.repeat(["ash", "birch", "cedar"], n)[order]
+
+
+@pytest.fixture(scope="module")
+def split():
+    """Return training rows, their labels, new rows and theirs."""
+    X, y = classes_of()
+    return X[:160], y[:160], X[160:], y[160:]
+
+
+@pytest.fixture(scope="module")
+def fitted(split):
+    return BinaryDictionaryClassifier(n_models=2, random_state=0).fit(*split[:2])
+
+
+def test_classes_are_told_apart_by_their_patterns(fitted, split):
+    X, y, new, truth = split
+    bayes = BernoulliNB().fit(X, y).score(new, truth)
+    assert fitted.score(new, truth) > max(0.85, bayes)
+    assert fitted.classes_.tolist() == ["ash", "birch", "cedar"]
+    assert fitted.predict(new).dtype == y.dtype
+    assert fitted.class_count_.sum() == 160
+    np.testing.assert_allclose(fitted.priors_, fitted.class_count_ / 160)
+
+
+def naive_bits(model, X, new):
+    """Return the bits of new rows under the model of the rows X of a class."""
+    atoms, algebra, bias = model.atoms.to_dense(), model.algebra, model.bias
+
+    def shortened(rows, cells, uses):
+        start = model.code(BitMatrix.from_dense(rows), Workers(1)).codes().to_dense()
+        pairs = zip(rows, start, strict=True)
+        return np.array([naive.shorten_code(x, atoms, code, algebra, bias, cells, uses) for x, code in pairs])
+
+    at_search = Frequencies.of_result(model)
+    codes = shortened(X, at_search.cells, at_search.uses)
+    n_users = codes.sum(axis=0).astype(np.int64)
+    frozen = naive.cell_counts(X, naive.product(codes, atoms, algebra) ^ bias), np.array([len(X) - n_users, n_users])
+    new_codes = shortened(new, *frozen)
+    rows = zip(new, naive.product(new_codes, atoms, algebra) ^ bias, new_codes, strict=True)
+    return np.array([naive.row_bits(*row, *frozen) for row in rows])
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_codelengths_agree_with_the_oracle(split, algebra):
+    X, y, new, _ = split
+    fitted = BinaryDictionaryClassifier(algebra=algebra, n_models=2, random_state=0).fit(X, y)
+    assert {model.algebra for models in fitted.models_ for model in models} == {algebra}
+    expected = [
+        np.mean([naive_bits(model, X[y == label], new[:10]) for model in models], axis=0) - np.log2((y == label).mean())
+        for models, label in zip(fitted.models_, fitted.classes_, strict=True)
+    ]
+    np.testing.assert_allclose(fitted.codelengths(new[:10]), np.transpose(expected), atol=1e-3)
+
+
+def test_predictions_follow_from_the_codelengths(fitted, split):
+    new = split[2]
+    bits = fitted.codelengths(new)
+    np.testing.assert_array_equal(fitted.predict(new), fitted.classes_[bits.argmin(axis=1)])
+    np.testing.assert_array_equal(fitted.decision_function(new), -bits)
+    odds = 2 ** (-(bits - bits.min(axis=1, keepdims=True)) / fitted.temperature_)
+    np.testing.assert_allclose(fitted.predict_proba(new), odds / odds.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(fitted.predict_log_proba(new), np.log(fitted.predict_proba(new)))
+
+
+def test_the_decision_function_of_two_classes_is_the_bits_that_the_second_one_saves(split):
+    X, y, new, _ = split
+    two = y != "cedar"
+    model = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X[two], y[two])
+    bits = model.codelengths(new)
+    np.testing.assert_array_equal(model.decision_function(new), bits[:, 0] - bits[:, 1])
+
+
+def test_models_are_learned_from_rows_of_their_class(fitted, split):
+    X, y, _, _ = split
+    for models, label in zip(fitted.models_, fitted.classes_, strict=True):
+        assert [model.n_samples for model in models] == [(y == label).sum()] * 2
+        never = ~X[y == label].any(axis=0)
+        assert all(not model.ones[never].any() for model in models)
+        assert (models[0].ones != models[1].ones).any()  # bootstrap samples
+    assert fitted.n_iter_ == max(model.n_iter for models in fitted.models_ for model in models)
+
+
+def test_a_single_model_is_learned_from_all_rows_of_its_class(split):
+    X, y, _, _ = split
+    alone = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, y)
+    for (model,), label in zip(alone.models_, alone.classes_, strict=True):
+        assert model.ones.tolist() == X[y == label].sum(axis=0).tolist()
+
+
+def test_the_temperature_makes_probabilities_honest():
+    """Twenty copies of each column say no more than one, but their bits count twenty times."""
+    X, y = classes_of()
+    X = np.hstack([X] * 20) ^ (np.random.default_rng(1).random((len(X), 600)) < 0.05)
+    y = np.where(np.random.default_rng(2).random(len(y)) < 0.2, "ash", y)  # some labels are wrong
+    model = BinaryDictionaryClassifier(n_models=1, random_state=0, max_components=4).fit(X[:160], y[:160])
+    bits, truth = model.codelengths(X[160:]), y[160:]
+    loss = log_loss(truth, model.predict_proba(X[160:]))
+    model.temperature_ = 1.0
+    assert model.codelengths(X[160:]).tolist() == bits.tolist()
+    assert loss < 0.5 * log_loss(truth, model.predict_proba(X[160:]))
+
+
+def test_priors(split):
+    X, y, new, _ = split
+    own, other = (
+        BinaryDictionaryClassifier(n_models=1, priors=p, random_state=0).fit(X, y) for p in (None, [0.5, 0.25, 0.25])
+    )
+    np.testing.assert_allclose(
+        other.codelengths(new) - own.codelengths(new), np.tile(np.log2(own.priors_ / other.priors_), (len(new), 1))
+    )
+    never = BinaryDictionaryClassifier(n_models=1, priors=[0, 0.5, 0.5], random_state=0).fit(X, y)
+    assert "ash" not in never.predict(new)
+    assert (never.predict_proba(new)[:, 0] == 0).all()
+
+
+@pytest.mark.parametrize("priors", [[0.5, 0.5], [0.5, 0.6, 0.2], [1.2, -0.1, -0.1], [np.nan, 0.5, 0.5]])
+def test_invalid_priors_are_reported(split, priors):
+    with pytest.raises(ValueError, match="priors must be 3 probabilities that sum to 1"):
+        BinaryDictionaryClassifier(n_models=1, priors=priors).fit(*split[:2])
+
+
+def test_results_do_not_depend_on_threads(fitted, split):
+    X, y, new, _ = split
+    threads = BinaryDictionaryClassifier(n_models=2, random_state=0, n_jobs=3).fit(X, y)
+    assert threads.temperature_ == fitted.temperature_
+    np.testing.assert_array_equal(threads.codelengths(new), fitted.codelengths(new))
+
+
+@pytest.mark.parametrize("as_type", [csr_array, BitMatrix.from_dense, lambda X: X.astype(bool), lambda X: X.tolist()])
+def test_any_type_of_table_gives_the_same_result(fitted, split, as_type):
+    X, y, new, _ = split
+    other = BinaryDictionaryClassifier(n_models=2, random_state=0).fit(as_type(X), y.tolist())
+    np.testing.assert_array_equal(other.codelengths(as_type(new)), fitted.codelengths(new))
+
+
+def test_columns_are_matched_by_name(fitted, split):
+    pandas = pytest.importorskip("pandas")
+    X, y, new, _ = split
+    names = [f"bit {i}" for i in range(30)]
+    model = BinaryDictionaryClassifier(n_models=2, random_state=0).fit(pandas.DataFrame(X, columns=names), y)
+    assert model.feature_names_in_.tolist() == names
+    assert model.models_[0][0].columns == tuple(names)
+    swapped = pandas.DataFrame(new[:, ::-1], columns=names[::-1])
+    np.testing.assert_array_equal(model.codelengths(swapped), fitted.codelengths(new))
+
+
+@pytest.mark.parametrize(
+    ("labels", "dtype"),
+    [([3, 7, -1], np.int64), ([True, False, True], bool), (["a", "b", "c"], object), ([1.0, 2.0, 0.0], np.float32)],
+)
+def test_labels_of_any_dtype(split, labels, dtype):
+    X, y, new, _ = split
+    values = dict(zip(["ash", "birch", "cedar"], np.array(labels, dtype), strict=True))
+    recoded = np.array([values[label] for label in y], dtype)
+    model = BinaryDictionaryClassifier(n_models=1, random_state=0, max_components=4).fit(X, recoded)
+    assert model.classes_.dtype == dtype
+    assert set(model.predict(new).tolist()) <= set(np.array(labels, dtype).tolist())
+
+
+def test_a_class_of_one_row_and_a_table_of_one_class():
+    X = np.eye(6, 9, dtype=np.uint8)
+    model = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, [0, 1, 1, 1, 1, 1])
+    assert model.predict_proba(X).shape == (6, 2)
+    alone = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, ["one"] * 6)
+    assert (alone.predict(X) == "one").all()
+    np.testing.assert_array_equal(alone.predict_proba(X), np.ones((6, 1)))
+
+
+def test_pickle_and_clone(fitted, split):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(split[2]), fitted.predict_proba(split[2]))
+    twin = clone(fitted)
+    assert twin.get_params() == fitted.get_params()
+    with pytest.raises(NotFittedError):
+        twin.predict(split[2])
+
+
+def test_cross_validation(split):
+    X, y, _, _ = split
+    scores = cross_val_score(BinaryDictionaryClassifier(n_models=1, random_state=0, binarize=0.5), X * 0.8, y, cv=3)
+    assert scores.mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"algebra": "and"}, "algebra='and' is not available"),
+        ({"absent": "one"}, "absent='one' is not available"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"n_models": 0}, "n_models must be at least 1"),
+    ],
+)
+def test_parameters_are_checked_by_fit(split, how, message):
+    with pytest.raises(ValueError, match=message):
+        BinaryDictionaryClassifier(**how).fit(*split[:2])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'forget'"):
+        BinaryDictionaryClassifier(forget=0.1)
+
+
+def test_every_parameter_is_documented():
+    described = BinaryDictionaryClassifier.__doc__.split("Attributes")[0]
+    for name in BinaryDictionaryClassifier().get_params():
+        assert f"\n{name} : " in described
+
+
+def test_a_limit_warns_once(split):
+    with pytest.warns(ConvergenceWarning, match="max_iter ended the search of a class") as caught:
+        BinaryDictionaryClassifier(n_models=1, max_iter=1, random_state=0).fit(*split[:2])
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_the_time_is_divided_among_the_classes(monkeypatch, split):
+    X, y, _, _ = split
+    rows, limits = [], []
+
+    def learn(source, params, *how, **more):
+        rows.append(source.n_rows)
+        limits.append(params.max_time)
+        clock[0] += params.max_time
+        return learn_from(source, replace(params, max_time=None), *how, **more)
+
+    clock = [100.0]
+    learn_from = classifier.learn_from
+    monkeypatch.setattr(classifier, "learn_from", learn)
+    monkeypatch.setattr(classifier.time, "perf_counter", lambda: clock[0])
+    BinaryDictionaryClassifier(n_models=1, max_time=24.0, random_state=0).fit(X, y)
+    np.testing.assert_allclose(limits, 24.0 * np.array(rows) / 160)
+
+
+def test_an_interrupt_leaves_no_model(split):
+    def interrupt(row):
+        raise KeyboardInterrupt
+
+    model = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(*split[:2])
+    with pytest.raises(ba.Interrupted) as caught:
+        model.set_params(callbacks=interrupt).fit(*split[:2])
+    assert caught.value.result is None
+    with pytest.raises(NotFittedError):
+        model.predict(split[2])
+
+
+def test_stores_are_reported(tmp_path, split):
+    pytest.importorskip("zarr")
+    store = ba.pack(split[0], tmp_path / "rows.zarr")
+    with pytest.raises(TypeError, match="BinaryDictionaryClassifier takes tables in memory, not Store"):
+        BinaryDictionaryClassifier().fit(store, split[1])
