@@ -551,3 +551,18 @@ def shorten_code(x, atoms, code, algebra, bias, cells, uses, max_atoms=None):
         if best is None:
             return code
         code = best
+
+
+def cell_probabilities(x, atoms, algebra, bias, cells, uses, max_atoms=None):
+    """Return the probability of a one in each cell of a row: the mean over its codes, weighted by 2^-bits."""
+    codes = [code for code in product_of_bits(len(atoms)) if max_atoms is None or code.sum() <= max_atoms]
+    predicted = [combine_row(code, atoms, algebra) ^ bias for code in codes]
+    bits = np.array([row_bits(x, *each, cells, uses) for each in zip(predicted, codes, strict=True)])
+    weights = 2.0 ** -(bits - bits.min())
+    ones = [[2.0 ** -bits_of_outcome(cells[u, :, i], 1) for i, u in enumerate(each)] for each in predicted]
+    return weights @ np.array(ones) / weights.sum()
+
+
+def product_of_bits(n_bits):
+    """Return all vectors of this many bits."""
+    return [np.array([index >> k & 1 for k in range(n_bits)], np.uint8) for index in range(1 << n_bits)]

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, factorize
-from bitatoms.core.likelihood import Frequencies, RowCoder
+from bitatoms.core.likelihood import Averaging, Frequencies, RowCoder
 from bitatoms.core.model import Model
 from bitatoms.datasets import planted
+from bitatoms.kernels.cpu.code_average import Sampling
 from bitatoms.parallel import Workers
 from support.blocks import bits_of
 from support.strategies import SEEDS, factorisations, random_bits
@@ -137,3 +138,56 @@ def test_bits_do_not_depend_on_chunks_and_threads(learned):
         np.testing.assert_array_equal(described.bits, expected.bits)
     # At most the bits of the codes of the search, which are not chosen at these frequencies.
     assert (expected.bits <= coder.row_bits(data, model.code(data, SINGLE).codes(), SINGLE) + 1e-9).all()
+
+
+@settings(max_examples=30)
+@given(
+    factorisations(st.sampled_from((1, 5, 17)), st.sampled_from((1, 8, 65)), st.integers(0, 4)),
+    st.sampled_from(ALGEBRAS),
+    SEEDS,
+)
+def test_cell_probabilities_are_means_over_all_codes(factors, algebra, seed):
+    X, atoms, codes = factors
+    bias = random_bits(seed, 1, X.shape[1], 0.3)[0]
+    max_atoms = (None, 1, 2)[seed % 3]
+    frequencies = frequencies_of(X, atoms, codes, algebra, bias)
+    coder = coder_of(atoms, algebra, bias, frequencies, max_atoms_per_sample=max_atoms)
+    counts = frequencies.cells, frequencies.uses
+    expected = [naive.cell_probabilities(x, atoms, algebra, bias, *counts, max_atoms) for x in X]
+    np.testing.assert_allclose(coder.cell_probabilities(bits_of(X), SINGLE), expected, atol=1e-5)
+
+
+@pytest.fixture(scope="module", params=ALGEBRAS)
+def incomplete(request):
+    """Return a model of a table with unknown cells, and the table."""
+    X = planted(300, 70, 5, algebra=request.param, noise=0.05, random_state=0).X.astype(float)
+    X[np.random.default_rng(0).random(X.shape) < 0.7] = np.nan
+    result = factorize(X, algebra=request.param, random_state=0)
+    return Model.from_factorization(result), BitMatrix.from_any(X, missing="unknown")
+
+
+def test_sampled_codes_have_the_probabilities_of_all_codes(incomplete):
+    model, data = incomplete
+    exact = RowCoder(model, Frequencies.of_result(model))
+    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=2000)))
+    expected = exact.cell_probabilities(data, SINGLE)
+    assert ((expected > 0.2) & (expected < 0.8)).sum() > 100  # some codes are ambiguous
+    np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.05)
+
+
+@pytest.mark.parametrize("most_atoms", [0, 10])
+def test_cell_probabilities_do_not_depend_on_other_rows_chunks_and_threads(incomplete, most_atoms):
+    model, data = incomplete
+    coder = RowCoder(model, Frequencies.of_result(model), Averaging(most_atoms))
+    expected = coder.cell_probabilities(data, SINGLE)
+    np.testing.assert_array_equal(coder.cell_probabilities(data, Workers(3, chunk_rows=64)), expected)
+    np.testing.assert_array_equal(coder.cell_probabilities(data[100:101], SINGLE), expected[100:101])
+
+
+def test_sampled_codes_use_at_most_the_largest_number_of_atoms(incomplete):
+    model, data = incomplete
+    limited = replace(model, max_atoms_per_sample=1)
+    exact = RowCoder(limited, Frequencies.of_result(model))
+    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=2000)))
+    expected = exact.cell_probabilities(data, SINGLE)
+    np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.06)

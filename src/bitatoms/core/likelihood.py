@@ -3,28 +3,46 @@
 The code of a row predicts a value for each of its cells. `Frequencies` counts, for each column, how often each value
 was found where each value was predicted, and how many rows used each atom. They are frozen: a new row costs minus log2
 of the frequency of each of its cells, and of each use and non-use of an atom. Unknown cells are not counted and cost
-nothing. `RowCoder` finds the code with which a row takes the fewest bits.
+nothing. `RowCoder` finds the code with which a row takes the fewest bits, and the probability of a one in each cell,
+over the codes of the row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu.cell_costs import AtomOnes, CellCosts, CellScratch, shorten_codes
+from ..kernels.cpu.code_average import Sampling, average_all_codes, average_sampled_codes
 from ..kernels.structs import covering
 from ..parallel import Workers
 from .coding import NO_LIMIT
-from .model import Model
 from .result import ResultBase
+
+if TYPE_CHECKING:
+    from .model import Model
 
 _UNIT = 1 << 20  # costs are integers of this fraction of a bit: sums do not depend on their order
 _CELL_COST = 30.0  # nanoseconds per cell; it also limits a chunk to a few million cells
+_BIT_COST = 3.0  # nanoseconds per one of an atom, when its cost in a row is computed
 _PSEUDOCOUNT = 0.5  # of each outcome: a frequency is never 0
+
+Converted = TypeVar("Converted")
+
+
+class Averaging(NamedTuple):
+    """How the codes of a row are averaged: all of them, or sampled ones if there are more atoms."""
+
+    most_atoms: int = 10
+    sampling: Sampling = Sampling(skipped=10, kept=50)
+
+
+AVERAGING = Averaging()
 
 
 class DescribedRows(NamedTuple):
@@ -101,12 +119,12 @@ class RowCoder:
 
     model: Model
     frequencies: Frequencies
+    averaging: Averaging = AVERAGING
 
     def describe(self, data: BitMatrix, workers: Workers) -> DescribedRows:
         """Return the rows with the codes that take the fewest bits; the search starts from the codes of the model."""
         codes = self.model.code(data, workers).codes()
-        limit = NO_LIMIT if self.model.max_atoms_per_sample is None else self.model.max_atoms_per_sample
-        return self._run(data, codes, workers, limit, self.frequencies.costs())
+        return self._run(data, codes, workers, self._max_atoms, self.frequencies.costs())
 
     def row_bits(self, data: BitMatrix, codes: BitMatrix, workers: Workers, left_out: int = 0) -> NDArray[np.float64]:
         """Return the bits of rows with these codes.
@@ -119,22 +137,74 @@ class RowCoder:
         """Return the same atoms with the frequencies in rows with these codes."""
         return RowCoder(self.model, Frequencies.count(data, self.model.reconstruct(codes), codes))
 
+    def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell, given the known cells of its row.
+
+        It is the mean over the codes of the row, weighted by 2^-bits: over all codes with few atoms, otherwise over
+        sampled ones. The samples depend on nothing but the row.
+        """
+        chunks = self.map_probabilities(data, workers, lambda probabilities: probabilities)
+        return np.concatenate(chunks)
+
+    def map_probabilities(
+        self, data: BitMatrix, workers: Workers, convert: Callable[[NDArray[np.float64]], Converted]
+    ) -> list[Converted]:
+        """Return what a function makes of the probabilities of each chunk of rows; all of them take much memory."""
+        model, is_sampled = self.model, self.model.atoms.n_rows > self.averaging.most_atoms
+        atoms, bias, covers = self._factors()
+        costs, where_0, where_1 = self.frequencies.costs(), *self.frequencies.probabilities_of_ones()
+
+        def run(start: int, stop: int) -> Converted:
+            chunk, shares = data[start:stop], np.empty((stop - start, data.n_cols))
+            codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
+            if is_sampled:
+                codes = model.code(chunk, Workers(1)).codes().to_dense()
+            given = _cells(chunk), codes, atoms, bias, covers, self._max_atoms, costs, _UNIT
+            if is_sampled:
+                average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)
+            else:
+                average_all_codes(*given, _scratch(data.n_cols), shares)
+            return convert(where_0 + shares * (where_1 - where_0))
+
+        n_codes = sum(self.averaging.sampling) if is_sampled else 2**model.atoms.n_rows
+        row_cost = _CELL_COST * data.n_cols + _BIT_COST * n_codes * len(atoms.columns)
+        return workers.map_rows(run, data.n_rows, row_cost)
+
     def _run(
         self, data: BitMatrix, codes: BitMatrix, workers: Workers, max_atoms: int, costs: CellCosts
     ) -> DescribedRows:
         """Run the kernel on chunks of rows."""
-        model, ones = self.model, self.model.atoms.to_sparse()
-        atoms = AtomOnes(ones.indptr.astype(np.int64), ones.indices.astype(np.int64))
-        bias, covers = model.bias.astype(np.int64), covering(model.algebra)
+        atoms, bias, covers = self._factors()
 
         def run(start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-            scratch = CellScratch(np.empty(data.n_cols, np.int64), np.empty(data.n_cols, np.int64))
             chunk, total = codes[start:stop].to_dense(), np.empty(stop - start, np.int64)
-            cells = data[start:stop].filled().to_dense()
-            if data.unknown is not None:
-                cells += 2 * data.unknown[start:stop].to_dense()
+            cells, scratch = _cells(data[start:stop]), _scratch(data.n_cols)
             shorten_codes(cells, chunk, atoms, bias, covers, max_atoms, costs, scratch, total)
             return chunk, total
 
         chunks, totals = zip(*workers.map_rows(run, data.n_rows, _CELL_COST * data.n_cols), strict=True)
         return DescribedRows(BitMatrix.from_dense(np.concatenate(chunks)), np.concatenate(totals) / _UNIT)
+
+    @property
+    def _max_atoms(self) -> int:
+        """The largest number of atoms that a row may use."""
+        return NO_LIMIT if self.model.max_atoms_per_sample is None else self.model.max_atoms_per_sample
+
+    def _factors(self) -> tuple[AtomOnes, NDArray[np.int64], Any]:
+        """Return the atoms, the bias and the algebra as the kernels take them."""
+        ones = self.model.atoms.to_sparse()
+        atoms = AtomOnes(ones.indptr.astype(np.int64), ones.indices.astype(np.int64))
+        return atoms, self.model.bias.astype(np.int64), covering(self.model.algebra)
+
+
+def _cells(data: BitMatrix) -> NDArray[np.uint8]:
+    """Return rows as an array of 0, 1 and, for unknown cells, 2."""
+    cells = data.filled().to_dense()
+    if data.unknown is not None:
+        cells += 2 * data.unknown.to_dense()
+    return cells
+
+
+def _scratch(n_cols: int) -> CellScratch:
+    """Return the work arrays of the kernels."""
+    return CellScratch(np.empty(n_cols, np.int64), np.empty(n_cols, np.int64))

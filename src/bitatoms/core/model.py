@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from ..table import Header, Names, Picture, feature_names
 from .block import Block
 from .coding import coding_rule, typical_cost
+from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
@@ -119,6 +120,29 @@ class Model(CountsResult):
     def reconstruct(self, codes: BitMatrix) -> BitMatrix:
         """Return the samples that these codes describe."""
         return reconstruct(codes, self.atoms, self.bias, self.algebra)
+
+    def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell of samples, known or not, given the known cells of its row."""
+        return self._row_coder.cell_probabilities(data, workers)
+
+    def completed(self, data: BitMatrix, workers: Workers) -> BitMatrix:
+        """Return samples with unknown cells filled in: by ones where these are more probable than zeros."""
+        if data.unknown is None:
+            return data
+        rows = np.flatnonzero(data.unknown.words.any(axis=1))
+        lacking, words = data[rows], data.words.copy()
+
+        def predict(probabilities: NDArray[np.float64]) -> BitMatrix:
+            return BitMatrix.from_dense(probabilities > 0.5)
+
+        filled = stack_rows(self._row_coder.map_probabilities(lacking, workers, predict), data.n_cols)
+        words[rows] |= filled.words & data.unknown.words[rows]
+        return BitMatrix.from_words(words, data.n_cols, check=False)
+
+    @property
+    def _row_coder(self) -> RowCoder:
+        """The frequencies of the data learned from, and how rows are coded by them."""
+        return RowCoder(self, Frequencies.of_result(self))
 
     @property
     def reading(self) -> str:

@@ -29,7 +29,7 @@ class CellScratch(NamedTuple):
 
 
 @inline
-def _start(cells, codes, j, atoms, bias, covers, costs, scratch):
+def start_row(cells, codes, j, atoms, bias, covers, costs, scratch):
     """Fill the work arrays for row j; return its cost and the number of atoms that it uses."""
     depth, flips = scratch
     for i in range(depth.shape[0]):
@@ -50,7 +50,7 @@ def _start(cells, codes, j, atoms, bias, covers, costs, scratch):
 
 
 @inline
-def _toggle_cost(used, k, atoms, covers, costs, scratch):
+def toggle_cost(used, k, atoms, covers, costs, scratch):
     """Return by how much the cost rises if atom k is toggled."""
     rise = costs.uses[1 - used, k] - costs.uses[used, k]
     for at in range(atoms.starts[k], atoms.starts[k + 1]):
@@ -61,7 +61,7 @@ def _toggle_cost(used, k, atoms, covers, costs, scratch):
 
 
 @inline
-def _toggle(used, k, atoms, covers, scratch):
+def toggle(used, k, atoms, covers, scratch):
     """Toggle atom k in the work arrays."""
     for at in range(atoms.starts[k], atoms.starts[k + 1]):
         i = atoms.columns[at]
@@ -78,19 +78,19 @@ def shorten_codes(cells, codes, atoms, bias, covers, max_atoms, costs, scratch, 
     can only drop atoms. With ``max_atoms`` = -1 no code changes.
     """
     for j in range(cells.shape[0]):
-        cost, n_used = _start(cells, codes, j, atoms, bias, covers, costs, scratch)
+        cost, n_used = start_row(cells, codes, j, atoms, bias, covers, costs, scratch)
         while max_atoms >= 0:
             lowest, best = 0, -1
             for k in range(codes.shape[1]):
                 used = codes[j, k]
                 if used or n_used < max_atoms:
-                    rise = _toggle_cost(used, k, atoms, covers, costs, scratch)
+                    rise = toggle_cost(used, k, atoms, covers, costs, scratch)
                     if rise < lowest:
                         lowest, best = rise, k
             if best < 0:
                 break
             used = codes[j, best]
-            _toggle(used, best, atoms, covers, scratch)
+            toggle(used, best, atoms, covers, scratch)
             codes[j, best] = 1 - used
             n_used += 1 - 2 * used
             cost += lowest
