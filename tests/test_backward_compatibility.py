@@ -9,7 +9,11 @@ import pytest
 import bitatoms as ba
 
 FILES = Path(__file__).parent / "data" / "0.1.0"
+UNKNOWN_FILES = Path(__file__).parent / "data" / "0.2.0"
 X = ba.datasets.planted(120, 30, 3, code_density=0.4, noise=0.02, random_state=0).X
+
+rows, columns = np.indices(X.shape)
+INCOMPLETE = np.where((rows >= 70) & ((7 * rows + 3 * columns) % 11 == 0), np.nan, X)
 
 
 def is_pass(row):
@@ -52,6 +56,23 @@ def test_table_and_store():
     assert table.picture == ba.Picture((5, 6))
     pytest.importorskip("zarr")
     assert ba.read(FILES / "store.zarr") == table
+
+
+def test_store_with_unknown_cells():
+    pytest.importorskip("zarr")
+    store = ba.Store(UNKNOWN_FILES / "store.zarr")
+    assert store.has_unknown
+    assert store.columns == tuple(f"c{j}" for j in range(30))
+    assert store.row_names(118) == ["r118", "r119"]
+    np.testing.assert_array_equal(store.take(np.arange(120)).to_dense(float), INCOMPLETE)
+
+
+def test_model_of_unknown_cells():
+    model = ba.load(UNKNOWN_FILES / "model.npz")
+    refitted = ba.BinaryDictionaryLearning(random_state=0).fit(INCOMPLETE)
+    assert_same_model(model, refitted)
+    np.testing.assert_array_equal(model.as_model().known, (~np.isnan(INCOMPLETE)).sum(axis=0))
+    np.testing.assert_array_equal(model.score_samples(INCOMPLETE), refitted.score_samples(INCOMPLETE))
 
 
 @pytest.mark.parametrize("folder", ["checkpoint", "store-checkpoint"])

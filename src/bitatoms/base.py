@@ -21,6 +21,7 @@ class TableEstimator(BaseEstimator):
 
     binarize: float | None
     absent: str | None = None  # what columns that X lacks mean; None: an error, and no parameter
+    _missing: str = "refuse"  # what missing values become: an error, or unknown cells
     _learned: tuple[str, ...] = ()  # private attributes that a fit sets
 
     def _reset(self) -> None:
@@ -35,23 +36,23 @@ class TableEstimator(BaseEstimator):
         of the model by name, in any order.
         """
         table = self._as_table(X) if reset else self._matched_table(X)
+        if table is None and isinstance(X, (BitMatrix, np.ma.MaskedArray)):  # scikit-learn would drop the mask
+            table = Table(BitMatrix.from_any(X, self.binarize, missing=self._missing))
+            check_not_empty(table.shape)
+            validate_data(self, table.bits, reset=reset, skip_check_array=True)
+            return table
         if table is None:
-            packed = isinstance(X, BitMatrix)
-            if packed:
-                check_not_empty(X.shape)
-            validation.check_not_masked(X, "X")  # scikit-learn ignores the mask
             if validation.is_sparse(X) and X.ndim == 2:
                 X = validation.as_csr(X, "X")  # scikit-learn would convert an invalid matrix without checking it
             checked = validate_data(
                 self,
                 X,
                 reset=reset,
-                skip_check_array=packed,
                 accept_sparse="csr",
                 dtype=None,
                 ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
             )
-            return Table(BitMatrix.from_any(checked, self.binarize))
+            return Table(BitMatrix.from_any(checked, self.binarize, missing=self._missing))
         check_not_empty(table.shape)
         if reset:
             self._set_features(table.header)
@@ -94,6 +95,7 @@ class TableEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._missing != "refuse"
         return tags
 
 

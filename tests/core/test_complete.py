@@ -36,6 +36,7 @@ def test_the_hash_ignores_the_order_of_rows_and_adds_up_over_chunks(X, seed):
     assert hash_rows(bits_of(np.random.default_rng(seed).permutation(X))) == hash_rows(data)
     cut = len(X) // 3
     assert sum(hash_rows(part) for part in (data[:cut], data[cut:])) % 2**64 == hash_rows(data)
+    assert sum(hash_rows(bits_of(part)) for part in (X[:cut], X[cut:])) % 2**64 == hash_rows(data)  # masks of their own
 
 
 @pytest.mark.parametrize("n_cols", [2, 64, 65, 130])

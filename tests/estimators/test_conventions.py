@@ -470,18 +470,15 @@ def test_values_other_than_0_and_1_are_reported_with_row_and_column(tables, fitt
 
 
 @pytest.mark.parametrize("binarize", [None, 0.5])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("method", ["fit", "transform", "score"])
-def test_missing_and_infinite_values_are_reported(tables, binarize, value, method):
+def test_infinite_values_are_reported(tables, binarize, method):
     X = tables[0].astype(float)
     estimator = BinaryDictionaryLearning(3, binarize=binarize, random_state=0)
     if method != "fit":
         estimator.fit(X)
-    X[5, 1] = value
+    X[3, 1], X[5, 1] = np.nan, np.inf
     for table in (X, csr_array(X)):
-        with pytest.raises(
-            ValueError, match=r"(a missing|an infinite) value \((NaN|inf)\) at row 5, column 1 \(1 in all\)"
-        ):
+        with pytest.raises(ValueError, match=r"an infinite value \(inf\) at row 5, column 1 \(1 in all\)"):
             getattr(estimator, method)(table)
 
 
@@ -582,16 +579,6 @@ def test_interrupt_before_the_first_round_leaves_no_model(monkeypatch, tables):
         estimator.fit(tables[0])
     with pytest.raises(NotFittedError):
         estimator.transform(tables[1])
-
-
-def test_masked_values_are_reported(tables):
-    table, _ = tables
-    masked = np.ma.masked_array(table, mask=np.arange(table.size).reshape(table.shape) == 5)
-    with pytest.raises(ValueError, match=r"X contains a missing value \(masked\) at row 0, column 5 \(1 in all\)"):
-        BinaryDictionaryLearning(3).fit(masked)
-    model = BinaryDictionaryLearning(3, random_state=0).fit(np.ma.masked_array(table))
-    with pytest.raises(ValueError, match="masked"):
-        model.transform(masked)
 
 
 @every_search

@@ -66,6 +66,33 @@ def test_round_trip(model, named, path):
     assert again.as_model().picture == Picture((6, 6))
 
 
+@pytest.mark.parametrize("how", [{}, {"n_components": 3, "algebra": "or"}])
+def test_round_trip_with_unknown_cells(how, named, tmp_path):
+    """The known cells of each feature are stored, which prices and scores depend on."""
+    mask = random_bits(5, *named.shape, 0.4)
+    mask[:, :9] = 0
+    bits = named.bits.with_unknown(ba.BitMatrix.from_dense(mask))
+    model = ba.BinaryDictionaryLearning(random_state=0, **how).fit(bits)
+    model.save(tmp_path / "model.npz")
+    again = ba.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.as_model().known, 200 - mask.sum(axis=0))
+    np.testing.assert_array_equal(again.transform(bits), model.transform(bits))
+    np.testing.assert_array_equal(again.score_samples(bits), model.score_samples(bits))
+    assert again.summary_ == model.summary_
+    assert "of the known cells are wrong" in again.summary_
+    assert model_json(again.as_model())["unknown_cells"] == mask.sum()
+
+
+def test_models_of_unknown_cells_have_a_version_of_their_own(model, named, path, tmp_path, monkeypatch):
+    """An earlier program, which does not know of them, would code new rows at other prices."""
+    mask = ba.BitMatrix.from_dense(random_bits(5, *named.shape, 0.1))
+    fitted = ba.BinaryDictionaryLearning(3, random_state=0).fit(named.bits.with_unknown(mask))
+    fitted.save(tmp_path / "unknown.npz")
+    monkeypatch.setattr(model_file, "VERSION", 1)
+    assert_load_error(tmp_path / "unknown.npz", "written by bitatoms", "which is newer")
+    assert ba.load(path).as_model().known is None
+
+
 @pytest.mark.parametrize("how", [{"search": "paper"}, {"n_components": 3}, {"search": "thorough", "algebra": "or"}])
 def test_round_trip_of_every_coder(how, named, tmp_path):
     model = ba.BinaryDictionaryLearning(random_state=0, **how).fit(named)
@@ -148,6 +175,13 @@ CORRUPT = {
     "bias of the wrong length": (None, {"bias": np.zeros(3, np.uint8)}, "its bias does not fit"),
     "bias of twos": (None, {"bias": np.full(36, 2, np.uint8)}, "its bias does not fit"),
     "more uses than samples": (None, {"uses": np.full(3, 10**6)}, "its uses do not fit"),
+    "more errors than known cells": (None, {"known": np.zeros(36, int)}, "its wrong are more than its known cells"),
+    "more ones than known cells": (
+        None,
+        {"known": np.zeros(36, int), "wrong": np.zeros(36, int)},
+        "its ones are more than its known cells",
+    ),
+    "known cells of other features": (None, {"known": np.zeros(35, int)}, "its known do not fit its atoms"),
     "negative counts": (None, {"wrong": np.full(36, -1)}, "its wrong do not fit"),
     "counts that are not integers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),

@@ -1,5 +1,6 @@
-"""Packed stores: chunks that were moved or are of another store, and stores that are replaced while they are read."""
+"""Packed stores: unknown cells, chunks that are not those of their position, and stores that are replaced."""
 
+import itertools
 import json
 import os
 import pickle
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.bits import stack_rows
 
 zarr = pytest.importorskip("zarr")
 
-from bitatoms.io.packed_store import METADATA_KEY, PackedStoreReader  # noqa: E402
+from bitatoms.io import packed_store  # noqa: E402
+from bitatoms.io.packed_store import METADATA_KEY, PackedStoreReader, PackedStoreWriter  # noqa: E402
 from bitatoms.io.safe_zarr import ZarrReader  # noqa: E402
-from bitatoms.io.stream import Source  # noqa: E402
+from bitatoms.io.stream import RowChunk, Source  # noqa: E402
 from support.sources import write_store  # noqa: E402
 
 OLD_STORE = Path(__file__).parents[1] / "data" / "0.1.0" / "store.zarr"
@@ -24,7 +27,9 @@ N_ROWS, N_COLS, CHUNK = 400, 30, 50  # 50 rows per chunk
 
 
 def rows(seed):
-    return ba.BitMatrix.from_dense(np.random.default_rng(seed).random((N_ROWS, N_COLS)) < 0.3)
+    """Return random rows with unknown cells."""
+    values = np.random.default_rng(seed).random((N_ROWS, N_COLS))
+    return ba.BitMatrix.from_dense(values < 0.3).with_unknown(ba.BitMatrix.from_dense(values > 0.9))
 
 
 def names(seed):
@@ -44,17 +49,17 @@ def replace(path, seed):
 
 
 def read_all(store):
-    return ba.BitMatrix.from_words(np.concatenate([chunk.words for chunk in store.chunks(64)]), N_COLS)
+    return stack_rows(store.chunks(64), N_COLS)
 
 
 # --- chunks
 
 
-@pytest.mark.parametrize("array", ["bits", "name_ends", "name_bytes"])
+@pytest.mark.parametrize("array", ["bits", "unknown", "name_ends", "name_bytes"])
 @pytest.mark.parametrize("of_another", [False, True])
 def test_chunks_are_bound_to_their_store_and_position(tmp_path, array, of_another):
     store = write(tmp_path / "table.zarr", 0)
-    ending = "/0" if array == "bits" else ""
+    ending = "/0" if array in ("bits", "unknown") else ""
     first, second = (store.path / array / f"c/{chunk}{ending}" for chunk in (1, 2))
     if of_another:
         other = write(tmp_path / "another.zarr", 1)
@@ -66,12 +71,12 @@ def test_chunks_are_bound_to_their_store_and_position(tmp_path, array, of_anothe
     with pytest.raises(
         ba.FileError, match=rf"table\.zarr: its chunk '{array}/c/1{ending}' is corrupt: it is not the one"
     ):
-        read_all(store) if array == "bits" else store.row_names()
+        read_all(store) if ending else store.row_names()
     with pytest.raises(ba.FileError, match="is corrupt: it is not the one"):
         ba.read(store.path)
 
 
-@pytest.mark.parametrize("part", ["zarr.json", "checksums", "bits", "name_ends"])
+@pytest.mark.parametrize("part", ["zarr.json", "checksums", "bits", "unknown", "name_ends"])
 def test_parts_of_another_store_are_detected(tmp_path, part):
     store, other = write(tmp_path / "table.zarr", 0), write(tmp_path / "another.zarr", 1)
     if part == "zarr.json":
@@ -85,9 +90,10 @@ def test_parts_of_another_store_are_detected(tmp_path, part):
 
 def test_a_shape_that_was_changed_is_detected(tmp_path):
     store = write_store(tmp_path / "table.zarr", rows(0), chunk_bytes=4 * CHUNK)
-    metadata = json.loads((store.path / "bits/zarr.json").read_text())
-    metadata["shape"][0] -= 1
-    (store.path / "bits/zarr.json").write_text(json.dumps(metadata))
+    for array in ("bits", "unknown"):
+        metadata = json.loads((store.path / array / "zarr.json").read_text())
+        metadata["shape"][0] -= 1
+        (store.path / array / "zarr.json").write_text(json.dumps(metadata))
     with pytest.raises(ba.FileError, match="its parts do not belong together"):
         ba.read(store.path)
 
@@ -112,6 +118,83 @@ def test_the_id_depends_on_the_content_only(tmp_path):
     assert ids[0] == ids[1] != ids[2]
     assert write_store(tmp_path / "d.zarr", rows(0))._packed.id != ids[0]  # no names
     assert (tmp_path / "a.zarr/checksums/c/0/0").read_bytes() == (tmp_path / "b.zarr/checksums/c/0/0").read_bytes()
+
+
+# --- unknown cells
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def change_metadata(path, **entries):
+    """Change entries of the metadata of a store."""
+    metadata = json.loads((path / "zarr.json").read_text())
+    metadata["attributes"][METADATA_KEY] |= entries
+    (path / "zarr.json").write_text(json.dumps(metadata))
+
+
+def test_a_store_without_unknown_cells_is_one_of_version_1(tmp_path):
+    """Also if its rows have a mask without ones, as a part of a table has."""
+    known = rows(0).filled()
+    without_mask = write_store(tmp_path / "a.zarr", known, chunk_bytes=4 * CHUNK)
+    empty_mask = ba.BitMatrix.from_words(known.words, N_COLS, False, ba.BitMatrix.zeros(*known.shape))
+    with_mask = write_store(tmp_path / "b.zarr", empty_mask, chunk_bytes=4 * CHUNK)
+    assert contents(without_mask.path) == contents(with_mask.path)
+    assert not (with_mask.path / "unknown").exists()
+    assert not with_mask.has_unknown
+    assert dict(zarr.open_group(with_mask.path).attrs)[METADATA_KEY]["version"] == 1
+    assert dict(zarr.open_group(write(tmp_path / "c.zarr", 0).path).attrs)[METADATA_KEY]["version"] == 2
+
+
+@pytest.mark.parametrize("first", [0, 49, 50, 130, 399])
+def test_the_first_unknown_cell_may_come_at_any_row(tmp_path, first):
+    """Rows before it may be written already, and rows after it may have no mask."""
+    mask = np.zeros((N_ROWS, N_COLS), bool)
+    mask[first : first + 150, 3] = True
+    bits = rows(0).filled().with_unknown(ba.BitMatrix.from_dense(mask))
+    path = tmp_path / "parts.zarr"
+    with PackedStoreWriter(path, N_COLS, chunk_bytes=4 * CHUNK) as writer:
+        for start, stop in itertools.pairwise((0, 20, 60, 60, 130, 290, 390, N_ROWS)):
+            part = bits[start:stop]
+            writer.append(RowChunk(part if part.n_unknown else part.filled()))
+    assert read_all(ba.Store(path)) == bits
+    assert contents(path) == contents(write_store(tmp_path / "at once.zarr", bits, chunk_bytes=4 * CHUNK).path)
+
+
+def test_an_earlier_program_refuses_a_store_with_unknown_cells(tmp_path, monkeypatch):
+    path = write(tmp_path / "table.zarr", 0).path
+    monkeypatch.setattr(packed_store, "VERSION", 1)
+    with pytest.raises(
+        ba.FileError, match=r"table\.zarr: written by bitatoms .*, which is newer than .*update bitatoms"
+    ):
+        ba.Store(path)
+
+
+@pytest.mark.parametrize("damage", ["removed", "another type", "last chunk", "version"])
+def test_unknown_cells_that_are_lost_are_detected(tmp_path, damage):
+    path = write(tmp_path / "table.zarr", 0).path
+    if damage == "version":
+        change_metadata(path, version=1)
+    elif damage == "last chunk":
+        (path / "unknown/c/7/0").unlink()
+    else:
+        shutil.rmtree(path / "unknown")
+        if damage == "another type":
+            zarr.create_array(path / "unknown", data=np.zeros((N_ROWS, 4), np.int8), chunks=(CHUNK, 4))
+    with pytest.raises(ba.FileError, match=r"copy (the store|it) again"):
+        ba.Store(path)
+
+
+def test_bits_in_unknown_cells_are_cleared(tmp_path):
+    """A store of another program may have ones there."""
+    store = write_store(tmp_path / "table.zarr", rows(0), chunk_bytes=4 * CHUNK)
+    zarr.open_group(store.path)["bits"][:] = np.tile(np.array([255, 255, 255, 63], np.uint8), (N_ROWS, 1))
+    change_metadata(store.path, id=None)  # no checksums
+    found = read_all(ba.Store(store.path))
+    assert found.unknown == rows(0).unknown
+    assert not (found.words & found.unknown.words).any()
+    assert found.count() == N_ROWS * N_COLS - found.n_unknown
 
 
 # --- replacement

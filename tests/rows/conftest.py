@@ -1,5 +1,6 @@
 """Fixtures of the tests of stores: a planted table in stores with chunks of several sizes, and a model of it."""
 
+import numpy as np
 import pytest
 
 import bitatoms as ba
@@ -18,6 +19,22 @@ def bits():
     return ba.BitMatrix.from_any(X)
 
 
+@pytest.fixture(scope="session", params=["all known", "some unknown"])
+def any_bits(request, bits):
+    """The planted rows, complete, and with unknown cells in the first and the last thousand rows."""
+    if request.param == "all known":
+        return bits
+    mask = np.random.default_rng(0).random(bits.shape) < 0.15
+    mask[1000:2000] = False
+    return bits.with_unknown(ba.BitMatrix.from_dense(mask))
+
+
+@pytest.fixture(scope="session")
+def any_stores(any_bits, tmp_path_factory):
+    """The planted rows in two stores, whose chunks are not multiples of 64 rows."""
+    return stores_of(any_bits, tmp_path_factory)
+
+
 @pytest.fixture(scope="session")
 def row_names():
     return tuple(f"row {row}" for row in range(N_ROWS))
@@ -25,7 +42,11 @@ def row_names():
 
 @pytest.fixture(scope="session")
 def stores(bits, tmp_path_factory):
-    """The planted rows in two stores, whose chunks are not multiples of 64 rows."""
+    """The planted rows, complete, in two stores, whose chunks are not multiples of 64 rows."""
+    return stores_of(bits, tmp_path_factory)
+
+
+def stores_of(bits, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stores")
     return [write_store(folder / f"{size}.zarr", bits, chunk_bytes=size) for size in (9 * 100, 9 * 1333)]
 

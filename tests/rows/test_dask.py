@@ -261,17 +261,42 @@ def with_values(cells):
 
 @pytest.mark.parametrize(
     "cells",
-    [{(499, 70): 2}, {(0, 0): -1, (699, 129): 7}, {(650, 3): np.nan}, {(3, 3): 2, (250, 7): np.nan, (600, 9): np.nan}],
+    [{(499, 70): 2}, {(0, 0): -1, (699, 129): 7}, {(650, 3): np.inf}, {(3, 3): 2, (250, 7): -np.inf, (600, 9): np.inf}],
 )
 @pytest.mark.parametrize("sparse", [False, True])
 def test_invalid_cells_raise_the_error_of_rows_in_memory(cells, sparse):
-    values = with_values(cells)
+    values = with_values({(100, 5): np.nan, **cells})
     with pytest.raises(ValueError) as expected:
-        BitMatrix.from_any(scipy.sparse.csr_array(values) if sparse else values)
+        BitMatrix.from_any(scipy.sparse.csr_array(values) if sparse else values, missing="unknown")
     table = da.from_array(values, chunks=((0, 1, 299, 300, 100), (100, 30)))
     with pytest.raises(ValueError) as raised:
         DaskRows(table.map_blocks(scipy.sparse.csr_array) if sparse else table)
     assert str(raised.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("kind", ["dense", "masked", "sparse", "frame", "nullable frame"])
+def test_missing_values_are_unknown_cells_whatever_the_partitions(kind):
+    """A partition without missing values has no mask; the fingerprint does not depend on that."""
+    values = with_values({(0, 0): np.nan, (499, 70): np.nan, (499, 71): np.nan})
+    expected = BitMatrix.from_any(values, missing="unknown")
+    fingerprints = set()
+    for chunks in ((N,), (1, 299, 300, 100), (499, 1, 200)):
+        table = da.from_array(values, chunks=(chunks, (M,)))
+        if kind == "masked":
+            table = da.ma.masked_invalid(table)
+        elif kind == "sparse":
+            table = table.map_blocks(scipy.sparse.csr_array)
+        elif "frame" in kind:
+            table = pytest.importorskip("dask.dataframe").from_dask_array(table)
+            table = table.astype("Int8") if kind == "nullable frame" else table
+        rows = DaskRows(table)
+        assert rows.take(np.arange(N)) == expected
+        fingerprints.add(rows.fingerprint())
+    assert len(fingerprints) == 1
+    others = expected.filled(), expected.with_unknown(expected.unknown ^ BitMatrix.from_dense(np.eye(N, M, dtype=bool)))
+    for other in others:
+        hashed = dask_partitions.hash_positions(other, 0)
+        assert f"all rows:{hashed.astype('>u8').tobytes().hex()}" not in fingerprints
 
 
 def test_invalid_cells_on_a_worker_raise_here(client):

@@ -23,9 +23,21 @@ TABLES = {
     algebra: ba.datasets.planted(N, M, 7, code_density=0.25, noise=0.02, algebra=algebra, random_state=0).X
     for algebra in ("xor", "or")
 }
+UNKNOWN = np.random.default_rng(1).random((N, M)) < 0.2
+UNKNOWN[130:430] = False  # all of a partition, and of chunks of a store, is known
+TABLES |= {f"{algebra} unknown": np.where(UNKNOWN, np.nan, TABLES[algebra]) for algebra in ("xor", "or")}
 CALLS = [
     {"algebra": algebra, "n_components": k, "search": search}
     for algebra, k, search in product(("xor", "or"), (7, 20, "mdl"), ("fast", "thorough"))
+]
+CALLS += [
+    {"algebra": algebra, "n_components": k, "search": search, "unknown": True}
+    for algebra, k, search in (
+        ("xor", 7, "fast"),
+        ("or", 20, "fast"),
+        ("xor", "mdl", "thorough"),
+        ("or", "mdl", "fast"),
+    )
 ]
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
@@ -33,8 +45,18 @@ AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 pytestmark = pytest.mark.filterwarnings("ignore:max_iter ended the search")  # a few rounds suffice for a comparison
 
 
+def table_name(call):
+    return f"{call['algebra']} unknown" if "unknown" in call else call["algebra"]
+
+
+def table_of(call):
+    """Return the table of a call; NaN is unknown."""
+    return TABLES[table_name(call)]
+
+
 def estimator(call, **more):
-    return ba.BinaryDictionaryLearning(**call, search_rows=SAMPLE, max_iter=12, random_state=0, **more)
+    parameters = {name: value for name, value in call.items() if name != "unknown"}
+    return ba.BinaryDictionaryLearning(**parameters, search_rows=SAMPLE, max_iter=12, random_state=0, **more)
 
 
 def learned(model, rows):
@@ -42,15 +64,14 @@ def learned(model, rows):
     codes = model.transform(rows)
     codes = codes.compute() if hasattr(codes, "compute") else codes
     inner = model.as_model()
-    counts = [getattr(inner, name) for name in ("wrong", "uses", "saved", "ones", "missed")]
-    return [model.components_, model.bias_, codes, *counts], model.codelength_, model.algebra_
+    counts = [getattr(inner, name) for name in ("wrong", "uses", "saved", "ones", "missed", "known")]
+    return [model.components_, model.bias_, codes, *counts], model.codelength_, model.algebra_, inner.rows_hash
 
 
 @pytest.fixture(scope="module")
 def expected():
     """The results of dense rows in memory, for each call."""
-    tables = [TABLES[call["algebra"]] for call in CALLS]
-    return [learned(estimator(call).fit(X), X) for call, X in zip(CALLS, tables, strict=True)]
+    return [learned(estimator(call).fit(table_of(call)), table_of(call)) for call in CALLS]
 
 
 def assert_same(expected, number, model, rows):
@@ -68,10 +89,10 @@ NUMBERED = pytest.mark.parametrize("number", range(len(CALLS)), ids=[str(list(ca
 def test_rows_in_memory(expected, number):
     """One, two and seven chunks; two threads; sparse."""
     call = CALLS[number]
-    X = TABLES[call["algebra"]]
+    X = table_of(call)
     assert expected[number][0][0].shape[0] > 4
     for n_chunks in (1, 2, 7):
-        rows = MemoryRows(ba.BitMatrix.from_any(X), Workers(1, -(-N // n_chunks)))
+        rows = MemoryRows(ba.BitMatrix.from_any(X, missing="unknown"), Workers(1, -(-N // n_chunks)))
         model = estimator(call)
         model._set_features(Header(rows.n_features))
         model._learn(rows)
@@ -83,9 +104,9 @@ def test_rows_in_memory(expected, number):
 def stores(tmp_path_factory):
     """The tables in stores with large and with small chunks."""
     folder = tmp_path_factory.mktemp("stores")
-    for (algebra, X), size in product(TABLES.items(), (None, 700)):
-        with PackedStoreWriter(folder / f"{algebra}-{size}.zarr", M, chunk_bytes=size) as store:
-            store.append(RowChunk(ba.BitMatrix.from_any(X)))
+    for (name, X), size in product(TABLES.items(), (None, 700)):
+        with PackedStoreWriter(folder / f"{name}-{size}.zarr", M, chunk_bytes=size) as store:
+            store.append(RowChunk(ba.BitMatrix.from_any(X, missing="unknown")))
     return folder
 
 
@@ -93,15 +114,17 @@ def stores(tmp_path_factory):
 @pytest.mark.parametrize("size", [None, 700])
 def test_rows_in_a_store(expected, stores, number, size):
     call = CALLS[number]
-    path = stores / f"{call['algebra']}-{size}.zarr"
+    path = stores / f"{table_name(call)}-{size}.zarr"
     assert_same(expected, number, estimator(call, n_jobs=number % 2 + 1).fit(path), ba.Store(path))
 
 
 def partitioned(number):
     """Return a Dask array in awkward partitions: for some calls sparse, for others of unknown sizes."""
-    X = da.from_array(TABLES[CALLS[number]["algebra"]], chunks=(AWKWARD, (50, 20)))
+    X = da.from_array(table_of(CALLS[number]), chunks=(AWKWARD, (50, 20)))
     if number % 2:
         X = X.map_blocks(scipy.sparse.csr_array)
+    elif number % 4 == 0 and "unknown" in CALLS[number]:
+        X = da.ma.masked_invalid(X)
     elif number % 3 == 0:
         X = X[da.ones(N, dtype=bool, chunks=(AWKWARD,))]
     return X
@@ -122,7 +145,7 @@ def client(request):
 def test_rows_on_a_cluster(expected, client):
     for number, call in enumerate(CALLS):
         X = partitioned(number)
-        assert_same(expected, number, on_dask.fit(estimator(call), X, client), TABLES[call["algebra"]])
+        assert_same(expected, number, on_dask.fit(estimator(call), X, client), table_of(call))
 
 
 def test_a_store_is_accepted_as_path_text_store_and_zarr_group(expected, stores):
@@ -133,9 +156,10 @@ def test_a_store_is_accepted_as_path_text_store_and_zarr_group(expected, stores)
         assert_same(expected, 0, estimator(CALLS[0]).fit(given), given)
 
 
-def test_scores_and_codes_of_a_store_equal_those_in_memory(stores, tmp_path):
-    path = stores / "xor-700.zarr"
-    X = TABLES["xor"]
+@pytest.mark.parametrize("table", ["xor", "xor unknown"])
+def test_scores_and_codes_of_a_store_equal_those_in_memory(stores, tmp_path, table):
+    path = stores / f"{table}-700.zarr"
+    X = TABLES[table]
     model = estimator(CALLS[0]).fit(X)
     np.testing.assert_array_equal(model.score_samples(path), model.score_samples(X))
     assert model.score(path) == model.score(X)
@@ -162,10 +186,11 @@ def test_paper_search_and_k_prox_need_rows_in_memory(stores, params):
             ba.BinaryDictionaryLearning(7, **params).fit(rows)
 
 
-def test_a_fit_that_a_limit_ended_is_resumed(expected, stores, tmp_path):
+@pytest.mark.parametrize("table", ["or", "or unknown"])
+def test_a_fit_that_a_limit_ended_is_resumed(expected, stores, tmp_path, table):
     """The callback stands for max_time, which is checked in the same place."""
-    path, folder = stores / "or-700.zarr", tmp_path / "checkpoint"
-    number = next(i for i, call in enumerate(CALLS) if call["algebra"] == "or" and call["n_components"] == 20)
+    path, folder = stores / f"{table}-700.zarr", tmp_path / "checkpoint"
+    number = next(i for i, call in enumerate(CALLS) if table_name(call) == table and call["n_components"] == 20)
     stopped = estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
     assert stopped.as_model().ended == "callback"
     again = estimator(CALLS[number], checkpoint=folder, resume=True)
@@ -224,6 +249,18 @@ def test_only_the_same_call_resumes(stores, tmp_path, one, other):
     ba.BinaryDictionaryLearning(**{"random_state": 0, **common, **one}, **stop).fit(path)
     with pytest.raises(ba.FileError, match="contains the fit of a different call"):
         ba.BinaryDictionaryLearning(**{"random_state": 0, **common, **other}, **stop, resume=True).fit(path)
+
+
+def test_other_unknown_cells_are_another_table(stores, tmp_path):
+    """A checkpoint does not resume the fit of a table with other unknown cells, in a store and on Dask."""
+    tables = [stores / "or unknown-700.zarr", da.from_array(TABLES["or unknown"], chunks=(100, M))]
+    zeros = np.nan_to_num(TABLES["or unknown"])
+    others = [ba.pack(zeros, tmp_path / "zeros.zarr"), da.from_array(zeros, chunks=(100, M))]
+    for number, (table, other) in enumerate(zip(tables, others, strict=True)):
+        stop = {"checkpoint": tmp_path / f"checkpoint {number}", "callbacks": lambda row: row.rows == N}
+        estimator(CALLS[6], **stop).fit(table)
+        with pytest.raises(ba.FileError, match="contains the fit of a different call: the rows differ"):
+            estimator(CALLS[6], **stop, resume=True).fit(other)
 
 
 @pytest.mark.parametrize("damage", ["a row", "all rows", "the pad bits", "the number of atoms", "the end"])

@@ -35,18 +35,21 @@ def test_opening_a_store_does_not_read_its_rows(tmp_path, bits, row_names):
 
 @pytest.mark.parametrize("n_rows", [None, 1, 64, 100, 640, 5000])
 @pytest.mark.parametrize("start", [0, 64, 1000, 3000, 3001])
-def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(bits, stores, n_rows, start):
+def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(any_bits, any_stores, n_rows, start):
     size = 5056 if n_rows is None else -(-n_rows // 64) * 64
-    for store in stores:
+    for store in any_stores:
+        assert store.has_unknown == bool(any_bits.n_unknown)
         chunks = list(store.chunks(n_rows, start))
         assert all(len(chunk) == size for chunk in chunks[:-1])
-        assert stack_rows(chunks, 70) == bits[start:]
+        assert stack_rows(chunks, 70) == any_bits[start:]
 
 
 @pytest.mark.parametrize("n_cols", [0, 1, 7, 8, 63, 64, 65, 128, 130])
 @pytest.mark.parametrize("n_rows", [0, 1, 200])
-def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols):
+@pytest.mark.parametrize("unknown", [0.0, 0.5])
+def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols, unknown):
     bits = ba.BitMatrix.from_dense(random_bits(n_rows, n_rows, n_cols, 0.5))
+    bits = bits.with_unknown(ba.BitMatrix.from_dense(random_bits(n_cols, n_rows, n_cols, unknown)))
     store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=70)
     assert stack_rows(list(store.chunks(64)), n_cols) == bits
     assert store.take(np.arange(0, n_rows, 3)) == bits[::3]
@@ -58,20 +61,22 @@ def test_pieces_is_a_deprecated_name_of_chunks(stores):
     assert list(pieces) == list(stores[0].chunks(640, 64))
 
 
-def test_take_reads_each_chunk_once(bits, stores, monkeypatch):
+def test_take_reads_each_chunk_once(any_bits, any_stores, monkeypatch):
     chosen = np.sort(np.random.default_rng(0).choice(3001, 150, replace=False))
-    for store in stores:
+    for store in any_stores:
         read, reader = [], store._packed._reader
 
         def recorded(array, *slices, read_complete=reader.read_complete, read=read):
-            read.append(slices[0])
+            read.append((array.path, slices[0]))
             return read_complete(array, *slices)
 
         with monkeypatch.context() as patched:
             patched.setattr(reader, "read_complete", recorded)
-            assert store.take(chosen) == bits[chosen]
-        rows = [row for rows in read for row in range(rows.start, rows.stop)]
-        assert rows == sorted(set(rows))
+            assert store.take(chosen) == any_bits[chosen]
+        for name in ("bits", "unknown")[: 1 + store.has_unknown]:
+            rows = [row for path, rows in read if path == name for row in range(rows.start, rows.stop)]
+            assert rows
+            assert rows == sorted(set(rows))
 
 
 def test_take_checks_indices(bits, stores):
@@ -105,12 +110,20 @@ def test_a_store_keeps_its_path_when_the_working_directory_changes(bits, tmp_pat
 
 
 def test_the_fingerprint_identifies_the_rows(tmp_path, bits):
-    changed = bits ^ ba.BitMatrix.from_dense(np.eye(3001, 70, 5))
-    first, same, other = (
+    one_cell = ba.BitMatrix.from_dense(np.eye(3001, 70, 5))
+    zero = bits.with_unknown(one_cell).filled()
+    first, same, *others = (
         write_store(tmp_path / f"{name}.zarr", rows, chunk_bytes=500).fingerprint()
-        for name, rows in (("a", bits), ("b", bits), ("c", changed))
+        for name, rows in (
+            ("a", bits),
+            ("b", bits),
+            ("c", bits ^ one_cell),
+            ("d", zero),
+            ("e", zero.with_unknown(one_cell)),
+        )
     )
-    assert first == same != other
+    assert first == same
+    assert len({first, *others}) == 4
 
 
 def test_other_files_raise_errors_with_a_hint(tmp_path, bits):

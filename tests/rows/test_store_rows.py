@@ -18,13 +18,22 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("given", CASES, ids=str)
-def test_a_store_and_memory_give_the_same_bits(bits, stores, tmp_path, given):
+@pytest.mark.parametrize(
+    ("any_bits", "given"),
+    [
+        *(("all known", given) for given in CASES),
+        *(("some unknown", given) for given in (CASES[1], CASES[3], CASES[5])),
+    ],
+    ids=str,
+    indirect=["any_bits"],
+)
+def test_a_store_and_memory_give_the_same_bits(any_bits, any_stores, tmp_path, given):
     given = {"search_rows": 200, **given}
-    expected = learned(MemoryRows(bits, Workers()), **given)
+    expected = learned(MemoryRows(any_bits, Workers()), **given)
     assert expected.atoms.n_rows
-    assert_same(learned(StoreRows(stores[0], Workers(2, 192)), **given), expected)
-    assert_same(learned(StoreRows(stores[1], Workers(), code_folder=tmp_path), **given), expected)
+    assert (expected.known is None) == (any_bits.unknown is None)
+    assert_same(learned(StoreRows(any_stores[0], Workers(2, 192)), **given), expected)
+    assert_same(learned(StoreRows(any_stores[1], Workers(), code_folder=tmp_path), **given), expected)
 
 
 def test_the_paper_search_needs_rows_in_memory(stores):

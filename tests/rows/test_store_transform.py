@@ -13,12 +13,12 @@ from support.sources import write_store
 
 
 @pytest.mark.parametrize("chunk_rows", [None, 192])
-def test_codes_and_scores_equal_those_in_memory(tmp_path, bits, row_names, stores, model, chunk_rows):
-    block = model.code(bits, Workers())
+def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model, chunk_rows):
+    block = model.code(any_bits, Workers())
     codes = block.factors()[1]
     scores = -model.row_bits(block.errors(), codes)
-    named = write_store(tmp_path / "named.zarr", bits, row_names, chunk_bytes=500)
-    for store in (*stores, named):
+    named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
+    for store in (*any_stores, named):
         workers = Workers(2, chunk_rows)
         assert codes_in_memory(store, model, workers) == codes
         np.testing.assert_array_equal(score_samples(store, model, workers), scores)

@@ -29,7 +29,7 @@ def assert_same(one, other) -> None:
     assert one.atoms == other.atoms
     assert one.codelength == other.codelength
     assert one.algebra == other.algebra
-    for name in ("bias", "wrong", "uses", "saved", "ones", "missed", "complete", "rows_hash"):
+    for name in ("bias", "wrong", "uses", "saved", "ones", "missed", "known", "complete", "rows_hash"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 

@@ -108,6 +108,7 @@ def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
         "algebra": model.algebra,
         "samples": model.n_samples,
         "features": model.atoms.n_cols,
+        "unknown_cells": model.n_samples * model.atoms.n_cols - model.n_known_cells,
         "bits": length.total,
         "bits_errors": length.errors,
         "bits_codes": length.codes,

@@ -50,9 +50,12 @@ def complete_atoms(
 def hash_rows(data: BitMatrix) -> int:
     """Return a 64-bit hash of the rows, whatever their order: the sum of the hashes of the rows, modulo 2**64."""
     state = np.full(data.n_rows, data.n_cols, np.uint64)
-    for table in (data, data.unknown):
-        for words_of_column in () if table is None else table.words.T:
-            state = _mixed(state ^ words_of_column)
+    for words_of_column in data.words.T:
+        state = _mixed(state ^ words_of_column)
+    if data.unknown is not None:  # other rows have the hash that they have in a table without unknown cells
+        incomplete = np.flatnonzero(data.unknown.words.any(axis=1))
+        for words_of_column in data.unknown.words[incomplete].T:
+            state[incomplete] = _mixed(state[incomplete] ^ words_of_column)
     return int(_mixed(state).sum(dtype=np.uint64))
 
 

@@ -112,6 +112,7 @@ class BinaryDictionaryLearning(TableTransformer):
     """
 
     _learned = ("_model", "_stream")
+    _missing = "unknown"
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
         self.n_components = n_components

@@ -36,9 +36,10 @@ from .npz import (
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
-VERSION = 1
+VERSION = 2
+_VERSION_ALL_KNOWN = 1  # of models of tables without unknown cells, which bitatoms 0.1 reads too
 CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
-_OPTIONAL_COUNTS = ("saved", "ones", "missed", "complete")
+_OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _OPTION_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
@@ -63,7 +64,7 @@ def save(
     """Write a model, with the parameters that can be stored as JSON."""
     metadata = {
         "format": MODEL_FORMAT,
-        "version": VERSION,
+        "version": _VERSION_ALL_KNOWN if model.known is None else VERSION,
         "bitatoms": __version__,
         "n_samples": model.n_samples,
         "n_features": model.atoms.n_cols,
@@ -142,6 +143,10 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         name: _read_counts(file, name, n_atoms if name in _COUNTS_PER_ATOM else n_features, n_samples)
         for name in ("wrong", "uses", *(name for name in _OPTIONAL_COUNTS if name in file))
     }
+    known = counts.get("known", n_samples)
+    for name in ("wrong", "ones"):
+        if name in counts and (counts[name] > known).any():
+            raise ValueError(f"its {name} are more than its known cells")
     for name, choices in _CHOICES.items():
         if metadata[name] not in choices:
             raise ValueError(f"its {name} is {str(metadata[name])[:20]!r}")

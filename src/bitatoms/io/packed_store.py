@@ -26,7 +26,8 @@ from .npz import check_metadata_names, check_version
 from .safe_zarr import ZarrReader
 from .stream import RowChunk
 
-VERSION = 1
+VERSION = 2
+_VERSION_ALL_KNOWN = 1  # of stores without unknown cells, which bitatoms 0.1 reads too
 _CHUNK_BYTES = 1 << 20
 _READ_BYTES = 1 << 22  # bytes read together, in several chunks: zarr decompresses these in parallel
 _DENSE = 0.2  # share of ones above which a higher compression level takes five times as long and saves almost nothing
@@ -37,9 +38,10 @@ class PackedStoreWriter:
 
     The group has the attribute ``bitatoms``: format and version, the number and names of columns, the picture shape of
     a row, and ``about``. The array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them. If rows have names,
-    ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The array ``checksums``
-    and the ``id`` in the attribute bind each chunk to its position in this store (see `bitatoms.io.checksums`). All
-    chunks are written, those of zeros too, so that a missing chunk is an error.
+    ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. If cells are unknown, the
+    version is 2, and the array ``unknown`` has ones there, in the same chunks as ``bits``; otherwise the version is 1.
+    The array ``checksums`` and the ``id`` in the attribute bind each chunk to its position in this store (see
+    `bitatoms.io.checksums`). All chunks are written, those of zeros too, so that a missing chunk is an error.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ class PackedStoreWriter:
         self._n_cols = n_cols
         self._metadata: dict[str, Any] = {
             "format": TABLE_FORMAT,
-            "version": VERSION,
+            "version": _VERSION_ALL_KNOWN,
             "bitatoms": __version__,
             "complete": False,
             "n_cols": n_cols,
@@ -98,7 +100,8 @@ class PackedStoreWriter:
         }
         self._group: Any = zarr.create_group(path, zarr_format=3, attributes={METADATA_KEY: self._metadata})
         self._chunk_bytes = _CHUNK_BYTES if chunk_bytes is None else chunk_bytes
-        self._bits = _ArrayAppender(self._group, "bits", np.uint8, self._chunk_bytes, (-(-n_cols // 8),))
+        self._bits = self._packed_appender("bits")
+        self._unknown: _ArrayAppender | None = None  # until a cell is unknown
         self._names: tuple[_ArrayAppender, _ArrayAppender] | None = None
         self._names_end = 0
 
@@ -113,8 +116,8 @@ class PackedStoreWriter:
             )
         if (rows.names is not None) != (self._names is not None):
             raise ValueError("either all rows of a store must have names, or none")
-        packed = np.frombuffer(rows.bits.to_bytes(), np.uint8)
-        self._bits.append(packed.reshape(len(rows.bits), -(-self._n_cols // 8)))
+        self._bits.append(_packed_bytes(rows.bits.filled()))
+        self._append_unknown(rows.bits)
         if rows.names is not None and self._names is not None:
             names = [name.encode("utf-8", "surrogatepass") for name in rows.names]
             if len(names) != len(rows.bits):
@@ -125,9 +128,25 @@ class PackedStoreWriter:
             self._names_end = int(ends[-1]) if len(ends) else self._names_end
         self.n_rows += len(rows.bits)
 
+    def _packed_appender(self, name: str) -> _ArrayAppender:
+        """Return an array of packed rows, empty."""
+        return _ArrayAppender(self._group, name, np.uint8, self._chunk_bytes, (-(-self._n_cols // 8),))
+
+    def _append_unknown(self, bits: BitMatrix) -> None:
+        """Append the unknown cells of rows; the array is created with the first one, and all cells before are known."""
+        if self._unknown is None and bits.n_unknown:
+            self._metadata["version"] = VERSION
+            self._unknown = self._packed_appender("unknown")
+            self._unknown.append_zeros(self.n_rows)
+        if self._unknown is not None and bits.unknown is None:
+            self._unknown.append_zeros(len(bits))
+        elif self._unknown is not None and bits.unknown is not None:
+            self._unknown.append(_packed_bytes(bits.unknown))
+
     def close(self) -> None:
         """Write the last, partial chunks and the checksums, and mark the store as complete."""
-        arrays = (self._bits, *(self._names or ()))
+        unknown = () if self._unknown is None else (self._unknown,)
+        arrays = (self._bits, *(self._names or ()), *unknown)
         for array in arrays:
             array.flush()
         checksums = [checksum for array in arrays for checksum in array.checksums]
@@ -161,6 +180,11 @@ class _ArrayAppender:
         if self._n_buffered >= self._chunk_rows:
             self._write(self._n_buffered // self._chunk_rows * self._chunk_rows)
 
+    def append_zeros(self, count: int) -> None:
+        """Append this many zeros, one chunk at a time."""
+        for start in range(0, count, self._chunk_rows):
+            self.append(np.zeros((min(self._chunk_rows, count - start), *self._row_shape), self._dtype))
+
     def flush(self) -> None:
         """Write all buffered values."""
         self._write(self._n_buffered)
@@ -191,6 +215,11 @@ class _ArrayAppender:
         )
 
 
+def _packed_bytes(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return rows as bytes."""
+    return np.frombuffer(bits.to_bytes(), np.uint8).reshape(len(bits), -(-bits.n_cols // 8))
+
+
 class PackedStoreReader:
     """Read the rows of a packed store, in order or by index.
 
@@ -208,7 +237,8 @@ class PackedStoreReader:
 
     def _open(self, reader: ZarrReader, metadata: dict[str, Any]) -> None:
         """Read and check the metadata."""
-        check_version(self._source, metadata, int(metadata["version"]), VERSION)
+        version = int(metadata["version"])
+        check_version(self._source, metadata, version, VERSION)
         if metadata["complete"] is not True:
             raise self._source.error("incomplete: writing it was interrupted; write it again")
         self.n_cols = n_cols = int(metadata["n_cols"])
@@ -219,6 +249,7 @@ class PackedStoreReader:
         if bits is None or len(bits.shape) != 2 or bits.dtype != np.uint8 or bits.shape[1] != -(-n_cols // 8):
             raise self._source.error(f"corrupt: its array 'bits' does not match its {n_cols} columns")
         self.n_rows: int = bits.shape[0]
+        self._unknown = self._open_unknown(reader) if version > _VERSION_ALL_KNOWN else None
         if ends is not None and (
             ends.shape != (self.n_rows,)
             or ends.dtype.kind not in "iu"
@@ -233,11 +264,30 @@ class PackedStoreReader:
         self.about: dict[str, Any] = dict(metadata.get("about") or {})
         self.chunk_rows: int = rows_per_chunk(bits)
         if self.n_rows and n_cols:
-            reader.check_chunk(bits, ((self.n_rows - 1) // self.chunk_rows, 0))  # a copy often lacks the last chunk
+            for array in self._tables:
+                reader.check_chunk(array, ((self.n_rows - 1) // self.chunk_rows, 0))  # a copy often lacks the last one
         self.id: str | None = metadata.get("id")
         if self.id is not None:
             named = () if ends is None else (name_bytes, ends)
-            self._checksums = Checksums(reader, (bits, *named), (self.n_rows, n_cols), self.id)
+            self._checksums = Checksums(reader, (bits, *named, *self._tables[1:]), (self.n_rows, n_cols), self.id)
+
+    def _open_unknown(self, reader: ZarrReader) -> Any:
+        """Return the array of unknown cells."""
+        array: Any = reader.child(reader.root, "unknown", all_chunks=False)
+        expected = self._bits.shape, self._bits.dtype, rows_per_chunk(self._bits)
+        if array is None or (array.shape, array.dtype, rows_per_chunk(array)) != expected:
+            raise self._source.error("corrupt: its array 'unknown' does not match its array 'bits'; copy it again")
+        return array
+
+    @property
+    def _tables(self) -> tuple[Any, ...]:
+        """The arrays of the bits and, if there are any, of the unknown cells."""
+        return (self._bits,) if self._unknown is None else (self._bits, self._unknown)
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether some of its cells are unknown."""
+        return self._unknown is not None
 
     @property
     def has_names(self) -> bool:
@@ -247,7 +297,7 @@ class PackedStoreReader:
     @property
     def read_bytes(self) -> int:
         """Number of bytes that are read together."""
-        return self._chunks_per_read() * self.chunk_rows * max(1, -(-self.n_cols // 8))
+        return len(self._tables) * self._chunks_per_read() * self.chunk_rows * max(1, -(-self.n_cols // 8))
 
     def iter_chunks(self, size: int, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows from ``start`` on, ``size`` at a time; each stored chunk is read once."""
@@ -255,11 +305,11 @@ class PackedStoreReader:
         words = self._empty_words(min(size, self.n_rows - next_row))
         for first, raw in self._read(range(start // self.chunk_rows, self._n_chunks())):
             offset = max(0, next_row - first)
-            while offset < len(raw):
-                count = min(len(raw) - offset, len(words) - n_filled)
-                self._fill(words[n_filled : n_filled + count], raw[offset : offset + count], first + offset)
+            while offset < raw.shape[1]:
+                count = min(raw.shape[1] - offset, words.shape[1] - n_filled)
+                self._fill(words[:, n_filled : n_filled + count], raw[:, offset : offset + count], first + offset)
                 n_filled, offset, next_row = n_filled + count, offset + count, next_row + count
-                if n_filled == len(words):
+                if n_filled == words.shape[1]:
                     yield self._as_bits(words)
                     words, n_filled = self._empty_words(min(size, self.n_rows - next_row)), 0
 
@@ -267,8 +317,8 @@ class PackedStoreReader:
         """Return the rows of these indices, in ascending order; each chunk that holds one is read once."""
         words = self._empty_words(len(rows))
         for first, raw in self._read(np.unique(rows // self.chunk_rows).tolist()):
-            start, stop = np.searchsorted(rows, (first, first + len(raw)))
-            self._fill(words[start:stop], raw[rows[start:stop] - first], first)
+            start, stop = np.searchsorted(rows, (first, first + raw.shape[1]))
+            self._fill(words[:, start:stop], raw[:, rows[start:stop] - first], first)
         return self._as_bits(words)
 
     def names(self, start: int, stop: int) -> list[str] | None:
@@ -314,7 +364,10 @@ class PackedStoreReader:
         return max(1, _READ_BYTES // max(1, self.chunk_rows * -(-self.n_cols // 8)))
 
     def _read(self, chunks: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield the rows of these chunks as bytes, adjacent chunks together, each with the index of its first row."""
+        """Yield the rows of these chunks as bytes, adjacent chunks together, each with the index of its first row.
+
+        The first axis has the bits and, if there are any, the unknown cells.
+        """
         most, done = self._chunks_per_read(), 0
         while done < len(chunks):
             chunk = chunks[done]
@@ -322,11 +375,11 @@ class PackedStoreReader:
             while count < most and done + count < len(chunks) and chunks[done + count] == chunk + count:
                 count += 1
             first = chunk * self.chunk_rows
-            raw = np.empty((min(self.n_rows, (chunk + count) * self.chunk_rows) - first, 0), np.uint8)
+            tables = [np.empty((min(self.n_rows, (chunk + count) * self.chunk_rows) - first, 0), np.uint8)]
             if self.n_cols:
                 with self._source.catch_library_errors():
-                    raw = self._read_chunks(self._bits, chunk, count)
-            yield first, raw
+                    tables = [self._read_chunks(array, chunk, count) for array in self._tables]
+            yield first, tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
             done += count
 
     def _read_chunks(self, array: Any, chunk: int, count: int) -> NDArray[Any]:
@@ -360,20 +413,22 @@ class PackedStoreReader:
             raise self._source.error(problem)
 
     def _empty_words(self, n_rows: int) -> NDArray[np.uint64]:
-        """Return uninitialized words for this many rows, in the byte order of the store."""
-        return np.empty((max(0, n_rows), -(-self.n_cols // 64)), "<u8")
+        """Return uninitialized words for rows and for their unknown cells, in the byte order of the store."""
+        return np.empty((len(self._tables), max(0, n_rows), -(-self.n_cols // 64)), "<u8")
 
     def _fill(self, words: NDArray[np.uint64], raw: NDArray[np.uint8], row: int) -> None:
         """Copy rows of bytes into words; ``row`` is the index of the first, for messages."""
-        width = raw.shape[1]
-        if self.n_cols % 8 and (raw[:, -1] >> (self.n_cols % 8)).any():
+        n_rows, width = raw.shape[1:]
+        if self.n_cols % 8 and (raw[..., -1] >> (self.n_cols % 8)).any():
             raise self._source.error(
-                f"corrupt: in its rows {row} to {row + len(raw) - 1}, the bits past column {self.n_cols} must be zero"
+                f"corrupt: in its rows {row} to {row + n_rows - 1}, the bits past column {self.n_cols} must be zero"
             )
         if words.size:
             as_bytes = words.view(np.uint8)
-            as_bytes[:, :width] = raw
-            as_bytes[:, width:] = 0
+            as_bytes[..., :width] = raw
+            as_bytes[..., width:] = 0
 
     def _as_bits(self, words: NDArray[np.uint64]) -> BitMatrix:
-        return BitMatrix.from_words(words.astype(np.uint64, copy=False), self.n_cols, check=False)
+        native = words.astype(np.uint64, copy=False)
+        bits, *unknown = (BitMatrix.from_words(table, self.n_cols, check=False) for table in native)
+        return bits.with_unknown(unknown[0]) if unknown else bits

@@ -124,10 +124,13 @@ class DecayedCounts:
 def _flip_xor(counts: DecayedCounts, k: int, i: int, shared: Floats) -> None:
     """XOR: in the users of k, right and wrong are exchanged, also for other atoms that those rows use."""
     free, bad = counts.free[k, i], counts.bad[k, i]
-    other_bad, other_uses = counts.bad[:, i], counts.uses
-    lower = np.maximum(0, np.maximum(shared + bad - free, shared + other_bad - other_uses))
+    if not free:
+        return
+    shared = shared * (free / counts.uses[k])  # of these rows, about as many as of all users know the bit
+    other_bad, other_free = counts.bad[:, i], counts.free[:, i]
+    lower = np.maximum(0, np.maximum(shared + bad - free, shared + other_bad - other_free))
     upper = np.minimum(shared, np.minimum(bad, other_bad))
-    both = np.minimum(np.maximum(shared * (bad / free if free else 0), lower), upper)
+    both = np.minimum(np.maximum(shared * (bad / free), lower), upper)
     other_bad += shared - 2 * both
 
 

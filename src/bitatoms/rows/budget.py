@@ -41,13 +41,15 @@ class MemoryLimitError(InputError):
 class MemoryBudget:
     """A memory limit in bytes for rows, codes and counts, and the chunk sizes that keep to it.
 
-    Python, its libraries and the compiled kernels take about 200 MB in addition.
+    Rows with unknown cells take twice the memory. Python, its libraries and the compiled kernels take about 200 MB in
+    addition.
     """
 
     limit: int
     n_features: int
     n_threads: int
     read_bytes: int
+    has_unknown: bool = False
 
     def chunk_rows(self, n_atoms: int) -> int:
         """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit."""
@@ -64,13 +66,18 @@ class MemoryBudget:
 
     def _pass_bytes(self, n_atoms: int) -> tuple[int, int]:
         """Return the bytes of a pass: a fixed number, and those per row of a chunk."""
-        row = 8 * (-(-self.n_features // 64) + 2 * -(-n_atoms // 64)) + 1
+        row = self._row_bytes + 16 * -(-n_atoms // 64) + 1
         in_flight = _RUNNING_FACTOR * self.n_threads + _WAITING_CHUNKS
         return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms), in_flight * row
 
     def _search_bytes(self, n_rows: int) -> int:
         """Return the bytes of a search of this many rows."""
-        return _SEARCH_FACTOR * n_rows * -(-self.n_features // 64) * 8 + _READ_FACTOR * self.read_bytes
+        return _SEARCH_FACTOR * n_rows * self._row_bytes + _READ_FACTOR * self.read_bytes
+
+    @property
+    def _row_bytes(self) -> int:
+        """The bytes of a packed row, with its unknown cells."""
+        return (2 if self.has_unknown else 1) * 8 * -(-self.n_features // 64)
 
     def _count_bytes(self, n_atoms: int) -> int:
         """Return the bytes of the counts of all chunks in flight, of their sum, and of the lookup tables of atoms."""

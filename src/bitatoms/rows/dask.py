@@ -228,7 +228,8 @@ def _run_pass_on_partition(packed: BitMatrix, codes: BitMatrix | None, spec: Pas
 
 def _aligned(bits: BitMatrix) -> BitMatrix:
     """Return aligned bits: data from the network may not be, and numba would compile its kernels again for it."""
-    return BitMatrix.from_words(np.require(bits.words, requirements="A"), bits.n_cols, check=False)
+    unknown = None if bits.unknown is None else _aligned(bits.unknown)
+    return BitMatrix.from_words(np.require(bits.words, requirements="A"), bits.n_cols, False, unknown)
 
 
 def _codes_of(done: tuple[BitMatrix, Counts]) -> BitMatrix:
@@ -246,7 +247,7 @@ def _sum(*counts: Counts) -> Counts:
 @sizeof.register(BitMatrix)
 def _size_of_bits(bits: BitMatrix) -> int:
     """Return the size in bytes, by which Dask chooses the worker of a task."""
-    return int(bits.words.nbytes)
+    return int(bits.words.nbytes) * (1 if bits.unknown is None else 2)
 
 
 @sizeof.register(Counts)

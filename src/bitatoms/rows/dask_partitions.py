@@ -46,9 +46,9 @@ def column_names(X: Any) -> Names | None:
 
 
 def pack_partition(partition: Any, binarize: float | None) -> BitMatrix | InvalidPartition:
-    """Return the rows of a partition, packed."""
+    """Return the rows of a partition, packed; missing values are unknown cells."""
     try:
-        return BitMatrix.from_any(partition, binarize)
+        return BitMatrix.from_any(partition, binarize, missing="unknown")
     except (ValueError, TypeError) as error:
         return InvalidPartition(partition.shape[0], error)
 
@@ -62,16 +62,26 @@ def hash_positions(packed: BitMatrix, start: int) -> NDArray[np.uint64]:
     """Return two sums, modulo 2**64, of hashes of each word of a partition and its position in the table.
 
     ``start`` is the index of its first row. The sums of partitions add up to those of the table, whatever the
-    partitions, and change if any cell changes or two rows are swapped.
+    partitions, and change if any cell changes or two rows are swapped. Words without unknown cells add nothing to them,
+    so that it does not matter which partitions have such cells.
     """
     width = packed.words.shape[1]
     total = np.zeros(2, np.uint64)
     for rows in row_chunks(packed, max(1, _HASHED_WORDS // max(1, width))):
         positions = np.arange(start * width, (start + len(rows)) * width, dtype=np.uint64)
-        hashes = _mixed(rows.words.reshape(-1) ^ _mixed(positions))
-        total += np.array([hashes.sum(), _mixed(hashes).sum()])
+        total += _hash_words(rows.words.reshape(-1), positions)
+        if rows.unknown is not None:
+            unknown = rows.unknown.words.reshape(-1)
+            some = unknown != 0
+            total += _hash_words(unknown[some], ~positions[some])
         start += len(rows)
     return total
+
+
+def _hash_words(words: NDArray[np.uint64], positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return two sums of hashes of words and their positions."""
+    hashes = _mixed(words ^ _mixed(positions))
+    return np.array([hashes.sum(), _mixed(hashes).sum()], np.uint64)
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..core.block import Block
@@ -75,6 +75,7 @@ def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
     Returns
     -------
     dask array of shape (n_rows, n_features), uint8
+        Of float32, with NaN in unknown cells, if the store has such cells.
 
     Examples
     --------
@@ -88,15 +89,16 @@ def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
     from dask.delayed import delayed
 
     edges = [*range(0, len(store), chunk_rows), len(store)]
+    dtype = np.float32 if store.has_unknown else np.uint8
     partitions = [
-        da.from_delayed(delayed(_read_dense)(store, start, stop), (stop - start, store.n_features), dtype=np.uint8)
+        da.from_delayed(delayed(_read_dense)(store, start, stop, dtype), (stop - start, store.n_features), dtype=dtype)
         for start, stop in itertools.pairwise(edges)
     ]
-    return da.concatenate(partitions) if partitions else da.zeros(store.shape, dtype=np.uint8)
+    return da.concatenate(partitions) if partitions else da.zeros(store.shape, dtype=dtype)
 
 
-def _read_dense(store: Store, start: int, stop: int) -> NDArray[np.uint8]:
-    return store.take(np.arange(start, stop)).to_dense()
+def _read_dense(store: Store, start: int, stop: int, dtype: DTypeLike) -> NDArray[Any]:
+    return store.take(np.arange(start, stop)).to_dense(dtype)
 
 
 def score_samples(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:

@@ -48,7 +48,7 @@ class MemoryRows:
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
         unknown = self._data.unknown
-        return fingerprint_of(self._data.words, *([] if unknown is None else [unknown.words]))
+        return fingerprint_of(self._data.words, *(() if unknown is None or not unknown.count() else (unknown.words,)))
 
     def load_codes(self, number: int) -> None:
         """Return None: codes in memory do not outlive the process."""

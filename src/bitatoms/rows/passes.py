@@ -212,7 +212,7 @@ class _Passes:
         )
         best, best_counts, gains = number, counts, True
         if self.state.counts is not None:
-            if (self.state.counts.ones != counts.ones).any():
+            if any((getattr(self.state.counts, name) != getattr(counts, name)).any() for name in ("ones", "known")):
                 raise InputError("the rows changed between two passes over them; fit again")
             cost = self._cost(spec, counts)
             least = self._cost(self.state.specs[self.state.best - 1], self.state.counts)

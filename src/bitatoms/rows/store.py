@@ -54,6 +54,8 @@ class Store:
         Where the rows came from, as `bitatoms.pack` recorded it.
     has_row_names : bool
         Whether the rows have names.
+    has_unknown : bool
+        Whether some cells are unknown.
 
     Raises
     ------
@@ -94,6 +96,7 @@ class Store:
         self.picture: Picture | None = self._packed.picture
         self.about: dict[str, Any] = self._packed.about
         self.has_row_names = self._packed.has_names
+        self.has_unknown = self._packed.has_unknown
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -293,9 +296,10 @@ def memory_budget(
     store: Store, max_memory: int | None, workers: Workers, n_features: int | None = None
 ) -> MemoryBudget:
     """Return the memory budget for work on a store, or on its rows with another number of features."""
-    read = min(store._packed.read_bytes, store.n_rows * -(-store.n_features // 8))
+    row_bytes = (2 if store.has_unknown else 1) * -(-store.n_features // 8)
+    read = min(store._packed.read_bytes, store.n_rows * row_bytes)
     width = store.n_features if n_features is None else n_features
-    return MemoryBudget(parse_memory_limit(max_memory), width, workers.n_threads, read)
+    return MemoryBudget(parse_memory_limit(max_memory), width, workers.n_threads, read, store.has_unknown)
 
 
 def check_memory(

@@ -1,0 +1,165 @@
+"""Missing values of samples are unknown cells: they have no influence, and cost nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import coo_array, csr_array
+from sklearn.model_selection import cross_val_score
+from sklearn.utils import get_tags
+
+import bitatoms as ba
+import naive
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Table, baselines
+from support.plans import use_budget
+from support.strategies import random_bits
+
+X = ba.datasets.planted(160, 20, 4, code_density=0.4, noise=0.02, random_state=0).X
+MASK = random_bits(3, *X.shape, 0.2) == 1
+INCOMPLETE = np.where(MASK, np.nan, X)
+BITS = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(MASK))
+both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_trials():
+    """Search a given number of atoms with few trials, to save time."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_budget(patch, max_trials=4, nmf_starts=1)
+        yield
+
+
+def polars_frame():
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame(INCOMPLETE, schema=[f"x{j}" for j in range(20)]).fill_nan(None)
+
+
+KINDS = {
+    "floats": lambda: INCOMPLETE,
+    "objects": lambda: np.where(MASK, None, X),
+    "lists": lambda: np.where(MASK, None, X).tolist(),
+    "masked": lambda: np.ma.masked_array(X, MASK),
+    "pandas": lambda: pd.DataFrame(INCOMPLETE),
+    "pandas nullable integers": lambda: pd.DataFrame(INCOMPLETE).astype("UInt8"),
+    "pandas nullable booleans": lambda: pd.DataFrame(INCOMPLETE).astype("boolean"),
+    "pandas objects": lambda: pd.DataFrame(np.where(MASK, pd.NA, X)),
+    "polars": polars_frame,
+    "sparse": lambda: csr_array(INCOMPLETE),
+    "coo": lambda: coo_array(INCOMPLETE),
+}
+
+
+def results(model, table):
+    """Return what is learned from a table, and what it makes of the table."""
+    counts = model.as_model()
+    arrays = counts.wrong, counts.uses, counts.known, model.transform(table), model.score_samples(table)
+    return [model.components_, model.bias_, *arrays, model.score(table)]
+
+
+def assert_same(one, other):
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return results(BinaryDictionaryLearning(4, random_state=0).fit(BITS), BITS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_values_of_any_type_are_unknown_cells(expected, kind):
+    table = KINDS[kind]()
+    model = BinaryDictionaryLearning(4, random_state=0).fit(table)
+    assert_same(results(model, table), expected)
+    assert model.n_features_in_ == 20
+    np.testing.assert_array_equal(model.as_model().known, (~MASK).sum(axis=0))
+    assert "of the known cells are wrong" in model.summary_
+
+
+@pytest.mark.parametrize("kind", ["floats", "masked", "sparse"])
+def test_batches_with_missing_values(kind):
+    table = KINDS[kind]()
+    model, packed = (BinaryDictionaryLearning(4, random_state=0) for _ in range(2))
+    for start in range(0, 160, 80):
+        model.partial_fit(table[start : start + 80])
+        packed.partial_fit(BITS[start : start + 80])
+    assert_same(results(model, table), results(packed, BITS))
+    np.testing.assert_array_equal(model.as_model().known, (~MASK).sum(axis=0))
+
+
+@both_algebras
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_values_under_the_mask_have_no_influence(algebra, method):
+    found = []
+    for values in (X, X ^ MASK, np.where(MASK, 7, X), np.where(MASK, np.inf, X)):
+        table = np.ma.masked_array(values, MASK)
+        model = getattr(BinaryDictionaryLearning(4, algebra=algebra, random_state=0), method)(table)
+        found.append(results(model, table))
+    for other in found[1:]:
+        assert_same(other, found[0])
+
+
+@pytest.mark.parametrize("binarize", [0.0, 3.5])
+def test_masked_counts_are_thresholded_once(binarize):
+    counts = np.ma.masked_array(np.where(X, 5, 0), MASK)
+    model = BinaryDictionaryLearning(4, binarize=binarize, random_state=0).fit(counts)
+    assert_same(results(model, counts), results(BinaryDictionaryLearning(4, random_state=0).fit(BITS), BITS))
+
+
+@both_algebras
+def test_unknown_cells_cost_nothing(algebra):
+    model = BinaryDictionaryLearning(4, algebra=algebra, random_state=0).fit(INCOMPLETE)
+    codes, counts = model.transform(INCOMPLETE), model.as_model()
+    table = np.where(MASK, 2, X).astype(np.uint8)
+    errors = naive.errors(table, model.components_, codes, algebra, model.bias_)
+    bits = 0
+    for values, ones, n, costs in (
+        (errors, counts.wrong, counts.known, ~MASK),
+        (codes, counts.uses, 160, np.ones_like(codes, bool)),
+    ):
+        share = (ones + 0.5) / (n + 1)
+        bits = bits + np.where(costs, np.where(values, -np.log2(share), -np.log2(1 - share)), 0).sum(axis=1)
+    np.testing.assert_allclose(model.score_samples(INCOMPLETE), -bits)
+    nothing_known = np.full((1, 20), np.nan)
+    assert not model.transform(nothing_known).any()
+    assert model.score(nothing_known) == pytest.approx(np.log2(1 - (counts.uses + 0.5) / 161).sum())
+
+
+def test_reconstructions_have_no_unknown_cells():
+    model = BinaryDictionaryLearning(4, random_state=0).fit(INCOMPLETE)
+    assert model.inverse_transform(model.transform(INCOMPLETE)).dtype == np.uint8
+
+
+def test_a_masked_table_must_have_the_features_of_the_model():
+    model = BinaryDictionaryLearning(4, random_state=0).fit(INCOMPLETE)
+    with pytest.raises(ValueError, match="X has 19 features, but BinaryDictionaryLearning is expecting 20 features"):
+        model.transform(np.ma.masked_array(X[:, :19], MASK[:, :19]))
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
+        model.transform(np.ma.masked_array(X[:0], MASK[:0]))
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array"):
+        model.transform(np.ma.masked_array(X[0], MASK[0]))
+
+
+def test_cross_validation_with_missing_values():
+    scores = cross_val_score(BinaryDictionaryLearning(4, random_state=0), INCOMPLETE, cv=2, error_score="raise")
+    assert scores.shape == (2,)
+
+
+METHODS = [getattr(baselines, name) for name in baselines.__all__ if isinstance(getattr(baselines, name), type)]
+
+
+def test_the_tag_of_scikit_learn_states_who_accepts_missing_values():
+    assert get_tags(BinaryDictionaryLearning()).input_tags.allow_nan
+    assert METHODS
+    for method in METHODS:
+        assert not get_tags(method(3)).input_tags.allow_nan
+
+
+@pytest.mark.parametrize("kind", ["floats", "masked", "sparse", "bits", "table"])
+def test_baselines_refuse_missing_values(kind):
+    table = {"bits": BITS, "table": Table(BITS)}.get(kind) or KINDS[kind]()
+    method = baselines.GreConD(3).fit(X)
+    for use in (baselines.GreConD(3).fit, method.transform):
+        with pytest.raises(
+            ValueError, match=r"contains (a missing|an unknown) value.* at row 0, column \d+ \(\d+ in all"
+        ):
+            use(table)
