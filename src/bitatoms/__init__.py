@@ -13,7 +13,9 @@ from ._version import __version__ as __version__
 _MODULE_OF = {
     "BinaryDictionaryClassifier": "estimators",
     "BinaryDictionaryLearning": "estimators",
+    "BinaryImputer": "estimators",
     "BitMatrix": "bits",
+    "CellValidation": "estimators",
     "Codelength": "mdl",
     "Factorization": "core.result",
     "FileError": "io.errors",
@@ -27,6 +29,7 @@ _MODULE_OF = {
     "Table": "table",
     "annotate": "estimators",
     "codelength": "api",
+    "cross_validate_cells": "estimators",
     "factorize": "api",
     "load": "estimators",
     "pack": "rows.packing",
@@ -40,7 +43,9 @@ _MODULES = ("baselines", "datasets", "plots")
 __all__ = [
     "BinaryDictionaryClassifier",
     "BinaryDictionaryLearning",
+    "BinaryImputer",
     "BitMatrix",
+    "CellValidation",
     "Codelength",
     "Factorization",
     "FileError",
@@ -55,6 +60,7 @@ __all__ = [
     "annotate",
     "baselines",
     "codelength",
+    "cross_validate_cells",
     "datasets",
     "factorize",
     "load",
@@ -75,7 +81,15 @@ if TYPE_CHECKING:
     from .core.model import Model, Pattern
     from .core.result import Factorization, Interrupted, Round
     from .errors import InputError
-    from .estimators import BinaryDictionaryClassifier, BinaryDictionaryLearning, annotate, load
+    from .estimators import (
+        BinaryDictionaryClassifier,
+        BinaryDictionaryLearning,
+        BinaryImputer,
+        CellValidation,
+        annotate,
+        cross_validate_cells,
+        load,
+    )
     from .io.api import read, write
     from .io.errors import FileError
     from .mdl import Codelength

@@ -28,6 +28,7 @@ Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
 Missing = Literal["refuse", "zero"]
 Duplicates = Literal["refuse", "number"]
 Absent = Literal["refuse", "zero"]
+ImputationMethod = Literal["auto", "atoms", "profiles"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
@@ -418,6 +419,31 @@ class ClassifierKwargs(SearchKwargs, total=False):
             "By default the shares of the classes in ``fit``.",
             type="array-like of shape (n_classes,), optional",
         ),
+    ]
+    n_jobs: NJobs
+    verbose: Verbose
+    binarize: Binarize
+    random_state: RandomState
+    absent: AbsentColumns
+
+
+class ImputerKwargs(SearchKwargs, total=False):
+    """Parameters of `bitatoms.BinaryImputer`: those of the search for atoms, and of the profiles."""
+
+    method: Annotated[
+        ImputationMethod,
+        Param(
+            "auto",
+            "What predicts unknown cells: atoms, or profiles of similar rows.",
+            '"atoms": a model as that of `BinaryDictionaryLearning`. "profiles": groups of similar rows, each with the '
+            'shares of ones in its columns; this is faster, and better where no few atoms explain the table. "auto" '
+            "hides a tenth of the known cells, learns both from the others, and keeps the one that predicts the hidden "
+            "cells with the lower log loss.",
+        ),
+    ]
+    n_profiles: Annotated[
+        int | Literal["auto"],
+        Param("auto", "Number of profiles.", '"auto" is one per 20 rows, at most 50.', minimum=1),
     ]
     n_jobs: NJobs
     verbose: Verbose

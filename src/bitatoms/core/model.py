@@ -14,6 +14,7 @@ from ..parallel import Workers
 from ..table import Header, Names, Picture, feature_names
 from .block import Block
 from .coding import coding_rule, typical_cost
+from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .result import CountsResult, Factorization, ResultBase, reconstruct
@@ -127,17 +128,12 @@ class Model(CountsResult):
 
     def completed(self, data: BitMatrix, workers: Workers) -> BitMatrix:
         """Return samples with unknown cells filled in: by ones where these are more probable than zeros."""
-        if data.unknown is None:
-            return data
-        rows = np.flatnonzero(data.unknown.words.any(axis=1))
-        lacking, words = data[rows], data.words.copy()
 
-        def predict(probabilities: NDArray[np.float64]) -> BitMatrix:
-            return BitMatrix.from_dense(probabilities > 0.5)
+        def predict(rows: BitMatrix) -> BitMatrix:
+            values = self._row_coder.map_probabilities(rows, workers, lambda each: BitMatrix.from_dense(each > 0.5))
+            return stack_rows(values, data.n_cols)
 
-        filled = stack_rows(self._row_coder.map_probabilities(lacking, workers, predict), data.n_cols)
-        words[rows] |= filled.words & data.unknown.words[rows]
-        return BitMatrix.from_words(words, data.n_cols, check=False)
+        return fill_unknown(data, predict)
 
     @property
     def _row_coder(self) -> RowCoder:

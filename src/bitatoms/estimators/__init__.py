@@ -1,8 +1,18 @@
 """scikit-learn estimators: thin classes over the functions of `bitatoms.api`."""
 
 from .anndata import annotate
+from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
 from .dictionary_learning import BinaryDictionaryLearning
+from .imputer import BinaryImputer
 from .persistence import load
 
-__all__ = ["BinaryDictionaryClassifier", "BinaryDictionaryLearning", "annotate", "load"]
+__all__ = [
+    "BinaryDictionaryClassifier",
+    "BinaryDictionaryLearning",
+    "BinaryImputer",
+    "CellValidation",
+    "annotate",
+    "cross_validate_cells",
+    "load",
+]

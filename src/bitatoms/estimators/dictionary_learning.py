@@ -10,6 +10,8 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -46,6 +48,7 @@ from ..search.params import SearchParams, resolve
 from ..table import Header, Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
+from .same_kind import as_given
 
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
@@ -377,6 +380,67 @@ class BinaryDictionaryLearning(TableTransformer):
         if codes.n_cols != self.n_components_:
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
         return self.as_model().reconstruct(codes).to_dense()
+
+    def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell, known or not, given the known cells of its row.
+
+        A code predicts a value for each cell. The probability of a one where 0 and where 1 is predicted is its
+        frequency among such cells of the column in ``fit``. It is averaged over the codes of the row, weighted by
+        2^-bits: over all codes with up to 10 atoms, otherwise over codes sampled in a way that depends only on the row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features), with missing values.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+
+        Examples
+        --------
+        >>> import bitatoms as ba
+        >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X.astype(float)
+        >>> X[0, :5] = float("nan")
+        >>> ba.BinaryDictionaryLearning(random_state=0).fit(X).predict_cell_proba(X).shape
+        (300, 40)
+        """
+        return self.as_model().cell_probabilities(self._table_in_memory(X).bits, self._workers())
+
+    def complete(self, X: Any) -> Any:
+        """Return samples with their missing values filled in, known values as they are.
+
+        A missing value becomes 1 where ``predict_cell_proba`` is above 0.5.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features), with missing values.
+
+        Returns
+        -------
+        array, sparse array, data frame, Table or BitMatrix
+            As X is, with its dtypes; with ``binarize``, 0 and 1. Columns are those of the model. For files, AnnData and
+            pyarrow tables, a Table.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bitatoms as ba
+        >>> X = np.array([[1.0, 1, 0, 0]] * 20 + [[0, 0, 1, 1]] * 20)
+        >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X)
+        >>> model.complete([[np.nan, 1, 0, np.nan]])
+        array([[1, 1, 0, 0]], dtype=uint8)
+        """
+        table = self._table_in_memory(X)
+        return as_given(X, self.as_model().completed(table.bits, self._workers()), table)
+
+    def _table_in_memory(self, X: Any) -> Table:
+        """Return X as a table with the columns of the model; raise for stores and Dask collections."""
+        check_is_fitted(self, "components_")
+        if dispatch.is_out_of_core(X):
+            raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
+        return self._validate_table(X, reset=False)
 
     def score_samples(self, X: Any) -> Any:
         """Return minus the number of bits that each sample takes; outliers have low scores.

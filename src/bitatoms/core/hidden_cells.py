@@ -1,0 +1,67 @@
+"""Unknown cells filled in; and known cells that are hidden from a model, by which its predictions are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix, stack_rows
+
+_CHUNK_CELLS = 1 << 20  # cells drawn at a time
+_N_BINS = 10  # of probabilities, when their calibration is judged
+_LEAST = 1e-12  # probability: a prediction that is certain and wrong costs about 40 bits
+
+
+def hidden_folds(data: BitMatrix, n_folds: int, share: float, random: np.random.Generator) -> Iterator[BitMatrix]:
+    """Yield masks, each of about this share of the known cells; they are disjoint if ``n_folds * share`` is up to 1."""
+    seed = int(random.integers(2**63))
+    for fold in range(n_folds):
+        draws = np.random.default_rng(seed)  # each cell has the same number in every fold
+        rows = max(1, _CHUNK_CELLS // max(1, data.n_cols))
+        masks = []
+        for start in range(0, data.n_rows, rows):
+            chunk = data[start : start + rows]
+            hidden = BitMatrix.from_dense((draws.random(chunk.shape) - fold * share) % 1 < share)
+            known = hidden.words if chunk.unknown is None else hidden.words & ~chunk.unknown.words
+            masks.append(BitMatrix.from_words(known, data.n_cols, check=False))
+        yield stack_rows(masks, data.n_cols)
+
+
+def without_cells(data: BitMatrix, hidden: BitMatrix) -> BitMatrix:
+    """Return the data with more unknown cells."""
+    words = hidden.words if data.unknown is None else hidden.words | data.unknown.words
+    return data.with_unknown(BitMatrix.from_words(words, data.n_cols, check=False))
+
+
+def fill_unknown(data: BitMatrix, predict: Callable[[BitMatrix], BitMatrix]) -> BitMatrix:
+    """Return the data with unknown cells as they are predicted from the rows that have such cells."""
+    if data.unknown is None:
+        return data
+    rows = np.flatnonzero(data.unknown.words.any(axis=1))
+    words = data.words.copy()
+    words[rows] |= predict(data[rows]).words & data.unknown.words[rows]
+    return BitMatrix.from_words(words, data.n_cols, check=False)
+
+
+class CellScores(NamedTuple):
+    """How well probabilities predict hidden cells."""
+
+    n_cells: int
+    accuracy: float  # share of the cells predicted right
+    log_loss: float  # bits per cell: the mean of minus log2 of the probability of the value found
+    calibration_error: float  # mean difference of probability and share of ones, in ten bins of equal width
+
+    @classmethod
+    def of(cls, truth: NDArray[np.bool_], probabilities: NDArray[np.float64]) -> CellScores:
+        """Return the scores of the probabilities of ones in cells with these values; NaN without cells."""
+        if not len(truth):
+            return cls(0, float("nan"), float("nan"), float("nan"))
+        found = np.where(truth, probabilities, 1 - probabilities)
+        bins = np.minimum((probabilities * _N_BINS).astype(np.int64), _N_BINS - 1)
+        excess = np.bincount(bins, probabilities - truth, _N_BINS)
+        log_loss = -float(np.log2(np.maximum(found, _LEAST)).mean())
+        right = float(((probabilities > 0.5) == truth).mean())
+        return cls(len(truth), right, log_loss, float(np.abs(excess).sum() / len(truth)))

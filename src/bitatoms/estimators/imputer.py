@@ -1,0 +1,210 @@
+"""`BinaryImputer`: fills in the missing values of a table of 0 and 1."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..api import learn_from, with_matched_init
+from ..base import TableEstimator
+from ..bits import BitMatrix
+from ..core.hidden_cells import CellScores, fill_unknown, hidden_folds, without_cells
+from ..core.model import Model
+from ..core.profiles import Profiles, fit_profiles
+from ..errors import warn
+from ..parallel import Workers, count_threads
+from ..parameters import (
+    ImputerKwargs,
+    NComponents,
+    SearchKwargs,
+    check,
+    declarations,
+    documented,
+    select,
+    with_defaults,
+)
+from ..rows import dispatch
+from ..rows.memory import MemoryRows
+from ..rows.passes import PassResult
+from ..search.params import SearchParams, resolve
+from ..table import feature_names
+from ..validation import as_generator, is_sparse
+from .same_kind import dense_dtype
+
+_HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
+
+
+@documented(ImputerKwargs)
+class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
+    """Fill in the missing values (NaN, None, NA, masked) of a table of 0 and 1.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    method_ : {"atoms", "profiles"}
+        What predicts unknown cells.
+    scores_ : dict
+        With ``method="auto"``, the `CellScores` of each method on the cells that were hidden: ``n_cells``,
+        ``accuracy``, ``log_loss`` and ``calibration_error``.
+    model_ : Model or None
+        The atoms, if these are used; ``model_.patterns()`` lists them.
+    profiles_ : ndarray of shape (n_profiles, n_features), float64, or None
+        The shares of ones in the columns of each profile of the first of the mixtures, if profiles are used.
+    n_iter_ : int
+        Number of learning iterations, of expectation maximization for profiles.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    BinaryDictionaryLearning.complete : Fill in missing values with a model that is already fitted.
+    cross_validate_cells : Judge models by cells that they did not see.
+
+    Notes
+    -----
+    A column without any known value is kept. It is filled with 0, with a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0, random_state=0).X
+    >>> incomplete = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    >>> imputer = ba.BinaryImputer(random_state=0)
+    >>> bool((imputer.fit_transform(incomplete) != X).mean() < 0.01)
+    True
+    >>> imputer.method_
+    'atoms'
+    """
+
+    _missing = "unknown"
+    _learned = ("_predictor", "_never_known")
+
+    def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ImputerKwargs]) -> None:
+        self.n_components = n_components
+        for name, value in with_defaults(ImputerKwargs, parameters).items():
+            setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any = None) -> BinaryImputer:
+        """Learn from the known cells of a table.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features).
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        BinaryImputer
+            This estimator, fitted.
+        """
+        self._reset()
+        for name in ("absent", "method", "n_profiles"):
+            check(name, getattr(self, name), declarations(ImputerKwargs)[name])
+        params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
+        data = self._data(X, reset=True)
+        params, random = with_matched_init(params, self._header), as_generator(self.random_state)
+        self._never_known = np.broadcast_to(data.n_known, data.n_cols) == 0
+        if self._never_known.any():
+            names = feature_names(self._header.names, np.flatnonzero(self._never_known))
+            warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
+        self.method_, self.scores_ = self.method, {}
+        if self.method == "auto":
+            self.scores_ = self._judged(data, params, random)
+            # Without hidden cells to judge by, all log losses are NaN, and the first method stays.
+            self.method_ = min(self.scores_, key=lambda method: (self.scores_[method].log_loss, method))
+        self._predictor = self._learn(data, self.method_, params, random)
+        self.n_iter_ = self._predictor.n_iter
+        self.model_ = self._predictor if isinstance(self._predictor, Model) else None
+        self.profiles_ = self._predictor.mixtures[0].shares if isinstance(self._predictor, Profiles) else None
+        return self
+
+    def _judged(self, data: BitMatrix, params: SearchParams, random: np.random.Generator) -> dict[str, CellScores]:
+        """Return how well each method predicts cells that it did not see."""
+        (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random)
+        visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
+        truth = data.filled().to_dense(bool)[cells]
+        seed = int(random.integers(2**63))
+        return {
+            method: CellScores.of(truth, self._predicted(self._learn(visible, method, params, seed), visible)[cells])
+            for method in ("atoms", "profiles")
+        }
+
+    def _learn(self, data: BitMatrix, method: str, params: SearchParams, random: Any) -> Model | Profiles:
+        """Learn what predicts cells."""
+        if method == "profiles":
+            n_profiles = None if self.n_profiles == "auto" else self.n_profiles
+            return fit_profiles(data, n_profiles, as_generator(random))
+        workers = self._workers()
+        learned = learn_from(
+            MemoryRows(data, workers), params, workers, random, self.verbose, must_cover_all_rows=False
+        )
+        result = learned.result if isinstance(learned, PassResult) else learned
+        limits = params.max_atoms_per_sample, params.residual_limit
+        return Model.from_factorization(result, *limits, self._header.names)
+
+    def _predicted(self, predictor: Model | Profiles, data: BitMatrix) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell."""
+        if isinstance(predictor, Profiles):
+            return predictor.cell_probabilities(data)
+        return predictor.cell_probabilities(data, self._workers())
+
+    def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell, known or not, given the known cells of its row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+            0.5 in columns without any known value in ``fit``.
+        """
+        check_is_fitted(self, "method_")
+        return self._probabilities(self._data(X, reset=False))
+
+    def _probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
+        """Return the probability of a one in every cell of rows with the columns of the model."""
+        probabilities = self._predicted(self._predictor, data)
+        probabilities[:, self._never_known] = 0.5
+        return probabilities
+
+    def transform(self, X: Any) -> Any:
+        """Return samples with their missing values filled in, known values as they are.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The samples, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray or sparse array of shape (n_samples, n_features)
+            Of the dtype of X, or uint8. ``set_output`` chooses data frames, as in other transformers.
+        """
+        check_is_fitted(self, "method_")
+        data = self._data(X, reset=False)
+        completed = fill_unknown(data, lambda rows: BitMatrix.from_dense(self._probabilities(rows) > 0.5))
+        return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))
+
+    def _data(self, X: Any, reset: bool) -> BitMatrix:
+        """Return X as packed bits in memory."""
+        if dispatch.is_out_of_core(X):
+            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
+        return self._validate_table(X, reset).bits
+
+    def _workers(self) -> Workers:
+        return Workers(count_threads(self.n_jobs))

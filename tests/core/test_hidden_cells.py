@@ -1,0 +1,63 @@
+"""Hidden cells and the scores of predictions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitatoms import BitMatrix
+from bitatoms.core.hidden_cells import CellScores, fill_unknown, hidden_folds, without_cells
+from support.strategies import SEEDS, matrices, random_bits
+
+
+@settings(max_examples=30)
+@given(matrices(), st.sampled_from((0.0, 0.3)), SEEDS)
+def test_folds_are_disjoint_known_cells(X, unknown, seed):
+    mask = random_bits(seed, *X.shape, unknown)
+    data = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask))
+    folds = [fold.to_dense() for fold in hidden_folds(data, 4, 0.25, np.random.default_rng(seed))]
+    np.testing.assert_array_equal(sum(folds), 1 - mask)  # four quarters are all known cells, each once
+
+
+def test_a_fold_has_about_the_share_and_depends_on_the_seed():
+    data = BitMatrix.zeros(200, 100)
+    first, again, other = (next(hidden_folds(data, 1, 0.1, np.random.default_rng(seed))) for seed in (0, 0, 1))
+    assert first == again != other
+    assert first.density == pytest.approx(0.1, abs=0.01)
+
+
+def test_large_tables_are_drawn_in_chunks(monkeypatch):
+    data = BitMatrix.zeros(200, 100)
+    expected = list(hidden_folds(data, 2, 0.2, np.random.default_rng(0)))
+    monkeypatch.setattr("bitatoms.core.hidden_cells._CHUNK_CELLS", 1300)
+    assert list(hidden_folds(data, 2, 0.2, np.random.default_rng(0))) == expected
+
+
+def test_hidden_cells_join_the_unknown_ones():
+    data = BitMatrix.from_dense([[1, 1, 1]]).with_unknown(BitMatrix.from_dense([[1, 0, 0]]))
+    both = without_cells(data, BitMatrix.from_dense([[0, 0, 1]]))
+    np.testing.assert_array_equal(both.to_dense(float), [[np.nan, 1, np.nan]])
+
+
+def test_only_unknown_cells_are_filled():
+    data = BitMatrix.from_dense([[1, 0, 1], [0, 0, 0]]).with_unknown(BitMatrix.from_dense([[0, 1, 1], [0, 0, 0]]))
+    rows = []
+
+    def predict(incomplete):
+        rows.append(incomplete.shape)
+        return BitMatrix.from_dense([[0, 1, 0]])
+
+    np.testing.assert_array_equal(fill_unknown(data, predict).to_dense(), [[1, 1, 0], [0, 0, 0]])
+    assert rows == [(1, 3)]  # the row without unknown cells is not predicted
+
+
+def test_scores():
+    truth = np.array([True, True, False, False])
+    scores = CellScores.of(truth, np.array([0.75, 0.25, 0.25, 0.5]))
+    assert scores.n_cells == 4
+    assert scores.accuracy == 0.75  # one half predicts a zero
+    assert scores.log_loss == pytest.approx(-np.log2([0.75, 0.25, 0.75, 0.5]).mean())
+    # The bins are those of 0.25, 0.5 and 0.75: half a one too many, half too few, a quarter too few.
+    assert scores.calibration_error == pytest.approx((0.5 + 0.5 + 0.25) / 4)
+    assert CellScores.of(truth, truth.astype(float)) == (4, 1, 0, 0)
+    assert np.isfinite(CellScores.of(truth, 1.0 - truth).log_loss)

@@ -1,0 +1,58 @@
+"""Profiles of similar rows, and the cells that they predict."""
+
+import numpy as np
+import pytest
+
+from bitatoms import BitMatrix
+from bitatoms.core.profiles import ProfilePlan, fit_profiles
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    """Return rows of three groups with 5 % noise, their groups without it, and the cells that are hidden."""
+    random = np.random.default_rng(0)
+    groups = (random.random((3, 40)) < 0.4).astype(np.uint8)
+    clean = groups[random.integers(3, size=300)]
+    X = clean ^ (random.random(clean.shape) < 0.05)
+    return X, clean, random.random(X.shape) < 0.4
+
+
+def incomplete(X, mask):
+    return BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask))
+
+
+def test_hidden_cells_are_predicted_by_the_group(grouped):
+    X, clean, mask = grouped
+    data = incomplete(X, mask)
+    predicted = fit_profiles(data, 6, np.random.default_rng(0)).cell_probabilities(data)
+    assert ((predicted > 0.5) == clean)[mask].mean() > 0.999
+    assert -np.log2(np.where(X, predicted, 1 - predicted)[mask]).mean() < 0.35  # the noise alone takes 0.29 bits
+
+
+def test_hidden_values_have_no_influence(grouped):
+    X, _, mask = grouped
+    tables = [incomplete(values, mask) for values in (X, X ^ mask)]
+    probabilities = [fit_profiles(each, 4, np.random.default_rng(0)).cell_probabilities(each) for each in tables]
+    np.testing.assert_array_equal(*probabilities)
+
+
+def test_one_profile_predicts_the_shares_of_the_columns(grouped):
+    X, _, mask = grouped
+    data = incomplete(X, mask)
+    predicted = fit_profiles(data, 1, np.random.default_rng(0)).cell_probabilities(data)
+    shares = np.array([X[~mask[:, i], i].mean() for i in range(X.shape[1])])
+    np.testing.assert_allclose(predicted, np.broadcast_to(shares, X.shape), atol=0.01)
+
+
+@pytest.mark.parametrize(("n_rows", "n_profiles"), [(300, 15), (19, 1), (2000, 50)])
+def test_the_number_of_profiles_follows_the_rows(n_rows, n_profiles):
+    plan = ProfilePlan(n_starts=1, n_steps=1)
+    profiles = fit_profiles(BitMatrix.zeros(n_rows, 3), None, np.random.default_rng(0), plan)
+    assert [mixture.shares.shape for mixture in profiles.mixtures] == [(n_profiles, 3)]
+
+
+def test_many_rows_are_sampled(grouped):
+    X, clean, mask = grouped
+    data = incomplete(X, mask)
+    profiles = fit_profiles(data, 6, np.random.default_rng(0), ProfilePlan(most_rows=100))
+    assert ((profiles.cell_probabilities(data) > 0.5) == clean)[mask].mean() > 0.99

@@ -1,0 +1,116 @@
+"""BinaryImputer follows scikit-learn's conventions and predicts hidden cells."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bitatoms as ba
+from bitatoms import BinaryImputer
+from bitatoms.core.hidden_cells import CellScores
+from bitatoms.datasets import planted
+
+
+@parametrize_with_checks(
+    [
+        BinaryImputer(binarize=0.0, max_components=2),
+        BinaryImputer(binarize=0.0, method="profiles"),
+    ]
+)
+@pytest.mark.filterwarnings("ignore:columns without any known value:UserWarning")
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def hidden():
+    """Return planted factors and their table with hidden cells."""
+    factors = planted(300, 80, 4, code_density=0.4, noise=0.02, random_state=0)
+    mask = np.random.default_rng(0).random(factors.X.shape) < 0.2
+    return factors, mask, np.where(mask, np.nan, factors.X)
+
+
+@pytest.fixture(scope="module")
+def fitted(hidden):
+    return BinaryImputer(random_state=0).fit(hidden[2])
+
+
+def test_atoms_are_chosen_where_they_predict_hidden_cells_better(hidden, fitted):
+    factors, mask, X = hidden
+    assert fitted.method_ == "atoms"
+    assert fitted.model_.atoms.n_rows == 4
+    assert fitted.profiles_ is None
+    assert fitted.scores_["atoms"].log_loss < fitted.scores_["profiles"].log_loss
+    completed = fitted.transform(X)
+    assert completed.dtype == float
+    np.testing.assert_array_equal(completed[~mask], X[~mask])
+    assert (completed != factors.clean)[mask].mean() < 0.005
+
+
+def test_profiles_are_chosen_where_they_predict_hidden_cells_better():
+    digits = ba.datasets.digits()[0][:300]
+    mask = np.random.default_rng(0).random(digits.shape) < 0.3
+    X = np.where(mask, np.nan, digits)
+    imputer = BinaryImputer(random_state=0, max_components=4).fit(X)
+    assert imputer.method_ == "profiles"
+    assert imputer.model_ is None
+    assert imputer.profiles_.shape == (15, digits.shape[1])
+    majority = np.nanmean(X, axis=0) > 0.5
+    assert (imputer.transform(X) != digits)[mask].mean() < 0.9 * (majority != digits)[mask].mean()
+
+
+def test_the_scores_are_those_of_a_tenth_of_the_known_cells(hidden, fitted):
+    n_known = (~hidden[1]).sum()
+    assert all(isinstance(scores, CellScores) for scores in fitted.scores_.values())
+    assert {scores.n_cells for scores in fitted.scores_.values()} == {fitted.scores_["atoms"].n_cells}
+    assert fitted.scores_["atoms"].n_cells == pytest.approx(0.1 * n_known, rel=0.1)
+
+
+def test_fit_transform_is_fit_and_transform_and_the_same_seed_gives_the_same_result(hidden, fitted):
+    X = hidden[2]
+    np.testing.assert_array_equal(BinaryImputer(random_state=0, n_jobs=2).fit_transform(X), fitted.transform(X))
+
+
+def test_probabilities_decide(hidden, fitted):
+    _, mask, X = hidden
+    probabilities = fitted.predict_cell_proba(X)
+    np.testing.assert_array_equal(fitted.transform(X)[mask], probabilities[mask] > 0.5)
+
+
+@pytest.mark.parametrize("method", ["atoms", "profiles"])
+def test_a_column_without_known_values_is_filled_with_zeros(method):
+    X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
+    with pytest.warns(UserWarning, match="columns without any known value are filled with 0: x2"):
+        imputer = BinaryImputer(method=method, random_state=0).fit(X)
+    assert not imputer.transform(X)[:, 2].any()
+    assert (imputer.predict_cell_proba(X)[:, 2] == 0.5).all()
+    X[:, 2] = 1
+    assert imputer.transform(X)[:, 2].all()  # known values stay
+
+
+def test_a_pipeline_and_data_frames(hidden):
+    pd = pytest.importorskip("pandas")
+    factors, _, X = hidden
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    imputer = BinaryImputer(method="profiles", random_state=0).set_output(transform="pandas")
+    completed = imputer.fit_transform(frame)
+    assert list(completed.columns) == list(imputer.get_feature_names_out()) == list(frame.columns)
+    assert not completed.isna().any().any()
+    pipeline = make_pipeline(BinaryImputer(method="profiles", random_state=0), BernoulliNB())
+    assert pipeline.fit(X, factors.codes[:, 0]).score(X, factors.codes[:, 0]) > 0.9
+
+
+def test_sparse_matrices_stay_sparse(hidden):
+    X = hidden[2]
+    completed = BinaryImputer(method="profiles", random_state=0).fit_transform(csr_array(X))
+    expected = BinaryImputer(method="profiles", random_state=0).fit_transform(X)
+    np.testing.assert_array_equal(completed.toarray(), expected)
+
+
+def test_wrong_parameters_are_reported():
+    with pytest.raises(ValueError, match="choose from 'auto', 'atoms', 'profiles'"):
+        BinaryImputer(method="mean").fit([[0, 1]])
+    with pytest.raises(ValueError, match="n_profiles must be"):
+        BinaryImputer(n_profiles=0).fit([[0, 1]])
