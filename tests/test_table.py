@@ -79,9 +79,14 @@ MISSING = {
 
 
 @pytest.mark.parametrize("kind", MISSING)
-def test_missing_values_raise_or_become_zeros(kind):
+def test_missing_values_are_unknown_or_zeros_or_errors(kind):
+    table = ba.Table.from_any(MISSING[kind]())
+    np.testing.assert_array_equal(table.to_dense(float), [[1, np.nan, 1], [0, 1, 1]])
     with pytest.raises(ValueError, match=r"missing value.* at row 0, column 1 \(1 in all\)"):
-        ba.Table.from_any(MISSING[kind]())
+        ba.Table.from_any(MISSING[kind](), missing="refuse")
+    with pytest.raises(ValueError, match=r"an unknown value at row 0, column 1 \(1 in all\)"):
+        ba.Table.from_any(table, missing="refuse")
+    np.testing.assert_array_equal(ba.Table.from_any(table, missing="zero").to_dense(), BITS)
     np.testing.assert_array_equal(ba.Table.from_any(MISSING[kind](), missing="zero").to_dense(), BITS)
 
 

@@ -75,7 +75,7 @@ def with_matched_init(params: SearchParams, header: Header) -> SearchParams:
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
     if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
         return params
-    matched = matched_table(atoms, header, table="init").bits
+    matched = matched_table(atoms, header, table="init", missing="refuse").bits
     return replace(params, init=(matched, *params.init[1:]) if isinstance(params.init, tuple) else matched)
 
 

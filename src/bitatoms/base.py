@@ -62,7 +62,7 @@ class TableEstimator(BaseEstimator):
         """Return a file, a Table, an AnnData or a pyarrow table as a Table; None for what scikit-learn validates."""
         if isinstance(X, (str, os.PathLike)):
             return read(X, binarize=self.binarize)
-        return Table.from_any(X, binarize=self.binarize) if _is_table(X) else None
+        return Table.from_any(X, binarize=self.binarize, missing=self._missing) if _is_table(X) else None
 
     def _matched_table(self, X: Any) -> Table | None:
         """Return X with the columns of the model; None for what scikit-learn validates."""
@@ -70,7 +70,7 @@ class TableEstimator(BaseEstimator):
         if isinstance(X, (str, os.PathLike)):
             table = read_matching(X, learned, self.absent, binarize=self.binarize)
         elif _is_table(X) or (names is not None and learned.names not in (None, names)):
-            table = matched_table(X, learned, self.absent, binarize=self.binarize)
+            table = matched_table(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         else:
             return None
         if (table.columns is None) != (learned.names is None) and not table.absent_is_zero:

@@ -25,9 +25,9 @@ Search = Literal["fast", "thorough", "paper"]
 ObjectiveName = Literal["auto", "codelength", "errors"]
 Update = Literal["mob", "k-prox"]
 Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
-Missing = Literal["refuse", "zero"]
+Missing = Literal["unknown", "zero", "refuse"]
 Duplicates = Literal["refuse", "number"]
-Absent = Literal["refuse", "zero"]
+Absent = Literal["refuse", "zero", "unknown"]
 ImputationMethod = Literal["auto", "atoms", "profiles"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
@@ -166,7 +166,7 @@ AbsentColumns = Annotated[
     Absent,
     Param(
         "refuse",
-        "Columns of the model that a table of new rows lacks: report them as an error, or read them as 0.",
+        "Columns of the model that a table of new rows lacks: an error, 0, or unknown cells.",
         "In lists of items (transactions), absent items are always 0. See docs/files.md.",
         option="absent",
     ),
@@ -457,7 +457,14 @@ class ReadKwargs(TypedDict, total=False):
 
     binarize: Binarize
     missing: Annotated[
-        Missing, Param("refuse", "Missing values: report them as an error, or read them as 0.", option="missing")
+        Missing,
+        Param(
+            "unknown",
+            "Missing values (NaN, null, NA, ?): unknown cells, 0, or an error.",
+            "Unknown cells have no influence on what is learned. In text, blank cells are 0 if the table contains no "
+            "other zero, and missing otherwise. See docs/files.md.",
+            option="missing",
+        ),
     ]
     duplicates: Annotated[
         Duplicates,

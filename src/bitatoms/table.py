@@ -116,7 +116,7 @@ class Table:
 
     @classmethod
     def from_any(
-        cls, X: Any, *, binarize: float | None = None, missing: str = "refuse", layer: str | None = None
+        cls, X: Any, *, binarize: float | None = None, missing: str = "unknown", layer: str | None = None
     ) -> Table:
         """Pack a table of any supported type and keep its names.
 
@@ -126,8 +126,8 @@ class Table:
             The table, one row per sample. The index of a pandas frame gives the row names, unless it is numeric.
         binarize : float, optional
             Threshold: a bit is one where X is greater. Without it, X must contain only 0 and 1.
-        missing : {"refuse", "zero"}, default="refuse"
-            Raise an error for missing values, or convert them to 0.
+        missing : {"unknown", "zero", "refuse"}, default="unknown"
+            What missing values (NaN, None, NA, masked) become: unknown cells, 0, or an error.
         layer : str, optional
             The layer of an AnnData to use instead of its X. "raw" is its ``raw``, if no layer has this name.
 
@@ -140,23 +140,20 @@ class Table:
         >>> import pandas as pd
         >>> import bitatoms as ba
         >>> frame = pd.DataFrame({"milk": [1, 0], "bread": [1, None]}, index=["ann", "bob"])
-        >>> ba.Table.from_any(frame, missing="zero").columns
-        ('milk', 'bread')
+        >>> ba.Table.from_any(frame)
+        Table(2 x 2, density 0.667, 1 cell unknown, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
         """
-        if missing not in ("refuse", "zero"):
-            raise ValueError(f'missing must be "refuse" or "zero", got {missing!r}')
+        validation.check_choice("missing", missing, ("unknown", "zero", "refuse"))
         if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
         if isinstance(X, cls):
-            bits = BitMatrix.from_any(X.bits, binarize)
+            bits = BitMatrix.from_any(X.bits, binarize, missing=missing)
             return cls(bits, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
         row_names, columns = dataframes.axis_names(X)
         values = dataframes.as_array_like(X, layer)
         dataframes.check_scaled(X, layer, values, binarize)
-        if missing == "zero":
-            values = validation.missing_as_zero(values)
-        return cls(BitMatrix.from_any(values, binarize), row_names, columns)
+        return cls(BitMatrix.from_any(values, binarize, missing=missing), row_names, columns)
 
     @property
     def rows(self) -> Names | None:
@@ -187,10 +184,19 @@ class Table:
         return self.bits.to_dense(dtype)
 
     def to_pandas(self) -> Any:
-        """Return the table as a pandas DataFrame of dtype uint8, with its names."""
+        """Return the table as a pandas DataFrame of dtype uint8, with its names.
+
+        Columns with unknown cells, which become NA, have the nullable dtype UInt8.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self.bits.to_dense(), index=self.row_names, columns=self.columns)
+        frame = pd.DataFrame(self.bits.filled().to_dense(), index=self.row_names, columns=self.columns)
+        if self.bits.unknown is not None:
+            unknown = self.bits.unknown.to_dense(bool)
+            for column in np.flatnonzero(unknown.any(axis=0)).tolist():
+                values = frame.iloc[:, column].to_numpy(copy=True)
+                frame.isetitem(column, pd.arrays.IntegerArray(values, unknown[:, column].copy()))
+        return frame
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -209,6 +215,8 @@ class Table:
 
     def __repr__(self) -> str:
         parts = [f"{self.bits.n_rows} x {self.bits.n_cols}", f"density {self.bits.density:.3g}"]
+        if n_unknown := self.bits.n_unknown:
+            parts.append(f"{n_unknown} cell{'s' * (n_unknown > 1)} unknown")
         for what, names in (("rows", self.row_names), ("columns", self.columns)):
             if names:
                 parts.append(f"{what} {names[0]!r} ... {names[-1]!r}")
@@ -251,7 +259,7 @@ class ColumnMatch:
     Attributes
     ----------
     indices : ndarray of int64 or None
-        For each column of the model, its index in the table, or -1 if it is absent and read as zeros. None if the
+        For each column of the model, its index in the table, or -1 if it is absent. None if the
         table has the columns of the model, in the same order.
     names : tuple of str or None
         The names of the columns of the model, if ``indices`` is not None.
@@ -259,20 +267,22 @@ class ColumnMatch:
         Columns of the table that the model was not fitted on; they are ignored.
     absent : tuple of str
         Columns of the model that the table lacks.
-    filled : bool
-        Whether absent columns are read as zeros because the user asked for it, and not because the table consists of
-        transactions.
+    fill : {"zero", "unknown"}
+        What the cells of absent columns are.
+    is_fill_chosen : bool
+        Whether that is because the user asked for it, and not because the table consists of transactions.
     """
 
     indices: NDArray[np.int64] | None = None
     names: Names | None = None
     unknown: Names = ()
     absent: Names = ()
-    filled: bool = False
+    fill: str = "zero"
+    is_fill_chosen: bool = False
 
     def gather(self, bits: BitMatrix) -> BitMatrix:
         """Return rows of the table with the columns of the model."""
-        return bits if self.indices is None else bits.take_columns(self.indices)
+        return bits if self.indices is None else bits.take_columns(self.indices, self.fill)
 
     def gather_table(self, table: Table) -> Table:
         """Return the table with the columns of the model."""
@@ -295,9 +305,10 @@ class ColumnMatch:
         if self.unknown:
             n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
             parts.append(f"ignored {n_columns} that the model was not fitted on: {_listed(self.unknown)}")
-        if self.absent and (self.filled or self.unknown):
+        if self.absent and (self.is_fill_chosen or self.unknown):
             absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
-            parts.append(f"{absent} read as 0: {_listed(self.absent)}")
+            fill = "read as 0" if self.fill == "zero" else "unknown"
+            parts.append(f"{absent} {fill}: {_listed(self.absent)}")
         if parts:
             warn(f"{table}: {'; '.join(parts)}")
 
@@ -311,8 +322,9 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     ----------
     learned, given : Header
         The columns of the model, and those of the table.
-    absent : {"refuse", "zero"} or None
-        Whether columns that the table lacks are an error or zeros. None is "refuse" where the user cannot set it.
+    absent : {"refuse", "zero", "unknown"} or None
+        Whether columns that the table lacks are an error, zeros or unknown. None is "refuse" where the user cannot set
+        it. Items that transactions lack are zeros.
     table : str
         What messages call the table.
 
@@ -334,7 +346,7 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     (array([ 2, -1,  1]), ('gin',), ('bread',))
     """
     if absent is not None:
-        validation.check_choice("absent", absent, ("refuse", "zero"))
+        validation.check_choice("absent", absent, ("refuse", "zero", "unknown"))
     names = learned.names
     if names is None and given.names is not None and given.absent_is_zero:
         names = tuple(map(str, range(learned.n_cols)))
@@ -355,21 +367,22 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
         ambiguous = first_duplicate(names)
     if ambiguous is not None:
         raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
-    zeros = given.absent_is_zero or absent == "zero"
+    fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
     if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
         raise InputError(
             f"{table} has no column that the model was fitted on: it has {_listed(given.names)}, and the model "
             f"{_listed(names)}; pass a table of the same features"
         )
-    if lacking and not zeros:
+    if lacking and not given.absent_is_zero and absent not in ("zero", "unknown"):
         others = f" (it has other columns: {_listed(unknown)})" if unknown else ""
         fix = "; add them" if absent is None else "; add them, or pass "
         raise InputError(
             f"{table} lacks columns that the model was fitted on: {_listed(lacking)}{others}{fix}",
-            *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0")),
+            *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0, or ")),
+            *(() if absent is None else (Parameter("absent", "unknown"),)),
         )
     indices = np.array([index.get(name, -1) for name in names], np.int64)
-    return ColumnMatch(indices, names, unknown, lacking, filled=not given.absent_is_zero)
+    return ColumnMatch(indices, names, unknown, lacking, fill, is_fill_chosen=not given.absent_is_zero)
 
 
 def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:

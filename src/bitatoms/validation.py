@@ -46,20 +46,6 @@ def package_name(X: Any) -> str:
     return type(X).__module__.partition(".")[0]
 
 
-def missing_as_zero(X: Any) -> Any:
-    """Return the table with 0 in place of missing values: NaN, None, NA or masked."""
-    if is_sparse(X):
-        csr = as_csr(X, "X")
-        if csr.dtype.kind == "f" and np.isnan(csr.data).any():
-            csr = csr.copy()
-            csr.data[np.isnan(csr.data)] = 0
-        return csr
-    if isinstance(X, np.ma.MaskedArray):
-        X = X.filled(0)
-    table = np.asarray(_numeric_frame(X))
-    return np.where(missing_cells(table), 0, table) if table.dtype.kind in "fO" else table
-
-
 def missing_cells(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return where the values are missing: NaN, None or NA."""
     if values.dtype.kind == "f":

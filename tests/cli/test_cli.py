@@ -306,7 +306,7 @@ INVALID = {
         "line 2, column 'b': 7 is neither 0 nor 1; for counts, pass --binarize 0 to read",
     ),
     "missing": (
-        ["fit", "missing.csv"],
+        ["fit", "missing.csv", "--missing", "refuse"],
         "1 value is missing, at line 3, column 'b'; fill it in, or pass --missing zero",
     ),
     "no rows": (["fit", "header.csv"], "the table has no rows"),

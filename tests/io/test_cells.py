@@ -81,7 +81,7 @@ def test_parameters_of_messages(tmp_path):
     assert message.endswith("drop it with --without b")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
     with pytest.raises(ba.FileError) as caught:
-        ba.read(path, binarize=0)
+        ba.read(path, binarize=0, missing="refuse")
     assert "1 value is missing, at line 3, column 'a'" in str(caught.value)
     assert "pass --missing zero to read it as 0" in caught.value.describe(on_command_line)
 

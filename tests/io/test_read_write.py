@@ -49,7 +49,7 @@ def test_invalid_separator(tmp_path):
 
 def test_trailing_separators_are_not_row_names(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("a,b\nx,x,\nx,,\n")  # R omits the header cell of row names, but here all lines end in a separator
+    path.write_text("a,b\nx,x,\nx,-,\n")  # R omits the header cell of row names, but here all lines end in a separator
     assert ba.read(path) == ba.Table(ba.BitMatrix.from_dense([[1, 1], [1, 0]]), None, ["a", "b"])
 
 

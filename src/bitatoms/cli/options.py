@@ -131,7 +131,7 @@ def _reading(
         ),
     ] = None,
     binarize: Annotated[float | None, _option("binarize")] = None,
-    missing: Annotated[Missing, _option("missing")] = Missing("refuse"),  # noqa: B008
+    missing: Annotated[Missing, _option("missing")] = Missing(declaration("missing")[1].default),  # noqa: B008
     duplicates: Annotated[Duplicates, _option("duplicates")] = Duplicates("refuse"),  # noqa: B008
     header: Annotated[bool | None, _option("header", "--header/--no-header")] = None,
     row_names: Annotated[bool | None, _option("row_names", "--row-names/--no-row-names")] = None,

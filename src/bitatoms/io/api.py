@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ..errors import Parameter
-from ..parameters import ReadKwargs, documented
+from ..parameters import Missing, ReadKwargs, choices, documented
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import infer_format, load_reader, sniff_format
+from .formats import FORMATS, infer_format, load_reader, sniff_format
 from .stream import (
     DROPPING_FORMATS,
     ReadOptions,
@@ -43,8 +43,9 @@ _STREAMED = ("parquet", "feather", "zarr")
 def read(path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadKwargs]) -> Table:
     """Read a table of 0 and 1 from a file, with the names of its rows and columns.
 
-    Rows are packed while they are read: memory holds the packed table, one bit per cell, and a few chunks.
-    Cells of text files may also be true and false, yes and no, x and blank.
+    Rows are packed while they are read: memory holds the packed table, one bit per cell (two if cells are missing), and
+    a few chunks. Cells of text files may also be true and false, yes and no, x and blank. A warning states how many
+    values are missing.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ def _translate_errors(source: Source) -> Iterator[None]:
 
 def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     """Check the options and the path, and call the reader of the format."""
-    check_choice("missing", options.missing, ("refuse", "zero"))
+    check_choice("missing", options.missing, choices(Missing))
     check_choice("duplicates", options.duplicates, ("refuse", "number"))
     for name, formats in _OPTION_FORMATS.items():
         if getattr(options, name) is not None and source.format not in formats:
@@ -222,7 +223,9 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
 def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a table of 0 and 1 to a file, with the names of its rows and columns.
 
-    The write is atomic: on an error, the file is absent or unchanged.
+    Unknown cells become missing values, such as NA in CSV files and NaN in arrays, so that they are read back as
+    unknown. Lists of items and images cannot hold them. The write is atomic: on an error, the file is absent or
+    unchanged.
 
     Parameters
     ----------
@@ -249,6 +252,10 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     table = table if isinstance(table, Table) else Table.from_any(table)
     path = Path(path)
     format = infer_format(path, format, writing=True)
+    if table.bits.n_unknown and not FORMATS[format].stores_unknown:
+        cells = "1 cell is" if table.bits.n_unknown == 1 else f"{table.bits.n_unknown} cells are"
+        fix = "; read the table with ", Parameter("missing", "zero"), ", or write .npz or .csv"
+        raise FileError(f"{path.name}: {cells} unknown, which this format cannot store", *fix)
     reader = load_reader(format, str(path))
     with atomic_write(path, getattr(reader, "companions", lambda path: ())(path)) as temporary:
         reader.write(table, temporary, format)

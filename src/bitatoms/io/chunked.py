@@ -47,7 +47,7 @@ class MissingCells:
 
 
 class ChunkCells:
-    """Convert the chunks of one table to 0 and 1; call `check_missing` after the last chunk."""
+    """Convert the chunks of one table to states; call `check_missing` after the last chunk."""
 
     def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str] | None) -> None:
         self.cells = Cells(source, options)
@@ -58,20 +58,43 @@ class ChunkCells:
         """Return the position of a cell; rows count from 0, as in NumPy and pandas."""
         return array_position(row, column if self.columns is None else self.columns[column])
 
-    def numbers_to_bits(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
-        """Convert numbers to 0 and 1; missing ones become 0 and are counted."""
+    def numbers_to_states(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
+        """Convert numbers to states; missing ones are counted."""
 
         def position_at(index: int) -> CellPosition:
             (row,), (column,) = locate(np.array([index]))
             return self.position(int(row), int(column))
 
-        return self.cells.numbers_to_bits(values, lambda indices: self.missing.add(*locate(indices)), position_at)
+        return self.cells.numbers_to_states(values, lambda indices: self.missing.add(*locate(indices)), position_at)
 
     def check_missing(self) -> None:
-        """Raise if cells were missing, unless they are read as 0."""
+        """Check missing cells as `Cells.check_missing` does."""
         if self.missing.count:
             self.cells.add_missing(self.missing.count, self.position(*self.missing.first))
         self.cells.check_missing()
+
+
+class BitsBuilder:
+    """Rows of bits that are filled rectangle by rectangle; a mask is allocated only if some cell is unknown."""
+
+    def __init__(self, n_rows: int, n_cols: int) -> None:
+        self._n_cols = n_cols
+        self._words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
+        self._unknown: NDArray[np.uint64] | None = None
+
+    def put(self, bits: BitMatrix, row: int = 0, column: int = 0) -> None:
+        """Fill in a rectangle; its first column is a multiple of 64."""
+        where = slice(row, row + len(bits)), slice(column // 64, column // 64 + bits.words.shape[1])
+        self._words[where] = bits.words
+        if bits.unknown is not None:
+            self._unknown = np.zeros_like(self._words) if self._unknown is None else self._unknown
+            self._unknown[where] = bits.unknown.words
+
+    def build(self) -> BitMatrix:
+        """Return the bits, once all are filled in."""
+        unknown = self._unknown
+        mask = None if unknown is None else BitMatrix.from_words(unknown, self._n_cols, check=False)
+        return BitMatrix.from_words(self._words, self._n_cols, False, mask)
 
 
 def read_row_chunks(
@@ -91,7 +114,7 @@ def read_row_chunks(
 def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: ChunkCells) -> BitMatrix:
     """Read and pack some rows, ``width`` columns at a time; columns that do not fill a word wait for the next ones."""
     n_rows = rows.stop - rows.start
-    words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
+    builder = BitsBuilder(n_rows, n_cols)
     pending = np.empty((n_rows, 0), np.uint8)
     n_packed = 0
     for left in range(0, n_cols, width):
@@ -101,24 +124,24 @@ def _read_rows(read: ReadChunk, rows: slice, n_cols: int, width: int, cells: Chu
             row, column = np.divmod(indices, columns.stop - columns.start)
             return rows.start + row, columns.start + column
 
-        bits = cells.numbers_to_bits(read(rows, columns), locate)
-        pending = np.concatenate((pending, bits), axis=1) if pending.shape[1] else bits
+        states = cells.numbers_to_states(read(rows, columns), locate)
+        pending = np.concatenate((pending, states), axis=1) if pending.shape[1] else states
         count = pending.shape[1] if columns.stop == n_cols else pending.shape[1] // 64 * 64
-        words[:, n_packed // 64 : -(-(n_packed + count) // 64)] = BitMatrix.from_dense(pending[:, :count]).words
+        builder.put(cells.cells.pack(pending[:, :count]), column=n_packed)
         pending = pending[:, count:]
         n_packed += count
-    return BitMatrix.from_words(words, n_cols, check=False)
+    return builder.build()
 
 
 def stack_columns(columns: Iterable[BitMatrix], shape: tuple[int, int]) -> BitMatrix:
     """Return the rows of a table whose columns come in chunks, each with the columns as its rows."""
     n_rows, n_cols = shape
-    words = np.empty((n_cols, -(-n_rows // 64)), np.uint64)
+    builder = BitsBuilder(n_cols, n_rows)
     filled = 0
     for chunk in columns:
-        words[filled : filled + len(chunk)] = chunk.words
+        builder.put(chunk, filled)
         filled += len(chunk)
-    return BitMatrix.from_words(words, n_rows, check=False).transpose()
+    return builder.build().transpose()
 
 
 def check_claimed_size(

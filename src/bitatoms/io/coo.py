@@ -43,6 +43,7 @@ class CooBuilder:
         # The cells whose bit differs from that of a cell without an entry; with a threshold also those with an entry.
         self._flipped = np.zeros((shape[0], self._width), np.uint64)
         self._entered = self._flipped if self._cells.threshold is None else np.zeros_like(self._flipped)
+        self._unknown: NDArray[np.uint64] | None = None
         self._duplicate: tuple[int, int] | None = None
         self._has_negative = False
 
@@ -52,10 +53,15 @@ class CooBuilder:
             return
         self._check_indices(rows, self._shape[0], "row")
         self._check_indices(columns, self._shape[1], "column")
-        ones = self._cells.pack_numbers(
+        packed = self._cells.pack_numbers(
             values[np.newaxis], lambda _, entry: self._position(int(rows[entry]), int(columns[entry]))
-        ).to_dense(np.bool_)[0]
+        )
+        ones = packed.filled().to_dense(np.bool_)[0]
         indices = rows.astype(np.int64) * (64 * self._width) + columns.astype(np.int64)
+        if packed.unknown is not None:
+            self._unknown = np.zeros_like(self._flipped) if self._unknown is None else self._unknown
+            lacking = packed.unknown.to_dense(np.bool_)[0]
+            _flip(self._unknown, self._new_indices(indices[lacking], self._unknown, False))
         summed = values.dtype.kind != "b"  # SciPy does not sum booleans
         threshold = self._cells.threshold
         if threshold is None:
@@ -78,7 +84,10 @@ class CooBuilder:
             np.invert(self._flipped, out=self._flipped)
             if self._shape[1] % 64:
                 self._flipped[:, -1] &= np.uint64((1 << self._shape[1] % 64) - 1)
-        return BitMatrix.from_words(self._flipped, self._shape[1], check=False)
+        bits = BitMatrix.from_words(self._flipped, self._shape[1], check=False)
+        # As in SciPy's sums, a cell is missing if one of its entries is.
+        unknown = None if self._unknown is None else BitMatrix.from_words(self._unknown, self._shape[1], check=False)
+        return bits.with_unknown(unknown)
 
     def _position(self, row: int, column: int) -> CellPosition:
         """Return the position of a cell as the file counts."""

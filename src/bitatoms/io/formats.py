@@ -31,6 +31,7 @@ class Format(NamedTuple):
     extra: str | None = None  # the extra that installs it
     gzip: bool = False  # .gz may follow the extension
     is_one_file: bool = True  # otherwise several files, or a folder, which a stream cannot hold
+    stores_unknown: bool = True  # otherwise a cell is a one or a zero
 
 
 FORMATS = {
@@ -41,10 +42,20 @@ FORMATS = {
     "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow", "arrow"),
     "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow", "arrow"),
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
-    "fimi": Format("one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True),
-    "baskets": Format("one list of item names per row", (".basket", ".baskets"), "transactions", gzip=True),
-    "pairs": Format("long table: the names of one row and one of its items per line", (".pairs",), "pairs", gzip=True),
-    "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True),
+    "fimi": Format(
+        "one list of item numbers per row", (".dat", ".fimi"), "transactions", gzip=True, stores_unknown=False
+    ),
+    "baskets": Format(
+        "one list of item names per row", (".basket", ".baskets"), "transactions", gzip=True, stores_unknown=False
+    ),
+    "pairs": Format(
+        "long table: the names of one row and one of its items per line",
+        (".pairs",),
+        "pairs",
+        gzip=True,
+        stores_unknown=False,
+    ),
+    "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True, stores_unknown=False),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
     "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False),

@@ -42,7 +42,7 @@ CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what 
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
-_OPTION_CHOICES = {"missing": ("refuse", "zero"), "duplicates": ("refuse", "number")}
+_OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
 _HISTORY_FIELDS = tuple(name for name in Round._fields if name != "seconds")  # the same seed gives the same file
 

@@ -77,7 +77,7 @@ class ReadOptions:
     """How to read a file; the fields are the parameters of `bitatoms.read`."""
 
     binarize: float | None = None
-    missing: str = "refuse"
+    missing: str = "unknown"
     duplicates: str = "refuse"
     header: bool | None = None
     row_names: bool | None = None
@@ -121,7 +121,7 @@ class TableStream:
 
 def collect(stream: TableStream) -> Table:
     """Return the table of a stream."""
-    words = np.empty((0, -(-stream.n_cols // 64)), np.uint64)
+    words, unknown = _GrowingWords(stream.n_cols), _GrowingWords(stream.n_cols)
     names: list[str] | None = []
     n_rows = 0
     for chunk in stream.chunks:
@@ -129,27 +129,46 @@ def collect(stream: TableStream) -> Table:
             names = None
         elif names is not None:
             names.extend(chunk.names)
-        if not n_rows:  # often the only chunk: do not copy it
-            words, n_rows = chunk.bits.words, len(chunk.bits)
-            continue
-        needed = n_rows + len(chunk.bits)
-        if needed > len(words):
-            words = _enlarged(words, needed)
-        words[n_rows:needed] = chunk.bits.words
-        n_rows = needed
-    if n_rows < len(words):
-        words.resize((n_rows, words.shape[1]), refcheck=False)
-    bits = BitMatrix.from_words(words, stream.n_cols, check=False)
+        if chunk.bits.unknown is not None:
+            unknown.put(chunk.bits.unknown.words, n_rows)
+        words.put(chunk.bits.words, n_rows)
+        n_rows += len(chunk.bits)
+    mask = BitMatrix.from_words(unknown.take(n_rows), stream.n_cols, check=False) if unknown.n_rows else None
+    bits = BitMatrix.from_words(words.take(n_rows), stream.n_cols, False, mask)
     row_names = tuple(names) if names else None
     return Table(bits, row_names, stream.header.names, stream.picture, absent_is_zero=stream.absent_is_zero)
 
 
-def _enlarged(words: NDArray[np.uint64], needed: int) -> NDArray[np.uint64]:
-    """Return the rows with room for slightly more than needed; the system moves large arrays without a copy."""
-    if not words.flags.writeable or not words.flags.owndata:
-        words = words.copy()
-    words.resize((needed + needed // 16, words.shape[1]), refcheck=False)
-    return words
+class _GrowingWords:
+    """Rows of words whose number is not known in advance; rows that are skipped are zeros."""
+
+    def __init__(self, n_cols: int) -> None:
+        self._words = np.empty((0, -(-n_cols // 64)), np.uint64)
+        self.n_rows = 0
+
+    def put(self, rows: NDArray[np.uint64], start: int) -> None:
+        """Put rows at and after ``start``; all rows before it that were not put are zeros."""
+        self.n_rows = start + len(rows)
+        if not start:  # the first chunk is often the only one: do not copy it
+            self._words = rows
+            return
+        self._reserve(self.n_rows)
+        self._words[start : self.n_rows] = rows
+
+    def take(self, n_rows: int) -> NDArray[np.uint64]:
+        """Return this many rows."""
+        self._reserve(n_rows)
+        if n_rows < len(self._words):
+            self._words.resize((n_rows, self._words.shape[1]), refcheck=False)
+        return self._words
+
+    def _reserve(self, needed: int) -> None:
+        """Make room for slightly more rows than needed; the system moves large arrays without a copy."""
+        if needed <= len(self._words):
+            return
+        if not self._words.flags.writeable or not self._words.flags.owndata:
+            self._words = self._words.copy()
+        self._words.resize((needed + needed // 16, self._words.shape[1]), refcheck=False)
 
 
 def find_columns(source: Source, given: Sequence[str], columns: Sequence[str]) -> set[str]:

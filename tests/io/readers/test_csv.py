@@ -1,6 +1,7 @@
 """CSV and TSV files: round trips, detection of the layout, malformed files."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 
@@ -40,8 +42,6 @@ def test_round_trip(tmp_path_factory, table, format, compressed):
         "who;milk;bread\r\nann;yes;no\r\nbob;YES;Yes\r\n",
         "who\tmilk\tbread\nann\ttrue\tfalse\nbob\tTRUE\tTrue\n",
         "who|milk|bread\nann|T|F\nbob|t|t\n",
-        "who,milk,bread\nann,x,\nbob,X,x\n",
-        "who,milk,bread\nann,1,\nbob,1,1\n",
         "who,milk,bread\nann, 1 ,0.0\n\nbob,1.0,1\n",
         b"\xef\xbb\xbfwho,milk,bread\nann,1,0\nbob,1,1\n",
         gzip.compress(b"who,milk,bread\nann,1,0\nbob,1,1\n", mtime=0),
@@ -88,9 +88,10 @@ def test_binarize(tmp_path):
 
 def test_missing_values_are_counted_and_the_first_is_located(tmp_path):
     path = write_file(tmp_path, "who,milk,bread\nann,1,0\nbob,,1\ncyd,NA,?\n")
-    assert_read_error(path, "3 values are missing", "line 3, column 'milk'", 'missing="zero"')
+    assert_read_error(path, "3 values are missing", "line 3, column 'milk'", 'missing="zero"', missing="refuse")
     np.testing.assert_array_equal(ba.read(path, missing="zero").to_dense(), [[1, 0], [0, 1], [0, 0]])
-    assert_read_error(write_file(tmp_path, "a,b\n1,nan\n0,1\n"), "1 value is missing, at line 2, column 'b'")
+    path = write_file(tmp_path, "a,b\n1,nan\n0,1\n")
+    assert_read_error(path, "1 value is missing, at line 2, column 'b'", missing="refuse")
 
 
 BAD = {
@@ -130,7 +131,7 @@ def test_malformed_files_are_errors(tmp_path, case):
     [
         "who,milk,bread,\nann,1,0,\nbob,1,1,\n",  # separators at the ends of lines
         "who,milk,bread\nann,1,0,\nbob,1,1,\n",
-        "who;milk;bread\nann;x;;\nbob;x;x;\n",
+        "who;milk;bread\nann;x;-;\nbob;x;x;\n",
         "sep=;\nwho;milk;bread\nann;1;0\nbob;1;1\n",  # as Excel writes it
     ],
 )
@@ -218,7 +219,8 @@ def test_peak_memory(tmp_path):
 )
 def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, format):
     path = write_file(tmp_path_factory.mktemp("fuzz"), data, f"table.{format}")
-    assert isinstance(outcome(ba.read, path), ba.Table | None)
+    with warnings.catch_warnings(action="ignore", category=InputWarning):  # missing and blank cells
+        assert isinstance(outcome(ba.read, path), ba.Table | None)
 
 
 # Text files of another format: each names the parameters with which it is read, and the shape that it then has.

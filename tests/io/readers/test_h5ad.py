@@ -115,7 +115,8 @@ def test_counts_need_binarize_and_missing_values_are_counted(tmp_path, to_format
     with_missing = COUNTS.copy()
     with_missing[19, 0] = with_missing[4, 66] = with_missing[4, 5] = np.nan
     path = write_file(path, make_adata(to_format(with_missing)))
-    assert_read_error(path, "3 values are missing, the first at row 4 (counted from 0), column 'gene5'", binarize=0)
+    problem = "3 values are missing, the first at row 4 (counted from 0), column 'gene5'"
+    assert_read_error(path, problem, binarize=0, missing="refuse")
     assert np.array_equal(ba.read(path, binarize=0, missing="zero").to_dense(), with_missing > 0)
     write_file(path, make_adata(to_format(np.where(COUNTS > 1, np.inf, COUNTS))))
     assert_read_error(path, "'inf' is not a finite number", binarize=0)

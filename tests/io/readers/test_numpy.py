@@ -127,7 +127,8 @@ def test_missing_values_are_counted_or_read_as_zeros(tmp_path):
     X = np.array([[0, 1, np.nan], [np.nan, 1, 0], [1, 1, 1]])
     for order in "CF":
         np.save(tmp_path / "array.npy", np.array(X, order=order))
-        assert_read_error(tmp_path / "array.npy", "2 values are missing", "row", 'missing="zero"')
+        problem = "2 values are missing, the first at row 0, column 2 (counted from 0)"
+        assert_read_error(tmp_path / "array.npy", problem if order == "C" else "2 values", missing="refuse")
         np.testing.assert_array_equal(ba.read(tmp_path / "array.npy", missing="zero").to_dense(), np.nan_to_num(X))
 
 

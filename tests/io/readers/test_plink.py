@@ -107,7 +107,8 @@ def test_no_other_files_are_read_or_written(tmp_path):
 
 def test_missing_genotypes_are_counted_and_the_first_is_located(tmp_path):
     path = trio(tmp_path, bed=BED[:3] + bytes([0b11_10_01_11, 0b10, 0b00_00_11_10, 0b01]))
-    assert_read_error(path, "2 values are missing, the first at SNP 'rs1' of individual 'f1 bob'", 'missing="zero"')
+    problem = "2 values are missing, the first at SNP 'rs1' of individual 'f1 bob'"
+    assert_read_error(path, problem, 'missing="zero"', missing="refuse")
     copies = np.array(COPIES)
     copies[1, 0] = copies[4, 1] = 0
     assert ba.read(path, missing="zero").to_dense().tolist() == pairs(copies).tolist()

@@ -170,7 +170,8 @@ def test_missing_values_are_counted(tmp_path, monkeypatch):
     with_missing = BITS.astype(float)
     with_missing[9, 1] = with_missing[4, 66] = with_missing[4, 65] = np.nan
     path = array(tmp_path / "array.zarr", with_missing, chunks=(20, 3))
-    assert_read_error(path, "3 values are missing, the first at row 4, column 65 (counted from 0)", 'missing="zero"')
+    problem = "3 values are missing, the first at row 4, column 65 (counted from 0)"
+    assert_read_error(path, problem, 'missing="zero"', missing="refuse")
     assert np.array_equal(ba.read(path, missing="zero").to_dense(), with_missing == 1)
 
 

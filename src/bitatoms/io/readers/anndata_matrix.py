@@ -115,16 +115,16 @@ class AnnDataCells(ChunkCells):
         self._advice = dataframes.scaled_advice(options.binarize, *counts)
         self._is_scaled = False
 
-    def numbers_to_bits(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
-        """Convert numbers to 0 and 1; missing ones become 0 and are counted."""
+    def numbers_to_states(self, values: NDArray[Any], locate: Locate) -> NDArray[Any]:
+        """Convert numbers to states; missing ones are counted."""
         if values.dtype.kind in "if" and (values < 0).any():
             self._is_scaled = True
             if self.cells.threshold is None:
                 raise self.cells.source.error(*self._advice)
-        return super().numbers_to_bits(values, locate)
+        return super().numbers_to_states(values, locate)
 
     def check_missing(self) -> None:
-        """Raise if cells were missing, unless they are read as 0; warn if values were negative."""
+        """Check missing cells as `Cells.check_missing` does; warn if values were negative."""
         super().check_missing()
         if self._is_scaled:
             warn(f"{self.cells.source.name}: ", *self._advice)
@@ -200,10 +200,15 @@ def _pack_lines(lines: Any, start: int, by_columns: bool, cells: ChunkCells) -> 
         line = start + np.searchsorted(indptr, entries, "right") - 1
         return (indices[entries], line) if by_columns else (line, indices[entries])
 
-    ones = np.asarray(cells.numbers_to_bits(data, locate), np.bool_)
+    def where(cells: NDArray[np.bool_]) -> BitMatrix:
+        return BitMatrix.from_sparse(csr_array((cells, indices, indptr), shape=lines.shape))
+
+    packed = cells.cells.pack(cells.numbers_to_states(data, locate)[np.newaxis])
+    ones = packed.filled().to_dense(np.bool_)[0]
+    unknown = None if packed.unknown is None else where(packed.unknown.to_dense(np.bool_)[0])
     threshold = cells.cells.threshold
     if threshold is None or threshold >= 0:
-        return BitMatrix.from_sparse(csr_array((ones, indices, indptr), shape=lines.shape))
+        return where(ones).with_unknown(unknown)
     # Zeros, which are not stored, are above the threshold.
-    zeros = BitMatrix.from_sparse(csr_array((~ones, indices, indptr), shape=lines.shape))
-    return zeros ^ BitMatrix.from_any(zeros, binarize=-1)
+    zeros = where(~ones)
+    return (zeros ^ BitMatrix.from_any(zeros, binarize=-1)).with_unknown(unknown)

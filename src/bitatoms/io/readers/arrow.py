@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,15 +16,14 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Picture, Table, check_picture, feature_names
-from ..cells import Cells, TextCells
-from ..chunked import ChunkCells, Indices, MissingCells
+from ..cells import BLANK, MISSING, CellPosition, Cells, TextCells, note_blanks
+from ..chunked import BitsBuilder, ChunkCells, MissingCells
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
 from .arrow_chunks import ArrowChunk, ArrowFile, is_text, open_arrow, to_strings
 
 _LAYOUT_ROWS = 100  # rows from which it is detected whether the first column contains names
-_MISSING, _BLANK = 2, 4  # states of a cell besides 0 and 1; both are even, so that their lowest bit is 0
 _INDEX = "__index_level_0__"  # pandas' name for an index without a name
 
 
@@ -126,7 +128,7 @@ def _picture(metadata: dict[str, Any], n_cols: int, file: ArrowFile) -> Picture 
 
 def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
-    cells = _ColumnCells(source, options, columns)
+    cells = _ColumnCells(source, options, columns, partial(_has_zeros, source, options, layout, columns))
     n_rows = 0
     with source.catch_library_errors(), open_arrow(source) as file:
         _check_types(source, file, layout.data)  # not before: names of columns to leave out come from the open file
@@ -138,20 +140,38 @@ def _chunks(source: Source, options: ReadOptions, layout: ArrowLayout, columns: 
     cells.check_missing()
 
 
-def _pack_chunk(source: Source, cells: _ColumnCells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
-    """Return the rows of a chunk; ``start`` is the index of the first row."""
+def _has_zeros(source: Source, options: ReadOptions, layout: ArrowLayout, columns: list[str]) -> bool:
+    """Return whether a table has a zero: read it from its beginning, until there is one."""
+    cells = _ColumnCells(source, options, columns, lambda: False)
+    with suppress(FileError), open_arrow(source) as file:  # an error is raised again when these rows are read
+        for chunk in file.chunks():
+            for top, left, values in _rectangles(source, chunk, layout.data):
+                cells.to_states(values, top, left)
+                if cells.has_zeros:
+                    return True
+    return False
+
+
+def _rectangles(source: Source, chunk: ArrowChunk, indices: list[int]) -> Iterator[tuple[int, int, list[Any]]]:
+    """Yield some rows of some columns at a time, with the indices of the first row and column."""
     n_rows, n_cols = chunk.n_rows, len(indices)
-    words = np.empty((n_rows, -(-n_cols // 64)), np.uint64)
     rows_at_once = max(1, CHUNK_BITS // max(1, min(chunk.max_columns, n_cols)))
     for left in range(0, n_cols, chunk.max_columns):
         top = 0
         for columns in chunk.read_columns(indices[left : left + chunk.max_columns], rows_at_once):
-            bits = cells.to_bits(columns, start + top, left)
-            if top + len(bits) <= n_rows:
-                words[top : top + len(bits), left // 64 :][:, : bits.words.shape[1]] = bits.words
-            top += len(bits)
+            bottom = top + len(columns[0])
+            if bottom <= n_rows:
+                yield top, left, columns
+            top = bottom
         _check_length(source, top, n_rows)
-    return BitMatrix.from_words(words, n_cols, check=False)
+
+
+def _pack_chunk(source: Source, cells: _ColumnCells, chunk: ArrowChunk, indices: list[int], start: int) -> BitMatrix:
+    """Return the rows of a chunk; ``start`` is the index of the first row."""
+    builder = BitsBuilder(chunk.n_rows, len(indices))
+    for top, left, columns in _rectangles(source, chunk, indices):
+        builder.put(cells.to_bits(columns, start + top, left), top, left)
+    return builder.build()
 
 
 def _check_length(source: Source, found: int, expected: int) -> None:
@@ -173,36 +193,47 @@ def _row_names(source: Source, chunk: ArrowChunk, indices: list[int]) -> list[st
 
 
 class _ColumnCells:
-    """Convert the columns of one file to bits and count the missing values."""
+    """Convert the columns of one file to bits and count the missing values.
 
-    def __init__(self, source: Source, options: ReadOptions, columns: Sequence[str]) -> None:
+    ``look_ahead`` returns whether the file has a zero, so that its blank cells are missing. It is called only if there
+    are blank cells before the first zero.
+    """
+
+    def __init__(
+        self, source: Source, options: ReadOptions, columns: Sequence[str], look_ahead: Callable[[], bool]
+    ) -> None:
         from pyarrow import types
 
         self._types = types
         self._source, self._options = source, options
         self._numbers = ChunkCells(source, options, columns)
         self._blank = MissingCells()
-        self._has_zeros = False
+        self._look_ahead = cache(look_ahead)
+        self.has_zeros = False
         self._text_states: dict[str, int] = {}
 
     def to_bits(self, columns: Sequence[Any], top: int, left: int) -> BitMatrix:
         """Return some rows of some columns; ``top`` and ``left`` are the indices of the first."""
+        states = self.to_states(columns, top, left)
+        return self._numbers.cells.pack(states.T, lambda: self.has_zeros or self._look_ahead())
+
+    def to_states(self, columns: Sequence[Any], top: int, left: int) -> NDArray[np.uint8]:
+        """Return the states of some rows of some columns, one column per row of the array."""
         states = np.empty((len(columns), len(columns[0])), np.uint8)
         for number, column in enumerate(columns):
             states[number] = self._states(column, top, left + number)
         if states.size and states.max() > 1:
-            for missing, state in ((self._numbers.missing, _MISSING), (self._blank, _BLANK)):
+            for missing, state in ((self._numbers.missing, MISSING), (self._blank, BLANK)):
                 column_indices, row_indices = np.nonzero(states == state)
                 missing.add(top + row_indices, left + column_indices)
-            states &= 1
-        return BitMatrix.from_dense(states.T)
+        return states
 
     def _states(self, column: Any, top: int, index: int) -> NDArray[Any]:
         """Return the state of each cell of a column: 0, 1, missing or blank."""
         types, kind = self._types, column.type
         if not types.is_primitive(kind):
             if types.is_null(kind):
-                return np.full(len(column), _MISSING, np.uint8)
+                return np.full(len(column), MISSING, np.uint8)
             if is_text(kind):
                 encoded = column if types.is_dictionary(kind) else column.dictionary_encode()
                 return self._states_of_text(encoded, top, index)
@@ -213,13 +244,14 @@ class _ColumnCells:
             column = column.fill_null(0 if types.is_integer(kind) else False)
         values = column.to_numpy(zero_copy_only=False)
 
-        def locate(rows: NDArray[np.intp]) -> Indices:
-            return top + rows, np.full(len(rows), index)
+        def position_at(row: int) -> CellPosition:
+            return self._numbers.position(top + row, index)
 
-        bits = self._numbers.numbers_to_bits(values, locate)
-        if not self._has_zeros:
-            self._has_zeros = not bits.all()
-        return bits if is_null is None else np.where(is_null, np.uint8(_MISSING), bits)
+        states = self._numbers.cells.numbers_to_states(values, lambda _: None, position_at)  # `to_states` counts
+        if is_null is not None:
+            states = np.where(is_null, np.uint8(MISSING), states)
+        self.has_zeros = self.has_zeros or not states.all()
+        return states
 
     def _states_of_text(self, column: Any, top: int, index: int) -> NDArray[np.uint8]:
         """Return the state of each cell of a dictionary-encoded column; each distinct text is converted once."""
@@ -231,8 +263,8 @@ class _ColumnCells:
         for number, code in enumerate(used.tolist()):
             text = column.dictionary[code].as_py()
             row = top + int(rows[first[number]])
-            used_states[number] = _MISSING if text is None else self._state_of_text(text, row, index)
-        states = np.full(len(codes), _MISSING, np.uint8)
+            used_states[number] = MISSING if text is None else self._state_of_text(text, row, index)
+        states = np.full(len(codes), MISSING, np.uint8)
         states[rows] = used_states[inverse]
         return states
 
@@ -240,23 +272,24 @@ class _ColumnCells:
         """Return the state of a cell."""
         if text not in self._text_states:
             text_cells = TextCells(Cells(self._source, self._options))
-            bit = text_cells.row_to_bits([text], lambda _: self._numbers.position(row, index))[0]
-            self._has_zeros = self._has_zeros or text_cells.has_zeros
+            state = text_cells.row_to_states([text], lambda _: self._numbers.position(row, index))[0]
+            self.has_zeros = self.has_zeros or text_cells.has_zeros
             if len(self._text_states) > CHUNK_BITS // 64:  # numbers stored as text seldom repeat
                 self._text_states.clear()
-            is_missing = text_cells.cells.n_missing
-            self._text_states[text] = _BLANK if text_cells.n_blank else _MISSING if is_missing else int(bit)
+            self._text_states[text] = int(state)
         return self._text_states[text]
 
     def check_missing(self) -> None:
-        """Raise FileError for missing values, unless they are read as 0; call this after the last cell."""
-        if self._has_zeros:  # a blank is a zero only if the file has no other zeros
+        """Check missing cells as `Cells.check_missing` does; call this after the last cell."""
+        if self.has_zeros:  # a blank is a zero only if the file has no other zeros
             self._numbers.missing.merge(self._blank)
+        else:
+            note_blanks(self._numbers.cells, self._blank.count)
         self._numbers.check_missing()
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write columns of booleans; names of rows are stored as pandas' index."""
+    """Write columns of booleans, with nulls for unknown cells; names of rows are stored as pandas' index."""
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
@@ -276,11 +309,22 @@ def write(table: Table, path: Path, format: str) -> None:
         for start in range(0, len(table), chunk_rows):
             chunk = table.bits[start : start + chunk_rows]
             # Arrow packs booleans in the same way as BitMatrix.
-            columns = np.frombuffer(chunk.T.to_bytes(), np.uint8).reshape(n_cols, -(-len(chunk) // 8))
-            arrays = [pa.Array.from_buffers(pa.bool_(), len(chunk), [None, pa.py_buffer(column)]) for column in columns]
+            columns = _packed_columns(chunk.filled())
+            valid: Iterable[Any] = itertools.repeat(None)
+            if chunk.n_unknown and chunk.unknown is not None:
+                valid = map(pa.py_buffer, ~_packed_columns(chunk.unknown))
+            arrays = [
+                pa.Array.from_buffers(pa.bool_(), len(chunk), [validity, pa.py_buffer(column)])
+                for validity, column in zip(valid, columns, strict=False)
+            ]
             if table.row_names is not None:
                 arrays.insert(0, pa.array(table.row_names[start : start + chunk_rows], pa.string()))
             writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _packed_columns(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return the columns as rows of packed bytes."""
+    return np.frombuffer(bits.T.to_bytes(), np.uint8).reshape(bits.n_cols, -(-len(bits) // 8))
 
 
 def _schema(table: Table) -> Any:

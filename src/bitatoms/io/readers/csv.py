@@ -1,6 +1,6 @@
 """CSV and TSV files: one line per row, with or without names of rows and columns.
 
-Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers.
+Cells are 0 and 1, yes and no, true and false, x and blank; with a threshold, numbers. Unknown cells are written as NA.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import csv
 import itertools
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
@@ -26,6 +28,7 @@ from ..text_lines import check_separator, detect_separator, open_text_writer, re
 from .pairs import suggest_pairs
 
 _SEPARATOR_LINES = 10  # lines from which the separator is detected
+_UNKNOWN = "NA"  # how an unknown cell is written; a blank one would be a zero in a table without other zeros
 _LAYOUT_ROWS = 100  # rows from which the header and the row names are detected
 _DECLARED_SEPARATOR = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)  # as Excel writes it
 
@@ -52,6 +55,18 @@ class CsvLayout(NamedTuple):
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a CSV or TSV file."""
     text_cells = TextCells(Cells(source, options))
+    stream = _open(source, options, text_cells)
+    return replace(stream, chunks=_checked(stream.chunks, text_cells))
+
+
+def _checked(chunks: Iterator[RowChunk], text_cells: TextCells) -> Iterator[RowChunk]:
+    """Yield the chunks, then check missing cells."""
+    yield from chunks
+    text_cells.check_missing()
+
+
+def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableStream:
+    """Open a file whose cells are converted by these ``text_cells``."""
     if options.separator:
         check_separator(source, options.separator)
     lines = read_lines(source)
@@ -76,7 +91,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     if has_duplicates and layout.other_format and options.duplicates == "refuse":
         raise _not_a_table(source, *split_head[1], layout.other_format)
     body = itertools.chain(split_head[layout.columns is not None :], records)
-    return TableStream(len(layout.indices), _chunks(source, text_cells, layout, separator, body), layout.columns)
+    chunks = _chunks(source, options, text_cells, layout, separator, body)
+    return TableStream(len(layout.indices), chunks, layout.columns)
 
 
 def _records(source: Source, lines: Iterator[str], separator: str, number: int) -> Iterator[Record]:
@@ -209,7 +225,12 @@ def _without_excluded(source: Source, options: ReadOptions, layout: CsvLayout) -
 
 
 def _chunks(
-    source: Source, text_cells: TextCells, layout: CsvLayout, separator: str, records: Iterator[Record]
+    source: Source,
+    options: ReadOptions,
+    text_cells: TextCells,
+    layout: CsvLayout,
+    separator: str,
+    records: Iterator[Record],
 ) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
     n_cols = len(layout.indices)
@@ -217,6 +238,15 @@ def _chunks(
     separators = separator * (n_cols - 1)
     names: list[str] = []
     filled = 0
+
+    @cache
+    def has_zeros() -> bool:
+        return text_cells.has_zeros or _has_later_zeros(source, options)
+
+    def packed(has_zeros: Callable[[], bool]) -> RowChunk:
+        bits = text_cells.cells.pack(chunk[:filled], has_zeros)
+        return RowChunk(bits, names if layout.has_row_names else None)
+
     for line, record in records:
         name, bits = "", None
         if isinstance(record, str) and layout.takes_all_cells:  # fast path for cells of one character
@@ -225,22 +255,30 @@ def _chunks(
                 bits = text_cells.characters_to_bits(rest[::2])
         if bits is None:
             cells = _split(record, separator)
-            name, bits = cells[0], _row_to_bits(source, text_cells, layout, line, cells)
+            name, bits = cells[0], _row_to_states(source, text_cells, layout, line, cells)
         chunk[filled] = bits
         names.append(name.strip())
         filled += 1
         if filled == len(chunk):
-            yield RowChunk(BitMatrix.from_dense(chunk), names if layout.has_row_names else None)
+            yield packed(has_zeros)
             names, filled = [], 0
     if filled:
-        yield RowChunk(BitMatrix.from_dense(chunk[:filled]), names if layout.has_row_names else None)
-    text_cells.check_missing()
+        yield packed(lambda: text_cells.has_zeros)
 
 
-def _row_to_bits(
+def _has_later_zeros(source: Source, options: ReadOptions) -> bool:
+    """Return whether a table whose first chunk has no zeros has one: read it again, until there is one."""
+    options = replace(options, missing="zero")  # blanks have no meaning here
+    ahead = TextCells(Cells(source, options))
+    with suppress(FileError):  # raised again when these rows are read
+        return any(ahead.has_zeros for _ in _open(source, options, ahead).chunks)
+    return ahead.has_zeros
+
+
+def _row_to_states(
     source: Source, text_cells: TextCells, layout: CsvLayout, line: int, cells: list[str]
 ) -> NDArray[np.uint8]:
-    """Convert the cells of a line to 0 and 1."""
+    """Convert the cells of a line to states."""
     advice = layout.other_format or _as_items({layout.n_cells})
     if len(cells) != layout.n_cells or (layout.trailing_separator and cells[-1].strip()):
         expected = layout.n_cells - layout.trailing_separator
@@ -256,7 +294,7 @@ def _row_to_bits(
         return CellPosition(line, label, unit="line")
 
     try:
-        return text_cells.row_to_bits(table_cells, position)
+        return text_cells.row_to_states(table_cells, position)
     except FileError as error:
         if layout.other_format:
             raise _not_a_table(source, line, cells, advice) from error
@@ -264,7 +302,7 @@ def _row_to_bits(
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write a table of 0 and 1 with its names."""
+    """Write a table of 0 and 1 with its names; unknown cells are NA."""
     _check_names(table, path)
     if not table.shape[1] and table.row_names is None and len(table):
         raise FileError(f"{path.name}: this format cannot store a table without columns and row names; .npz files can")
@@ -279,7 +317,10 @@ def write(table: Table, path: Path, format: str) -> None:
             (csv.writer(file, **dialect, quoting=csv.QUOTE_ALL) if ambiguous else writer).writerow(header)
         chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
         for start in range(0, len(table), chunk_rows):
-            dense = table.bits[start : start + chunk_rows].to_dense()
+            chunk = table.bits[start : start + chunk_rows]
+            dense = chunk.filled().to_dense()
+            if chunk.n_unknown and chunk.unknown is not None:
+                dense = np.where(chunk.unknown.to_dense(bool), np.array(_UNKNOWN, object), dense.astype(object))
             for row, cells in enumerate(dense.tolist(), start):
                 writer.writerow(cells if table.row_names is None else [table.row_names[row], *cells])
 

@@ -132,7 +132,7 @@ def _chunks(
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write an AnnData whose X is a CSR matrix of float32, which all of scanpy accepts."""
+    """Write an AnnData whose X is a CSR matrix of float32, which all of scanpy accepts; unknown cells are NaN."""
     import h5py
     import pandas as pd
     from anndata import AnnData
@@ -158,7 +158,7 @@ def write(table: Table, path: Path, format: str) -> None:
         if names is not None:  # set here, because AnnData warns about duplicates, which are allowed in a table
             frame.index = pd.Index(names, dtype=object)
     adata.write_h5ad(path)
-    needs_int64 = table.bits.count() >= np.iinfo(np.int32).max
+    needs_int64 = table.bits.count() + table.bits.n_unknown >= np.iinfo(np.int32).max
     chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
     with h5py.File(path, "a") as file:
         for start in range(0, max(1, n_rows), chunk_rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.lib import format as npy
+from numpy.typing import NDArray
 
 from ..._version import __version__
 from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Names, Table, check_picture
 from ..cells import Cells, PositionOf, array_position
-from ..chunked import stack_columns
+from ..chunked import BitsBuilder, stack_columns
 from ..errors import FileError
 from ..npz import (
     METADATA_KEY,
@@ -32,7 +34,7 @@ from ..npz import (
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
-VERSION = 1
+VERSION = 2  # 2 if cells are unknown, else 1
 _NUMERIC_KINDS = "biuf"
 _OTHER_KINDS = {
     "c": "complex numbers; take their real part or magnitude",
@@ -138,12 +140,11 @@ def _pack_lines(
             yield cells.pack_numbers(values.read(count * length).reshape(count, length), _offset(position_of, start, 0))
         return
     for line in range(n_lines):
-        words = np.empty((1, -(-length // 64)), np.uint64)
+        builder = BitsBuilder(1, length)
         for start in range(0, length, n_values):
             part = values.read(min(n_values, length - start))[np.newaxis]
-            packed = cells.pack_numbers(part, _offset(position_of, line, start)).words
-            words[:, start // 64 : start // 64 + packed.shape[1]] = packed
-        yield BitMatrix.from_words(words, length, check=False)
+            builder.put(cells.pack_numbers(part, _offset(position_of, line, start)), column=start)
+        yield builder.build()
 
 
 def _offset(position_of: PositionOf, line: int, start: int) -> PositionOf:
@@ -171,14 +172,16 @@ def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) ->
         rows = check_metadata_names(metadata, "rows", shape[0])
         columns = check_metadata_names(metadata, "columns", shape[1])
         picture = None if metadata["picture"] is None else check_picture(metadata["picture"], shape)
-        with file.open_array("bits") as values:
-            if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
-                raise ValueError(f"the array 'bits' is of type {values.dtype} and shape {values.shape}")
+        for name in ("bits", "unknown") if "unknown" in file else ("bits",):
+            with file.open_array(name) as values:
+                if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
+                    raise ValueError(f"the array {name!r} is of type {values.dtype} and shape {values.shape}")
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, FileError):
             raise
         raise source.error(f"corrupt table: {' '.join(str(error).split())[:200]}") from error
-    chunks = _packed_chunks(source, options, "bits", shape, rows)
+    unknown = "unknown" if "unknown" in file else None
+    chunks = _packed_chunks(source, options, "bits", shape, rows, unknown=unknown)
     return TableStream(shape[1], chunks, columns, picture, metadata.get("absent_is_zero") is True)
 
 
@@ -190,8 +193,21 @@ def _packed_chunks(
     rows: Names | None = None,
     *,
     bit_order: str = "little",
+    unknown: str | None = None,
 ) -> Iterator[RowChunk]:
-    """Yield rows that are packed into bytes; ``bit_order`` is as in np.packbits."""
+    """Yield rows that are packed into bytes; ``bit_order`` is as in np.packbits, ``unknown`` the array of the mask."""
+    cells = Cells(source, options)
+    masks = itertools.repeat(None) if unknown is None else _unpacked_bytes(source, unknown, shape, bit_order)
+    start = 0
+    for bits, mask in zip(_unpacked_bytes(source, name, shape, bit_order), masks, strict=False):
+        names = None if rows is None else rows[start : start + len(bits)]
+        yield RowChunk(cells.known(bits.with_unknown(mask), _offset(array_position, start, 0)), names)
+        start += len(bits)
+    cells.check_missing()
+
+
+def _unpacked_bytes(source: Source, name: str, shape: Shape, bit_order: str) -> Iterator[BitMatrix]:
+    """Yield the rows of an array of packed bytes."""
     n_rows, n_cols = shape
     n_bytes = -(-n_cols // 8)
     chunk_rows = max(1, CHUNK_BITS // 8 // max(1, n_bytes))
@@ -205,19 +221,18 @@ def _packed_chunks(
                 bits = BitMatrix.from_bytes(packed.data, count, n_cols)
             except ValueError as error:
                 raise source.error(f"{values.what} is corrupt, or packed in another bit order: {error}") from error
-            names = None if rows is None else rows[start : start + count]
-            yield RowChunk(BitMatrix.from_any(bits, options.binarize), names)
+            yield bits
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write an .npy file with an array of 0 and 1, or an .npz file with the packed table and its names."""
+    """Write an .npy file with an array of 0 and 1 (and NaN), or an .npz file with the packed table and its names."""
     if format == "npy":
         _write_npy(table, path)
         return
     n_rows, n_cols = table.shape
     metadata = {
         "format": TABLE_FORMAT,
-        "version": VERSION,
+        "version": VERSION if table.bits.n_unknown else 1,
         "bitatoms": __version__,
         "n_rows": n_rows,
         "n_cols": n_cols,
@@ -226,19 +241,27 @@ def write(table: Table, path: Path, format: str) -> None:
         "picture": table.picture,
         "absent_is_zero": table.absent_is_zero,
     }
-    packed = table.bits.words.astype("<u8", copy=False).view(np.uint8)[:, : -(-n_cols // 8)]
-    write_npz(path, {METADATA_KEY: encode_metadata(metadata), "bits": packed})
+    arrays = {METADATA_KEY: encode_metadata(metadata), "bits": _packed_bytes(table.bits)}
+    if table.bits.unknown is not None and table.bits.n_unknown:
+        arrays["unknown"] = _packed_bytes(table.bits.unknown)
+    write_npz(path, arrays)
+
+
+def _packed_bytes(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return the rows as bytes, the first column in the lowest bit."""
+    return bits.words.astype("<u8", copy=False).view(np.uint8)[:, : -(-bits.n_cols // 8)]
 
 
 def _write_npy(table: Table, path: Path) -> None:
-    """Write an array of 0 and 1 without names."""
+    """Write an array of 0 and 1 without names: of bytes, or of float32 with NaN if cells are unknown."""
     if table.row_names is not None or table.columns is not None:
         warnings.warn(
             f"{path.name}: an .npy file cannot store names of rows and columns; .npz, .csv and .parquet files can",
             stacklevel=4,
         )
+    dtype = np.dtype("<f4" if table.bits.n_unknown else "u1")
     with open(path, "wb") as file:
-        npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": table.shape})
+        npy.write_array_header_1_0(file, {"descr": dtype.str, "fortran_order": False, "shape": table.shape})
         chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
         for start in range(0, len(table), chunk_rows):
-            file.write(table.bits[start : start + chunk_rows].to_dense().tobytes())
+            file.write(table.bits[start : start + chunk_rows].to_dense(dtype).tobytes())

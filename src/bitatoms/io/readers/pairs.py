@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +42,8 @@ class PairsLayout(NamedTuple):
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a long table; rows and columns are in order of first appearance."""
     layout = _detect_layout(source, options)
-    cells = Cells(source, options)
+    # Nothing is known of an item without a name: no cell of the row could be unknown.
+    cells = Cells(source, replace(options, missing="refuse") if options.missing == "unknown" else options)
     rows: dict[str, int] = {}
     items: dict[str, int] = {}
     for line, row, item in _read_pairs(source, layout):

@@ -1,6 +1,7 @@
 """PLINK 1 genotypes: a .bed file with its .bim and .fam files.
 
-Each SNP becomes two columns: whether an individual carries the allele, and whether it carries two copies.
+Each SNP becomes two columns: whether an individual carries the allele, and whether it carries two copies. Both are
+unknown if the genotype is missing.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...errors import Parameter
+from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
-from ..cells import Cells
+from ..cells import MISSING, Cells
 from ..chunked import stack_columns
 from ..errors import FileError
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
@@ -163,15 +164,16 @@ def _column_chunks(source: Source, cells: Cells, names: list[str], snps: list[Sn
     ):
         for start in range(0, len(snps), chunk_snps):
             copies = bed.read(np.s_[:, start : min(start + chunk_snps, len(snps))], dtype="int8", order="F").T
+            pairs = np.empty((len(copies), 2, n_rows), np.uint8)
+            np.greater_equal(copies, 1, out=pairs[:, 0])
+            np.equal(copies, 2, out=pairs[:, 1])
             missing = np.flatnonzero(copies == _MISSING)
             if len(missing):
                 snp, row = divmod(int(missing[0]), n_rows)
                 position = f"SNP {snps[start + snp].name[:40]!r} of individual {names[row][:40]!r}"
                 cells.add_missing(len(missing), position)
-            pairs = np.empty((len(copies), 2, n_rows), bool)
-            np.greater_equal(copies, 1, out=pairs[:, 0])
-            np.equal(copies, 2, out=pairs[:, 1])
-            yield BitMatrix.from_dense(pairs.reshape(2 * len(copies), n_rows))
+                pairs.swapaxes(1, 2)[np.divmod(missing, n_rows)] = MISSING
+            yield cells.pack(pairs.reshape(2 * len(copies), n_rows))
 
 
 def nearest_genotypes(table: Table, wrong: NDArray[np.int64]) -> tuple[Table, int]:
@@ -201,7 +203,10 @@ def nearest_genotypes(table: Table, wrong: NDArray[np.int64]) -> tuple[Table, in
 
 
 def write(table: Table, path: Path, format: str) -> None:
-    """Write a table of genotypes as .bed, .bim and .fam files; fields that the table does not contain are 0."""
+    """Write a table of genotypes as .bed, .bim and .fam files; fields that the table does not contain are 0.
+
+    A genotype of which a bit is unknown is written as missing; a warning counts those of which the other bit is known.
+    """
     snps = _snps_of_columns(table, path)
     individuals = _individuals_of_rows(table, path)
     with open_text_writer(_companion(path, "bim")) as file:
@@ -210,18 +215,30 @@ def write(table: Table, path: Path, format: str) -> None:
         file.writelines(f"{family} {individual} 0 0 0 0\n" for family, individual in individuals)
     columns = table.bits.transpose()
     chunk_snps = max(1, CHUNK_BITS // max(1, 2 * len(table)))
+    n_half_known = 0
     with open(path, "wb") as bed:
         bed.write(_MAGIC + _SNP_MAJOR)
         for start in range(0, len(snps), chunk_snps):
-            pairs = columns[2 * start : 2 * (start + chunk_snps)].to_dense(bool)
+            chunk = columns[2 * start : 2 * (start + chunk_snps)]
+            pairs = chunk.filled().to_dense(bool)
             carries, carries_two = pairs[0::2], pairs[1::2]
-            if (carries_two > carries).any():
-                snp, row = np.argwhere(carries_two > carries)[0]
+            missing = np.zeros_like(carries)
+            if chunk.unknown is not None:
+                unknown = chunk.unknown.to_dense(bool)
+                missing = unknown[0::2] | unknown[1::2]
+                n_half_known += int((unknown[0::2] != unknown[1::2]).sum())
+            impossible = carries_two & ~carries & ~missing
+            if impossible.any():
+                snp, row = np.argwhere(impossible)[0]
                 raise FileError(
                     f"{path.name}: {table.row_name(int(row))!r} carries two copies of the allele of "
                     f"{snps[start + snp].name!r} but not one, so {_NO_GENOTYPES}"
                 )
-            bed.write(_encode(carries, carries_two).tobytes())
+            # The code of a missing genotype would be that of two copies without one.
+            bed.write(_encode(carries & ~missing, carries_two | missing).tobytes())
+    if n_half_known:
+        genotypes = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
+        warn(f"{path.name}: {genotypes} written as missing because one of the two cells is unknown")
 
 
 def _encode(carries: NDArray[np.bool_], carries_two: NDArray[np.bool_]) -> NDArray[np.uint8]:

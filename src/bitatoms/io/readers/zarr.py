@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Table
+from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
 from ..errors import MissingLibrary
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter
@@ -82,15 +83,23 @@ def _read_packed(source: Source, options: ReadOptions, packed: PackedStoreReader
     if options.layer is not None:
         raise source.error(f"a packed table has no array {options.layer!r}; omit ", Parameter("layer"))
     source.check_size(packed.n_rows, packed.n_cols)
+    cells = ChunkCells(source, options, packed.columns)
 
     def chunks() -> Iterator[RowChunk]:
         start = 0
         for bits in packed.iter_chunks(packed.chunk_rows):
             names = packed.names(start, start + len(bits))
-            yield RowChunk(BitMatrix.from_any(bits, options.binarize), names)
+            position_of = partial(_position, cells, start)
+            yield RowChunk(cells.cells.known(bits, position_of), names)
             start += len(bits)
+        cells.check_missing()
 
     return TableStream(packed.n_cols, chunks(), packed.columns, packed.picture, packed.absent_is_zero)
+
+
+def _position(cells: ChunkCells, start: int, row: int, column: int) -> CellPosition:
+    """Return the position of a cell in rows that begin at ``start``."""
+    return cells.position(start + row, column)
 
 
 def write(table: Table, path: Path, format: str) -> None:
