@@ -4,6 +4,7 @@ import logging
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, proximus
 from bitatoms.datasets import planted
 from bitatoms.search import fixed_rank, initial
+from bitatoms.table import Table
 from support.plans import use_budget
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
 
@@ -739,3 +741,44 @@ def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, ho
     assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())
     assert caught.value.result.codelength == expected.codelength
     assert caught.value.result.ended == "interrupted"
+
+
+HIDDEN = np.random.default_rng(1).random((60, 20)) < 0.2
+PLANTED = planted(60, 20, 2, code_density=0.4, noise=0.02, random_state=0).X
+
+
+def same_result(X, **parameters):
+    """Whether a factorization is that of the planted table with NaN in the hidden cells."""
+    expected = factorize(np.where(HIDDEN, np.nan, PLANTED), random_state=0)
+    result = factorize(X, random_state=0, **parameters)
+    same = (
+        result.atoms == expected.atoms and result.codes == expected.codes and result.codelength == expected.codelength
+    )
+    return same and np.array_equal(result.known, expected.known)
+
+
+@pytest.mark.parametrize(
+    "mask", [HIDDEN, HIDDEN.tolist(), BitMatrix.from_dense(HIDDEN), csr_array(HIDDEN), pd.DataFrame(HIDDEN)]
+)
+def test_cells_of_the_mask_are_unknown_whatever_they_contain(mask):
+    other = np.where(HIDDEN, 1 - PLANTED, PLANTED)
+    for X in (PLANTED, other, np.where(HIDDEN, 7, PLANTED), np.where(HIDDEN, -np.inf, PLANTED)):
+        assert same_result(X, mask=mask)
+    for X in (BitMatrix.from_dense(other), Table.from_any(other), csr_array(np.where(HIDDEN, 7, PLANTED))):
+        assert same_result(X, mask=mask)
+    assert same_result(pd.DataFrame(np.where(HIDDEN, 7, PLANTED)), mask=mask)
+
+
+def test_a_mask_adds_to_missing_values():
+    first = HIDDEN & (np.arange(60) < 30)[:, np.newaxis]
+    X = np.where(first, np.nan, PLANTED)
+    for table in (X, np.ma.masked_array(PLANTED, first), BitMatrix.from_any(X, missing="unknown")):
+        assert same_result(table, mask=HIDDEN & ~first)
+    assert same_result(np.where(HIDDEN, np.nan, PLANTED), mask=np.ma.nomask)
+
+
+def test_masks_that_do_not_fit():
+    with pytest.raises(ValueError, match=r"mask has shape \(2, 3\), but X has shape \(60, 20\); pass one boolean"):
+        factorize(PLANTED, mask=np.zeros((2, 3), bool))
+    with pytest.raises(TypeError, match=r"mask must consist of booleans, .* dtype is int64; pass mask\.astype"):
+        factorize(PLANTED, mask=np.zeros((60, 20), np.int64))

@@ -292,3 +292,25 @@ def test_rows_is_a_deprecated_name_of_row_names():
     assert table == ba.Table(bits, row_names=ROWS)
     with pytest.warns(FutureWarning, match="use row_names"):
         assert table.rows == ROWS
+
+
+def test_absent_columns_are_unknown():
+    frame = pd.DataFrame({"tea": [1, 0], "milk": [0, 1]})
+    with pytest.warns(InputWarning, match="^X: 1 absent column is unknown: 'bread'$"):
+        table = matched_table(frame, Header(3, ("milk", "bread", "tea")), "unknown")
+    np.testing.assert_array_equal(table.to_dense(float), [[0, np.nan, 1], [1, np.nan, 0]])
+    items = ba.Table(ba.BitMatrix.from_dense([[1, 1]]), None, ["tea", "milk"], absent_is_zero=True)
+    assert matched_table(items, Header(3, ("milk", "bread", "tea")), "unknown").to_dense().tolist() == [[1, 0, 1]]
+
+
+def test_unknown_cells_in_pandas():
+    table = ba.Table(ba.Table.from_any([[1, np.nan, 1], [0, 1, 1]]).bits, ROWS, COLUMNS)
+    frame = table.to_pandas()
+    assert frame.dtypes.astype(str).tolist() == ["uint8", "UInt8", "uint8"]
+    assert frame.iloc[0, 1] is pd.NA
+    assert frame.iloc[1].tolist() == [0, 1, 1]
+    assert ba.Table.from_any(frame) == table
+
+
+def test_repr_counts_unknown_cells():
+    assert repr(ba.Table.from_any([[1, None], [0, None]])) == "Table(2 x 2, density 0.5, 2 cells unknown)"

@@ -166,3 +166,9 @@ def test_sparse_arrays_hold_nan(X):
 
 def test_repr_counts_unknown_cells():
     assert repr(BitMatrix.from_any(TABLE, missing="unknown")) == "BitMatrix(2 x 3, density 0.75, 2 cells unknown)"
+
+
+def test_missing_values_of_a_masked_array_are_unknown_too():
+    table = np.ma.masked_array([[np.nan, 1.0], [0.0, 9.0]], [[False, False], [False, True]])
+    bits = BitMatrix.from_any(table, missing="unknown")
+    np.testing.assert_array_equal(bits.to_dense(float), [[np.nan, 1], [0, np.nan]])

@@ -9,10 +9,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .bits import BitMatrix, stack_rows
+from .bits import BitMatrix, either, stack_rows
 from .core.block import Block
 from .core.result import Factorization, ResultBase
-from .dataframes import column_names
+from .dataframes import as_array_like, column_names
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts
@@ -26,18 +26,23 @@ from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
 from .table import Header, Names, Table, matched_table
-from .validation import as_generator, check_choice
+from .validation import as_csr, as_generator, check_choice, dense_table, is_sparse
 from .verbosity import log_to_stderr
 
 
 @documented(FactorizeKwargs)
-def factorize(X: Any, n_components: NComponents = "mdl", **parameters: Unpack[FactorizeKwargs]) -> Factorization:
+def factorize(
+    X: Any, n_components: NComponents = "mdl", *, mask: Any = None, **parameters: Unpack[FactorizeKwargs]
+) -> Factorization:
     """Find the binary patterns (atoms) that explain a table, and the atoms each row uses (its code).
 
     Parameters
     ----------
     X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
-        A table of 0 and 1, one row per sample.
+        A table of 0 and 1, one row per sample. Missing values (NaN, None, NA, masked) are unknown cells, which have no
+        influence on the result.
+    mask : BitMatrix, sparse or dense array-like of bool of shape (n_samples, n_features), optional
+        True where a cell is unknown, whatever X contains there, as in `numpy.ma`; in addition to missing values.
     {parameters}
 
     Returns
@@ -62,12 +67,46 @@ def factorize(X: Any, n_components: NComponents = "mdl", **parameters: Unpack[Fa
     """
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
-    data = BitMatrix.from_any(X, given["binarize"], missing="unknown")
+    data = _packed(X, mask, given["binarize"])
     params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     learned = learn_from(MemoryRows(data, workers), params, workers, **run)
     return with_codes(learned) if isinstance(learned, PassResult) else learned
+
+
+def _packed(X: Any, mask: Any, binarize: float | None) -> BitMatrix:
+    """Pack a table; the cells of the mask are unknown, whatever they contain."""
+    if mask is None or mask is np.ma.nomask:
+        return BitMatrix.from_any(X, binarize, missing="unknown")
+    hidden = _packed_mask(mask)
+    X = X.bits if isinstance(X, Table) else as_array_like(X)
+    shape = X.shape if isinstance(X, BitMatrix) or is_sparse(X) else np.shape(X)
+    if shape != hidden.shape:
+        raise ValueError(f"mask has shape {hidden.shape}, but X has shape {shape}; pass one boolean per cell of X")
+    if is_sparse(X):
+        csr = as_csr(X, "X").copy()
+        rows, columns = np.repeat(np.arange(shape[0]), np.diff(csr.indptr)), csr.indices
+        words = hidden.words[rows, columns >> 6] >> (columns & 63).astype(np.uint64)
+        csr.data[(words & np.uint64(1)).astype(bool)] = 0
+        X = csr
+    elif not isinstance(X, BitMatrix):
+        X = np.ma.masked_array(X if isinstance(X, np.ma.MaskedArray) else dense_table(X, "X"), hidden.to_dense(bool))
+    data = BitMatrix.from_any(X, binarize, missing="unknown")
+    return data.with_unknown(either(data.unknown, hidden))
+
+
+def _packed_mask(mask: Any) -> BitMatrix:
+    """Pack a mask, after checking that it consists of booleans."""
+    if not isinstance(mask, BitMatrix):
+        mask = as_array_like(mask)
+        mask = mask if is_sparse(mask) else np.asarray(mask)
+        if mask.dtype != np.bool_:
+            raise TypeError(
+                f"mask must consist of booleans, True where a cell of X is unknown, but its dtype is {mask.dtype}; "
+                "pass mask.astype(bool)"
+            )
+    return BitMatrix.from_any(mask, name="mask")
 
 
 def with_matched_init(params: SearchParams, header: Header) -> SearchParams:

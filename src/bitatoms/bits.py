@@ -223,7 +223,8 @@ class BitMatrix:
         threshold = validation.check_threshold(binarize)
         if missing != "refuse" and isinstance(X, np.ma.MaskedArray):
             bits = cls.from_dense(X.filled(0), binarize, name, missing)
-            return bits if missing == "zero" else bits.with_unknown(cls.from_dense(np.ma.getmaskarray(X)))
+            masked = cls.from_dense(np.ma.getmaskarray(X))
+            return bits if missing == "zero" else bits.with_unknown(either(bits.unknown, masked))
         dense = validation.dense_table(X, name)
         n_cols = dense.shape[1]
         if dense.flags.f_contiguous and not dense.flags.c_contiguous:  # pandas frames are: pack along the columns
@@ -620,6 +621,13 @@ def stack_rows(matrices: Iterable[BitMatrix], n_cols: int) -> BitMatrix:
         masks = [np.zeros_like(part.words) if part.unknown is None else part.unknown.words for part in parts]
         unknown = BitMatrix.from_words(np.concatenate(masks), n_cols, check=False)
     return BitMatrix.from_words(words, n_cols, False, unknown)
+
+
+def either(first: BitMatrix | None, second: BitMatrix) -> BitMatrix:
+    """Return the cells that are in the first mask, if there is one, or in the second."""
+    if first is None:
+        return second
+    return BitMatrix.from_words(first.words | second.words, second.n_cols, check=False)
 
 
 def _words_for(n_cols: int) -> int:

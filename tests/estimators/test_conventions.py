@@ -90,7 +90,7 @@ def test_parameters_and_defaults_equal_those_of_factorize():
         }
 
     own = ("absent", "max_memory", "forget")  # for new rows, stores and streams, which the function does not accept
-    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X",))
+    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X", "mask"))
 
 
 def test_parameters_are_not_checked_before_fit():

@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 import bitatoms as ba
 import naive
+from bitatoms.core.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.report import report_data, report_html
 from bitatoms.report.curve import codelength_curve, curve_sizes
@@ -175,3 +176,60 @@ def test_renamed_functions_still_work_with_a_warning(baskets):
         assert report.page(*baskets, title="old") == report_html(*baskets, title="old")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         report.nothing  # noqa: B018
+
+
+@pytest.fixture(scope="module")
+def incomplete():
+    """A model of a table with unknown cells, most of them in its column 3 and its row 7, and the table."""
+    _, table = fitted_baskets()
+    hidden = np.random.default_rng(0).random(table.shape) < 0.1
+    hidden[:, 3] |= np.arange(len(table)) % 2 == 0
+    hidden[7, :30] = True
+    bits = table.bits.with_unknown(ba.BitMatrix.from_dense(hidden))
+    table = Table(bits, table.row_names, table.columns)
+    result = ba.factorize(bits, algebra="or", random_state=0)
+    return Model.from_factorization(result, columns=table.columns), table
+
+
+def test_unknown_cells_are_neither_wrong_nor_counted(incomplete):
+    model, table = incomplete
+    data = report_data(model, table)
+    dense = table.to_dense(float)
+    assert data.n_known_cells == (~np.isnan(dense)).sum()
+    assert data.n_known.tolist() == (~np.isnan(dense)).sum(axis=0).tolist()
+    assert data.bits_without == ba.codelength(table).total
+    made = model.reconstruct(data.codes).to_dense()
+    assert data.codelength == ba.codelength(table, model.atoms, data.codes, model.bias, "or")
+    assert data.missed.tolist() == ((dense == 1) & (made == 0)).sum(axis=0).tolist()
+    assert data.invented.tolist() == ((dense == 0) & (made == 1)).sum(axis=0).tolist()
+    row = data.row(7)
+    assert row.unknown.tolist() == np.isnan(dense[7]).tolist()
+    assert row.reconstruction.tolist() == made[7].astype(bool).tolist()
+    assert row.missed.tolist() == np.flatnonzero((dense[7] == 1) & (made[7] == 0)).tolist()
+    assert row.invented.tolist() == np.flatnonzero((dense[7] == 0) & (made[7] == 1)).tolist()
+    assert (
+        data.curve[0].bits_errors
+        == ba.codelength(table, model.atoms[:0], data.codes.take_columns([]), model.bias).errors
+    )
+
+
+def test_the_report_shows_where_cells_are_unknown(incomplete):
+    model, table = incomplete
+    html = report_html(model, table, rows=["basket 7"])
+    section = html[html.index('<section id="unknown">') :]
+    n_unknown = table.bits.n_unknown
+    assert f"{n_unknown:,} cells (" in section
+    assert section.index("item 3<") < section.index("basket 7<")
+    column, row = table.bits.unknown.column_weights().max(), table.bits.unknown.row_weights().max()
+    assert f">{column}<" in section
+    assert f">{row}<" in section
+    assert f"{row} cells unknown" in html
+    assert 'id="unknown"' not in report_html(*fitted_baskets())
+
+
+def test_unknown_pixels():
+    model, table = fitted_digits()
+    hidden = ba.BitMatrix.from_dense(np.random.default_rng(0).random(table.shape) < 0.2)
+    html = report_html(model, Table(table.bits.with_unknown(hidden), picture=table.picture))
+    assert "nan" not in html.lower().replace("finance", "")
+    assert '<section id="unknown">' in html

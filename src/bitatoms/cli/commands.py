@@ -48,7 +48,7 @@ from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
 from .streams import is_stdout, is_stream, output_file, output_name
-from .summary import describe_shape, describe_table, model_json, print_patterns
+from .summary import describe_shape, describe_table, describe_unknown, model_json, print_patterns
 
 
 class Outputs(NamedTuple):
@@ -112,6 +112,8 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     if not quiet:
         described = stores.describe_store(table) if isinstance(table, Store) else describe_table(table)
         print_line(f"{data.title}: {described}")
+        if not isinstance(table, Store) and (unknown := describe_unknown(table)):
+            print_line(unknown)
     has_passes = stores.n_searched_rows(table.shape, search) < len(table)
     if run.checkpoint is not None and not has_passes and not quiet:
         print_note(f"all {len(table)} rows are searched at once, so nothing is stored in {run.checkpoint}")
@@ -385,6 +387,8 @@ def convert(data: Input, output: OutputTable, quiet: bool) -> None:
     write_table(table, *output)
     if not quiet:
         print_line(f"{output_name(output.path)}: {describe_shape(table)}")
+        if unknown := describe_unknown(table):
+            print_line(unknown)
 
 
 def _open(data: Input, run: RunOptions, quiet: bool) -> Table | Store:

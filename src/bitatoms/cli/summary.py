@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from .console import print_line, print_rich, width_of_lines
 
 _MAX_PICTURE_WIDTH = 40  # pixels of a picture that is drawn in the terminal
 _MAX_FEATURES = 12  # listed for an atom
+_MAX_UNKNOWN = 3  # columns and rows with most unknown cells
 
 
 def describe_table(table: Table) -> str:
@@ -26,7 +28,27 @@ def describe_table(table: Table) -> str:
 
 def describe_shape(table: Table) -> str:
     """Describe the size and the density of a table."""
-    return f"{describe_size(table.shape)}, {percent(table.bits.count(), math.prod(table.shape))} ones"
+    n_cells, n_unknown = math.prod(table.shape), table.bits.n_unknown
+    ones = f"{describe_size(table.shape)}, {percent(table.bits.count(), n_cells - n_unknown)} ones"
+    return f"{ones} among the known cells, {percent(n_unknown, n_cells)} unknown" if n_unknown else ones
+
+
+def describe_unknown(table: Table) -> str:
+    """Describe where most unknown cells are; empty if there are none."""
+    unknown = table.bits.unknown
+    if unknown is None or not table.bits.n_unknown:
+        return ""
+    columns = _most(unknown.column_weights(), len(table), lambda column: table.names_of([column])[0])
+    rows = _most(unknown.row_weights(), table.shape[1], table.row_name)
+    return f"Most unknown cells are in the columns {columns}, and in the rows {rows}."
+
+
+def _most(counts: np.ndarray, total: int, name: Callable[[int], str]) -> str:
+    """Return the names of the highest counts, each with its share of the total."""
+    order = np.argsort(-counts, kind="stable")[:_MAX_UNKNOWN].tolist()
+    return ", ".join(
+        f"{escape_name(name(index))} ({percent(int(counts[index]), total)})" for index in order if counts[index]
+    )
 
 
 def describe_size(shape: tuple[int, int]) -> str:

@@ -175,7 +175,7 @@ def _examples_as_text(data: ReportData, atom: int, rows: list[int]) -> str:
     expected = data.atoms_on_bias[atom]
     names_by_difference: dict[str, list[str]] = {}
     for row in rows:
-        bits = data.table.bits[row]
+        bits = data.table.bits[row]  # NaN, which is neither greater nor less, where it is unknown
         differences = (("also", np.flatnonzero(bits > expected)), ("lacks", np.flatnonzero(bits < expected)))
         text = "; ".join(f"{word} {_features_text(data, features)}" for word, features in differences if len(features))
         name = f'<b class="row">{name_html(data.table.row_name(row))}</b>'
@@ -193,7 +193,7 @@ def _features_text(data: ReportData, features: NDArray[np.intp]) -> str:
 def _example_as_picture(data: ReportData, row: int, drawn: bool) -> str:
     """Return a row as a picture, with its name."""
     assert data.picture is not None
-    image = bits_image(data.table.bits[row], data.picture.tile, "", _EXAMPLE_SIDE) if drawn else ""
+    image = bits_image(data.row(row).data, data.picture.tile, "", _EXAMPLE_SIDE) if drawn else ""
     return f'<li>{image}<span class="row">{name_html(data.table.row_name(row))}</span></li>'
 
 

@@ -44,7 +44,7 @@ def codelength_curve(
     work = data.n_rows * data.n_cols * sum(sizes)
     stride = max(1, -(-work // max_work))
     rows = data if stride == 1 else data[::stride]
-    points = [_point(model, k, rows, data.n_rows, workers) for k in sizes]
+    points = [_point(model, k, rows, data, workers) for k in sizes]
     return (*points, _to_point(model.atoms.n_rows, full)), stride
 
 
@@ -55,13 +55,14 @@ def curve_sizes(n_atoms: int) -> list[int]:
     return sorted({round(n_atoms * (step / N_STEPS) ** EXPONENT) for step in range(N_STEPS + 1)} | {1})
 
 
-def _point(model: Model, k: int, rows: BitMatrix, n_rows: int, workers: Workers) -> Point:
-    """Return the bits with the first k atoms, estimated for ``n_rows`` rows from the given ones."""
+def _point(model: Model, k: int, rows: BitMatrix, data: BitMatrix, workers: Workers) -> Point:
+    """Return the bits with the first k atoms, estimated for all data from some rows."""
     first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k])
     block = first.code(rows, workers)
-    wrong, uses = (_extrapolated(counts, rows.n_rows, n_rows) for counts in (block.wrong(), block.uses()))
+    wrong = np.minimum(_extrapolated(block.wrong(), rows.n_rows, data.n_rows), data.n_known)
+    uses = _extrapolated(block.uses(), rows.n_rows, data.n_rows)
     weights, bias = first.atoms.row_weights(), int(model.bias.sum())
-    return _to_point(k, codelength_from_counts(n_rows, rows.n_cols, wrong, uses, weights, bias))
+    return _to_point(k, codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known))
 
 
 def _extrapolated(counts: NDArray[np.int64], n_sampled: int, n_rows: int) -> NDArray[np.int64]:

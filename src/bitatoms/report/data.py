@@ -34,6 +34,7 @@ class ReportRow:
     worse: float  # fraction of rows that take fewer bits
     atoms: NDArray[np.intp]  # indices of the atoms that it uses
     data: NDArray[np.bool_]
+    unknown: NDArray[np.bool_]
     reconstruction: NDArray[np.bool_]
 
     @property
@@ -44,7 +45,7 @@ class ReportRow:
     @property
     def invented(self) -> NDArray[np.intp]:
         """Indices of features that are 0 in the row and 1 in its reconstruction."""
-        return np.flatnonzero(self.reconstruction & ~self.data)
+        return np.flatnonzero(self.reconstruction & ~self.data & ~self.unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,16 @@ class ReportData:
         return self.table.shape[1]
 
     @property
+    def n_known_cells(self) -> int:
+        """The number of cells of the table that are known."""
+        return self.n_rows * self.n_features - self.table.bits.n_unknown
+
+    @cached_property
+    def n_known(self) -> NDArray[np.int64]:
+        """For each feature, the number of rows in which it is known."""
+        return np.broadcast_to(np.asarray(self.table.bits.n_known), self.n_features)
+
+    @property
     def n_atoms(self) -> int:
         """The number of atoms of the model."""
         return self.model.atoms.n_rows
@@ -161,7 +172,8 @@ class ReportData:
 
     def row(self, number: int) -> ReportRow:
         """Return the row of this index before and after coding."""
-        data = self.table.bits[number].astype(np.bool_)
+        row = self.table.bits[number : number + 1]
+        unknown = BitMatrix.zeros(1, self.n_features) if row.unknown is None else row.unknown
         bits = float(self.row_bits[number])
         return ReportRow(
             index=number,
@@ -170,8 +182,9 @@ class ReportData:
             better=1 - np.searchsorted(self.sorted_row_bits, bits, "right") / self.n_rows,
             worse=np.searchsorted(self.sorted_row_bits, bits, "left") / self.n_rows,
             atoms=np.flatnonzero(self.codes[number]),
-            data=data,
-            reconstruction=data ^ self.errors[number].astype(np.bool_),
+            data=row.filled().to_dense(np.bool_)[0],
+            unknown=unknown.to_dense(np.bool_)[0],
+            reconstruction=self.model.reconstruct(self.codes[number : number + 1]).to_dense(np.bool_)[0],
         )
 
 
@@ -187,7 +200,7 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
     ones, wrong, uses = table.bits.column_weights(), block.wrong(), block.uses()
     missed = BitMatrix.from_words(table.bits.words & errors.words, n_features, check=False).column_weights()
     codelength = codelength_from_counts(
-        n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum())
+        n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), table.bits.n_known
     )
     row_bits = model.row_bits(errors, codes)
     curve, stride = codelength_curve(model, table.bits, codelength, workers)
@@ -204,7 +217,7 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
         uses=uses,
         complete=complete_atoms(table.bits, model.atoms, workers, block.bias).column_weights(),
         codelength=codelength,
-        bits_without=codelength_from_counts(n_rows, n_features, ones, (), ()).total,
+        bits_without=codelength_from_counts(n_rows, n_features, ones, (), (), n_known=table.bits.n_known).total,
         row_bits=row_bits,
         examples=_example_rows(codes, errors.row_weights() + codes.row_weights()),
         curve=curve,

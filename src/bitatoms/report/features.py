@@ -38,7 +38,8 @@ def features_section(data: ReportData) -> str:
         Column("invented", data.invented),
         Column("wrong", wrong),
     ]
-    n_features, n_wrong, n_cells = int((wrong > 0).sum()), int(wrong.sum()), data.n_rows * data.n_features
+    columns[1:1] = [Column("known", data.n_known)] if data.table.bits.n_unknown else []
+    n_features, n_wrong, n_cells = int((wrong > 0).sum()), int(wrong.sum()), data.n_known_cells
     text = (
         f"{pluralize(n_wrong, 'cell')} of {format_count(n_cells)} ({percent(n_wrong, n_cells)}) "
         f"{'is' if n_wrong == 1 else 'are'} wrong, in {pluralize(n_features, 'feature')}."
@@ -92,13 +93,14 @@ def _table(data: ReportData, features: list[int], columns: list[Column]) -> str:
         heads += f'<th scope="col" class="number"{sorted_by}><button type="button">{column.key}</button></th>'
     maximum = max((int(columns[-1].counts[feature]) for feature in features), default=1)
     rows = "".join(_table_row(data, feature, columns, maximum) for feature in features)
+    share = "of the rows where it is known" if data.table.bits.n_unknown else "of all rows"
     return f"""{"" if data.is_model_empty else f'<p class="legend">{LEGEND}</p>'}
 <form class="controls" id="find-feature" role="search" aria-label="Features" hidden>
 <label>Search <input id="search-feature" type="search" placeholder="a feature" autocomplete="off" spellcheck="false"
 aria-describedby="shown-features"></label><p id="shown-features" role="status"></p></form>
 <div class="scroll" role="region" aria-label="Counts by feature" tabindex="0">
 <table class="features" id="feature-table">
-<thead><tr>{heads}<th scope="col">of all rows</th></tr></thead>
+<thead><tr>{heads}<th scope="col">{share}</th></tr></thead>
 <tbody>{rows}</tbody></table></div>"""
 
 
@@ -111,8 +113,8 @@ def _table_row(data: ReportData, feature: int, columns: list[Column], maximum: i
         for column in columns
         if column.key in bar_keys
     )
-    of_all_rows = percent(int(columns[-1].counts[feature]), data.n_rows)
+    share = percent(int(columns[-1].counts[feature]), int(data.n_known[feature]))
     return (
         f'<tr><th scope="row">{name_html(data.names_of([feature])[0])}</th>{numbers}'
-        f'<td><div class="share"><span class="bar">{bar}</span><span>{of_all_rows}</span></div></td></tr>'
+        f'<td><div class="share"><span class="bar">{bar}</span><span>{share}</span></div></td></tr>'
     )

@@ -14,6 +14,7 @@ from .features import features_section
 from .pictures import full_picture
 from .rows import rows_section, worst_rows_section
 from .summary import summary_section
+from .unknown import unknown_section
 
 _SHOWN_PARAMETERS = ("n_components", "search", "objective", "random_state")
 _GLOSSARY = (
@@ -24,6 +25,7 @@ _GLOSSARY = (
         "of the description: a pattern that saves fewer bits than it takes is left out.",
     ),
     ("bits saved", "How much longer the description of the training table would be without this pattern."),
+    ("unknown", "A cell whose value is missing. It is never wrong, and no bits are spent on it."),
     ("accounted for", "A one of the table that the patterns of its row have too."),
     ("missed", "A one of the table that the patterns of its row do not have."),
     ("invented", "A zero of the table that is a one in the patterns of its row."),
@@ -57,6 +59,7 @@ def _sections(data: ReportData) -> list[Section]:
         ]
     sections += [
         Section(features_section(data), "features", "Features"),
+        Section(unknown_section(data), "unknown", "Unknown cells"),
         Section(_glossary(data), "words", "Glossary"),
     ]
     return [section for section in sections if section.html]

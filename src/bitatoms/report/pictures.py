@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
 from ..datasets import stitch_blocks
 from ..html.png import Colour, encode_png, png_data_uri
 from ..html.text import escape, truncated
@@ -45,15 +46,17 @@ def bits_image(bits: NDArray, shape: tuple[int, int], alt: str, side: int) -> st
     return image_html(bits.astype(np.uint8).reshape(shape), BITS_PALETTE, alt, side)
 
 
-def mark_errors(data: NDArray[np.bool_], reconstruction: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Return indices into `ERRORS_PALETTE`."""
-    return np.where(data == reconstruction, data, np.where(data, 2, 3)).astype(np.uint8)
+def mark_errors(
+    data: NDArray[np.bool_], reconstruction: NDArray[np.bool_], unknown: NDArray[np.bool_]
+) -> NDArray[np.uint8]:
+    """Return indices into `ERRORS_PALETTE`; unknown cells are as in the reconstruction."""
+    return np.where(unknown | (data == reconstruction), reconstruction, np.where(data, 2, 3)).astype(np.uint8)
 
 
 def before_and_after(row: ReportRow, shape: tuple[int, int], side: int) -> str:
     """Return a row, its reconstruction, and the difference of the two."""
     name = truncated(row.name)
-    errors = mark_errors(row.data, row.reconstruction).reshape(shape)
+    errors = mark_errors(row.data, row.reconstruction, row.unknown).reshape(shape)
     images = (
         (bits_image(row.data, shape, f"{name}: data", side), "before"),
         (bits_image(row.reconstruction, shape, f"{name}: reconstruction", side), "after"),
@@ -82,9 +85,13 @@ def full_picture(data: ReportData, max_pixels: int = MAX_PIXELS) -> str:
         return f'<p class="note">The picture, {width:,} × {height:,} pixels, is too large to be shown here.</p>'
     if not height * width:
         return ""
-    before = stitch_blocks(data.table.bits, picture.whole, picture.tile)
-    after = stitch_blocks(data.table.bits ^ data.errors, picture.whole, picture.tile)
-    errors = mark_errors(before.astype(np.bool_), after.astype(np.bool_))
+    bits = data.table.bits
+    mask = BitMatrix.zeros(*bits.shape) if bits.unknown is None else bits.unknown
+    before, after, unknown = (
+        stitch_blocks(blocks, picture.whole, picture.tile)
+        for blocks in (bits.filled(), data.model.reconstruct(data.codes), mask)
+    )
+    errors = mark_errors(*(pixels.astype(np.bool_) for pixels in (before, after, unknown)))
     full = _panel(before, BITS_PALETTE, "before") + _panel(after, BITS_PALETTE, "after")
     detail_height, detail_width = (min(size, limit) for size, limit in zip((height, width), _DETAIL, strict=True))
     top, left = (height - detail_height) // 2, (width - detail_width) // 2

@@ -70,7 +70,9 @@ def _row(data: ReportData, row: ReportRow) -> str:
     """Return a row as names or pictures, with its fit."""
     n_wrong = len(row.missed) + len(row.invented)
     wrong = f"{pluralize(n_wrong, 'cell')} wrong" if n_wrong else "no cell wrong"
-    facts = f"{_bits_text(row.bits)}, {_fit_text(row)}; {wrong}; {_atoms_text(row)}"
+    n_unknown = int(row.unknown.sum())
+    unknown = f"; {pluralize(n_unknown, 'cell')} unknown" if n_unknown else ""
+    facts = f"{_bits_text(row.bits)}, {_fit_text(row)}; {wrong}{unknown}; {_atoms_text(row)}"
     if data.picture is not None:
         body = f'<div class="triple">{before_and_after(row, data.picture.tile, _SIDE)}</div>'
     else:

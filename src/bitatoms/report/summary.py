@@ -9,12 +9,19 @@ from ..formatting import percent
 from ..html.text import format_count, pluralize
 from .advice import to_try
 from .data import ReportData
+from .unknown import unknown_cells
 
 
 def summary_section(data: ReportData) -> str:
     """Return the section at the top: what was found, and how well it fits."""
     figures = "".join(f"<div><dt>{label}</dt><dd>{number}</dd></div>" for number, label in _key_figures(data))
-    sentences = (_accuracy(data), _patterns_per_row(data), _training_table(data), _other_algebra(data))
+    sentences = (
+        _accuracy(data),
+        unknown_cells(data),
+        _patterns_per_row(data),
+        _training_table(data),
+        _other_algebra(data),
+    )
     paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences if sentence)
     return f"""<section id="summary">
 <p class="lede">{_headline(data)}</p>
@@ -48,7 +55,7 @@ def _key_figures(data: ReportData) -> list[tuple[str, str]]:
     if not data.n_atoms:
         return []
     n_ones, n_missed = int(data.ones.sum()), int(data.missed.sum())
-    n_zeros = data.n_rows * data.n_features - n_ones
+    n_zeros = data.n_known_cells - n_ones
     figures = [(format_count(data.n_atoms), "patterns" if data.n_atoms != 1 else "pattern")]
     if n_ones:
         figures.append((percent(n_ones - n_missed, n_ones), "of the ones are accounted for"))
@@ -62,7 +69,7 @@ def _key_figures(data: ReportData) -> list[tuple[str, str]]:
 def _accuracy(data: ReportData) -> str:
     """State how many cells the patterns reproduce."""
     n_ones = int(data.ones.sum())
-    n_zeros = data.n_rows * data.n_features - n_ones
+    n_zeros = data.n_known_cells - n_ones
     if not n_ones:
         return "The table has no ones at all."
     if not n_zeros:
