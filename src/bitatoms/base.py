@@ -13,6 +13,7 @@ from . import dataframes, validation
 from .bits import BitMatrix
 from .errors import warn
 from .io.api import read, read_matching
+from .parameters import Missing
 from .table import Header, Table, matched_table
 
 
@@ -21,7 +22,7 @@ class TableEstimator(BaseEstimator):
 
     binarize: float | None
     absent: str | None = None  # what columns that X lacks mean; None: an error, and no parameter
-    _missing: str = "refuse"  # what missing values become: an error, or unknown cells
+    _missing: Missing = "refuse"  # what missing values become: an error, or unknown cells
     _learned: tuple[str, ...] = ()  # private attributes that a fit sets
 
     def _reset(self) -> None:
@@ -61,14 +62,14 @@ class TableEstimator(BaseEstimator):
     def _as_table(self, X: Any) -> Table | None:
         """Return a file, a Table, an AnnData or a pyarrow table as a Table; None for what scikit-learn validates."""
         if isinstance(X, (str, os.PathLike)):
-            return read(X, binarize=self.binarize)
+            return read(X, binarize=self.binarize, missing=self._missing)
         return Table.from_any(X, binarize=self.binarize, missing=self._missing) if _is_table(X) else None
 
     def _matched_table(self, X: Any) -> Table | None:
         """Return X with the columns of the model; None for what scikit-learn validates."""
         learned, names = self._header, dataframes.column_names(X)
         if isinstance(X, (str, os.PathLike)):
-            table = read_matching(X, learned, self.absent, binarize=self.binarize)
+            table = read_matching(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         elif _is_table(X) or (names is not None and learned.names not in (None, names)):
             table = matched_table(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         else:

@@ -124,7 +124,9 @@ def test_missing_values_are_unknown_for_any_threshold(tmp_path, kind, binarize):
     np.testing.assert_array_equal(table.to_dense(float), np.where(np.isnan(X), np.nan, X > binarize))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.npy", "a.npz", "a.parquet", "a.feather", "a.mtx", "a.h5ad"])
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.tsv", "a.npy", "a.npz", "a.parquet", "a.feather", "a.mtx", "a.h5ad", "a.zarr"]
+)
 @pytest.mark.parametrize("shape", [(1, 1), (3, 64), (70, 65)])
 def test_unknown_cells_are_written_and_read_back(tmp_path, name, shape):
     for share in (0.3, 1):  # with zeros; only ones and unknown cells
