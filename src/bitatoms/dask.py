@@ -21,7 +21,8 @@ def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDi
     model : BinaryDictionaryLearning
         An estimator with the parameters of the search.
     X : dask array of shape (n_samples, n_features), or dask data frame
-        The samples, in any partitions, also of unknown sizes. Partitions hold dense arrays or SciPy sparse matrices.
+        The samples, in any partitions, also of unknown sizes. Partitions hold dense or masked arrays or SciPy sparse
+        matrices. Missing values are unknown cells.
     client : distributed.Client, optional
         The cluster. By default the client that was created last in this process, or threads of this process if there
         is none, as in ``model.fit(X)``.

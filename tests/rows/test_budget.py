@@ -65,6 +65,13 @@ def test_the_limit_changes_only_where_codes_are_kept(bits, stores):
         rows.close()
 
 
+def test_rows_with_unknown_cells_take_twice_the_memory():
+    budgets = [MemoryBudget(100 << 20, 1 << 14, 2, 1 << 20, has_unknown) for has_unknown in (False, True)]
+    assert budgets[1].chunk_rows(n_atoms=4) < budgets[0].chunk_rows(n_atoms=4)
+    least, least_unknown = (budget.needed(10**5, 4) for budget in budgets)
+    assert least_unknown == 2 * least - 3 * (1 << 20)  # the reads have the given size
+
+
 def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):
     with pytest.raises(InputError, match=r"max_memory=1000 is too small for 1 atoms and 1 threads with 70 features"):
         StoreRows(stores[0], Workers(), max_memory=1000)
@@ -85,19 +92,22 @@ def test_limits_that_are_not_amounts_of_memory_raise(stores, wrong, kind):
         StoreRows(stores[0], Workers(), max_memory=wrong)
 
 
-@pytest.mark.parametrize("algebra", ["xor", "or"])
-def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch, algebra):
+@pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", False), ("or", True)])
+def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch, algebra, unknown):
     monkeypatch.setattr("bitatoms.io.packed_store._READ_BYTES", 1 << 17)
     words = np.random.default_rng(0).integers(0, 1 << 62, (60_000, 16), np.uint64)
     bits = ba.BitMatrix.from_words(words, 1024, check=False)
+    if unknown:
+        mask = words & np.roll(words, 1, axis=0)
+        bits = bits.with_unknown(ba.BitMatrix.from_words(mask, 1024, check=False))
     store = write_store(tmp_path / "large.zarr", bits, chunk_bytes=1 << 17)
     given = {"n_components": 5, "objective": "codelength", "max_iter": 1, "algebra": algebra}
     found = learned(MemoryRows(bits[:300], Workers()), **given)
     spec = replace(Model.from_factorization(found).pass_spec, coder="mend")
     _, expected = MemoryRows(bits, Workers()).run_pass(spec)
     limit = 4 * least_memory(store, Workers(2), 0, 5)
-    assert limit < bits.words.nbytes
-    del bits, words
+    assert limit < bits.words.nbytes * (1 + unknown)
+    bits = words = mask = None
     rows = StoreRows(store, Workers(2), limit, code_folder=tmp_path)
     rows.run_pass(spec)  # imports and compilation are not measured
     tracemalloc.start()

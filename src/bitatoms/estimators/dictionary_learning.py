@@ -100,6 +100,9 @@ class BinaryDictionaryLearning(TableTransformer):
     Wherever a method takes samples X, it also takes the path of a file. A file is read as by `bitatoms.read`; a packed
     store (see `bitatoms.pack`) is processed in chunks and may be larger than memory.
 
+    Missing values (NaN, None, NA, masked; in sparse matrices NaN that is stored) are unknown cells: they have no
+    influence on what is learned, and cost no bits.
+
     Columns of new samples that have names are matched to those of ``fit`` by name, in any order, where other estimators
     of scikit-learn raise an error. Unknown columns are ignored, with a warning; ``absent`` decides about columns that
     are absent. Arrays are matched by position.
