@@ -21,6 +21,7 @@ from bitatoms.rows.budget import parse_memory_limit
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.store import Store
 from support.commands import runner
+from support.sources import write_store
 
 ROWS, COLUMNS = 1201, 70
 HOW = ["--search-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
@@ -163,6 +164,14 @@ def test_other_commands_read_a_store(bitatoms, folder, table, tmp_path):
         True,
         True,
     )
+
+
+def test_show_states_whether_cells_of_a_store_are_unknown(bitatoms, tmp_path):
+    bits = ba.BitMatrix.from_dense(np.eye(5, 9))
+    for name, table, unknown in (("known", bits, False), ("unknown", bits.with_unknown(bits), True)):
+        path = write_store(tmp_path / f"{name}.zarr", table).path
+        assert (", some cells unknown" in bitatoms("show", path)[1]) == unknown
+        assert json.loads(bitatoms("show", path, "--json")[1])["has_unknown"] == unknown
 
 
 def test_rows_of_a_store_may_be_pictures(bitatoms, tmp_path):

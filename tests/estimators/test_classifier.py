@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import BernoulliNB
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bitatoms as ba
@@ -54,6 +55,23 @@ def test_classes_are_told_apart_by_their_patterns(fitted, split):
     assert fitted.predict(new).dtype == y.dtype
     assert fitted.class_count_.sum() == 160
     np.testing.assert_allclose(fitted.priors_, fitted.class_count_ / 160)
+
+
+def test_missing_values_are_unknown_cells(split):
+    X, y, new, truth = split
+    hidden, new_hidden = (np.random.default_rng(1).random(table.shape) < 0.25 for table in (X, new))
+    found = []
+    for values, new_values in (
+        (np.ma.masked_array(X, hidden), np.ma.masked_array(new, new_hidden)),
+        (np.ma.masked_array(X ^ hidden, hidden), np.ma.masked_array(new ^ new_hidden, new_hidden)),
+        (np.where(hidden, np.nan, X), np.where(new_hidden, np.nan, new)),
+    ):
+        fitted = BinaryDictionaryClassifier(n_models=2, random_state=0).fit(values, y)
+        assert fitted.score(new_values, truth) > 0.85
+        found.append(fitted.codelengths(new_values))
+    np.testing.assert_array_equal(found[0], found[1])  # values under the mask have no influence
+    np.testing.assert_array_equal(found[0], found[2])
+    assert get_tags(fitted).input_tags.allow_nan
 
 
 def naive_bits(model, X, new):

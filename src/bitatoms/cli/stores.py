@@ -73,7 +73,8 @@ def _is_valid_option(name: str, value: Any) -> bool:
 
 def describe_store(store: Store) -> str:
     """Describe a store without reading its rows."""
-    return f"{describe_size(store.shape)}, packed, {describe_names(store.has_row_names, store.columns)}"
+    unknown = ", some cells unknown" if store.has_unknown else ""
+    return f"{describe_size(store.shape)}, packed{unknown}, {describe_names(store.has_row_names, store.columns)}"
 
 
 def store_json(store: Store) -> dict[str, Any]:
@@ -83,6 +84,7 @@ def store_json(store: Store) -> dict[str, Any]:
         "columns": store.n_features,
         "row_names": store.has_row_names,
         "column_names": store.columns is not None,
+        "has_unknown": store.has_unknown,
         "bytes": bytes_on_disk(store),
         "about": store.about,
     }

@@ -89,7 +89,8 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
 
     ``max_time`` is divided among the searches by their numbers of samples. ``callbacks`` are called in every search.
 
-    Columns of new samples that have names are matched to those of ``fit`` by name, as in `BinaryDictionaryLearning`.
+    Missing values (NaN, None, NA, masked) are unknown cells, which cost no bits in any class. Columns of new samples
+    that have names are matched to those of ``fit`` by name, as in `BinaryDictionaryLearning`.
 
     Examples
     --------
@@ -104,6 +105,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
     """
 
     _learned = ("_coders",)
+    _missing = "unknown"
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ClassifierKwargs]) -> None:
         self.n_components = n_components
