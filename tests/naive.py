@@ -566,3 +566,51 @@ def cell_probabilities(x, atoms, algebra, bias, cells, uses, max_atoms=None):
 def product_of_bits(n_bits):
     """Return all vectors of this many bits."""
     return [np.array([index >> k & 1 for k in range(n_bits)], np.uint8) for index in range(1 << n_bits)]
+
+
+def neighbors(image, n_neighbors):
+    """Return for every pixel the values of its nearest neighbours, ties by line, then column; 0 beyond the border."""
+    height, width = image.shape
+    offsets = [(i, j) for i in range(-6, 7) for j in range(-6, 7) if (i, j) != (0, 0)]
+    nearest = sorted(offsets, key=lambda offset: offset[0] ** 2 + offset[1] ** 2)[:n_neighbors]
+
+    def value(i, j):
+        return int(image[i, j]) if 0 <= i < height and 0 <= j < width else 0
+
+    return {
+        (i, j): tuple(value(i + down, j + across) for down, across in nearest)
+        for i in range(height)
+        for j in range(width)
+    }
+
+
+def dude(image, n_neighbors, noise):
+    """Denoise by the rule of DUDE (Weissman et al. 2005) for binary symmetric channels."""
+    contexts = neighbors(image, n_neighbors)
+    counts = {}
+    for pixel, context in contexts.items():
+        counts.setdefault(context, [0, 0])[int(image[pixel])] += 1
+    out = image.copy()
+    for pixel, context in contexts.items():
+        same, other = counts[context][int(image[pixel])], counts[context][1 - int(image[pixel])]
+        if same * ((1 - noise) ** 2 + noise**2) < other * 2 * noise * (1 - noise):
+            out[pixel] = 1 - image[pixel]
+    return out
+
+
+def evidence(image, block, tops, lefts, atoms, algebra, prices, bias):
+    """Return, for every pixel, the mean over its blocks of the cost with a zero there minus the cost with a one."""
+    height, width = block
+    saved = {pixel: [] for pixel in np.ndindex(*image.shape)}
+    for top in tops:
+        for left in lefts:
+            for i, j in np.ndindex(height, width):
+                cost = []
+                for value in (0, 1):
+                    changed = image.copy()
+                    changed[top + i, left + j] = value
+                    x = changed[top : top + height, left : left + width].ravel() ^ bias
+                    code = priced_code_row(x, atoms, np.zeros(len(atoms), np.uint8), algebra, prices)
+                    cost.append(row_cost(x, atoms, code, algebra, prices))
+                saved[top + i, left + j].append(cost[0] - cost[1])
+    return np.array([np.mean(values) for values in saved.values()]).reshape(image.shape)

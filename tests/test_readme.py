@@ -10,7 +10,14 @@ import bitatoms as ba
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
-WITH_CODE = ["README.md", "docs/classification.md", "docs/files.md", "docs/scale.md", "docs/search.md"]
+WITH_CODE = [
+    "README.md",
+    "docs/classification.md",
+    "docs/files.md",
+    "docs/images.md",
+    "docs/scale.md",
+    "docs/search.md",
+]
 WITH_COMMANDS = ["README.md", "docs/files.md", "docs/how-good.md", "docs/scale.md", "docs/the-paper.md"]
 
 
@@ -62,7 +69,7 @@ def test_the_make_targets_exist():
     assert {"demo", "test"} <= {one or other for one, other in named} <= targets
 
 
-@pytest.mark.parametrize("package", ["core", "search", "rows", "online", "io"])
+@pytest.mark.parametrize("package", ["core", "search", "rows", "online", "io", "images"])
 def test_the_architecture_page_lists_all_modules(package):
     """The section of a package has a table row for each of its modules and subpackages."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

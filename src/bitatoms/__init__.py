@@ -17,8 +17,10 @@ _MODULE_OF = {
     "BitMatrix": "bits",
     "CellValidation": "estimators",
     "Codelength": "mdl",
+    "Denoised": "images",
     "Factorization": "core.result",
     "FileError": "io.errors",
+    "Inpainted": "images",
     "InputError": "errors",
     "Interrupted": "core.result",
     "Model": "core.model",
@@ -30,7 +32,9 @@ _MODULE_OF = {
     "annotate": "estimators",
     "codelength": "api",
     "cross_validate_cells": "estimators",
+    "denoise": "images",
     "factorize": "api",
+    "inpaint": "images",
     "load": "estimators",
     "pack": "rows.packing",
     "proximus": "api",
@@ -47,8 +51,10 @@ __all__ = [
     "BitMatrix",
     "CellValidation",
     "Codelength",
+    "Denoised",
     "Factorization",
     "FileError",
+    "Inpainted",
     "InputError",
     "Interrupted",
     "Model",
@@ -62,7 +68,9 @@ __all__ = [
     "codelength",
     "cross_validate_cells",
     "datasets",
+    "denoise",
     "factorize",
+    "inpaint",
     "load",
     "pack",
     "plots",
@@ -90,6 +98,7 @@ if TYPE_CHECKING:
         cross_validate_cells,
         load,
     )
+    from .images import Denoised, Inpainted, denoise, inpaint
     from .io.api import read, write
     from .io.errors import FileError
     from .mdl import Codelength

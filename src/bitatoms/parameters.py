@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .errors import InputError, Message, Parameter
-from .validation import check_choice, check_fraction, check_int, check_threshold
+from .validation import check_choice, check_fraction, check_int, check_noise, check_threshold
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
 Search = Literal["fast", "thorough", "paper"]
@@ -104,6 +104,14 @@ def _check_callbacks(name: str, value: Any) -> tuple[Callable[[Any], object], ..
 def _check_random_state(name: str, value: Any) -> Any:
     """Check a seed; generators are used as they are."""
     return check_int(name, value, 0) if isinstance(value, (str, Real)) else value
+
+
+def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
+    """Return one size or several as a tuple of integers of at least 2."""
+    sizes = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if not sizes:
+        raise InputError(Parameter(name), " is empty; pass at least one size, such as 8")
+    return tuple(check_int(name, size, 2) for size in sizes)
 
 
 NComponents = Annotated[
@@ -497,7 +505,7 @@ class ReadKwargs(TypedDict, total=False):
         tuple[int, int] | None,
         Param(
             None,
-            "Cut a .pbm image into blocks of this height and width; each block becomes a row.",
+            "Cut an image (.pbm, .png, .tiff) into blocks of this height and width; each block becomes a row.",
             "By default each line of pixels is a row.",
             type="pair of int, optional",
             option="blocks",
@@ -526,6 +534,45 @@ class ReadKwargs(TypedDict, total=False):
     ]
 
 
+class BlockKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.inpaint`: the blocks that atoms are learned from."""
+
+    block_sizes: Annotated[
+        Sequence[int],
+        Param(
+            (6, 8),
+            "Heights of the square blocks in pixels; the atoms of all sizes are used together.",
+            "More sizes take more time.",
+            check=_check_sizes,
+            type="int or sequence of int, default=(6, 8)",
+            option="block-sizes",
+        ),
+    ]
+    stride: Annotated[
+        int,
+        Param(
+            2,
+            "Blocks begin every this many pixels; 1 takes four times as long as 2.",
+            minimum=1,
+            option="stride",
+        ),
+    ]
+
+
+class DenoiseKwargs(BlockKwargs, total=False):
+    """Parameters of `bitatoms.denoise`: the blocks, and the noise."""
+
+    noise: Annotated[
+        float | None,
+        Param(
+            None,
+            "Probability that a pixel was flipped, below 0.5; estimated by default.",
+            check=lambda name, value: None if value is None else check_noise(name, value),
+            option="noise",
+        ),
+    ]
+
+
 RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
 _REMOVED_IN = "will be removed in version 0.3"
 
@@ -540,7 +587,7 @@ def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
 def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
     known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
-    return known[name]
+    return (known | declarations(DenoiseKwargs))[name]
 
 
 def result_parameters() -> dict[str, tuple[Any, Param]]:

@@ -320,6 +320,13 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_noise(name: str, value: Any) -> float:
+    """Return the probability that a pixel is flipped, at least 0 and below one half, as a float."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 0.5:
+        raise InputError(Parameter(name), f" must be at least 0 and below 0.5, not {value!r}")
+    return float(value)
+
+
 def check_pair(name: str, value: Any, least: int) -> tuple[int, int]:
     """Return a height and a width as integers of at least ``least``."""
     try:

@@ -21,7 +21,7 @@ def test_extensions_select_the_format(format):
         ("table.npy.gz", "unknown extension (did you mean .npy?)"),
         ("table.fam", "pass the .bed file"),
         ("table.xlsx", "save it as .csv"),
-        ("table.png", "convert it to black and white"),
+        ("table.jpg", "or to black and white (.pbm)"),
         ("table.pkl", "never loaded"),
     ],
 )
@@ -37,10 +37,10 @@ def test_format_overrides_the_extension():
     with pytest.raises(ba.FileError, match="there is no format 'excel'; choose from csv"):
         infer_format("table.csv", "excel")
     with pytest.raises(ba.FileError, match=r"unknown extension; use one of \.csv"):
-        infer_format("table.png", writing=True)
+        infer_format("table.jpg", writing=True)
 
 
-@pytest.mark.parametrize("format", ["npy", "npz", "mtx", "pbm"])
+@pytest.mark.parametrize("format", ["npy", "npz", "mtx", "pbm", "png", "tiff"])
 def test_first_bytes_identify_the_format(tmp_path, format):
     path = tmp_path / f"table{FORMATS[format].extensions[0]}"
     ba.write([[1, 0], [0, 1]], path)

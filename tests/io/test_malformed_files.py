@@ -11,6 +11,7 @@ import pickle
 import shutil
 import struct
 import zipfile
+import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,7 +34,7 @@ FIRST = np.random.default_rng(0).integers(0, 2, (len(ROWS), SNPS), np.uint8)
 FIRST[0] = 1  # a column without ones would be lost in lists of items
 X = np.stack([FIRST, FIRST & np.roll(FIRST, 3, axis=0) | (np.arange(11) == 0)[:, None]], axis=2).reshape(len(ROWS), -1)
 BITS = ba.BitMatrix.from_dense(X)
-WITHOUT_NAMES = ("npy", "fimi", "pbm")
+WITHOUT_NAMES = ("npy", "fimi", "pbm", "png", "tiff")
 
 
 class Payload:
@@ -118,7 +119,7 @@ TRUNCATIONS = {"first byte only": 1, "first third": 1 / 3, "most of it": 0.9, "a
 VALID_TRUNCATIONS = {
     *((format, kept) for format in ("fimi", "baskets") for kept in TRUNCATIONS),
     *(("pairs", kept) for kept in ("most of it", "all but the last byte")),
-    *((format, "all but the last byte") for format in ("csv", "tsv", "mtx")),
+    *((format, "all but the last byte") for format in ("csv", "tsv", "mtx", "png")),
     *((format, "first byte only") for format in ("csv", "tsv")),
 }
 
@@ -245,6 +246,23 @@ def replace_all(data):
 def edit_bytes(change):
     """Apply a function to the content of the file."""
     return lambda path: path.write_bytes(change(path.read_bytes()))
+
+
+def image(pixels, format, n_pages=1):
+    """Return the bytes of an image by Pillow, or nothing, which is malformed too, where that is not installed."""
+    if find_spec("PIL") is None:
+        return b""
+    from PIL import Image
+
+    file, page = io.BytesIO(), Image.fromarray(pixels)
+    page.save(file, format, **({"save_all": True, "append_images": [page] * (n_pages - 1)} if n_pages > 1 else {}))
+    return file.getvalue()
+
+
+def claiming_png(data, side):
+    """Return a PNG file whose header claims to have this many pixels in each direction."""
+    header = b"IHDR" + side.to_bytes(4, "big") * 2 + data[24:29]
+    return data[:12] + header + zlib.crc32(header).to_bytes(4, "big") + data[33:]
 
 
 def companion(extension, change):
@@ -421,6 +439,17 @@ MALFORMED = {
         "no pixels": replace_all(b"P4\n0 5\n"),
         "a bomb": replace_all(b"P4\n999999999 999999999\n" + bytes(100)),
         "compressed bomb": replace_all(gzip.compress(b"P4\n999999999 999999999\n" + bytes(1 << 20), mtime=0)),
+    },
+    "png": {
+        "gray": replace_all(image(np.arange(16, dtype=np.uint8).reshape(4, 4), "png")),
+        "transparent": replace_all(image(np.zeros((4, 4, 4), np.uint8), "png")),
+        "wrong checksum": edit_bytes(lambda data: data[:50] + bytes([data[50] ^ 255]) + data[51:]),
+        "a bomb": edit_bytes(lambda data: claiming_png(data, 1 << 20)),
+    },
+    "tiff": {
+        "gray": replace_all(image(np.arange(16, dtype=np.uint8).reshape(4, 4), "tiff")),
+        "several pages": replace_all(image(np.zeros((4, 4), np.uint8), "tiff", n_pages=2)),
+        "float": replace_all(image(np.full((4, 4), 0.5, np.float32), "tiff")),
     },
     "h5ad": {
         "not binary": replace_dataset("X", data=TWO),

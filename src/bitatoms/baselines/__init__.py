@@ -1,8 +1,9 @@
-"""Other methods as estimators, implemented from their papers, for comparison."""
+"""Other methods, implemented from their papers, for comparison: estimators, and `dude` for pictures."""
 
 from __future__ import annotations
 
 from .asso import Asso
+from .dude import dude
 from .grecond import GreConD
 from .message_passing import MessagePassing
 from .panda import PandaPlus
@@ -10,4 +11,4 @@ from .penalized import PenalizedNMF
 from .proximus import Proximus
 from .thresholded import ThresholdedNMF
 
-__all__ = ["Asso", "GreConD", "MessagePassing", "PandaPlus", "PenalizedNMF", "Proximus", "ThresholdedNMF"]
+__all__ = ["Asso", "GreConD", "MessagePassing", "PandaPlus", "PenalizedNMF", "Proximus", "ThresholdedNMF", "dude"]

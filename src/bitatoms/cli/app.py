@@ -46,7 +46,7 @@ from .streams import lines_beside
 
 BAD_INPUT = 2
 _COMPARISON = "Comparison options"
-_PREFER_OR, _FAST = Algebra("prefer-or"), Search(default_of("search"))
+_PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
 
 
 class Demo(StrEnum):
@@ -333,6 +333,97 @@ def convert(
 
 @app.command(
     epilog=_examples(
+        "bitatoms denoise scan.pbm -o clean.pbm",
+        "bitatoms denoise scan.png --binarize 127 -o clean.png",
+        "bitatoms denoise scan.tif --noise 0.02 --block-sizes 8 -o clean.tif",
+    )
+)
+@with_reading_options
+def denoise(
+    data: Annotated[Path, typer.Argument(help="The picture; - means standard input.", show_default=False)],
+    output: Annotated[Path, _output("--output", "-o", help="File to write; - means standard output.")],
+    to: To = None,
+    noise: Annotated[float | None, parameter("noise", panel=SEARCH)] = None,
+    block_sizes: Annotated[str, parameter("block_sizes", panel=SEARCH, metavar="INTEGERS")] = "6,8",
+    stride: Annotated[int, parameter("stride", panel=SEARCH, min=1)] = default_of("stride"),
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _XOR,
+    search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
+    seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Remove noise from a black-and-white picture, by atoms learned from its own blocks.
+
+    The noise flips pixels, each with the same probability, which is estimated. This works best on pictures that repeat
+    themselves, such as halftones and text. A gray picture needs a threshold (--binarize).
+    """
+    from . import commands, images
+
+    parameters = {
+        "noise": noise,
+        "block_sizes": _parse_integers("--block-sizes", block_sizes),
+        "stride": stride,
+        "algebra": str(algebra),
+        "search": str(search),
+        "max_time": max_time,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    table = commands.OutputTable(output, to and str(to))
+    with lines_beside(output):
+        images.denoise_file(Input(data, reading), table, parameters, commands.Display(quiet, json))
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms inpaint scratched.pbm --mask scratches.pbm -o whole.pbm",
+        "bitatoms inpaint scratched.png --mask scratches.png -o whole.png",
+    )
+)
+@with_reading_options
+def inpaint(
+    data: Annotated[Path, typer.Argument(help="The picture; - means standard input.", show_default=False)],
+    mask: Annotated[
+        Path, typer.Option(help="A picture of the same size: black where a pixel is unknown.", show_default=False)
+    ],
+    output: Annotated[Path, _output("--output", "-o", help="File to write; - means standard output.")],
+    to: To = None,
+    block_sizes: Annotated[str, parameter("block_sizes", panel=SEARCH, metavar="INTEGERS")] = "6,8",
+    stride: Annotated[int, parameter("stride", panel=SEARCH, min=1)] = default_of("stride"),
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _XOR,
+    search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
+    seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Fill the holes of a black-and-white picture, by atoms learned from its known pixels.
+
+    Known pixels do not change. This works best on pictures that repeat themselves, such as halftones and text.
+    """
+    from . import commands, images
+
+    parameters = {
+        "block_sizes": _parse_integers("--block-sizes", block_sizes),
+        "stride": stride,
+        "algebra": str(algebra),
+        "search": str(search),
+        "max_time": max_time,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    table = commands.OutputTable(output, to and str(to))
+    with lines_beside(output):
+        images.inpaint_file(Input(data, reading), mask, table, parameters, commands.Display(quiet, json))
+
+
+@app.command(
+    epilog=_examples(
         "bitatoms compare digits planted-or -o comparison",
         "bitatoms compare baskets.csv --atoms 5,10,20 --seeds 5 -o comparison",
         "bitatoms compare mushroom.npz --only bitatoms-or,asso,grecond --max-time 300 -o comparison",
@@ -470,6 +561,14 @@ def _parse_atoms(text: str) -> int | str:
         return int(text)
     except ValueError:
         raise typer.BadParameter(f"--atoms is {text!r}; pass an integer or mdl") from None
+
+
+def _parse_integers(option: str, text: str) -> tuple[int, ...]:
+    """Return integers that are separated by commas."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{option} is {text!r}; pass integers separated by commas, such as 6,8") from None
 
 
 def _parse_search_rows(text: str) -> int | str | None:

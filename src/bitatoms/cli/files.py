@@ -28,7 +28,8 @@ from .spelling import STANDARD, as_arguments
 from .streams import is_stdout, is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
-_FORMATS_WITH = {"layer": ("h5ad", "zarr"), "blocks": ("pbm",)}  # formats that a remembered option applies to
+# Formats that a remembered option applies to.
+_FORMATS_WITH = {"layer": ("h5ad", "zarr"), "blocks": ("pbm", "png", "tiff")}
 
 
 def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:

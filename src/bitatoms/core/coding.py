@@ -182,6 +182,13 @@ def code_cost(block: Block) -> float:
     return ROW_COST + 0.1 * block._atoms.slices.size
 
 
+def row_costs(block: Block, prices: Prices) -> NDArray[np.int64]:
+    """Return the cost of each row at these prices: its errors and its uses of atoms."""
+    costs = np.empty(block.n_rows, np.int64)
+    beam.price_rows(block._rows, prices, costs)
+    return costs
+
+
 def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> float:
     """Return the mean cost of a row at these prices, from counts of errors and uses."""
     cost = int(prices.bits.astype(np.int64) @ wrong) + int(prices.uses[: len(uses)].astype(np.int64) @ uses)

@@ -66,7 +66,7 @@ def dither(gray: Any) -> np.ndarray:
            [1, 0, 0, 0, 0, 0, 1, 0, 0],
            [0, 0, 0, 1, 0, 0, 0, 0, 0]], dtype=uint8)
     """
-    gray = _as_2d("gray", gray)
+    gray = as_2d("gray", gray)
     if np.issubdtype(gray.dtype, np.integer):
         white = 255
     elif np.issubdtype(gray.dtype, np.floating):
@@ -148,7 +148,7 @@ def cut_blocks(image: Any, block: tuple[int, int] = (16, 16)) -> np.ndarray:
            [0, 0, 0, 0],
            [1, 0, 0, 0]], dtype=uint8)
     """
-    image = _as_bits("image", _as_2d("image", image))
+    image = as_bits("image", as_2d("image", image))
     block_height, block_width = check_pair("block", block, least=1)
     height, width = image.shape
     down, across = -(-height // block_height), -(-width // block_width)
@@ -186,7 +186,7 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     >>> bool((stitch_blocks(cut_blocks(picture, (2, 2)), picture.shape, (2, 2)) == picture).all())
     True
     """
-    X = _as_bits("X", _as_2d("X", X.to_dense() if hasattr(X, "to_dense") else X))
+    X = as_bits("X", as_2d("X", X.to_dense() if hasattr(X, "to_dense") else X))
     height, width = check_pair("shape", shape, 0)
     block_height, block_width = check_pair("block", block, least=1)
     down, across = -(-height // block_height), -(-width // block_width)
@@ -200,7 +200,7 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
     return blocks.reshape(down * block_height, across * block_width)[:height, :width].copy()
 
 
-def _as_2d(name: str, value: Any) -> np.ndarray:
+def as_2d(name: str, value: Any) -> np.ndarray:
     """Return a 2-D array, or raise."""
     array = np.asarray(value)
     if array.ndim != 2:
@@ -209,7 +209,7 @@ def _as_2d(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def _as_bits(name: str, array: np.ndarray) -> np.ndarray:
+def as_bits(name: str, array: np.ndarray) -> np.ndarray:
     """Return an array of 0 and 1 as uint8, or raise."""
     invalid = (array != 0) & (array != 1)
     if invalid.any():

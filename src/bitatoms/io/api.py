@@ -34,7 +34,7 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "row_names": (*_TEXT, "parquet", "feather"),
     "separator": (*_TEXT, "baskets", "pairs"),
     "layer": ("h5ad", "npz", "zarr"),
-    "blocks": ("pbm",),
+    "blocks": ("pbm", "png", "tiff"),
 }
 _STREAMED = ("parquet", "feather", "zarr")
 
@@ -53,7 +53,7 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
         The file; its extension selects the format.
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
-        "fimi", "baskets", "pairs", "pbm", "h5ad", "bed" or "zarr".
+        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "bed" or "zarr".
     {parameters}
 
     Returns

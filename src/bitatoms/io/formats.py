@@ -56,6 +56,8 @@ FORMATS = {
         stores_unknown=False,
     ),
     "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True, stores_unknown=False),
+    "png": Format("a PNG image", (".png",), "pillow", "PIL", "image", stores_unknown=False),
+    "tiff": Format("a TIFF image", (".tif", ".tiff"), "pillow", "PIL", "image", stores_unknown=False),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
     "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False),
@@ -65,8 +67,8 @@ _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
     (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",
     (
-        ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".pgm", ".ppm",
-    ): "a gray or color image; convert it to black and white (.pbm) first",
+        ".jpg", ".jpeg", ".gif", ".bmp", ".pgm", ".ppm",
+    ): "a gray or color image; convert it to .png, or to black and white (.pbm), first",
     (".pkl", ".pickle", ".joblib"): "a pickle, which is never loaded; save it as .npz or .csv",
 }  # fmt: skip
 
@@ -81,6 +83,9 @@ _MAGIC_BYTES = (
     (b"\x6c\x1b", "bed"),
     (b"P1\n", "pbm"),
     (b"P4\n", "pbm"),
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"II*\x00", "tiff"),
+    (b"MM\x00*", "tiff"),
 )
 
 

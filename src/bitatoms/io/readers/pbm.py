@@ -259,6 +259,16 @@ def _trailing_data(header: PbmHeader, rest: bytes | memoryview) -> str:
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write a raw image (P4): the image that the blocks were cut from, or one line of pixels per row."""
+    height, width = picture_shape(table, path)
+    with open_text_writer(path) as text:
+        file = text.buffer  # type: ignore[attr-defined]
+        file.write(f"P4\n{width} {height}\n".encode("ascii"))
+        for lines in picture_lines(table):
+            file.write(_REVERSED_BITS[np.frombuffer(lines.to_bytes(), np.uint8)].tobytes())
+
+
+def picture_shape(table: Table, path: Path) -> tuple[int, int]:
+    """Return the height and width of the image to write; raise for a table without pixels, warn about names."""
     height, width = table.shape
     if not height or not width:
         raise FileError(f"{path.name}: a table of shape {height} x {width} has no pixels; write .npz or .csv")
@@ -266,18 +276,12 @@ def write(table: Table, path: Path, format: str) -> None:
         warnings.warn(
             f"{path.name}: an image cannot store names of rows and columns; .npz and .csv files can",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    if table.picture is not None and table.picture.whole is not None:
-        height, width = table.picture.whole
-    with open_text_writer(path) as text:
-        file = text.buffer  # type: ignore[attr-defined]
-        file.write(f"P4\n{width} {height}\n".encode("ascii"))
-        for lines in _picture_lines(table):
-            file.write(_REVERSED_BITS[np.frombuffer(lines.to_bytes(), np.uint8)].tobytes())
+    return table.shape if table.picture is None or table.picture.whole is None else table.picture.whole
 
 
-def _picture_lines(table: Table) -> Iterator[BitMatrix]:
+def picture_lines(table: Table) -> Iterator[BitMatrix]:
     """Yield the lines of pixels of a table, in chunks."""
     if table.picture is None or table.picture.whole is None:
         chunk_rows = max(1, CHUNK_BITS // table.shape[1])

@@ -1,0 +1,149 @@
+"""Fill the holes of a binary picture by atoms learned from its known pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation
+
+from ..parallel import Workers, count_threads
+from ..parameters import Algebra, BlockKwargs, Search, checked, documented, with_defaults
+from ..validation import as_generator
+from .blocks import evidence_at
+from .learning import BlockModel, LearningOptions, learn_blocks
+from .picture import as_picture
+
+_TEST_SHARE, _MAX_TESTED = 0.02, 5000  # of the known pixels: hidden, to measure how many are predicted
+
+
+@dataclass(frozen=True, eq=False)
+class Inpainted:
+    """The result of `inpaint`.
+
+    Attributes
+    ----------
+    image : ndarray of shape (height, width)
+        The picture with its holes filled, of the dtype of the given one.
+    n_filled : int
+        Number of unknown pixels.
+    accuracy : float
+        The share of pixels predicted correctly, of a sample of known pixels that were hidden for this test. Pixels
+        deep inside a large hole are predicted less well.
+    baseline : float
+        The same share if every pixel had the more frequent value.
+    n_atoms : tuple of int
+        Number of atoms for each block size.
+    """
+
+    image: NDArray[Any]
+    n_filled: int
+    accuracy: float
+    baseline: float
+    n_atoms: tuple[int, ...]
+
+
+@documented(BlockKwargs)
+def inpaint(
+    image: Any,
+    mask: Any,
+    *,
+    algebra: Algebra = "xor",
+    search: Search = "fast",
+    max_time: float | None = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    **parameters: Unpack[BlockKwargs],
+) -> Inpainted:
+    """Fill the holes of a binary picture: pixels whose value is unknown.
+
+    Atoms are learned from the known pixels of the overlapping blocks of the picture. Holes are filled from their border
+    inwards, one layer of pixels at a time. A pixel becomes the value with which the blocks that contain it are
+    described in fewer bits; pixels that are still unknown count for nothing. Known pixels do not change.
+
+    Parameters
+    ----------
+    image : array-like of shape (height, width)
+        0 and 1, or bools. The values under the mask are ignored.
+    mask : array-like of shape (height, width)
+        1 or True where a pixel is unknown.
+    algebra, search, n_jobs, random_state
+        As in :func:`bitatoms.factorize`.
+    max_time : float, optional
+        Number of seconds after which the search for atoms ends, for all block sizes together. The result depends on the
+        speed of the machine.
+    {parameters}
+
+    Returns
+    -------
+    Inpainted
+        With ``image``, and ``accuracy``, which is measured on known pixels.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> import numpy as np
+    >>> picture = np.tile(ba.datasets.dither(np.full((6, 6), 0.6)), (10, 10))
+    >>> mask = np.zeros(picture.shape, bool)
+    >>> mask[20:40, 28:32] = True
+    >>> result = ba.inpaint(np.where(mask, 0, picture), mask, random_state=0)
+    >>> result.n_filled, int((result.image != picture).sum())
+    (80, 0)
+    """
+    picture, unknown = as_picture("image", image), as_picture("mask", mask)
+    if unknown.shape != picture.shape:
+        raise ValueError(f"mask has shape {unknown.shape}, but image has shape {picture.shape}")
+    if unknown.all():
+        raise ValueError("mask covers all pixels, so there is nothing to learn from")
+    given = checked(BlockKwargs, with_defaults(BlockKwargs, parameters))
+    random, workers = as_generator(random_state), Workers(count_threads(n_jobs))
+    picture = picture & ~unknown
+    options = LearningOptions(algebra, search, max_time, n_jobs, random)
+    models = learn_blocks(picture, unknown, given["block_sizes"], given["stride"], options)
+    known = picture[~unknown]
+    tested = _sample(~unknown, random)
+    predicted = _predict(picture & ~tested, unknown | tested, tested, models, workers)
+    filled = _filled(picture, unknown, models, workers)
+    return Inpainted(
+        image=filled.astype(np.asarray(image).dtype),
+        n_filled=int(unknown.sum()),
+        accuracy=float((predicted == picture)[tested].mean()),
+        baseline=float(max(known.mean(), 1 - known.mean())),
+        n_atoms=tuple(learned.model.atoms.n_rows for learned in models),
+    )
+
+
+def _sample(known: NDArray[np.bool_], random: np.random.Generator) -> NDArray[np.bool_]:
+    """Return a sample of the known pixels."""
+    indices = np.flatnonzero(known)
+    n_tested = min(_MAX_TESTED, max(1, round(_TEST_SHARE * len(indices))))
+    sample = np.zeros(known.shape, bool)
+    sample.flat[random.choice(indices, n_tested, replace=False)] = True
+    return sample
+
+
+def _filled(
+    picture: NDArray[np.bool_], unknown: NDArray[np.bool_], models: list[BlockModel], workers: Workers
+) -> NDArray[np.bool_]:
+    """Return the picture with all unknown pixels predicted, the layer next to known pixels first."""
+    while unknown.any():
+        layer = unknown & binary_dilation(~unknown, np.ones((3, 3), bool))
+        picture = np.where(layer, _predict(picture, unknown, layer, models, workers), picture)
+        unknown = unknown & ~layer
+    return picture
+
+
+def _predict(
+    picture: NDArray[np.bool_],
+    unknown: NDArray[np.bool_],
+    wanted: NDArray[np.bool_],
+    models: list[BlockModel],
+    workers: Workers,
+) -> NDArray[np.bool_]:
+    """Return whether the wanted pixels, which are unknown, are more likely ones."""
+    total = np.zeros(picture.shape)
+    for model, grid, unit in models:
+        total += evidence_at(wanted, model, grid.cut(picture, unknown), grid, workers) / unit
+    return total > 0

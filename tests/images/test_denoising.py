@@ -1,0 +1,94 @@
+"""Denoising: fewer wrong pixels than before and than DUDE, the noise estimated, the same result for any threads."""
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.images.neighbors import held_out_share, neighbor_contexts
+
+NOISE = 0.05
+
+
+@pytest.fixture(scope="module")
+def picture():
+    """A small halftone: a disk whose gray changes from left to right."""
+    down, across = np.mgrid[-1:1:96j, -1:1:96j]
+    gray = np.where(down**2 + across**2 < 0.8, 0.3 + 0.4 * (across > 0), 0.9)
+    return ba.datasets.dither(gray)
+
+
+@pytest.fixture(scope="module")
+def noisy(picture):
+    return picture ^ (np.random.default_rng(1).random(picture.shape) < NOISE)
+
+
+@pytest.fixture(scope="module")
+def result(noisy):
+    return ba.denoise(noisy, block_sizes=6, random_state=0)
+
+
+def test_denoises_better_than_dude_without_knowing_the_noise(picture, noisy, result):
+    wrong = int((result.image != picture).sum())
+    assert wrong < 0.2 * (noisy != picture).sum()
+    assert wrong < 0.5 * min((ba.baselines.dude(noisy, size, noise=NOISE) != picture).sum() for size in (8, 12, 16))
+    assert result.noise == pytest.approx(NOISE, rel=0.25)
+    assert result.repetition > 0.1
+
+
+def test_the_figures_of_the_result_agree(noisy, result):
+    assert result.image.dtype == noisy.dtype
+    assert result.n_changed == (result.image != noisy).sum()
+    assert ((result.probability > 0.5) == result.image)[result.probability != 0.5].all()
+    assert len(result.n_atoms) == 1
+
+
+def test_the_result_depends_neither_on_threads_nor_on_the_dtype(noisy, result):
+    again = ba.denoise(noisy.astype(bool), block_sizes=(6,), random_state=0, n_jobs=2)
+    assert again.image.dtype == bool
+    assert np.array_equal(again.image, result.image)
+    assert np.array_equal(again.probability, result.probability)
+
+
+def test_a_given_noise_decides(noisy):
+    part = noisy[:40, :40]
+    assert ba.denoise(part, block_sizes=6, noise=0, random_state=0).n_changed == 0
+    few, many = (ba.denoise(part, block_sizes=6, noise=level, random_state=0).n_changed for level in (0.01, 0.2))
+    assert few < many
+
+
+def test_random_pixels_have_no_repetition():
+    pixels = np.random.default_rng(0).random((60, 60)) < 0.5
+    assert ba.denoise(pixels, block_sizes=4, random_state=0).repetition < 0.05
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (3, 2), (7, 30)])
+@pytest.mark.parametrize("value", [0, 1])
+def test_pictures_of_one_color_and_small_ones_do_not_change(shape, value):
+    result = ba.denoise(np.full(shape, value, np.uint8), random_state=0)
+    assert (result.image == value).all()
+    assert (result.noise, result.n_changed, result.repetition) == (0, 0, 0)
+
+
+def test_predictions_of_neighbours_do_not_depend_on_the_pixel():
+    """Contexts are counted in the other half of the picture."""
+    image = np.random.default_rng(0).random((20, 40)) < 0.3
+    changed = image.copy()
+    changed[5, 7] ^= True
+    shares = (held_out_share(each, neighbor_contexts(each, 4)) for each in (image, changed))
+    first, second = (share[5, 7] for share in shares)
+    assert first == second
+
+
+def test_invalid_arguments(noisy):
+    with pytest.raises(ValueError, match="block_sizes is empty; pass at least one size"):
+        ba.denoise(noisy, block_sizes=())
+    with pytest.raises(ValueError, match="block_sizes must be at least 2, not 1"):
+        ba.denoise(noisy, block_sizes=(1,))
+    with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
+        ba.denoise(noisy, stride=0)
+    with pytest.raises(ValueError, match=r"noise must be at least 0 and below 0\.5"):
+        ba.denoise(noisy, noise=1)
+    with pytest.raises(ValueError, match="convert a color image to gray first"):
+        ba.denoise(np.zeros((3, 3, 3)))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'blocks'"):
+        ba.denoise(noisy, blocks=3)

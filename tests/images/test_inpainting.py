@@ -1,0 +1,76 @@
+"""Inpainting: holes are filled, known pixels do not change, and values under the mask do not matter."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.core.model import Model
+from bitatoms.images.blocks import BlockGrid, evidence, evidence_at
+from bitatoms.parallel import Workers
+from support.strategies import random_bits
+
+
+@pytest.fixture(scope="module")
+def picture():
+    """A small halftone of two grays."""
+    return ba.datasets.dither(np.repeat([[0.3] * 36 + [0.7] * 36], 72, axis=0))
+
+
+@pytest.mark.parametrize("holes", ["pixels", "scratch", "square"])
+def test_holes_are_filled_and_known_pixels_do_not_change(picture, holes):
+    mask = np.random.default_rng(0).random(picture.shape) < 0.3
+    if holes != "pixels":
+        mask[:] = False
+        mask[(slice(30, 34), slice(None)) if holes == "scratch" else (slice(30, 45), slice(10, 25))] = True
+    result = ba.inpaint(np.where(mask, 1, picture), mask, block_sizes=6, random_state=0)
+    wrong = result.image != picture
+    assert not wrong[~mask].any()
+    assert wrong[mask].mean() < 0.05
+    assert result.n_filled == mask.sum()
+    assert result.accuracy > 0.95 > 0.8 > result.baseline
+    assert result.image.dtype == picture.dtype
+
+
+@given(st.integers(0, 99))
+@settings(max_examples=2)
+def test_values_under_the_mask_and_threads_do_not_matter(seed):
+    bits = np.tile(random_bits(1, 4, 4, 0.5), (6, 6)) ^ random_bits(2, 24, 24, 0.03)
+    mask = random_bits(3, 24, 24, 0.2).astype(bool)
+    expected = ba.inpaint(bits, mask, block_sizes=4, random_state=0)
+    changed = np.where(mask, random_bits(seed, 24, 24, 0.5), bits)
+    again = ba.inpaint(changed, mask, block_sizes=4, random_state=0, n_jobs=2)
+    assert np.array_equal(again.image, expected.image)
+    assert again.accuracy == expected.accuracy
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_evidence_at_unknown_pixels_equals_that_of_complete_pictures(algebra):
+    """If one pixel alone is unknown, its evidence is that which `evidence` finds for it."""
+    image = (np.tile(random_bits(1, 5, 5, 0.5), (3, 3)) ^ random_bits(2, 15, 15, 0.05)).astype(bool)
+    grid = BlockGrid(image.shape, (3, 4), 2)
+    blocks = grid.cut(image)
+    model = Model.from_factorization(ba.factorize(blocks, 5, algebra=algebra, coder="mdl", objective="codelength"))
+    expected = evidence(model, blocks, grid, Workers())
+    for pixel in [(0, 0), (7, 8), (14, 3)]:
+        unknown = np.zeros(image.shape, bool)
+        unknown[pixel] = True
+        found = evidence_at(unknown, model, grid.cut(image, unknown), grid, Workers())
+        assert found[pixel] == expected[pixel]
+        assert np.count_nonzero(found) <= 1
+
+
+def test_nothing_to_fill(picture):
+    result = ba.inpaint(picture[:20, :20], np.zeros((20, 20), bool), block_sizes=6, random_state=0)
+    assert np.array_equal(result.image, picture[:20, :20])
+    assert result.n_filled == 0
+
+
+def test_invalid_arguments(picture):
+    with pytest.raises(ValueError, match="mask covers all pixels"):
+        ba.inpaint(picture, np.ones_like(picture))
+    with pytest.raises(ValueError, match=r"mask has shape \(3, 3\), but image has shape \(72, 72\)"):
+        ba.inpaint(picture, np.zeros((3, 3)))
+    with pytest.raises(ValueError, match="stride=7 leaves gaps between blocks of size 6; pass at most 6"):
+        ba.inpaint(picture, np.eye(72), stride=7)
