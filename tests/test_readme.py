@@ -15,6 +15,7 @@ WITH_CODE = [
     "docs/classification.md",
     "docs/files.md",
     "docs/images.md",
+    "docs/missing.md",
     "docs/scale.md",
     "docs/search.md",
 ]

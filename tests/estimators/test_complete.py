@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table, write
 from bitatoms.datasets import planted
+from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 
 
@@ -51,6 +52,9 @@ def test_the_kind_of_table_is_kept(hidden, expected):
     np.testing.assert_array_equal(model.complete(X.tolist()), expected)
     objects = np.where(mask, None, np.nan_to_num(X))
     assert model.complete(objects).dtype == np.uint8
+    table = model.complete(Table(data, row_names=[f"r{j}" for j in range(len(X))]))
+    assert table.row_names[0] == "r0"
+    np.testing.assert_array_equal(table.to_dense(), expected)
 
 
 def test_data_frames_keep_index_columns_and_dtypes(hidden, expected):
@@ -60,8 +64,9 @@ def test_data_frames_keep_index_columns_and_dtypes(hidden, expected):
     frame = pd.DataFrame(X, columns=names, index=[f"r{j}" for j in range(len(X))])
     frame = frame.astype({"f1": "Int8", "f2": "boolean"})
     model = BinaryDictionaryLearning(random_state=0).fit(frame)
-    completed = model.complete(frame)
-    assert list(completed.columns) == names
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'other'"):
+        completed = model.complete(frame[names[::-1]].assign(other=1))
+    assert list(completed.columns) == names  # those of the model
     assert list(completed.index) == list(frame.index)
     assert completed.dtypes[["f0", "f1", "f2"]].astype(str).tolist() == ["float64", "Int8", "boolean"]
     np.testing.assert_array_equal(completed.to_numpy(float), expected)

@@ -264,6 +264,86 @@ def reconstruct(
 
 
 @app.command(
+    epilog=_examples(
+        "bitatoms complete model.npz table.csv -o filled.csv",
+        "bitatoms complete model.npz table.csv --only-missing -o predictions.csv",
+    )
+)
+@with_reading_options
+def complete(
+    model: ModelFile,
+    data: Data,
+    output: Output = STANDARD,
+    to: To = None,
+    only_missing: Annotated[
+        bool,
+        _output(
+            "--only-missing",
+            help="Write a list of the missing cells as CSV: row, column, value and probability of a one.",
+        ),
+    ] = False,
+    absent: AbsentColumns = REFUSE,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    reading: Any = None,
+) -> None:
+    """Fill in the missing values of a table; known values stay as they are.
+
+    A missing value becomes 1 if that is more probable than 0, given the known values of its row.
+    """
+    from . import completion
+    from .commands import OutputTable
+
+    rows = NewRows(model, Input(data, reading), str(absent))
+    with lines_beside(output):
+        completion.complete(rows, OutputTable(output, to and str(to)), only_missing, jobs, quiet)
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms crossvalidate table.csv",
+        "bitatoms crossvalidate table.csv --atoms 2,4,8,mdl,profiles --algebra or",
+    )
+)
+@with_reading_options
+def crossvalidate(
+    data: Data,
+    atoms: Annotated[
+        str,
+        typer.Option(
+            "--atoms",
+            "--components",
+            "-k",
+            help="What to compare: numbers of atoms, mdl, and profiles (groups of similar rows).",
+            metavar="LIST",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "mdl",
+    algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _PREFER_OR,
+    search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
+    seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
+    folds: Annotated[int, typer.Option(min=1, help="Number of times that cells are hidden.")] = 5,
+    share: Annotated[float, typer.Option(help="Share of the known cells that is hidden each time.")] = 0.1,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Hide known cells, learn from the others, and compare how well models predict the hidden ones.
+
+    A model that predicts them better than 'column majority' has found structure. The log loss is in bits per hidden
+    cell; lower is better.
+    """
+    from . import completion
+
+    parameters = {"algebra": str(algebra), "search": str(search), "max_time": max_time, "n_jobs": jobs}
+    models = [word if word == "profiles" else _parse_atoms(word) for word in atoms.split(",")]
+    hiding = {"n_folds": folds, "share": share, "random_state": seed}
+    completion.crossvalidate(Input(data, reading), models, hiding | parameters, quiet, json)
+
+
+@app.command(
     epilog=_examples("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
 )
 def show(

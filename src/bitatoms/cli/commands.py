@@ -316,16 +316,22 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
         codes, picture = _codes(model, table, n_jobs), table.picture
     made = Table(model.reconstruct(codes.bits), codes.row_names, model.columns, picture)
     if format == "bed":
-        made, n_impossible = nearest_genotypes(made, model.wrong)
-        if n_impossible and not quiet:
-            genotypes = "1 genotype" if n_impossible == 1 else f"{n_impossible} genotypes"
-            print_note(
-                f"{genotypes} of the reconstruction had two copies of an allele but not one; changed to the nearest "
-                "possible genotype, no copy or two, by the bit that the model gets wrong more often"
-            )
+        made = possible_genotypes(made, model, quiet)
     write_table(made, *output)
     if not quiet:
         print_line(f"{output_name(output.path)}: {describe_shape(made)}")
+
+
+def possible_genotypes(table: Table, model: Model, quiet: bool) -> Table:
+    """Return a table with the nearest possible genotypes, and print how many were impossible."""
+    possible, n_impossible = nearest_genotypes(table, model.wrong)
+    if n_impossible and not quiet:
+        genotypes = "1 genotype" if n_impossible == 1 else f"{n_impossible} genotypes"
+        print_note(
+            f"{genotypes} of the reconstruction had two copies of an allele but not one; changed to the nearest "
+            "possible genotype, no copy or two, by the bit that the model gets wrong more often"
+        )
+    return possible
 
 
 def _in_order_of_atoms(codes: Table, model: Model, name: str) -> Table:

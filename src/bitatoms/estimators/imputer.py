@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from ..api import learn_from, with_matched_init
 from ..base import TableEstimator
@@ -145,7 +146,8 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         """Learn what predicts cells."""
         if method == "profiles":
             n_profiles = None if self.n_profiles == "auto" else self.n_profiles
-            return fit_profiles(data, n_profiles, as_generator(random))
+            with threadpool_limits(1):  # the sums of BLAS depend on the number of its threads
+                return fit_profiles(data, n_profiles, as_generator(random))
         workers = self._workers()
         learned = learn_from(
             MemoryRows(data, workers), params, workers, random, self.verbose, must_cover_all_rows=False
@@ -157,7 +159,8 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
     def _predicted(self, predictor: Model | Profiles, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell."""
         if isinstance(predictor, Profiles):
-            return predictor.cell_probabilities(data)
+            with threadpool_limits(1):
+                return predictor.cell_probabilities(data)
         return predictor.cell_probabilities(data, self._workers())
 
     def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:

@@ -1,0 +1,97 @@
+"""The commands `complete` and `crossvalidate`: missing cells filled in, and hidden cells predicted."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.model import Model
+from ..estimators.cell_validation import cross_validate_cells
+from ..io.atomic import atomic_write
+from ..io.errors import FileError
+from ..parallel import Workers, count_threads
+from ..table import Table, feature_names
+from .commands import OutputTable, possible_genotypes
+from .console import print_json, print_line
+from .files import check_writable, load_model_and_table, read_with_status, table_format, write_table
+from .options import Input, NewRows
+from .progress import show_status
+from .streams import is_stream, output_file, output_name
+from .summary import describe_shape, describe_table
+
+
+def complete(rows: NewRows, output: OutputTable, only_missing: bool, n_jobs: int, quiet: bool) -> None:
+    """Write a table with its missing values filled in, or a list of these values."""
+    check_writable(output.path, read=(rows.model_path, rows.data.path))
+    if only_missing:
+        _check_list(output)
+    format = None if only_missing else table_format(*output)
+    model, table = load_model_and_table(rows, quiet)
+    workers, n_unknown = Workers(count_threads(n_jobs)), table.bits.n_unknown
+    filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
+    if only_missing:
+        with show_status("Predicting", quiet):
+            _write_list(model, table, output.path, workers)
+        written = f"{filled} predicted"
+    else:
+        with show_status("Predicting", quiet):
+            completed = model.completed(table.bits, workers)
+        names = table.row_names, model.columns if table.columns is None else table.columns
+        made = Table(completed, *names, table.picture, absent_is_zero=table.absent_is_zero)
+        if format == "bed":
+            made = possible_genotypes(made, model, quiet)
+        write_table(made, *output)
+        written = f"{describe_shape(made)}, {filled} filled in"
+    if not quiet:
+        print_line(f"{output_name(output.path)}: {written}")
+
+
+def _check_list(output: OutputTable) -> None:
+    """Check that a list can be written: it is a CSV file."""
+    path, format = output
+    if format not in (None, "csv") or not (is_stream(path) or path.suffix.lower() == ".csv"):
+        raise FileError(f"{output_name(path)}: a list of missing values is a CSV file; use the extension .csv")
+
+
+def _write_list(model: Model, table: Table, path: Path, workers: Workers) -> None:
+    """Write row, column, value and probability of each missing value, row by row."""
+    unknown = table.bits.unknown
+    with (
+        output_file(path, ".csv") as file,
+        atomic_write(file) as made,
+        open(made, "w", newline="", encoding="utf-8") as text,
+    ):
+        lines = csv.writer(text, lineterminator="\n")
+        lines.writerow(("row", "column", "value", "probability"))
+        if unknown is None:
+            return
+        rows = np.flatnonzero(unknown.words.any(axis=1))
+        columns = feature_names(model.columns if table.columns is None else table.columns, range(unknown.n_cols))
+        mask, probabilities = unknown[rows].to_dense(bool), model.cell_probabilities(table.bits[rows], workers)
+        for row, own, of_row in zip(rows.tolist(), mask, probabilities, strict=True):
+            name = row if table.row_names is None else table.row_names[row]
+            for column in np.flatnonzero(own).tolist():
+                probability = float(of_row[column])
+                lines.writerow((name, columns[column], int(probability > 0.5), f"{probability:.6f}"))
+
+
+def crossvalidate(data: Input, models: list[Any], options: dict[str, Any], quiet: bool, json: bool) -> None:
+    """Print how well models predict cells that are hidden from them."""
+    table = read_with_status(data, quiet or json)
+    if 0 in table.shape:
+        raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
+    if not quiet and not json:
+        print_line(f"{data.title}: {describe_table(table)}\n")
+    with show_status("Cross-validating", quiet or json):
+        result = cross_validate_cells(table.bits, models, **options)
+    if json:
+        columns = result.to_dict()
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        print_json({"share": result.share, "n_folds": options["n_folds"], "best": result.best, "models": rows})
+        return
+    print_line(str(result))
+    if not quiet:
+        print_line(f"\nThe log loss, in bits per hidden cell, is lowest with: {result.best}.")
