@@ -75,6 +75,31 @@ def test_missing_values_of_any_type_are_unknown_cells(expected, kind):
     assert "of the known cells are wrong" in model.summary_
 
 
+@pytest.mark.parametrize("name", ["table", "table.npz", "table.csv", "table.zarr", "packed.zarr"])
+@pytest.mark.filterwarnings("ignore:.* missing values are read as unknown cells")
+def test_tables_and_files_with_unknown_cells(expected, tmp_path, name):
+    table = tmp_path / name
+    if name == "table":
+        table = Table(BITS)
+    elif name == "packed.zarr":
+        table = ba.pack((INCOMPLETE[start : start + 50] for start in range(0, 160, 50)), table)
+        assert table.has_unknown
+    else:
+        ba.write(Table(BITS, columns=[f"x{j}" for j in range(20)]), table)
+    assert_same(results(BinaryDictionaryLearning(4, random_state=0).fit(table), table), expected)
+
+
+def test_missing_values_in_an_anndata(expected):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(INCOMPLETE.astype(np.float32))
+    model = BinaryDictionaryLearning(4, random_state=0).fit(adata)
+    assert_same(results(model, adata), expected)
+    ba.annotate(adata, model)
+    np.testing.assert_array_equal(adata.obsm["X_bitatoms"], model.transform(adata))
+    np.testing.assert_array_equal(adata.varm["bitatoms_atoms"].T != 0, model.components_ == 1)
+    assert np.isnan(adata.X).sum() == MASK.sum()  # X is left as it is
+
+
 @pytest.mark.parametrize("kind", ["floats", "masked", "sparse"])
 def test_batches_with_missing_values(kind):
     table = KINDS[kind]()
@@ -163,3 +188,9 @@ def test_baselines_refuse_missing_values(kind):
             ValueError, match=r"contains (a missing|an unknown) value.* at row 0, column \d+ \(\d+ in all"
         ):
             use(table)
+
+
+def test_baselines_refuse_files_with_missing_values(tmp_path):
+    ba.write(Table(BITS), tmp_path / "table.npz")
+    with pytest.raises(ba.FileError, match=r"table\.npz: \d+ values are missing"):
+        baselines.GreConD(3).fit(tmp_path / "table.npz")
