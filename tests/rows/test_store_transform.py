@@ -49,6 +49,24 @@ def test_a_store_with_other_columns_raises(tmp_path, bits, model):
         codes_in_memory(narrow, model, Workers())
 
 
+def test_absent_columns_of_stores_and_dask_frames_may_be_unknown(tmp_path, any_bits, model):
+    names = tuple(f"item {j}" for j in range(70))
+    model = replace(model, columns=names)
+    given = ba.Table(any_bits.take_columns(range(3, 70)), columns=names[3:])
+    block = model.code(any_bits.take_columns([-1, -1, -1, *range(3, 70)], absent="unknown"), Workers())
+    scores = -model.row_bits(block.errors(), block.codes())
+    store = ba.pack(given, tmp_path / "rows.zarr")
+    with pytest.warns(InputWarning, match=r"rows\.zarr: 3 absent columns are unknown: 'item 0', 'item 1', 'item 2'"):
+        assert codes_in_memory(store, model, Workers(2), None, "unknown") == block.codes()
+    frames = pytest.importorskip("dask.dataframe")
+    frame = frames.from_pandas(given.to_pandas(), npartitions=3)
+    from bitatoms import dask as on_dask
+
+    with pytest.warns(InputWarning, match="3 absent columns are unknown"):
+        found = on_dask.score_samples(model, frame, absent="unknown")
+    np.testing.assert_array_equal(found.compute(), scores)
+
+
 @pytest.mark.parametrize("items", [False, True])
 def test_columns_of_a_store_are_matched_by_name(tmp_path, bits, model, items):
     names = tuple(f"item {j}" for j in range(70))

@@ -36,8 +36,8 @@ def transform(model: Model, X: Any, binarize: float | None = None, absent: str |
         The samples; each is coded from scratch.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
-    absent : {"refuse", "zero"}, default="refuse"
-        Columns of the model that a data frame lacks: report them as an error, or read them as 0.
+    absent : {"refuse", "zero", "unknown"}, default="refuse"
+        Columns of the model that a data frame lacks: an error, 0, or unknown cells.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
         The samples; each is coded from scratch.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
-    absent : {"refuse", "zero"}, default="refuse"
-        Columns of the model that a data frame lacks: report them as an error, or read them as 0.
+    absent : {"refuse", "zero", "unknown"}, default="refuse"
+        Columns of the model that a data frame lacks: an error, 0, or unknown cells.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -119,7 +120,10 @@ def _map_chunks(
     spec, single_thread = model.pass_spec, Workers(1)
     # Chunks whose columns are gathered are in memory twice.
     width = model.atoms.n_cols + (0 if match.indices is None else store.n_features)
-    size = workers.chunk_rows or memory_budget(store, max_memory, workers, width).chunk_rows(model.atoms.n_rows)
+    budget = memory_budget(store, max_memory, workers, width)
+    if match.absent and match.fill == "unknown":
+        budget = replace(budget, has_unknown=True)
+    size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows)
     return workers.map_stream(
         lambda data: function(coded_block(match.gather(data), None, spec, single_thread), model), store.chunks(size)
     )
