@@ -105,3 +105,18 @@ def test_inpaint_warns_and_reports_a_mask_of_another_size(bitatoms, tmp_path):
     code, _, err = bitatoms(*arguments, "holes.pbm")
     assert code == 2
     assert "holes.pbm: the mask has 60 x 60 pixels, but random.pbm has 40 x 40" in " ".join(err.split())
+
+
+@pytest.mark.filterwarnings("default")  # the reader notes the missing value
+def test_missing_pixels_are_holes(bitatoms, tmp_path):
+    rows = [",".join(map(str, row)) for row in ba.read("clean.pbm").to_dense()]
+    rows[7] = f",{rows[7][2:]}"  # the first pixel
+    (tmp_path / "picture.csv").write_text("\n".join(rows) + "\n")
+    arguments = (tmp_path / "picture.csv", "--missing", "unknown", "-o", tmp_path / "made.pbm", "--no-header", *OPTIONS)
+    code, _, err = bitatoms("denoise", *arguments)
+    assert code == 2
+    assert "picture.csv: 1 pixel is unknown; fill the holes first with bitatoms inpaint" in " ".join(err.split())
+    code, out, _ = bitatoms("inpaint", *arguments, "--mask", "holes.pbm")
+    assert code == 0
+    assert "121 filled" in out
+    assert ba.read(tmp_path / "made.pbm") == ba.read("clean.pbm")

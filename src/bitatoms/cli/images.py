@@ -26,6 +26,10 @@ def denoise_file(data: Input, output: OutputTable, parameters: dict[str, Any], d
     _check_output(output, (data.path,), display)
     quiet = display.quiet or display.json
     picture = _read_picture(data, quiet)
+    if picture.unknown is not None:
+        n_unknown = picture.unknown.count()
+        pixels = "1 pixel is" if n_unknown == 1 else f"{n_unknown} pixels are"
+        raise FileError(f"{data.name}: {pixels} unknown; fill the holes first with bitatoms inpaint")
     with show_status(f"Denoising {data.title}", quiet):
         result = denoise(picture.to_dense(), **parameters)
     write_table(Table(BitMatrix.from_dense(result.image)), *output)
@@ -64,8 +68,11 @@ def inpaint_file(
     if mask.shape != picture.shape:
         sizes = (f"{height} x {width}" for height, width in (mask.shape, picture.shape))
         raise FileError(f"{mask_path}: the mask has {next(sizes)} pixels, but {data.title} has {next(sizes)}")
+    holes = mask.to_dense(bool)
+    if picture.unknown is not None:
+        holes |= picture.unknown.to_dense(bool)
     with show_status(f"Filling the holes of {data.title}", quiet):
-        result = inpaint(picture.to_dense(), mask.to_dense(), **parameters)
+        result = inpaint(picture.filled().to_dense(), holes, **parameters)
     write_table(Table(BitMatrix.from_dense(result.image)), *output)
     if display.json:
         print_json(
