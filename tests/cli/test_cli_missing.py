@@ -70,3 +70,19 @@ def test_new_rows_and_codes(bitatoms, tmp_path):
     code, _, err = bitatoms("reconstruct", "model.npz", "--codes", "codes.csv", "-o", "made.csv")
     assert code == 2
     assert "codes.csv: 1 value is missing, at line 3, column 'atom1'" in err
+
+
+def test_the_cells_of_a_store_are_set_when_it_is_packed(bitatoms):
+    assert bitatoms("pack", "table.csv", "-o", "rows.zarr")[0] == 0
+    assert "40 rows of 3 columns, packed, some cells unknown, columns have names" in bitatoms("show", "rows.zarr")[1]
+    code, out, err = bitatoms("fit", "rows.zarr", "--missing", "zero")
+    assert (code, out) == (2, "")
+    assert "rows.zarr: some of its cells are unknown, which only bitatoms pack can change; omit --missing zero" in err
+    assert bitatoms("pack", "table.csv", "-o", "rows.zarr", "--missing", "zero")[0] == 0
+    assert ba.read("rows.zarr").bits == ba.read("table.csv", missing="zero").bits
+
+
+def test_methods_are_compared_on_complete_tables(bitatoms):
+    code, out, err = bitatoms("compare", "table.csv")
+    assert (code, out) == (2, "")
+    assert "10 values are missing, the first at line 2, column 'b'; fill them in, or pass --missing zero" in err

@@ -307,9 +307,7 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
     format = table_format(*output)
     if is_codes:
         model = load_model(model_path).model
-        if data.reading.options["missing"] == "unknown":  # a row uses an atom or not
-            data = data._replace(reading=data.reading.updated({"missing": "refuse"}))
-        codes = _in_order_of_atoms(read_with_status(data, quiet), model, data.name)
+        codes = _in_order_of_atoms(read_with_status(data.with_all_known(), quiet), model, data.name)
         picture = model.picture
     else:
         model, table = load_model_and_table(rows, quiet)

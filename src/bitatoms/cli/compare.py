@@ -144,7 +144,7 @@ def _tables(data: list[str], reading: Reading, quiet: bool) -> dict[str, BitMatr
         if path != STANDARD and not path.exists() and path.suffix == "":
             raise FileError(f"{given}: there is no such file or bundled data set; choose from {', '.join(BUNDLED)}")
         name = "standard input" if path == STANDARD else title if titles.count(title) == 1 else given
-        tables[name] = read_with_status(Input(path, reading), quiet).bits
+        tables[name] = read_with_status(Input(path, reading).with_all_known(), quiet).bits
     return tables
 
 

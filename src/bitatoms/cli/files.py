@@ -186,6 +186,11 @@ def open_packed(data: Input) -> Store | None:
         return None
     store = Store(path)
     _check_packed_options(path, reading.options)
+    if store.has_unknown and reading.options["missing"] != "unknown":
+        raise FileError(
+            f"{path}: some of its cells are unknown, which only bitatoms pack can change; omit ",
+            Parameter("missing", reading.options["missing"]),
+        )
     if reading.tile is not None:
         store.picture = check_picture(Picture(reading.tile), store.shape)
     return store

@@ -101,6 +101,11 @@ class Input(NamedTuple):
         """The path as it appears in messages."""
         return "standard input" if self.path == STANDARD else str(self.path)
 
+    def with_all_known(self) -> "Input":
+        """Return the same table; missing values, unless they are read as 0, are an error."""
+        refused = {"missing": "refuse"} if self.reading.options["missing"] == "unknown" else {}
+        return self._replace(reading=self.reading.updated(refused))
+
     @property
     def title(self) -> str:
         """The name of the file."""
