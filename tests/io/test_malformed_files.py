@@ -536,13 +536,13 @@ def test_malformed_model(capsys, monkeypatch, tmp_path, valid_file, model, comma
         npz(**members | arrays | {"bitatoms": np.frombuffer(json.dumps(metadata).encode(), np.uint8)})
     )
     if changes.get("columns"):
-        command = "show MODEL --patterns patterns.md"  # these names cannot be encoded as text
+        command = "show MODEL --patterns patterns.csv"  # these names cannot be encoded as text
     before = set(tmp_path.rglob("*"))
     with pytest.raises(SystemExit) as ended:
         run(command.replace("MODEL", "model.npz").split())
     captured = capsys.readouterr()
     new = {path.name for path in set(tmp_path.rglob("*")) - before}
-    name = "patterns.md" if changes.get("columns") else "model.npz"
+    name = "patterns.csv" if changes.get("columns") else "model.npz"
     assert_error((ended.value.code, captured.out, captured.err, new), name)
 
 
@@ -579,12 +579,10 @@ def test_outputs_never_overwrite_inputs_or_each_other(capsys, monkeypatch, tmp_p
         ("fit table.csv -o table.csv", "table.csv"),
         ("fit table.csv -o ./model.csv --codes model.csv", "model.csv"),
         ("fit table.csv --codes new.csv --atoms-to new.csv", "new.csv"),
-        ("fit table.csv -o -", "standard output"),
         ("transform model.npz table.csv -o model.npz", "model.npz"),
         ("transform model.npz table.csv -o table.csv", "table.csv"),
         ("reconstruct model.npz --codes table.csv -o table.csv", "table.csv"),
         ("report model.npz table.csv -o table.csv", "table.csv"),
-        ("report model.npz table.csv -o -", "standard output"),
         ("show model.npz --atoms-to model.npz", "model.npz"),
     ):
         with pytest.raises(SystemExit) as ended:

@@ -239,7 +239,7 @@ def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, mo
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
+        ({"version": 3, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
         ({"version": None}, "corrupt"),
         ({"n_cols": 73}, "does not match its 73 columns"),
         ({"n_cols": -1}, "does not match its -1 columns"),
