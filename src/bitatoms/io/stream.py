@@ -140,35 +140,38 @@ def collect(stream: TableStream) -> Table:
 
 
 class _GrowingWords:
-    """Rows of words whose number is not known in advance; rows that are skipped are zeros."""
+    """Rows of words whose number is not known in advance; rows that are skipped are zeros.
+
+    They grow as a bytearray, which the system can enlarge without a copy; NumPy 2.5 copies an array to resize it.
+    """
 
     def __init__(self, n_cols: int) -> None:
-        self._words = np.empty((0, -(-n_cols // 64)), np.uint64)
+        self._width = -(-n_cols // 64)
+        self._first = np.empty((0, self._width), np.uint64)  # often the only chunk: it is not copied
+        self._words = bytearray()
         self.n_rows = 0
 
     def put(self, rows: NDArray[np.uint64], start: int) -> None:
         """Put rows at and after ``start``; all rows before it that were not put are zeros."""
         self.n_rows = start + len(rows)
-        if not start:  # the first chunk is often the only one: do not copy it
-            self._words = rows
+        if not start:
+            self._first = rows
             return
-        self._reserve(self.n_rows)
-        self._words[start : self.n_rows] = rows
+        self._extend_to(start)
+        self._words += rows.reshape(-1).view(np.uint8).data
 
     def take(self, n_rows: int) -> NDArray[np.uint64]:
         """Return this many rows."""
-        self._reserve(n_rows)
-        if n_rows < len(self._words):
-            self._words.resize((n_rows, self._words.shape[1]), refcheck=False)
-        return self._words
+        if n_rows == len(self._first):
+            return self._first
+        self._extend_to(n_rows)
+        return np.frombuffer(self._words, np.uint64).reshape(n_rows, self._width)
 
-    def _reserve(self, needed: int) -> None:
-        """Make room for slightly more rows than needed; the system moves large arrays without a copy."""
-        if needed <= len(self._words):
-            return
-        if not self._words.flags.writeable or not self._words.flags.owndata:
-            self._words = self._words.copy()
-        self._words.resize((needed + needed // 16, self._words.shape[1]), refcheck=False)
+    def _extend_to(self, n_rows: int) -> None:
+        """Append zeros up to this number of rows."""
+        if not self._words:
+            self._words += self._first.reshape(-1).view(np.uint8).data
+        self._words += bytes(8 * n_rows * self._width - len(self._words))
 
 
 def find_columns(source: Source, given: Sequence[str], columns: Sequence[str]) -> set[str]:
