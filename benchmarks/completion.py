@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit, logit
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -154,6 +155,12 @@ def film_majority(X: np.ndarray) -> np.ndarray:
     return np.broadcast_to(shares, X.shape)
 
 
+def profiles_of_both(X: np.ndarray) -> np.ndarray:
+    """Return the mean of the log odds by profiles of users and by profiles of films, as probabilities."""
+    predict = imputed("profiles")
+    return expit((logit(predict(X)) + logit(predict(X.T).T)) / 2)
+
+
 FILM_METHODS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "majority": overall,
     "film majority": film_majority,
@@ -162,6 +169,7 @@ FILM_METHODS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "atoms of films": lambda X: imputed("atoms")(X.T).T,
     "profiles of users": imputed("profiles"),
     "profiles of films": lambda X: imputed("profiles")(X.T).T,
+    "profiles of both": profiles_of_both,
 }
 
 
