@@ -55,7 +55,7 @@ def wrong_share(model, X):
 
 
 @given(matrices(**SHAPES), st.sampled_from((0.1, 0.3, 0.5, 0.75, 1.0)), st.sampled_from((1, 2, 4, None)))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_equals_the_naive_greedy_loop(X, threshold, n_components):
     model = Asso(n_components, threshold=threshold).fit(X)
     atoms, codes = naive_asso(X, n_components, threshold)

@@ -14,7 +14,7 @@ SIDES = st.integers(1, 12)
 
 
 @given(matrices(n_rows=SIDES, n_cols=SIDES), st.integers(1, MAX_NEIGHBORS), st.sampled_from((0.0, 0.013, 0.11, 0.37)))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_equals_the_naive_version(image, n_neighbors, noise):
     assert dude(image, n_neighbors, noise=noise).tolist() == naive.dude(image, n_neighbors, noise).tolist()
 

@@ -63,7 +63,7 @@ def product(model):
 @given(
     matrices(n_rows=st.sampled_from((1, 2, 5, 17)), n_cols=st.sampled_from((1, 2, 7, 9))), st.sampled_from((2, None))
 )
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_equals_the_naive_algorithm(X, n_components):
     assert concepts_of(GreConD(n_components).fit(X)) == naive_grecond(X, n_components)
 

@@ -50,7 +50,7 @@ def test_the_tangent_bounds_the_bits_between_integers(n, here, there):
 
 
 @slopes
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(factorisations(n_rows=st.sampled_from((1, 2, 17, 64)), n_atoms=st.integers(1, 5)), st.data())
 def test_codes_that_cost_less_at_the_tangent_take_fewer_bits(slope, problem, data):
     """Rows change their codes independently of each other; with no rounding and no clamps it holds for any counts."""

@@ -10,7 +10,7 @@ from support.blocks import ALGEBRAS, WORKERS, assert_consistent, block_of, facto
 from support.strategies import priced_factorisations
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(priced_factorisations(), ALGEBRAS, WORKERS)
 def test_a_removal_recodes_the_users_and_can_be_undone(problem, algebra, workers):
     X, atoms, codes, prices = problem

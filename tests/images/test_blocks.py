@@ -17,7 +17,7 @@ from support.strategies import random_bits
 @given(
     st.integers(0, 99), st.integers(2, 15), st.integers(2, 15), st.integers(1, 9), st.integers(1, 9), st.integers(1, 5)
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_blocks_are_cut_in_order_and_the_last_ones_end_at_the_border(seed, height, width, tall, wide, stride):
     image = random_bits(seed, height, width, 0.5).astype(bool)
     grid = BlockGrid(image.shape, (min(tall, height), min(wide, width)), stride)

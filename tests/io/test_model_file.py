@@ -369,7 +369,7 @@ def test_claimed_sizes_and_duplicate_members(path, tmp_path):
     assert_load_error(path, "two arrays named 'atoms'")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cut=st.floats(0, 1), position=st.floats(0, 1), byte=st.integers(0, 255), truncate=st.booleans())
 def test_truncated_or_modified_bytes(tmp_path_factory, model, cut, position, byte, truncate):
     path = tmp_path_factory.mktemp("fuzz") / "model.npz"

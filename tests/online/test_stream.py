@@ -85,7 +85,7 @@ def test_the_first_batch_is_learned_as_fit_learns(how, algebra, unknown):
     np.testing.assert_array_equal(result.known, whole.known)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     factorisations(st.sampled_from((1, 5, 65)), n_atoms=st.integers(1, 6)),
     ALGEBRAS,
@@ -211,7 +211,7 @@ def assert_within_bounds(counts, algebra):
         assert (counts.free == users).all()
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(some_rows, ALGEBRAS, SEEDS, st.floats(0, 1))
 def test_counts_stay_within_bounds(problem, algebra, seed, kept):
     X, atoms, codes = problem

@@ -20,7 +20,7 @@ def folder(tmp_path):
     return unfinished_fit(tmp_path / "fit")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(state=states())
 def test_a_saved_state_is_loaded_unchanged(tmp_path_factory, state):
     folder = tmp_path_factory.mktemp("saved") / "fit"
@@ -134,7 +134,7 @@ def test_a_truncated_file_raises(folder):
         assert_raises(folder, "state.npz: ")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(position=st.floats(0, 1), byte=st.integers(0, 255))
 def test_a_changed_byte_raises_or_does_not_matter(tmp_path_factory, position, byte):
     folder = tmp_path_factory.mktemp("fuzz") / "fit"

@@ -136,9 +136,10 @@ def test_rows_of_dask_without_a_cluster(expected, number):
     assert_same(expected, number, estimator(CALLS[number]).fit(X), X)
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def client(request):
-    with local_cluster(request.param) as client:
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two workers; tests/rows/test_dask.py has other numbers of them."""
+    with local_cluster(2) as client:
         yield client
 
 

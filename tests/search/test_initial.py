@@ -62,7 +62,7 @@ def test_bernoulli_atoms_do_not_depend_on_the_rows():
 # --- far apart
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(matrices(), st.integers(0, 8), SEEDS)
 def test_spread_gives_as_many_atoms_as_asked_or_as_there_are_distinct_rows(X, wanted, seed):
     data = BitMatrix.from_dense(X)

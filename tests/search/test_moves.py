@@ -95,7 +95,7 @@ def test_savings_of_many_atoms():
             assert saved[k] == without - cost_of(X, atoms, codes, objective)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES, st.sampled_from((prune, eliminate)), st.integers(0, 3))
 def test_dropping_atoms_that_do_not_pay_never_raises_the_cost(problem, objective, workers, bias, drop, least):
     block, X = state(problem, objective, workers, bias)
@@ -136,7 +136,7 @@ def test_pruning_drops_unused_atoms(problem, objective, workers):
         assert (block.uses() > 0).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(0, 6))
 def test_shrinking_leaves_at_most_max_atoms(problem, objective, workers, bias, most):
     block, X = state(problem, objective, workers, bias)
@@ -182,7 +182,7 @@ def pair_moves(X, atoms, codes):
                 yield sum(naive.codelength(X, new_atoms, new_codes, "xor"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(FILLED, WORKERS, BIASES)
 def test_a_change_of_basis_keeps_the_product_and_shortens_the_factors(problem, workers, bias):
     objective = Objective(True, "xor")
@@ -220,7 +220,7 @@ def test_under_or_there_is_no_change_of_basis(problem, workers):
     assert all(np.array_equal(one, other) for one, other in zip(before, factors(block), strict=True))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(FILLED, OBJECTIVES, WORKERS, BIASES, st.integers(1, 5), st.integers(0, 2), SEEDS)
 def test_growing_appends_atoms_that_no_row_uses_yet(problem, objective, workers, bias, most, n_fits, seed):
     block, X = state(problem, objective, workers, bias)
@@ -264,7 +264,7 @@ def test_growing_takes_one_atom_for_the_same_rows(algebra, seed):
 SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep))
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(FILLED, OBJECTIVES, WORKERS, BIASES, SWEEPS)
 def test_a_sweep_never_raises_the_cost(problem, objective, workers, bias, a_sweep):
     block, X = state(problem, objective, workers, bias)

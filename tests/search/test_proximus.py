@@ -68,7 +68,7 @@ def appended(X, atoms, codes, atom, algebra, max_atoms=None):
 # --- the rank-one step
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(SMALL, SEEDS)
 def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
     """Proposition 1 of the paper."""
@@ -83,7 +83,7 @@ def test_no_single_flip_lowers_the_error_of_a_rank_one_fit(X, seed):
     assert (X ^ np.outer(users, atom)).sum() < X.sum()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(matrices(), DRAWS, WORKERS)
 def test_a_rank_one_fit_matches_the_oracle(X, draws, workers):
     assume(X.any())
@@ -104,7 +104,7 @@ def test_an_empty_table_has_no_pattern(shape):
 # --- one more atom, fitted to the errors
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(factorisations(), ALGEBRAS, DRAWS, WORKERS, st.sampled_from((None, 1, 2)))
 def test_an_appended_atom_matches_the_oracle(problem, algebra, draws, workers, max_atoms):
     X, atoms, codes = problem
@@ -124,7 +124,7 @@ def test_an_appended_atom_matches_the_oracle(problem, algebra, draws, workers, m
         np.testing.assert_array_equal(found, wanted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(factorisations(), ALGEBRAS, SEEDS)
 def test_an_appended_atom_has_users_and_lowers_the_errors(problem, algebra, seed):
     X, atoms, codes = problem
@@ -166,7 +166,7 @@ def test_under_or_nothing_is_appended_where_all_errors_are_covered():
 # --- the recursive method
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(matrices(), st.sampled_from((0, 1, 2, 5, 200)), SEEDS)
 def test_each_nonzero_row_has_one_pattern_within_the_radius(X, radius, seed):
     result = proximus(X, radius, random_state=seed)

@@ -146,13 +146,16 @@ def _spec_from_file(
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return counts as JSON values, and add their arrays to the others in the smallest types that hold them."""
+    all_known = isinstance(counts.n_known, int)
     for field in _AXES:
-        values = getattr(counts, field)
-        arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
+        if field != "known" or not all_known:
+            values = getattr(counts, field)
+            arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
     if counts.complete is not None:
         arrays[f"{name} complete"] = counts.complete
     hashed = {} if counts.rows_hash is None else {"rows_hash": f"{counts.rows_hash:x}"}
-    return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed, **hashed}
+    unknown = {} if all_known else {"has_unknown": True}
+    return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed, **hashed, **unknown}
 
 
 def _counts_from_file(
@@ -164,9 +167,9 @@ def _counts_from_file(
     arrays = {
         field: _int_array(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
         for field, axes in _AXES.items()
-        if f"{name} {field}" in file or field != "known"
+        if field != "known" or entry.get("has_unknown")
     }
-    arrays.setdefault("known", np.full(sizes["m"], n_rows))  # checkpoints of version 0.1 have no unknown cells
+    arrays.setdefault("known", np.full(sizes["m"], n_rows))
     complete = None
     if f"{name} complete" in file:
         complete = _int_array(file, f"{name} complete", (sizes["p"],), (0, n_rows)).astype(np.int64)

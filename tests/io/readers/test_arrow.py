@@ -342,7 +342,7 @@ def samples(tmp_path_factory):
     return {format: write_file(folder / f"table.{format}", frame).read_bytes() for format in FORMATS}
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(data=st.data(), format=st.sampled_from(FORMATS))
 def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, format):
     content = bytearray(samples[format])

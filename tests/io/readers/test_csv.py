@@ -212,7 +212,7 @@ def test_peak_memory(tmp_path):
     assert peak < 14e6  # of which 8 MB are an unpacked chunk
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     data=st.binary(max_size=200) | st.text(alphabet='01,;\t\n"xyesno. N', max_size=200).map(str.encode),
     format=st.sampled_from(("csv", "tsv")),

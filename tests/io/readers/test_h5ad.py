@@ -363,7 +363,7 @@ def samples(tmp_path_factory):
 
 
 # Derandomized: the HDF5 library may crash on an example, and Python with it.
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(data=st.data(), kind=st.sampled_from(("dense", "csr", "csc")))
 def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
     content = bytearray(samples[kind])

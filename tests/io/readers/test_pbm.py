@@ -48,7 +48,7 @@ def test_round_trip(path, table):
 
 
 @given(st.integers(0, 99), SIDES, SIDES, SIDES, SIDES, st.sampled_from((pbm.CHUNK_BITS, 300)))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_blocks_equal_cut_blocks_and_are_written_as_the_picture(path, seed, height, width, tall, wide, chunk_bits):
     bits = random_bits(seed, height, width, 0.5)
     path.write_bytes(raw(bits))
@@ -191,7 +191,7 @@ def test_blocks_must_be_a_pair_of_positive_integers(tmp_path, blocks):
 
 
 @given(st.data(), st.sampled_from(("raw", "plain", "gzip")), st.sampled_from((None, (4, 4), (1, 30))))
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_fuzzed_files_give_a_table_or_an_error(path, data, kind, blocks):
     good = {"raw": GOOD, "plain": PLAIN, "gzip": gzip.compress(GOOD, mtime=0)}[kind]
     corrupted = bytearray(good[: data.draw(st.integers(0, len(good)))])

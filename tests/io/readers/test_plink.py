@@ -261,7 +261,7 @@ def test_peak_memory(tmp_path):
 
 
 @given(st.data(), st.sampled_from((".bed", ".bim", ".fam")))
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_fuzzed_files_give_a_table_or_an_error(path, data, ending):
     trio(path.parent, name=path.name)
     corrupted = path.with_suffix(ending)
