@@ -16,7 +16,8 @@ help:  ## list the targets
 demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a comparison, draw the atoms
 	$(BIN)/python examples/demo.py
 
-test: check  ## run the checks, then all tests and the examples in the documentation
+test: .venv/.dev  ## run the checks while kernels are compiled, then all tests and the examples in the documentation
+	$(BIN)/python tests/support/compile_kernels.py & $(MAKE) check; status=$$?; wait; exit $$status
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)

@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -747,10 +748,15 @@ HIDDEN = np.random.default_rng(1).random((60, 20)) < 0.2
 PLANTED = planted(60, 20, 2, code_density=0.4, noise=0.02, random_state=0).X
 
 
+@cache
+def factorized():
+    """Return the factorization of the planted table with NaN in the hidden cells."""
+    return factorize(np.where(HIDDEN, np.nan, PLANTED), random_state=0)
+
+
 def same_result(X, **parameters):
     """Whether a factorization is that of the planted table with NaN in the hidden cells."""
-    expected = factorize(np.where(HIDDEN, np.nan, PLANTED), random_state=0)
-    result = factorize(X, random_state=0, **parameters)
+    expected, result = factorized(), factorize(X, random_state=0, **parameters)
     same = (
         result.atoms == expected.atoms and result.codes == expected.codes and result.codelength == expected.codelength
     )

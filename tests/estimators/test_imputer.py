@@ -16,7 +16,6 @@ from bitatoms.datasets import planted
 @parametrize_with_checks(
     [
         BinaryImputer(binarize=0.0, max_components=2),
-        BinaryImputer(binarize=0.0, method="profiles"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:columns without any known value:UserWarning")

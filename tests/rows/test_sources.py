@@ -87,11 +87,11 @@ NUMBERED = pytest.mark.parametrize("number", range(len(CALLS)), ids=[str(list(ca
 
 @NUMBERED
 def test_rows_in_memory(expected, number):
-    """One, two and seven chunks; two threads; sparse."""
+    """Two and seven chunks; two threads; sparse."""
     call = CALLS[number]
     X = table_of(call)
     assert expected[number][0][0].shape[0] > 4
-    for n_chunks in (1, 2, 7):
+    for n_chunks in (2, 7):
         rows = MemoryRows(ba.BitMatrix.from_any(X, missing="unknown"), Workers(1, -(-N // n_chunks)))
         model = estimator(call)
         model._set_features(Header(rows.n_features))

@@ -46,8 +46,7 @@ def test_both_algebras_are_compared_on_the_sample_and_after_resuming(wanted, uni
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-@pytest.mark.parametrize("wanted", ["mdl", 6, 20])
-@pytest.mark.parametrize("search", ["fast", "thorough"])
+@pytest.mark.parametrize(("wanted", "search"), [("mdl", "fast"), ("mdl", "thorough"), (6, "fast"), (20, "fast")])
 def test_codelength_and_counts_are_those_of_the_codes(algebra, wanted, search):
     X = SETS[algebra].X
     result = factorize(X, wanted, algebra=algebra, search=search, search_rows=500, random_state=0)

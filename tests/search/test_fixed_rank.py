@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 @every_algebra
 @every_search
 @pytest.mark.parametrize("objective", ["auto", "codelength"])
-@pytest.mark.parametrize("n_components", [1, 3, 10, 20, 40])
+@pytest.mark.parametrize("n_components", [1, 10, 40])
 def test_there_are_as_many_atoms_as_asked_for_and_all_are_used(table, algebra, search, objective, n_components):
     result = factorize(table, n_components, algebra=algebra, search=search, objective=objective, random_state=0)
     assert result.atoms.shape == (n_components, 60)

@@ -38,8 +38,7 @@ def _in_chunks(X, monkeypatch, n_threads, how):
 
 @every_algebra
 @every_search
-@pytest.mark.parametrize("n_components", ["mdl", 5, 20])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("n_components", "seed"), [("mdl", 0), (5, 1), (20, 0)])
 def test_threads_and_chunks_do_not_change_the_result(monkeypatch, algebra, search, n_components, seed):
     monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)  # split even the smallest job between threads
     use_budget(monkeypatch, max_trials=3, sample_rows=100 if seed else 4000)

@@ -67,7 +67,7 @@ def test_counts_and_codelength_are_those_of_the_known_cells(algebra, how):
 
 
 @both_algebras
-@pytest.mark.parametrize("how", ["fast", "few atoms", "many atoms", "sample", "mob"])
+@pytest.mark.parametrize("how", ["fast", "few atoms", "sample"])
 def test_results_do_not_depend_on_threads(algebra, how):
     X, _ = hidden(ba.datasets.planted(260, 70, 4, algebra=algebra, noise=0.05, random_state=2).X, 0.3)
     results = [factorize(X, **{"algebra": algebra, "random_state": 0, "n_jobs": n, **HOW[how]}) for n in (1, 2)]

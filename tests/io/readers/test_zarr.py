@@ -421,6 +421,7 @@ def samples(tmp_path_factory):
     return folder
 
 
+@pytest.mark.filterwarnings("ignore:Object at .* is not recognized as a component")
 @settings(max_examples=40)
 @given(data=st.data(), kind=st.sampled_from(("packed", "array", "second", "cells")))
 def test_fuzzed_stores_give_a_table_or_an_error(tmp_path_factory, samples, data, kind):
