@@ -30,7 +30,6 @@ except KeyboardInterrupt:
     ("n_jobs", "how", "n_rounds"),
     [
         ("1", {"search": "paper", "coder": "greedy", "patience": None, "max_components": 2000}, 3),
-        ("1", {"search": "fast", "patience": None}, 12),
         ("2", {"search": "fast", "patience": None}, 12),
         ("2", {"search": "thorough", "n_components": 40}, 1),
     ],

@@ -366,7 +366,7 @@ def test_help_has_examples(bitatoms):
     assert bitatoms("--version") == (0, f"bitatoms {ba.__version__}\n", "")
 
 
-@pytest.mark.parametrize("which", ["baskets", "genotypes", "digits", "halftone"])
+@pytest.mark.parametrize("which", ["baskets", "digits"])
 def test_demo_runs_the_commands_it_shows(bitatoms, tmp_path, which):
     code, stdout, _ = bitatoms("demo", which, "--folder", tmp_path / "new")
     assert code == 0

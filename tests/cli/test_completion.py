@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 
 pytest.importorskip("typer")
 
@@ -38,7 +39,8 @@ def bitatoms(capsys, monkeypatch, folder):
 
 
 def test_missing_values_are_filled_in(bitatoms, folder):
-    table = ba.read(folder / "table.csv")
+    with pytest.warns(InputWarning, match="627 missing values"):
+        table = ba.read(folder / "table.csv")
     code, out, _ = bitatoms("complete", "model.npz", "table.csv", "-o", "filled.csv")
     n_missing = table.bits.n_unknown
     assert (code, out) == (0, f"filled.csv: 200 rows of 30 columns, 22.8% ones, {n_missing} missing values filled in\n")
@@ -58,7 +60,9 @@ def test_a_table_goes_to_standard_output(bitatoms, folder):
 
 def test_only_missing_values_are_listed_with_probabilities(bitatoms, folder):
     code, out, err = bitatoms("complete", "model.npz", "table.csv", "--only-missing")
-    table, model = ba.read(folder / "table.csv"), ba.load(folder / "model.npz")
+    with pytest.warns(InputWarning, match="627 missing values"):
+        table = ba.read(folder / "table.csv")
+    model = ba.load(folder / "model.npz")
     assert code == 0
     assert err.endswith(f"standard output: {table.bits.n_unknown} missing values predicted\n")
     rows = list(csv.DictReader(out.splitlines()))

@@ -47,7 +47,6 @@ def test_scikit_learn_checks_pass(estimator, check):
         BinaryDictionaryLearning(
             4, binarize=0.0, search="paper", algebra="or", coder="greedy", update="k-prox", init="bernoulli"
         ),
-        BinaryDictionaryLearning(3, binarize=0.0, search="thorough", algebra="auto", objective="codelength"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:init=.* finds only:UserWarning")

@@ -37,10 +37,14 @@ def test_two_groups_are_one_atom_and_a_bias_without_errors():
 
 @pytest.mark.filterwarnings("ignore:2 atoms were requested")
 @pytest.mark.parametrize("algebra", ["xor", "or"])
-@pytest.mark.parametrize("search", ["fast", "thorough"])
 @pytest.mark.parametrize(
-    "X",
-    [two_groups(401, 0.05), random_bits(1, 200, 40, 0.95), 1 - two_groups(101), np.ones((5, 3), np.uint8)],
+    ("X", "search"),
+    [
+        (two_groups(401, 0.05), "fast"),
+        (random_bits(1, 200, 40, 0.95), "fast"),
+        (1 - two_groups(101), "thorough"),
+        (np.ones((5, 3), np.uint8), "thorough"),
+    ],
     ids=["noisy", "mostly ones", "complement", "all ones"],
 )
 def test_the_bias_takes_what_most_rows_have(X, search, algebra):
