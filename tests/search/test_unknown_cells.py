@@ -93,7 +93,7 @@ def test_a_table_whose_cells_are_all_unknown_has_no_atoms(algebra):
     assert result.codelength.total == result.wrong_bits == 0
 
 
-def test_unknown_columns_and_rows_cost_nothing_and_change_no_other_bit():
+def test_unknown_columns_cost_nothing():
     X = ba.datasets.planted(200, 30, 3, noise=0.05, random_state=0).X.astype(float)
     wider = np.hstack([X, np.full((200, 3), np.nan)])
     assert factorize(wider, random_state=0).codelength.errors == factorize(X, random_state=0).codelength.errors

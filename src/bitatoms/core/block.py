@@ -85,7 +85,7 @@ class Block:
             codes = BitMatrix.zeros(n, atoms.n_rows)
         masks = np.zeros((n if covers else 0, n_words), np.uint64)
         self._rows = RowArrays(
-            errors=(data ^ self.bias).words.copy(),
+            errors=self._with_bias(data.words),
             codes=(own_codes := codes.words.copy()),
             users=transposed(own_codes, atoms.n_rows),
             covered=masks,
@@ -168,9 +168,16 @@ class Block:
 
     def data(self) -> BitMatrix:
         """Return the samples themselves."""
-        words = (self.errors() ^ self.bias).words.copy()
+        words = self._with_bias(self._rows.errors)
         self.add_product(words)
         return BitMatrix.from_words(words, self.n_features, False, self.unknown)
+
+    def _with_bias(self, words: Words) -> Words:
+        """Return rows XOR the bias, writable, with zeros in unknown cells."""
+        shifted = words ^ self.bias.words
+        if self.unknown is not None:
+            shifted &= ~self.unknown.words
+        return shifted
 
     def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
         """Return a block of the same data and bias with other atoms and codes."""
