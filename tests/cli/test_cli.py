@@ -483,7 +483,15 @@ def test_codes_of_a_model_without_atoms(bitatoms, tmp_path):
     assert ba.read(tmp_path / "codes.npz").shape == (9, 0)
 
 
-def test_show_and_report_round_alike(bitatoms, tmp_path, table):
+def test_show_and_report_round_alike(bitatoms, tmp_path):
+    shares = re.findall(r"\d+ rows? \(([\d.]+%)\)", bitatoms("show", "model.npz")[1])
+    assert shares
+    assert bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert [share for share in shares if share not in page] == []
+
+
+def test_show_rounds_decimal_shares(bitatoms, tmp_path):
     """33 of 2000 rows are 1.65 %, which is not a number of binary digits."""
     learned = replace(ba.load("model.npz").as_model(), n_samples=2000)
     learned = replace(learned, uses=np.full(len(learned.uses), 33), rows_hash=None)
