@@ -237,7 +237,8 @@ class SearchKwargs(TypedDict, total=False):
             '"mdl" (the default of "fast") selects by bits of codelength gained and swaps atoms where that helps; '
             '"beam" (the default of "thorough") follows several partial codes at a time. For the fewest wrong cells, '
             'these searches code exactly up to 16 atoms and greedily above. With "auto", ``transform`` uses "beam" '
-            'where the search uses "mdl" or "greedy", because it has no codes to start from.',
+            'where the search uses "mdl" or "greedy", because it has no codes to start from, and the search ends with '
+            "it too.",
         ),
     ]
     init: Annotated[

@@ -48,9 +48,7 @@ def test_planted_atoms_are_found_exactly(algebra, search, seed):
 def test_the_default_is_the_fast_search_for_the_shortest_codelength(table):
     assert_same_search(
         factorize(table, random_state=0),
-        factorize(
-            table, "mdl", search="fast", objective="codelength", coder="mdl", n_init=1, algebra="xor", random_state=0
-        ),
+        factorize(table, "mdl", search="fast", objective="codelength", n_init=1, algebra="xor", random_state=0),
     )
 
 

@@ -20,6 +20,7 @@ from ..kernels.structs import covering
 from ..mdl import string_bits
 from ..parallel import OutOfTime, Workers
 from .context import SearchContext
+from .finish import finish, record_state
 from .fixed_rank import search_fixed_rank
 from .forward_selection import SelectionLimits, forward_selection
 from .holdout import HoldOut
@@ -184,10 +185,12 @@ def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult
         covers = covering(context.objective.algebra)
         given = start_factors(context.data, params, covers, context.workers, context.random)
     if params.n_components == "mdl" or (params.by_codelength and given is not None):
-        return search_mdl(context, given)
+        return finish(context, search_mdl(context, given), params.coder_after)
     errors_only = replace(context, objective=replace(context.objective, by_codelength=False))
     few_errors = search_fixed_rank(errors_only, given)
-    return search_mdl(context, given, few_errors) if params.by_codelength else few_errors
+    if params.by_codelength:
+        return finish(context, search_mdl(context, given, few_errors), params.coder_after)
+    return finish(context, few_errors, params.coder_after)
 
 
 def _best_result(context: SearchContext, block: Block | None, coder: str, ended: str) -> Factorization | None:
@@ -206,7 +209,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         if monitor.settles_bias and ended == CONVERGED:
             better = drop_useless(block, context.objective, monitor.min_atoms)
             if better is not None:
-                _record(context, better)
+                record_state(context, better, Change(), 0, "drop")
             if monitor.best is not best:
                 return _best_result(context, better, coder, ended)
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
@@ -242,13 +245,6 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         complete=complete,
         rows_hash=rows_hash,
     )
-
-
-def _record(context: SearchContext, block: Block) -> None:
-    """Record a state after the search, from which useless atoms are dropped."""
-    context.monitor.record(block, Change(), 0, "drop")
-    if context.monitor.by_holdout and context.holdout is not None:
-        context.monitor.record_holdout_cost(block, context.holdout.cost(block, context.objective))
 
 
 def _stopped_result(context: SearchContext, coder: str, ended: str) -> Factorization | None:

@@ -1,0 +1,77 @@
+"""The end of a search: the coder of transform, where it gains."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitatoms import BitMatrix, factorize
+from bitatoms.core.coding import code
+from bitatoms.core.model import Model
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from bitatoms.search.context import SearchContext
+from bitatoms.search.finish import finish
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.params import resolve
+from bitatoms.search.stopping import CONVERGED, MAX_ITER, SearchResult
+from support.results import every_algebra
+
+ATOMS = 20
+
+
+def found_by_toggles(by_codelength=True, **limits):
+    """Return a context, and a state of planted XOR atoms whose rows are coded by single toggles, which get stuck."""
+    made = planted(300, 130, ATOMS, algebra="xor", atom_density=0.3, code_density=0.2, noise=0.02, random_state=0)
+    params = resolve(ATOMS, algebra="xor", objective="codelength" if by_codelength else "errors", **limits)
+    objective = params.objective("xor")
+    monitor = SearchMonitor(by_codelength, settles_bias=params.settles_bias)
+    random = np.random.default_rng(0)
+    context = SearchContext(BitMatrix.from_dense(made.X), objective, params.plan, monitor, Workers(), random)
+    block = context.block(BitMatrix.from_dense(made.atoms))
+    code(block, objective.rule(block, flat=True))
+    monitor.record(block, code(block, objective.rule(block)), 1, "code")
+    return context, SearchResult(block, CONVERGED)
+
+
+@pytest.mark.parametrize("by_codelength", [True, False])
+def test_it_leaves_the_local_optima_of_toggles(by_codelength):
+    context, found = found_by_toggles(by_codelength)
+    before = context.monitor.best_cost
+    block, ended = finish(context, found, "beam")
+    assert ended == CONVERGED
+    assert context.objective.cost(block) == context.monitor.best_cost < 0.9 * before
+    assert {row.move for row in context.monitor.history} - {"drop"} == {"code", "finish"}
+
+
+def test_it_begins_with_the_best_state_not_the_last():
+    context, found = found_by_toggles()
+    expected = finish(*found_by_toggles(), "beam").block
+    found.block.discard(np.arange(ATOMS) < 10)
+    block = finish(context, found, "beam").block
+    assert block.factors() == expected.factors()
+
+
+def test_it_respects_the_limits_of_coding():
+    context, found = found_by_toggles(max_atoms_per_sample=3)
+    assert finish(context, found, "beam").block.codes().row_weights().max() == 3
+
+
+@pytest.mark.parametrize("why", ["ended early", "another coder", "left out"])
+def test_some_searches_end_without_it(why):
+    context, found = found_by_toggles()
+    if why == "ended early":
+        found = found._replace(ended=MAX_ITER)
+    elif why == "left out":
+        context = replace(context, plan=replace(context.plan, left_out=frozenset({"finish"})))
+    assert finish(context, found, "mdl" if why == "another coder" else "beam") is found
+    assert [row.move for row in context.monitor.history] == ["code"]
+
+
+@every_algebra
+def test_the_codes_of_a_search_are_not_longer_than_those_of_transform(algebra):
+    X = planted(400, 65, 10, algebra=algebra, atom_density=0.3, noise=0.05, random_state=1).X
+    result = factorize(X, algebra=algebra, random_state=0)
+    assert "finish" in [row.move for row in result.history]
+    block = Model.from_factorization(result).code(BitMatrix.from_dense(X), Workers())
+    assert result.codelength.total <= 1.001 * block.codelength(block.wrong()).total
