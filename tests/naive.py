@@ -614,3 +614,22 @@ def evidence(image, block, tops, lefts, atoms, algebra, prices, bias):
                     cost.append(row_cost(x, atoms, code, algebra, prices))
                 saved[top + i, left + j].append(cost[0] - cost[1])
     return np.array([np.mean(values) for values in saved.values()]).reshape(image.shape)
+
+
+def overlap(atom, bias, other, other_bias):
+    """Return the Jaccard index of what two atoms say: sets of pairs of a feature and whether it is present."""
+    said = {(i, not bias[i]) for i in np.flatnonzero(atom)}
+    also = {(i, not other_bias[i]) for i in np.flatnonzero(other)}
+    return len(said & also) / len(said | also) if said | also else 0.0
+
+
+def match_atoms(overlaps):
+    """Match atoms one to one, the largest overlap first; return that of each row with its partner, 0 without one."""
+    matched = np.zeros(len(overlaps))
+    rows, columns = set(range(overlaps.shape[0])), set(range(overlaps.shape[1]))
+    while rows and columns:
+        row, column = min(all_choices(rows, columns), key=lambda pair: (-overlaps[pair], pair))
+        matched[row] = overlaps[row, column]
+        rows.discard(row)
+        columns.discard(column)
+    return matched

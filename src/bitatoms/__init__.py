@@ -27,6 +27,7 @@ _MODULE_OF = {
     "Pattern": "core.model",
     "Picture": "table",
     "Round": "core.result",
+    "Stability": "estimators",
     "Store": "rows.store",
     "Table": "table",
     "annotate": "estimators",
@@ -39,6 +40,7 @@ _MODULE_OF = {
     "pack": "rows.packing",
     "proximus": "api",
     "read": "io.api",
+    "stability": "estimators",
     "write": "io.api",
     "write_report": "report",
 }
@@ -61,6 +63,7 @@ __all__ = [
     "Pattern",
     "Picture",
     "Round",
+    "Stability",
     "Store",
     "Table",
     "annotate",
@@ -76,6 +79,7 @@ __all__ = [
     "plots",
     "proximus",
     "read",
+    "stability",
     "write",
     "write_report",
 ]
@@ -94,9 +98,11 @@ if TYPE_CHECKING:
         BinaryDictionaryLearning,
         BinaryImputer,
         CellValidation,
+        Stability,
         annotate,
         cross_validate_cells,
         load,
+        stability,
     )
     from .images import Denoised, Inpainted, denoise, inpaint
     from .io.api import read, write

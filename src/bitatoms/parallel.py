@@ -32,6 +32,10 @@ class OutOfTime(Exception):
     """The deadline of some work passed before the work was done."""
 
 
+class Cancelled(Exception):
+    """The result of some work is no longer wanted."""
+
+
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
@@ -128,15 +132,19 @@ def _completed(task: Callable[[Item], Result], item: Item) -> Future[Result]:
 class Workers:
     """Number of threads, and optionally a fixed number of rows per chunk (results do not depend on either).
 
-    After the ``deadline``, a time of `time.perf_counter`, no chunk is started: OutOfTime is raised instead.
+    After the ``deadline``, a time of `time.perf_counter`, no chunk is started: OutOfTime is raised instead. Nor is one
+    started once ``cancelled`` is set, which raises Cancelled.
     """
 
     n_threads: int = 1
     chunk_rows: int | None = None
     deadline: float = float("inf")
+    cancelled: threading.Event | None = None
 
     def check_deadline(self) -> None:
-        """Raise OutOfTime if the deadline has passed."""
+        """Raise OutOfTime if the deadline has passed, Cancelled if the work is cancelled."""
+        if self.cancelled is not None and self.cancelled.is_set():
+            raise Cancelled
         if self.deadline != float("inf") and time.perf_counter() > self.deadline:
             raise OutOfTime
 
@@ -164,8 +172,8 @@ class Workers:
         """Run ``task(item)`` on the items of an iterator and yield the results in order.
 
         Items are fetched in the calling thread while tasks run, only a few ahead, so that few are in memory. If the
-        generator is closed early, running tasks are awaited and pending ones cancelled. Long tasks check the
-        deadline themselves.
+        generator is closed early, or a task fails, running tasks are awaited and pending ones cancelled; ``cancelled``
+        is set, if there is one. Long tasks check the deadline themselves.
         """
         pending: deque[Future[Result]] = deque()
         pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bitatoms")
@@ -177,6 +185,10 @@ class Workers:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
+        except BaseException:  # also GeneratorExit and KeyboardInterrupt
+            if self.cancelled is not None:
+                self.cancelled.set()
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -6,6 +6,7 @@ import pickle
 import tracemalloc
 import zipfile
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
 from bitatoms.core.model import Model
+from bitatoms.core.recurrence import Recurrence
 from bitatoms.io import model_file
 from bitatoms.io.npz import encode_metadata, write_npz
 from bitatoms.parallel import Workers
@@ -119,6 +121,51 @@ def test_round_trip_without_atoms(tmp_path):
     model.save(tmp_path / "none.npz")
     assert ba.load(tmp_path / "none.npz").transform(X).shape == (20, 0)
     assert "No atom makes the description shorter" in model.summary_
+
+
+def test_round_trip_of_recurrence(model, path, tmp_path):
+    """It is stored only if it is known: the file of a model without it is as before."""
+    learned = model.as_model()
+    counts = np.arange(learned.atoms.n_rows)
+    recurrence = Recurrence(counts, 20, 0.5, 0.8)
+    model_file.save(replace(learned, recurrence=recurrence), tmp_path / "more.npz", model.get_params())
+    again = ba.load(tmp_path / "more.npz")
+    found = again.as_model().recurrence
+    np.testing.assert_array_equal(found.counts, counts)
+    assert found[1:] == recurrence[1:]
+    assert [pattern.recurs for pattern in again.patterns()] == (counts / 20).tolist()
+    with np.load(path) as before, np.load(tmp_path / "more.npz") as after:
+        assert set(after) - set(before) == {"recurs"}
+        metadata, more = (json.loads(file["bitatoms"].tobytes()) for file in (before, after))
+    assert more.pop("recurrence") == {"n_resamples": 20, "share": 0.5, "threshold": 0.8}
+    assert more == metadata
+    again.components_ = again.components_ ^ np.eye(*again.components_.shape, dtype=np.uint8)
+    assert again.as_model().recurrence is None  # these are other atoms
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"n_resamples": 2}, "its recurs do not fit its atoms"),
+        ({"n_resamples": 0}, "n_resamples"),
+        ({"share": 1.5}, "recurrence share must be between 0 and 1"),
+        ({"threshold": "x"}, "recurrence threshold must be between 0 and 1"),
+        (None, "it has no 'recurrence'"),
+    ],
+)
+def test_malformed_recurrence_is_reported(model, tmp_path, settings, problem):
+    learned, path = model.as_model(), tmp_path / "model.npz"
+    recurrence = Recurrence(np.full(learned.atoms.n_rows, 3), 3, 0.5, 0.8)
+    model_file.save(replace(learned, recurrence=recurrence), path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    metadata = json.loads(arrays["bitatoms"].tobytes())
+    if settings is None:
+        del metadata["recurrence"]
+    else:
+        metadata["recurrence"] |= settings
+    write_npz(path, arrays | {"bitatoms": encode_metadata(metadata)})
+    assert_load_error(path, "a corrupt model", problem)
 
 
 def test_parameters_that_json_cannot_hold_are_omitted(named, tmp_path):

@@ -17,6 +17,7 @@ from .coding import coding_rule, typical_cost
 from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
+from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
 
@@ -30,6 +31,7 @@ class Pattern(NamedTuple):
     share: float  # of all rows that use it
     bits_saved: int
     complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
+    recurs: float | None = None  # share of the searches of `bitatoms.stability` that found it again; None if unknown
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,12 +47,15 @@ class Model(CountsResult):
         Names of the features.
     picture : Picture or None
         Height and width, if each sample is a picture.
+    recurrence : Recurrence or None
+        How often each atom was found again, if `bitatoms.stability` has counted it.
     """
 
     max_atoms_per_sample: int | None = None
     residual_limit: int = 0
     columns: Names | None = field(default=None, repr=False)
     picture: Picture | None = None
+    recurrence: Recurrence | None = field(default=None, repr=False)
 
     @classmethod
     def from_factorization(
@@ -158,6 +163,7 @@ class Model(CountsResult):
     def patterns(self) -> list[Pattern]:
         """Return the atoms in readable form, the one that saves most bits first."""
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
+        recurs = None if self.recurrence is None else self.recurrence.shares
         return [
             Pattern(
                 atom=k + 1,
@@ -166,6 +172,7 @@ class Model(CountsResult):
                 share=float(self.uses[k] / max(1, self.n_samples)),
                 bits_saved=int(saved[k]),
                 complete=None if self.complete is None else int(self.complete[k]),
+                recurs=None if recurs is None else float(recurs[k]),
             )
             for k in range(self.atoms.n_rows)
         ]

@@ -1,6 +1,7 @@
 """scikit-learn estimators: thin classes over the functions of `bitatoms.api`."""
 
 from .anndata import annotate
+from .atom_stability import Stability, stability
 from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
 from .dictionary_learning import BinaryDictionaryLearning
@@ -12,7 +13,9 @@ __all__ = [
     "BinaryDictionaryLearning",
     "BinaryImputer",
     "CellValidation",
+    "Stability",
     "annotate",
     "cross_validate_cells",
     "load",
+    "stability",
 ]

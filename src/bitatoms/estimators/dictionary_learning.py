@@ -313,7 +313,7 @@ class BinaryDictionaryLearning(TableTransformer):
         check_is_fitted(self, "components_")
         model = replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
         if model.atoms != self._model.atoms or (model.bias != self._model.bias).any():
-            return replace(model, complete=None, rows_hash=None)  # its counts are those of other atoms
+            return replace(model, complete=None, rows_hash=None, recurrence=None)  # its counts are those of other atoms
         return model
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
@@ -502,8 +502,9 @@ class BinaryDictionaryLearning(TableTransformer):
         Returns
         -------
         list of Pattern
-            Named tuples ``(atom, features, rows, share, bits_saved, complete)``: ``rows`` samples use the atom, and
-            ``complete`` samples have all its features. The atom that saves most bits comes first.
+            Named tuples ``(atom, features, rows, share, bits_saved, complete, recurs)``: ``rows`` samples use the atom,
+            and ``complete`` samples have all its features. ``recurs`` is the share of other searches that found the
+            atom again, if `bitatoms.stability` has counted them. The atom that saves most bits comes first.
             ``pandas.DataFrame(model.patterns())`` converts them to a data frame.
         """
         return self.as_model().patterns()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
+from ..core.model import Model
 from ..io import model_file
 from .dictionary_learning import BinaryDictionaryLearning
 
@@ -36,6 +38,11 @@ def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
     True
     """
     model, parameters, _ = model_file.load(path)
+    return fitted_estimator(model, parameters)
+
+
+def fitted_estimator(model: Model, parameters: dict[str, Any]) -> BinaryDictionaryLearning:
+    """Return an estimator with these parameters that has learned this model."""
     estimator = BinaryDictionaryLearning()
     estimator.set_params(**parameters)
     estimator.n_features_in_ = model.atoms.n_cols

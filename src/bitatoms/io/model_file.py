@@ -16,6 +16,7 @@ from .. import validation
 from .._version import __version__
 from ..core.coding import CODERS
 from ..core.model import Model
+from ..core.recurrence import Recurrence
 from ..core.result import Round
 from ..mdl import Codelength
 from ..parameters import RENAMED, check, result_parameters
@@ -41,6 +42,7 @@ _VERSION_ALL_KNOWN = 1  # of models of tables without unknown cells, which bitat
 CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
+_RECURRENCE_SETTINGS = ("n_resamples", "share", "threshold")  # the counts are the array ``recurs``
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
@@ -90,6 +92,8 @@ def save(
         },
         "reading": reading or {},
     }
+    if model.recurrence is not None:
+        metadata["recurrence"] = {name: getattr(model.recurrence, name) for name in _RECURRENCE_SETTINGS}
     n_atoms, n_features = model.atoms.shape
     arrays: dict[str, NDArray[Any]] = {
         METADATA_KEY: encode_metadata(metadata),
@@ -99,6 +103,8 @@ def save(
         "uses": model.uses,
     }
     arrays |= {name: value for name in _OPTIONAL_COUNTS if (value := getattr(model, name)) is not None}
+    if model.recurrence is not None:
+        arrays["recurs"] = model.recurrence.counts
     with atomic_write(Path(path)) as temporary:
         write_npz(temporary, arrays)
 
@@ -170,8 +176,19 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         residual_limit=check_metadata_int(metadata, "residual_limit"),
         columns=check_metadata_names(metadata, "columns", n_features),
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
+        recurrence=_read_recurrence(file, metadata, n_atoms),
         **counts,
     )
+
+
+def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) -> Recurrence | None:
+    """Return how often each atom was found again, after checking every value; None if this is not stored."""
+    if "recurs" not in file:
+        return None
+    settings = metadata["recurrence"]
+    n_resamples = check_metadata_int(settings, "n_resamples", 1)
+    shares = (validation.check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
+    return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 
 def _read_ints(numbers: dict[str, Any], names: Iterable[str]) -> dict[str, int]:
@@ -220,9 +237,9 @@ def _read_options(reading: Any) -> dict[str, Any]:
     return options
 
 
-def _read_counts(file: NpzReader, name: str, length: int, n_samples: int) -> NDArray[np.int64]:
-    """Return counts of the given length; all but the bits saved lie between 0 and the number of samples."""
+def _read_counts(file: NpzReader, name: str, length: int, maximum: int) -> NDArray[np.int64]:
+    """Return counts of the given length; all but the bits saved lie between 0 and the maximum."""
     counts = file.read_array(name).astype(np.int64, casting="safe", copy=False)
-    if counts.shape != (length,) or (name != "saved" and ((counts < 0) | (counts > n_samples)).any()):
+    if counts.shape != (length,) or (name != "saved" and ((counts < 0) | (counts > maximum)).any()):
         raise ValueError(f"its {name} do not fit its atoms")
     return counts

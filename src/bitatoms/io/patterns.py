@@ -21,6 +21,8 @@ _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark
 def write_patterns(model: Model, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write each atom: its features, the numbers of rows that use it and that have it complete, the bits it saves.
 
+    How often it recurs is written too, if `bitatoms.stability` has counted it.
+
     Parameters
     ----------
     model : Model
@@ -57,15 +59,18 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
             f"{pattern.share:.4f}",
             pattern.bits_saved,
             "" if pattern.complete is None else pattern.complete,
+            *(() if pattern.recurs is None else (f"{pattern.recurs:.4f}",)),
         )
         for pattern in patterns
     ]
-    names = ("atom", "features", "size", "rows", "share", "bits_saved", "complete")
+    names: tuple[str, ...] = ("atom", "features", "size", "rows", "share", "bits_saved", "complete")
+    if any(pattern.recurs is not None for pattern in patterns):
+        names += ("recurs",)
     if format == "csv":
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([names, *rows])
         return text.getvalue()
-    lines = [_markdown_row(names), "|---:|---|---:|---:|---:|---:|---:|", *map(_markdown_row, rows)]
+    lines = [_markdown_row(names), f"|---:|---|{'---:|' * (len(names) - 2)}", *map(_markdown_row, rows)]
     return "\n".join(lines) + "\n"
 
 

@@ -110,13 +110,29 @@ def _search_sample(
     workers: Workers,
     random: np.random.Generator,
     deadline: float,
+    part: NDArray[np.int64] | None = None,
 ) -> Factorization:
-    """Search a random sample of the rows, with some of it held out."""
-    drawn = random.choice(rows.n_rows, n_drawn, replace=False)
-    seen, held_out = split_rows(drawn)
-    holdout = HoldOut(rows.take(held_out), rows.n_rows, workers)
+    """Search a random sample of the rows, or of a part of them, with some of it held out."""
+    n_rows = rows.n_rows if part is None else len(part)
+    drawn = random.choice(n_rows, n_drawn, replace=False)
+    seen, held_out = split_rows(drawn if part is None else part[drawn])
+    holdout = HoldOut(rows.take(held_out), n_rows, workers)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
-    return search(rows.take(seen), params, workers, random, deadline, holdout, len(seen) / rows.n_rows)
+    return search(rows.take(seen), params, workers, random, deadline, holdout, len(seen) / n_rows)
+
+
+def search_part(
+    rows: RowSource, part: NDArray[np.int64], params: SearchParams, workers: Workers, random: np.random.Generator
+) -> Factorization:
+    """Search the rows with these indices, which are in increasing order; if they are too many, a sample of them.
+
+    The result is that of the rows searched: no passes follow.
+    """
+    deadline, max_rows = params.deadline(), _max_search_rows(rows, params)
+    if max_rows is not None and len(part) > max_rows:
+        return _search_sample(rows, max_rows, params, workers, random, deadline, part)
+    params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))
+    return search(rows.take(part), params, workers, random, deadline)
 
 
 def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:

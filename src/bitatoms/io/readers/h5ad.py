@@ -230,6 +230,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         **({} if model.bits_without is None else {"bits_without": model.bits_without}),
         **({} if model.saved is None else {"bits_saved": np.asarray(model.saved)}),
         **({} if model.complete is None else {"complete": np.asarray(model.complete)}),
+        **({} if model.recurrence is None else {"recurs": model.recurrence.shares}),
     }
 
 

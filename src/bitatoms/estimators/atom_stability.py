@@ -1,0 +1,343 @@
+"""`stability`: which atoms are found again, if only a part of the rows is searched."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..api import with_matched_init
+from ..base import check_not_empty
+from ..core.model import Model
+from ..core.recurrence import Recurrence, match_atoms, overlaps
+from ..core.result import Factorization
+from ..errors import InputError, Parameter
+from ..formatting import percent
+from ..parallel import Workers, count_threads
+from ..rows import dispatch
+from ..rows.budget import parse_memory_limit
+from ..rows.memory import MemoryRows
+from ..rows.source import RowSource
+from ..rows.subsample import search_part
+from ..search.params import SearchParams
+from ..table import Header, match_columns
+from ..validation import as_generator, check_fraction, check_int
+from ..verbosity import log_to_stderr
+from .dictionary_learning import BinaryDictionaryLearning, SearchLimitWarning
+from .persistence import fitted_estimator, load
+
+TRUSTED = 0.75  # an atom that recurs in this share of the resamples is called stable
+_LIMITS = ("max_iter", "max_time")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How often the atoms of a model are found again by searches of parts of the rows.
+
+    Attributes
+    ----------
+    model : BinaryDictionaryLearning
+        The model, fitted. Its ``patterns()``, its report and its file show how often each atom recurs.
+    overlaps : ndarray of shape (n_resamples, n_atoms)
+        The overlap of each atom with the atom that it is matched to in each resample: the Jaccard index of their
+        features, 1 if they are equal; 0 if it is matched to none.
+    share : float
+        The share of the rows that each search saw.
+    threshold : float
+        The overlap from which an atom recurs in a resample.
+    """
+
+    model: BinaryDictionaryLearning
+    overlaps: NDArray[np.float64]
+    share: float
+    threshold: float
+
+    @property
+    def n_resamples(self) -> int:
+        """Number of resamples."""
+        return len(self.overlaps)
+
+    @cached_property
+    def recurs(self) -> NDArray[np.float64]:
+        """For each atom, the share of the resamples in which it recurs."""
+        return recurrence_of(self.overlaps, self.share, self.threshold).shares
+
+    @property
+    def mean_overlap(self) -> NDArray[np.float64]:
+        """For each atom, its mean overlap over all resamples."""
+        return self.overlaps.mean(axis=0)
+
+    @property
+    def is_stable(self) -> NDArray[np.bool_]:
+        """For each atom, whether it recurs in at least 75 % of the resamples."""
+        return self.recurs >= TRUSTED
+
+    def summary(self) -> str:
+        """Return a description of the result in a few sentences."""
+        n_atoms, n_stable = self.overlaps.shape[1], int(self.is_stable.sum())
+        if not n_atoms:
+            return "The model has no atoms, so none can recur."
+        searches = "1 search" if self.n_resamples == 1 else f"{self.n_resamples} searches"
+        rows = "all rows, with other seeds" if self.share == 1 else f"{100 * self.share:g}% of the rows"
+        atoms = f"{n_stable} of {n_atoms} atoms {'is' if n_stable == 1 else 'are'} stable"
+        lines = [
+            f"{atoms}: found again, with an overlap of at least {self.threshold:g}, by at least {TRUSTED:.0%} of "
+            f"{searches} of {rows}",
+            f"On average, {percent(float(self.recurs.mean()), 1)} of the atoms are found again",
+        ]
+        return ".\n".join(lines) + "."
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return one entry per atom by column, for `pandas.DataFrame`.
+
+        Returns
+        -------
+        dict of str to list
+            ``atom``, ``features``, ``rows``, ``bits_saved``, ``recurs``, ``mean_overlap`` and ``is_stable``.
+        """
+        patterns = self.model.patterns()
+        own = {name: [getattr(pattern, name) for pattern in patterns] for name in _PATTERN_COLUMNS}
+        return own | {name: getattr(self, name).tolist() for name in ("mean_overlap", "is_stable")}
+
+    def to_pandas(self) -> Any:
+        """Return the same as a pandas DataFrame with one row per atom.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.to_dict()).set_index("atom")
+
+
+_PATTERN_COLUMNS = ("atom", "features", "rows", "bits_saved", "recurs")
+
+
+def stability(
+    X: Any,
+    model: Any = None,
+    *,
+    n_resamples: int = 20,
+    share: float = 0.5,
+    threshold: float = 0.8,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    callback: Callable[[Stability], object] | None = None,
+    **parameters: Any,
+) -> Stability:
+    """Search parts of the rows, and count how often each atom of a model is found again: which atoms can be trusted.
+
+    An atom that depends on a few rows, or on the seed, is rarely found again. See docs/stability.md.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+        The samples that the model was learned from, of shape (n_samples, n_features).
+    model : BinaryDictionaryLearning, Model, Factorization or path, optional
+        The model whose atoms are looked for: fitted, or the path of its file. By default one is fitted first.
+    n_resamples : int, default=20
+        Number of searches.
+    share : float, default=0.5
+        Share of the rows that each search sees, drawn without replacement. With 1, all rows are searched again, and
+        only the seed differs.
+    threshold : float, default=0.8
+        The overlap from which an atom is found again: the Jaccard index of its features with those of another atom.
+    random_state : int, Generator, RandomState or None, default=0
+        Decides which rows are drawn, and the searches; also that for the model, if it is fitted first.
+    n_jobs : int, optional
+        Number of searches that run at the same time; -1 uses all processors. The result does not depend on it.
+        Rows that are not in memory are searched by one search at a time with this many threads.
+    callback : callable, optional
+        Called with the `Stability` of the resamples so far after each of them. If it returns True, no more follow.
+    **parameters : dict
+        Parameters of `BinaryDictionaryLearning` for the searches; ``max_time`` limits each of them. By default they are
+        those of the model, if it is an estimator or a file. The algebra is always that of the model. ``callbacks``,
+        ``checkpoint`` and ``resume`` apply only to the model that is fitted first.
+
+    Returns
+    -------
+    Stability
+        ``recurs`` has the share of the resamples in which each atom is found again. ``print`` shows a summary;
+        ``to_dict`` and ``to_pandas`` convert it. ``model`` is the model with these shares.
+
+    Notes
+    -----
+    The atoms of the model and those of a resample are matched one to one: the pair with the largest overlap first. An
+    atom makes the features present that it has, and absent where the bias sets them; the overlap of two atoms is the
+    number of features of which both say the same, divided by the number of features of which either says something.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(300, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
+    >>> result = ba.stability(X, n_resamples=4)
+    >>> result.recurs
+    array([1., 1., 1., 1.])
+    >>> print(result)
+    4 of 4 atoms are stable: found again, with an overlap of at least 0.8, by at least 75% of 4 searches of 50% of
+    the rows.
+    On average, 100% of the atoms are found again.
+    """
+    n_resamples = check_int("n_resamples", n_resamples, 1)
+    for name, value in (("share", share), ("threshold", threshold)):
+        if not check_fraction(name, value) > 0:
+            raise InputError(Parameter(name), f" must be above 0, not {value!r}")
+    workers, random = Workers(count_threads(n_jobs)), as_generator(random_state)
+    if model is None or isinstance(model, Factorization):
+        opened = _open_new(X, model, {"random_state": random_state, "n_jobs": n_jobs, **parameters})
+    else:
+        opened = _open_fitted(X, _as_estimator(model), parameters)
+    found: list[_Search] = []
+    with opened as (estimator, params, rows), log_to_stderr(estimator.verbose):
+        learned = estimator.as_model()
+        _check_algebra(parameters, learned)
+        params = replace(params, algebras=(learned.algebra,), callbacks=())
+        with closing(_searches(rows, learned, params, n_resamples, share, workers, random)) as searches:
+            for search in searches:
+                found.append(search)
+                logger.info("resample %d of %d is searched", len(found), n_resamples)
+                result = _result(estimator, learned, np.array([each.overlaps for each in found]), share, threshold)
+                if callback is not None and callback(result) is True:
+                    break
+    for limit in _LIMITS:
+        if n_limited := sum(search.ended == limit for search in found):
+            text = f" ended {n_limited} of {len(found)} searches before they converged; raise it for better ones"
+            warnings.warn(SearchLimitWarning(Parameter(limit), text), stacklevel=2)
+    return result
+
+
+def recurrence_of(overlaps: NDArray[np.float64], share: float, threshold: float) -> Recurrence:
+    """Return how often each atom recurs, by its overlaps in the resamples."""
+    return Recurrence((overlaps >= threshold).sum(axis=0), len(overlaps), share, threshold)
+
+
+def _result(
+    estimator: BinaryDictionaryLearning, learned: Model, found: NDArray[np.float64], share: float, threshold: float
+) -> Stability:
+    """Return the result of resamples, with a copy of the estimator that knows it."""
+    made = copy(estimator)
+    made._set_model(replace(learned, recurrence=recurrence_of(found, share, threshold)))
+    return Stability(made, found, float(share), float(threshold))
+
+
+class _Search(NamedTuple):
+    """The search of a resample: the overlap of each atom of the model with its partner, and why it ended."""
+
+    overlaps: NDArray[np.float64]
+    ended: str
+
+
+def _searches(
+    rows: RowSource,
+    learned: Model,
+    params: SearchParams,
+    n_resamples: int,
+    share: float,
+    workers: Workers,
+    random: np.random.Generator,
+) -> Generator[_Search]:
+    """Search the resamples, each with a generator of its own, and yield their results in order."""
+    seeds = random.integers(2**63, size=(n_resamples, 4))
+    if not learned.atoms.n_rows:  # nothing to look for
+        yield from (_Search(np.zeros(0), "converged") for _ in seeds)
+        return
+    cancelled, n_drawn = threading.Event(), max(1, round(share * rows.n_rows))
+    # A search of rows that are not in memory may take all the memory that the limit allows.
+    n_searches, n_threads = (1, workers.n_threads) if rows.in_memory is None else (workers.n_threads, 1)
+    own_workers = Workers(n_threads, cancelled=cancelled)
+
+    def search(seed: NDArray[np.int64]) -> _Search:
+        own_random = np.random.default_rng(seed)
+        drawn = np.sort(own_random.choice(rows.n_rows, n_drawn, replace=False))
+        result = search_part(rows, drawn, params, own_workers, own_random)
+        return _Search(match_atoms(overlaps(learned, result)), result.ended)
+
+    results = Workers(n_searches, cancelled=cancelled).map_stream(search, seeds)
+    with closing(cast(Generator[_Search], results)):
+        yield from results
+
+
+class _Opened(NamedTuple):
+    """A fitted model, the parameters of the searches for its atoms, and the rows to search."""
+
+    estimator: BinaryDictionaryLearning
+    params: SearchParams
+    rows: RowSource
+
+
+@contextmanager
+def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) -> Iterator[_Opened]:
+    """Open rows, and make a model of a factorization of them; if there is none, fit one."""
+    if result is not None:
+        given = {} if result.objective == "codelength" else {"n_components": result.atoms.n_rows}
+        parameters = {"algebra": result.algebra, **given, **parameters}
+    estimator = BinaryDictionaryLearning(**parameters)
+    with estimator._opened(X) as (rows, picture):
+        if result is None:
+            estimator._learn(rows, picture)
+        else:
+            match_columns(Header(result.atoms.n_cols), Header(rows.n_features), table="X")
+            estimator._set_model(estimator._model_of(result, picture))
+        yield _Opened(estimator, with_matched_init(estimator._search_params(), estimator._header), rows)
+
+
+@contextmanager
+def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[str, Any]) -> Iterator[_Opened]:
+    """Open the rows of a fitted model."""
+    searching = copy(estimator)
+    searching.set_params(**parameters)
+    params = with_matched_init(searching._search_params(), estimator._header)
+    if not dispatch.is_out_of_core(X):
+        table = searching._validate_table(X, reset=False)
+        yield _Opened(estimator, params, MemoryRows(table.bits, Workers()))
+        return
+    how = searching.binarize, Workers(), parse_memory_limit(searching.max_memory), None
+    with dispatch.open_rows(X, *how) as (rows, columns, _):
+        check_not_empty((rows.n_rows, rows.n_features))
+        if match_columns(estimator._header, Header(rows.n_features, columns), table="X").indices is not None:
+            raise InputError("the columns of X are not in the order of the model; pass the rows that it learned from")
+        yield _Opened(estimator, params, rows)
+
+
+def _as_estimator(model: Any) -> BinaryDictionaryLearning:
+    """Return a fitted model as an estimator; the one that was passed is not changed."""
+    if isinstance(model, (str, os.PathLike)):
+        return load(model)
+    if isinstance(model, BinaryDictionaryLearning):
+        check_is_fitted(model, "components_")
+        return copy(model)
+    if isinstance(model, Model):
+        given: dict[str, Any] = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}
+        given |= {} if model.objective == "codelength" else {"n_components": model.atoms.n_rows}
+        return fitted_estimator(model, {"algebra": model.algebra, **given})
+    raise TypeError(
+        "model must be a fitted BinaryDictionaryLearning, a Model, a Factorization or the path of a model file, "
+        f"not {type(model).__name__}"
+    )
+
+
+def _check_algebra(parameters: dict[str, Any], learned: Model) -> None:
+    """Raise an error for an algebra that is not that of the model."""
+    algebra = parameters.get("algebra", learned.algebra)
+    if algebra in ("xor", "or") and algebra != learned.algebra:
+        raise InputError(
+            Parameter("algebra", algebra), f" is not the algebra of the model, {learned.algebra!r}; omit it, or ",
+            Parameter("model"),
+        )  # fmt: skip

@@ -1,0 +1,254 @@
+"""stability: atoms that other searches find again."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import NotFittedError
+
+import bitatoms as ba
+import naive
+from bitatoms import BinaryDictionaryLearning, BitMatrix, stability
+from bitatoms.datasets import digits, planted
+from bitatoms.estimators.dictionary_learning import SearchLimitWarning
+from bitatoms.parallel import Cancelled, Workers
+from support.strategies import random_bits
+
+PAPER = {"n_components": 6, "search": "paper"}  # it takes little time
+
+
+@pytest.fixture(scope="module")
+def X():
+    return digits()[0][:240]
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return BinaryDictionaryLearning(**PAPER, random_state=0).fit(X)
+
+
+@pytest.fixture(scope="module")
+def result(X, model):
+    return stability(X, model, n_resamples=3)
+
+
+def test_planted_atoms_recur_and_atoms_of_noise_do_not():
+    data = planted(300, 40, 4, atom_density=0.25, code_density=0.3, noise=0.03, random_state=0)
+    how = {"search": "paper", "coder": "greedy", "init": "greedy"}
+    result = stability(data.X, n_components=8, n_resamples=6, **how)
+    planted_atoms = {atom.tobytes() for atom in data.atoms.astype(np.uint8)}
+    is_planted = np.array([atom.tobytes() in planted_atoms for atom in result.model.components_])
+    assert is_planted.sum() == 4
+    np.testing.assert_array_equal(result.recurs[is_planted], 1)
+    assert result.recurs[~is_planted].max() < 0.75
+    np.testing.assert_array_equal(result.is_stable, is_planted)
+
+
+def test_overlaps_are_those_of_searches_of_half_of_the_rows(X):
+    """The rows, the searches, the overlaps and the matching by hand."""
+    model = BinaryDictionaryLearning(algebra="auto", random_state=0).fit(X)
+    assert model.bias_.any()
+    result = stability(X, model, n_resamples=2, random_state=5)
+    for seed, found in zip(np.random.default_rng(5).integers(2**63, size=(2, 4)), result.overlaps, strict=True):
+        random = np.random.default_rng(seed)
+        rows = np.sort(random.choice(240, 120, replace=False))
+        other = ba.factorize(X[rows], algebra=model.algebra_, random_state=random)
+        table = [
+            [naive.overlap(atom, model.bias_, each, other.bias) for each in other.atoms.to_dense()]
+            for atom in model.components_
+        ]
+        np.testing.assert_array_equal(found, naive.match_atoms(np.array(table)))
+    assert 0 < result.recurs.mean() < 1
+    np.testing.assert_array_equal(result.recurs, (result.overlaps >= 0.8).mean(axis=0))
+    np.testing.assert_array_equal(result.mean_overlap, result.overlaps.mean(axis=0))
+
+
+def test_only_the_seed_differs_if_all_rows_are_searched(X):
+    """A search that does not depend on its seed finds every atom again."""
+    result = stability(X, n_resamples=2, share=1, init=X[:6], **PAPER)
+    np.testing.assert_array_equal(result.overlaps, 1)
+    assert "by at least 75% of 2 searches of all rows, with other seeds" in result.summary()
+
+
+def test_the_model_is_fitted_first_if_there_is_none(X, model, result):
+    again = stability(X, n_resamples=3, **PAPER)
+    np.testing.assert_array_equal(again.overlaps, result.overlaps)
+    np.testing.assert_array_equal(again.model.components_, model.components_)
+
+
+@pytest.mark.parametrize("kind", ["file", "Model", "Factorization"])
+def test_a_model_of_any_kind(kind, X, model, result, tmp_path):
+    given, how = model.as_model(), {"search": "paper"}  # the number of atoms is that of the model
+    if kind == "file":
+        given, how = tmp_path / "model.npz", {}
+        model.save(given)
+    elif kind == "Factorization":
+        given = ba.factorize(X, random_state=0, **PAPER)
+    again = stability(X, given, n_resamples=3, **how)
+    np.testing.assert_array_equal(again.overlaps, result.overlaps)
+    if kind == "Factorization":
+        named = stability(pd.DataFrame(X).add_prefix("c"), given, n_resamples=1, **how)
+        assert named.model.patterns()[0].features[0].startswith("c")
+
+
+def test_input_of_any_kind(X, model, result, tmp_path):
+    names = [f"c{j}" for j in range(64)]
+    frame = pd.DataFrame(X, columns=names)
+    named = BinaryDictionaryLearning(**PAPER, random_state=0).fit(frame)
+    ba.write(ba.Table(BitMatrix.from_dense(X)), tmp_path / "table.csv")
+    inputs = [
+        (BitMatrix.from_dense(X), model),
+        (csr_array(X), model),
+        (tmp_path / "table.csv", model),
+        (frame[names[::-1]], named),
+    ]
+    for table, fitted in inputs:
+        np.testing.assert_array_equal(stability(table, fitted, n_resamples=3).overlaps, result.overlaps)
+    np.testing.assert_array_equal(stability(5 * X, model, n_resamples=3, binarize=2).overlaps, result.overlaps)
+
+
+def test_rows_in_a_store_and_on_a_cluster(X, tmp_path):
+    """Also where a search sees only a sample of its share."""
+    pytest.importorskip("zarr")
+    array = pytest.importorskip("dask.array")
+    frame = pd.DataFrame(X[:160]).add_prefix("c")
+    store = ba.pack(frame, tmp_path / "rows.zarr")
+    model = BinaryDictionaryLearning(random_state=0).fit(X[:160])
+    rows = array.from_array(X[:160], chunks=(30, 64))
+    how = {"n_resamples": 2, "share": 0.9, "search_rows": 120}
+    expected = stability(X[:160], model, **how).overlaps
+    assert 0 < expected.mean() < 1
+    for table in (store, store.path, rows):
+        np.testing.assert_array_equal(stability(table, model, n_jobs=2, **how).overlaps, expected)
+    other = BinaryDictionaryLearning(**PAPER).fit(frame.iloc[:, ::-1])
+    with pytest.raises(ba.InputError, match="columns of X are not in the order of the model"):
+        stability(store, other, search="fast")
+
+
+def test_unknown_cells_stay_unknown(X):
+    """What their bits are does not matter."""
+    unknown = BitMatrix.from_dense(random_bits(0, *X.shape, 0.2))
+    result = stability(np.where(unknown.to_dense(), np.nan, X), n_resamples=2, **PAPER)
+    assert result.model.as_model().known.tolist() == (240 - unknown.column_weights()).tolist()
+    masked = np.ma.masked_array(X ^ unknown.to_dense(), unknown.to_dense())
+    again = stability(masked, n_resamples=2, **PAPER)
+    np.testing.assert_array_equal(again.overlaps, result.overlaps)
+    assert 0 < result.mean_overlap.mean() < 1
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_the_same_bits_for_any_number_of_threads(X, model, result, n_jobs):
+    np.testing.assert_array_equal(stability(X, model, n_resamples=3, n_jobs=n_jobs).overlaps, result.overlaps)
+
+
+def test_patterns_files_and_reports_show_how_often_atoms_recur(X, model, result, tmp_path):
+    assert [pattern.recurs for pattern in model.patterns()] == [None] * len(
+        model.components_
+    )  # the argument is not changed
+    shares = [pattern.recurs for pattern in result.model.patterns()]
+    assert shares == result.recurs.tolist()
+    result.model.save(tmp_path / "model.npz")
+    again = ba.load(tmp_path / "model.npz")
+    assert [pattern.recurs for pattern in again.patterns()] == shares
+    assert again.as_model().recurrence[1:] == (3, 0.5, 0.8)
+    assert [pattern.recurs for pattern in again.fit(X).patterns()] == [None] * len(model.components_)
+
+
+def test_the_result_is_converted(result):
+    columns = result.to_dict()
+    assert list(columns) == ["atom", "features", "rows", "bits_saved", "recurs", "mean_overlap", "is_stable"]
+    assert columns["atom"] == list(range(1, result.model.n_components_ + 1))
+    pd.testing.assert_frame_equal(result.to_pandas(), pd.DataFrame(columns).set_index("atom"))
+    assert str(result) == result.summary()
+
+
+def test_a_model_without_atoms():
+    result = stability(random_bits(0, 50, 20, 0.5), n_resamples=2)
+    assert result.overlaps.shape == (2, 0)
+    assert result.recurs.shape == (0,)
+    assert result.summary() == "The model has no atoms, so none can recur."
+    assert result.model.patterns() == []
+
+
+def test_duplicates_and_atoms_without_ones(X):
+    """Only one of two equal atoms is found again, and an atom that says nothing never is."""
+    how = {"n_components": 3, "search": "paper", "init": X[:3]}
+    model = BinaryDictionaryLearning(**how).fit(X)
+    atoms = np.vstack([model.components_, model.components_[:1], np.zeros((1, 64), np.uint8)])
+    learned = replace(model.as_model(), atoms=BitMatrix.from_dense(atoms), uses=np.ones(5, int), saved=None)
+    learned = replace(learned, complete=None)
+    assert stability(X, learned, n_resamples=2, share=1, **how).recurs.tolist() == [1, 1, 1, 0, 0]
+
+
+def test_a_callback_sees_each_resample_and_may_end_them(X, model, result):
+    seen = []
+    ended = stability(X, model, n_resamples=9, callback=lambda so_far: seen.append(so_far) or len(seen) == 2)
+    assert [each.n_resamples for each in seen] == [1, 2]
+    np.testing.assert_array_equal(ended.overlaps, result.overlaps[:2])
+
+
+def test_an_interrupt_ends_the_other_searches(X, model):
+    def interrupt(result):
+        raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        stability(X, model, n_resamples=50, n_jobs=2, callback=interrupt)
+    assert set(threading.enumerate()) <= before
+
+
+def test_running_work_is_cancelled_if_its_results_are_not_wanted():
+    workers = Workers(2, cancelled=threading.Event())
+    started = threading.Barrier(3)
+
+    def task(item):
+        started.wait(10)
+        while True:
+            workers.map_rows(lambda start, stop: None, 10, 1)
+
+    def items():
+        yield from range(2)
+        started.wait(10)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        next(workers.map_stream(task, items()))
+    with pytest.raises(Cancelled):
+        workers.map_rows(lambda start, stop: None, 10, 1)
+
+
+def test_searches_that_reach_a_limit_are_reported_once(X, model):
+    with pytest.warns(SearchLimitWarning, match="max_iter ended 2 of 2 searches before they converged") as caught:
+        stability(X, model, n_resamples=2, max_iter=1)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
+        ({"share": 0}, ValueError, "share must be above 0, not 0"),
+        ({"share": 1.2}, ValueError, "share must be between 0 and 1"),
+        ({"threshold": 0}, ValueError, "threshold must be above 0"),
+        ({"model": 3}, TypeError, "model must be a fitted BinaryDictionaryLearning"),
+        ({"model": BinaryDictionaryLearning()}, NotFittedError, "not fitted"),
+        ({"model": "none.npz"}, ba.FileError, "there is no such file"),
+        ({"rows": 3}, TypeError, "unexpected keyword argument 'rows'"),
+    ],
+)
+def test_wrong_arguments_are_reported(X, arguments, error, message):
+    with pytest.raises(error, match=message):
+        stability(X, **arguments)
+
+
+def test_other_tables_and_algebras_are_reported(X, model):
+    with pytest.raises(ValueError, match="algebra=\"or\" is not the algebra of the model, 'xor'; omit it, or model"):
+        stability(X, model, algebra="or")
+    with pytest.raises(ValueError, match="63 features"):
+        stability(X[:, :63], model)
+    with pytest.raises(ValueError, match="X has 63 columns, but the model was learned from 64"):
+        stability(X[:, :63], ba.factorize(X, **PAPER))
