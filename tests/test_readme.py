@@ -18,6 +18,7 @@ WITH_CODE = [
     "docs/missing.md",
     "docs/scale.md",
     "docs/search.md",
+    "docs/stability.md",
 ]
 WITH_COMMANDS = ["README.md", "docs/files.md", "docs/how-good.md", "docs/scale.md", "docs/the-paper.md"]
 

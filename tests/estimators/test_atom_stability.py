@@ -70,7 +70,7 @@ def test_only_the_seed_differs_if_all_rows_are_searched(X):
     """A search that does not depend on its seed finds every atom again."""
     result = stability(X, n_resamples=2, share=1, init=X[:6], **PAPER)
     np.testing.assert_array_equal(result.overlaps, 1)
-    assert "by at least 75% of 2 searches of all rows, with other seeds" in result.summary()
+    assert "by at least 75% of 2 searches, each of all rows with another seed." in result.summary()
 
 
 def test_the_model_is_fitted_first_if_there_is_none(X, model, result):

@@ -344,6 +344,70 @@ def crossvalidate(
 
 
 @app.command(
+    epilog=_examples(
+        "bitatoms stability baskets.csv model.npz -o model.npz",
+        "bitatoms stability baskets.csv --algebra or --resamples 50 --patterns patterns.csv",
+        "bitatoms stability baskets.csv model.npz --share 1",
+    )
+)
+@with_reading_options
+def stability(
+    data: Data,
+    model: Annotated[
+        Path | None,
+        typer.Argument(help="The model of the table; by default one is learned first.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, _output("--output", "-o", help="Write the model with the shares, an .npz file; may be MODEL.")
+    ] = None,
+    atoms: Annotated[
+        str | None,
+        parameter("n_components", "--atoms", "-k", panel=SEARCH, metavar="INTEGER|mdl", show_default="mdl"),
+    ] = None,
+    algebra: Annotated[Algebra | None, parameter("algebra", panel=SEARCH, show_default=str(_PREFER_OR))] = None,
+    search: Annotated[Search | None, parameter("search", panel=SEARCH, show_default=str(_FAST))] = None,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
+    seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
+    resamples: Annotated[int, typer.Option(min=1, help="Number of searches.")] = 20,
+    share: Annotated[
+        float, typer.Option(help="Share of the rows that each search sees; with 1, only the seeds differ.")
+    ] = 0.5,
+    threshold: Annotated[
+        float, typer.Option(help="Overlap of the features (Jaccard index) from which an atom is found again.")
+    ] = 0.8,
+    patterns: Patterns = None,
+    max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
+    top: Top = 20,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Search parts of the rows, and print how often each atom is found again: which patterns can be trusted.
+
+    Each search sees half of the rows. An atom that at least 75% of the searches find again is called stable. 'bitatoms
+    show' and 'bitatoms report' show the shares of a model that is written with -o.
+    """
+    from . import commands
+    from .stability import Resampling, stability_of
+    from .stores import RunOptions
+
+    if model is not None and (atoms, algebra, search) != (None, None, None):
+        raise typer.BadParameter("a model has its own --atoms, --algebra and --search; omit these, or the model")
+    parameters = {
+        "n_components": _parse_atoms(atoms or "mdl"),
+        "algebra": str(algebra or _PREFER_OR),
+        "search": str(search or _FAST),
+        "max_time": max_time,
+    }
+    outputs = commands.Outputs(output, patterns=patterns)
+    resampling, run = Resampling(resamples, share, threshold, seed), RunOptions(jobs, max_memory)
+    display = commands.Display(quiet, json, top)
+    with lines_beside(*outputs):
+        _exit(stability_of(Input(data, reading), model, outputs, parameters, resampling, run, display))
+
+
+@app.command(
     epilog=_examples("bitatoms show model.npz", "bitatoms show model.npz --patterns patterns.md --atoms-to atoms.csv")
 )
 def show(

@@ -104,7 +104,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     elif run.resume:
         raise no_checkpoint()
     quiet = display.quiet or display.json
-    table = _open(data, run, quiet)
+    table = open_data(data, run, quiet)
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
@@ -128,7 +128,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         if outputs.model is not None:
             written.append(outputs.model if complete else path_of_interrupted(outputs.model))
             packed = stores.packing_options(table) if isinstance(table, Store) else {}
-            save = partial(_save, model, written[0], search, packed | remembered_options(data.reading))
+            save = partial(save_model, model, written[0], search, packed | remembered_options(data.reading))
             try:
                 save()
             except KeyboardInterrupt:  # saving is short, and the search may have been long
@@ -143,14 +143,14 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
             except KeyboardInterrupt:
                 interrupted = True
             if interrupted:
-                return f"only {_listed(written)} was written" if written else "nothing was written"
+                return f"only {listed(written)} was written" if written else "nothing was written"
         if display.json:
             print_json(model_json(model, display.top))
         elif not quiet:
             print_line(f"\n{model.summary()}")
             print_patterns(model, display.top, "\nThe strongest patterns (atoms):")
             print_line(
-                f"\nWritten: {_listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
+                f"\nWritten: {listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
             )
             can_be_read = outputs.model is not None and not is_stream(outputs.model) and not is_stream(data.path)
             if complete and can_be_read and model.atoms.n_rows:
@@ -163,13 +163,13 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         return result
 
 
-def _save(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
+def save_model(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
     """Write a model to a file or a stream."""
     with output_file(path, ".npz") as file:
         model_file.save(model, file, search, reading)
 
 
-def _write_patterns(model: Model, path: Path) -> None:
+def write_pattern_file(model: Model, path: Path) -> None:
     """Write patterns to a file or a stream, by default as CSV."""
     format = "csv" if path == STANDARD else patterns_format(path)
     with output_file(path, ".csv") as file:
@@ -248,7 +248,7 @@ def _write_outputs(
         write_table(_atoms(model), outputs.atoms)
         yield outputs.atoms
     if outputs.patterns is not None:
-        _write_patterns(model, outputs.patterns)
+        write_pattern_file(model, outputs.patterns)
         yield outputs.patterns
     if outputs.report is not None:
         rows = read_with_status(data, quiet) if isinstance(table, Store) else table
@@ -354,14 +354,14 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
     if outputs.atoms is not None:
         write_table(_atoms(model), outputs.atoms)
     if outputs.patterns is not None:
-        _write_patterns(model, outputs.patterns)
+        write_pattern_file(model, outputs.patterns)
     if display.json:
         print_json(model_json(model))
         return
     print_line(model.summary())
     print_patterns(model, display.top, "")
     if outputs.paths:
-        print_line(f"\nWritten: {_listed(outputs.paths)}")
+        print_line(f"\nWritten: {listed(outputs.paths)}")
 
 
 class ReportPage(NamedTuple):
@@ -395,7 +395,7 @@ def convert(data: Input, output: OutputTable, quiet: bool) -> None:
             print_line(unknown)
 
 
-def _open(data: Input, run: RunOptions, quiet: bool) -> Table | Store:
+def open_data(data: Input, run: RunOptions, quiet: bool) -> Table | Store:
     """Open a packed store, or read other data."""
     store = open_packed(data)
     if store is not None:
@@ -432,5 +432,5 @@ def _is_h5ad(data: Input) -> bool:
     return not is_stream(data.path) and FORMATS["h5ad"].extensions[0] in suffixes
 
 
-def _listed(paths: list[Path]) -> str:
+def listed(paths: list[Path]) -> str:
     return ", ".join(map(output_name, paths))

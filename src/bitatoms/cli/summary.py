@@ -70,14 +70,17 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
         return
     print_line(heading)
     print_line(model.reading)
+    if model.recurrence is not None:
+        print_line(model.recurrence.reading)
     if model.picture is not None and model.picture.tile[1] <= _MAX_PICTURE_WIDTH:
         _print_pictures(model, len(patterns))
         return
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
     grid.add_column("atom", justify="right")
     grid.add_column("features", ratio=1)
-    is_counted = model.complete is not None
-    for heading in ("used by", *(("complete in",) if is_counted else ()), "bits saved"):
+    recurrence = model.recurrence
+    known = (("complete in",) if model.complete is not None else (), ("recurs",) if recurrence is not None else ())
+    for heading in ("used by", *known[0], "bits saved", *known[1]):
         grid.add_column(heading, justify="right", no_wrap=True)
     for pattern in patterns:
         shown = len(pattern.features) if len(pattern.features) <= _MAX_FEATURES + 2 else _MAX_FEATURES
@@ -86,7 +89,8 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
             names += f" and {len(pattern.features) - shown} more"
         used_by = f"{_rows(pattern.rows)} ({percent(pattern.rows, model.n_samples)})"
         complete_in = () if pattern.complete is None else (_rows(pattern.complete),)
-        grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, str(pattern.bits_saved))
+        recurs = () if pattern.recurs is None else (percent(pattern.recurs, 1),)
+        grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, str(pattern.bits_saved), *recurs)
     print_rich(grid, soft_wrap=False)
     hidden = model.atoms.n_rows - len(patterns)
     if hidden:
@@ -100,6 +104,9 @@ def _print_pictures(model: Model, n_atoms: int) -> None:
     captions = [[f"{pattern.atom}: used by {pattern.rows}"] for pattern in model.patterns()[:n_atoms]]
     if model.complete is not None:
         captions = [[*caption, f"complete in {model.complete[atom]}"] for atom, caption in enumerate(captions)]
+    if model.recurrence is not None:
+        shares = model.recurrence.shares
+        captions = [[*caption, f"recurs: {percent(shares[atom], 1)}"] for atom, caption in enumerate(captions)]
     column_width = max(width, *(len(line) for caption in captions for line in caption))
     per_line = max(1, width_of_lines() // (column_width + 3))
     for first in range(0, n_atoms, per_line):
@@ -142,5 +149,6 @@ def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
         "ended": model.ended,
         "codelengths": dict(model.codelengths),
         "compared": dict(model.compared),
+        "recurrence": None if model.recurrence is None else model.recurrence.settings,
         "patterns": [pattern._asdict() for pattern in model.patterns()[:n_patterns]],
     }

@@ -23,6 +23,26 @@ class Recurrence(NamedTuple):
         """The share of the searches that found each atom again."""
         return self.counts / self.n_resamples
 
+    @property
+    def settings(self) -> dict[str, int | float]:
+        """What the counts depend on, by name."""
+        return {"n_resamples": self.n_resamples, "share": self.share, "threshold": self.threshold}
+
+    @property
+    def searches(self) -> str:
+        """The searches in words."""
+        searches = "1 search" if self.n_resamples == 1 else f"{self.n_resamples} searches, each"
+        rows = "all rows with another seed" if self.share == 1 else f"{100 * self.share:g}% of the rows"
+        return f"{searches} of {rows}"
+
+    @property
+    def reading(self) -> str:
+        """How to read the shares, in a sentence."""
+        return (
+            f'"recurs" is the share of {self.searches}, that found the pattern again: with features that overlap by at '
+            f"least {self.threshold:g} (Jaccard index)."
+        )
+
 
 def overlaps(first: ResultBase, second: ResultBase) -> NDArray[np.float64]:
     """Return the overlap of each atom of the first result (rows) with each atom of the second (columns).

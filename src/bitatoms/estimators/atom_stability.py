@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -70,10 +69,15 @@ class Stability:
         """Number of resamples."""
         return len(self.overlaps)
 
-    @cached_property
+    @property
+    def recurrence(self) -> Recurrence:
+        """How often each atom recurs, as the model and its file hold it."""
+        return _recurrence(self.overlaps, self.share, self.threshold)
+
+    @property
     def recurs(self) -> NDArray[np.float64]:
         """For each atom, the share of the resamples in which it recurs."""
-        return recurrence_of(self.overlaps, self.share, self.threshold).shares
+        return self.recurrence.shares
 
     @property
     def mean_overlap(self) -> NDArray[np.float64]:
@@ -90,12 +94,10 @@ class Stability:
         n_atoms, n_stable = self.overlaps.shape[1], int(self.is_stable.sum())
         if not n_atoms:
             return "The model has no atoms, so none can recur."
-        searches = "1 search" if self.n_resamples == 1 else f"{self.n_resamples} searches"
-        rows = "all rows, with other seeds" if self.share == 1 else f"{100 * self.share:g}% of the rows"
         atoms = f"{n_stable} of {n_atoms} atoms {'is' if n_stable == 1 else 'are'} stable"
         lines = [
             f"{atoms}: found again, with an overlap of at least {self.threshold:g}, by at least {TRUSTED:.0%} of "
-            f"{searches} of {rows}",
+            f"{self.recurrence.searches}",
             f"On average, {percent(float(self.recurs.mean()), 1)} of the atoms are found again",
         ]
         return ".\n".join(lines) + "."
@@ -191,8 +193,8 @@ def stability(
     >>> result.recurs
     array([1., 1., 1., 1.])
     >>> print(result)
-    4 of 4 atoms are stable: found again, with an overlap of at least 0.8, by at least 75% of 4 searches of 50% of
-    the rows.
+    4 of 4 atoms are stable: found again, with an overlap of at least 0.8, by at least 75% of 4 searches, each of
+    50% of the rows.
     On average, 100% of the atoms are found again.
     """
     n_resamples = check_int("n_resamples", n_resamples, 1)
@@ -223,7 +225,7 @@ def stability(
     return result
 
 
-def recurrence_of(overlaps: NDArray[np.float64], share: float, threshold: float) -> Recurrence:
+def _recurrence(overlaps: NDArray[np.float64], share: float, threshold: float) -> Recurrence:
     """Return how often each atom recurs, by its overlaps in the resamples."""
     return Recurrence((overlaps >= threshold).sum(axis=0), len(overlaps), share, threshold)
 
@@ -233,7 +235,7 @@ def _result(
 ) -> Stability:
     """Return the result of resamples, with a copy of the estimator that knows it."""
     made = copy(estimator)
-    made._set_model(replace(learned, recurrence=recurrence_of(found, share, threshold)))
+    made._set_model(replace(learned, recurrence=_recurrence(found, share, threshold)))
     return Stability(made, found, float(share), float(threshold))
 
 

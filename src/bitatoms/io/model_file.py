@@ -42,7 +42,6 @@ _VERSION_ALL_KNOWN = 1  # of models of tables without unknown cells, which bitat
 CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
-_RECURRENCE_SETTINGS = ("n_resamples", "share", "threshold")  # the counts are the array ``recurs``
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
@@ -93,7 +92,7 @@ def save(
         "reading": reading or {},
     }
     if model.recurrence is not None:
-        metadata["recurrence"] = {name: getattr(model.recurrence, name) for name in _RECURRENCE_SETTINGS}
+        metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     n_atoms, n_features = model.atoms.shape
     arrays: dict[str, NDArray[Any]] = {
         METADATA_KEY: encode_metadata(metadata),

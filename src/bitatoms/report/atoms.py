@@ -56,7 +56,8 @@ def _sort_options(data: ReportData) -> str:
     """Return the sort keys as options; the cards are initially sorted by the first."""
     rows, complete = ("rows", "rows that use it"), ("complete", "complete rows")
     features, number = ("features", f"number of {_feature_noun(data)}s"), ("atom", "number")
-    keys = [rows, complete, features]
+    recurs = [] if data.model.recurrence is None else [("recurs", "how often it recurs")]
+    keys = [rows, complete, *recurs, features]
     keys = [number, *keys] if data.model.saved is None else [("saved", "bits saved"), *keys, number]
     return "".join(f'<option value="{key}">{label}</option>' for key, label in keys)
 
@@ -74,6 +75,7 @@ def _introduction(data: ReportData) -> str:
     text += " A pattern is used by the rows that are described with it; it is complete in the rows that have all of it."
     if not data.is_training_table:
         text += " These counts are those of this table, not of the one that the patterns were learned from."
+    text += "" if data.model.recurrence is None else f" {data.model.recurrence.reading}"
     return text + data.numbering_note
 
 
@@ -112,6 +114,9 @@ def _card(data: ReportData, atom: int, name_limit: int) -> str:
     facts += [(pluralize(complete, "row"), "complete in")]
     facts += [(format_count(len(features)), noun if len(features) == 1 else f"{noun}s")]
     facts += [] if saved is None else [(format_count(saved), "bit saved" if saved == 1 else "bits saved")]
+    recurs = None if data.model.recurrence is None else float(data.model.recurrence.shares[atom])
+    facts += [] if recurs is None else [(percent(recurs, 1), "recurs")]
+    recurs_key = "" if recurs is None else f'data-recurs="{recurs}" '
     facts_html = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in facts)
     if data.picture is None:
         body = f"<dl>{facts_html}</dl>{_feature_names(data, features, name_limit)}"
@@ -120,7 +125,7 @@ def _card(data: ReportData, atom: int, name_limit: int) -> str:
         body = f'<div class="tile">{image}<dl>{facts_html}</dl></div>'
     return (
         f'<li class="card" id="atom-{atom + 1}" data-atom="{atom + 1}" data-saved="{saved or 0}" data-rows="{uses}" '
-        f'data-complete="{complete}" '
+        f'data-complete="{complete}" {recurs_key}'
         f'data-features="{len(features)}"><h3>Pattern {atom + 1}</h3>{body}'
         f'<p class="hits" hidden></p>{_examples(data, atom)}</li>'
     )
