@@ -130,6 +130,46 @@ def code(X, atoms, codes, rule, algebra, max_atoms=None, residual_limit=0):
     return out
 
 
+def pursue_row(x, atoms, code, algebra, max_atoms=None, residual_limit=0):
+    """Add the atoms with the largest gain / |atom| at the beginning, until one does not reduce the errors."""
+    code = np.array(code, np.uint8)
+    wrong = wrong_bits(x, atoms, code, algebra)
+    weights = [int(atom.sum()) for atom in atoms]
+    merits = {
+        k: Fraction(wrong - wrong_bits(x, atoms, toggled(code, k), algebra), weights[k])
+        for k in range(len(atoms))
+        if weights[k] and not code[k]
+    }
+    while merits and wrong > residual_limit and (max_atoms is None or code.sum() < max_atoms):
+        k = max(merits, key=lambda k: (merits[k], -k))
+        after = wrong_bits(x, atoms, toggled(code, k), algebra)
+        if after >= wrong:
+            break
+        code, wrong = toggled(code, k), after
+        del merits[k]
+    return code
+
+
+def pursue(X, atoms, codes, algebra, max_atoms=None, residual_limit=0):
+    """Apply `pursue_row` to every row."""
+    out = np.array(codes, np.uint8)
+    for j in range(len(X)):
+        out[j] = pursue_row(X[j], atoms, codes[j], algebra, max_atoms, residual_limit)
+    return out
+
+
+def learn_by_bmp(X, atoms, codes, algebra):
+    """Code by BMP and vote until nothing changes; under XOR, if there are no codes, first code by `pursue` and vote."""
+    pursues = algebra == "xor" and not codes.any()
+    for coder in [pursue, lambda *state: code(*state[:3], "bmp", state[3])][0 if pursues else 1 :]:
+        before = None
+        while before is None or any((old != new).any() for old, new in zip(before, (atoms, codes), strict=True)):
+            before = atoms, codes
+            codes = coder(X, atoms, codes, algebra)
+            atoms = mob_sweep(X, atoms, codes, algebra)
+    return atoms, codes
+
+
 def in_number_order(length):
     """Yield all binary strings in numerical order; the first bit is the lowest."""
     for bits in all_choices((0, 1), repeat=length):

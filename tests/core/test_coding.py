@@ -15,6 +15,7 @@ from bitatoms.core.coding import (
     code_from_scratch,
     code_from_subsets,
     coding_rule,
+    pursue,
     would_use,
 )
 from bitatoms.core.exact import code_exactly
@@ -104,6 +105,38 @@ def test_no_row_costs_more_after_coding(operation, oracle, problem, algebra, max
     before, after = (naive.costs(X, atoms, table, algebra, prices) for table in (codes, found))
     assert all(now <= then for now, then in zip(after, before, strict=True))
     assert max_atoms is None or found.sum(axis=1).max(initial=0) <= max_atoms
+
+
+@given(factorisations(), WORKERS, LIMITS, RESIDUAL_LIMITS)
+def test_pursuit_matches_the_oracle(problem, workers, max_atoms, residual_limit):
+    """Also the next steps, in which rows that did not change are skipped."""
+    X, atoms, codes = problem
+    codes = within(codes, max_atoms)
+    block, rule = block_of(X, atoms, codes, "xor", workers), coding_rule("bmp", "xor", max_atoms, residual_limit)
+    for _ in range(3):
+        change = pursue(block, rule)
+        expected = naive.pursue(X, atoms, codes, "xor", max_atoms, residual_limit)
+        assert_step(block, change, X, (atoms, codes), (atoms, expected), "xor")
+        codes = expected
+
+
+@pytest.mark.parametrize(("n_atoms", "n_features"), [(p, 300) for p in N_ATOMS] + [(17, m) for m in N_FEATURES])
+def test_pursuit_matches_the_oracle_at_awkward_sizes(n_atoms, n_features):
+    X, atoms, codes = planted(n_atoms, 9, n_features, n_atoms, "xor")
+    block = block_of(X, atoms, codes, "xor")
+    change = pursue(block, coding_rule("bmp", "xor"))
+    assert_step(block, change, X, (atoms, codes), (atoms, naive.pursue(X, atoms, codes, "xor")), "xor")
+
+
+def test_pursuit_goes_by_the_gains_at_the_beginning():
+    """After the first atom, the third would fix two errors; but the second was ahead of it, and no longer gains."""
+    x = np.array([[1, 1, 1, 1, 1, 0, 0, 1, 1]], np.uint8)
+    atoms = np.array([[1, 1, 1, 1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 0, 0, 1, 1, 1]], np.uint8)
+    block = block_of(x, atoms, np.zeros((1, 3), np.uint8), "xor")
+    pursue(block, coding_rule("bmp", "xor"))
+    assert factors(block)[1].tolist() == [[1, 0, 0]]
+    code(block, coding_rule("bmp", "xor"))
+    assert factors(block)[1].tolist() == [[1, 0, 1]]
 
 
 @given(priced_factorisations(), ALGEBRAS)

@@ -49,7 +49,7 @@ def test_atoms_of_noise_are_not_interpretable():
 @pytest.mark.parametrize(
     ("n_digits", "kind", "verdict"),
     [
-        (5, "true", Verdict.AGREES),  # clear for some atoms, not for all
+        (6, "true", Verdict.AGREES),  # clear for some atoms, not for all
         (3, "true", Verdict.PARTLY),  # clear for all
         (3, "shuffled", Verdict.DIFFERS),
         (3, "unknown", Verdict.NOT_SEEN),

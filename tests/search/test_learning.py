@@ -148,6 +148,31 @@ def test_learning_converges_to_a_state_that_no_step_changes(algebra, coder, upda
     assert not step(afresh, method)  # in a new block every row and atom is stale
 
 
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+@settings(max_examples=15)
+@given(problem=problems, has_codes=st.booleans())
+def test_learning_by_bmp_matches_the_oracle(algebra, problem, has_codes):
+    """Under XOR, rows without codes are coded by pursuit first."""
+    X, atoms, codes = problem
+    problem = X, atoms, codes * has_codes
+    block, method = start(problem, algebra, "bmp", "mob")
+    learn(block, method, SearchMonitor(by_codelength=False))
+    for found, expected in zip(dense(block), naive.learn_by_bmp(*problem, algebra), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_pursuit_first_leaves_fewer_errors_than_bmp_alone():
+    """As in the paper's program: a row takes more atoms only after the first ones are fitted."""
+    X = planted(600, 80, 12, atom_density=0.3, code_density=0.25, noise=0.05, random_state=0).X
+    for seed in range(6):
+        problem = X, random_bits(seed, 24, 80, 0.4), np.zeros((600, 24), np.uint8)
+        (pursued, method), (alone, _) = (start(problem, "xor", "bmp", "mob") for _ in range(2))
+        learn(pursued, method, SearchMonitor(by_codelength=False))
+        while step(alone, method):
+            pass
+        assert pursued.wrong().sum() < alone.wrong().sum()
+
+
 @every_combination
 @settings(max_examples=15)
 @given(problem=problems)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import beam, coding, dictionary
+from ..kernels.cpu import beam, coding, dictionary, pursuit
 from ..kernels.structs import AtomArrays, Prices, Rule, beam_scratch, coding_scratch, covering
 from .block import ROW_COST, Block, Change, Words, coded
 from .exact import code_exactly
@@ -62,6 +62,19 @@ def code(block: Block, rule: Rule) -> Change:
     def code(start: int, stop: int) -> tuple[int, int]:
         scratch = coding_scratch(block._rows, block._atoms)
         return coding.code_rows(block._rows, block._atoms, rule, start, stop, scratch)
+
+    return coded(block.map_rows(code, code_cost(block)))
+
+
+def pursue(block: Block, rule: Rule) -> Change:
+    """Add atoms to the rows in the order of their gains at the beginning, until one does not lower the errors."""
+    if block.n_atoms == 0:
+        return Change()
+    _refresh_tables(block)
+
+    def code(start: int, stop: int) -> tuple[int, int]:
+        scratch = coding_scratch(block._rows, block._atoms)
+        return pursuit.pursue_rows(block._rows, block._atoms, rule, start, stop, scratch)
 
     return coded(block.map_rows(code, code_cost(block)))
 

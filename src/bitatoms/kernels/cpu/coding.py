@@ -147,7 +147,7 @@ def _best_drop(rows, j, atoms, rule, gains, best, gain):
 
 
 @inline
-def _toggle(rows, j, atoms, k, covers, bits):
+def toggle(rows, j, atoms, k, covers, bits):
     """Toggle atom k in row j and write the changed bits to bits[0].
 
     Return whether they are the complete atom, and whether the row now uses it.
@@ -205,7 +205,7 @@ def start_gains(rows, j, atoms, rule, scratch):
 def _toggle_and_update(rows, j, atoms, k, rule, scratch):
     """Toggle atom k in row j and update the gains; return whether the row now uses it."""
     gains = scratch.gains
-    complete, adds = _toggle(rows, j, atoms, k, rule.covers, scratch.bits)
+    complete, adds = toggle(rows, j, atoms, k, rule.covers, scratch.bits)
     _next_gains(rows, j, atoms, k, complete, rule.covers, rule.prices, scratch)
     if rule.covers:
         gains[k] += -_USED if adds else _USED
