@@ -1,16 +1,19 @@
-"""Wrong cells with a given number of atoms (OR), compared with the best published factorizations.
+"""Wrong cells with a given number of atoms (OR), compared with the best published factorizations, or proven optima.
 
 ``python benchmarks/anchors.py FOLDER`` runs the tables of Kovács, Günlük and Hauser (2021) and of Avellaneda and
 Villemaire (2022). Wrong cells are counted from the factors with NumPy, over known cells only. ``--jobs`` runs several
-processes, one thread each; CPU seconds stay comparable.
+processes, one thread each; CPU seconds stay comparable. ``--proven`` runs 60 small tables instead, whose optimum is
+found by the branch and bound of the tests.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -81,7 +84,8 @@ def run(task: Task) -> tuple[int, float]:
     """Return the wrong cells and the CPU seconds of one run."""
     X, known = load_cells(task.folder, task.anchor.name)
     table = ba.BitMatrix.from_dense(np.where(known, X.astype(float), np.nan), missing="unknown")
-    ba.factorize(table[: min(len(X), 100)], 3, algebra="or", random_state=0)  # loads the kernels
+    for n_atoms in (3, 20):  # loads the kernels
+        ba.factorize(table[:100], n_atoms, algebra="or", random_state=0)
     begin = time.process_time()
     result = ba.factorize(
         table,
@@ -113,9 +117,54 @@ def anchor_row(anchor: Anchor, runs: list[tuple[int, float]]) -> Row:
     return row | {"CPU s": float(median(seconds))}
 
 
+def small_table(seed: int) -> tuple[np.ndarray, int]:
+    """Return a table of 12 x 10 to 20 x 12 with more atoms than may be used, and noise; and the number of atoms."""
+    random = np.random.default_rng(seed)
+    n, m, k = random.integers(12, 21), random.integers(10, 13), int(random.integers(2, 4))
+    n_planted, density = k + random.integers(0, 3), random.uniform(0.25, 0.5)
+    codes, atoms = random.random((n, n_planted)) < density, random.random((n_planted, m)) < density
+    noise = random.random((n, m)) < random.uniform(0.05, 0.2)
+    return ((codes.astype(int) @ atoms > 0) ^ noise).astype(np.uint8), k
+
+
+def run_proven(task: tuple[int, str, int]) -> tuple[int, list[int], float]:
+    """Return the optimum of a small table, the wrong cells found from each seed, and CPU seconds per run."""
+    seed, search, n_seeds = task
+    path = Path(__file__).parents[1] / "tests" / "support" / "optimum.py"
+    spec = importlib.util.spec_from_file_location("optimum", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    X, k = small_table(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer atoms may leave no errors
+        ba.factorize(X, k, algebra="or", random_state=0)  # loads the kernels
+        begin = time.process_time()
+        found = [ba.factorize(X, k, algebra="or", search=search, random_state=i) for i in range(n_seeds)]
+    known = np.ones(X.shape, bool)
+    seconds = (time.process_time() - begin) / n_seeds
+    wrong = [count_wrong(X, known, one.atoms.to_dense(), one.codes.to_dense()) for one in found]
+    return module.fewest_wrong(X, k), wrong, seconds
+
+
+def show_proven(search: str, n_seeds: int, n_jobs: int) -> None:
+    """Print how often the proven optimum of small tables is found."""
+    n_tables = 60
+    with ProcessPoolExecutor(n_jobs) as pool:
+        runs = list(pool.map(run_proven, [(seed, search, n_seeds) for seed in range(n_tables)]))
+    n_found = sum(count == optimum for optimum, wrong, _ in runs for count in wrong)
+    missed = [f"{seed} ({optimum}: {wrong})" for seed, (optimum, wrong, _) in enumerate(runs) if max(wrong) > optimum]
+    share = n_found / (n_tables * n_seeds)
+    print(f"search={search}: the optimum in {n_found} of {n_tables * n_seeds} runs ({share:.1%}), ", end="")
+    print(f"{median(seconds for *_, seconds in runs):.2f} CPU s each")
+    print("  missed:", ", ".join(missed) or "none", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="folder with NAME.npz for each table")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder with NAME.npz for each table")
+    parser.add_argument("--proven", action="store_true", help="small tables with a proven optimum; no folder")
     parser.add_argument("--search", default="fast", help="searches, separated by commas")
     parser.add_argument("--seconds", type=float, help="max_time of a run")
     parser.add_argument("--seeds", type=int, default=5)
@@ -123,6 +172,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     options = parser.parse_args()
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    if options.proven:
+        for search in options.search.split(","):
+            show_proven(search, options.seeds, options.jobs)
+        return
+    if options.folder is None:
+        parser.error("pass a folder, or --proven")
     anchors = list(chosen_anchors(options.sets))
     for search in options.search.split(","):
         tasks = [

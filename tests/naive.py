@@ -673,3 +673,37 @@ def match_atoms(overlaps):
         rows.discard(row)
         columns.discard(column)
     return matched
+
+
+def rows_with(X, columns):
+    """Return the rows that have all of these columns, or in which they are unknown."""
+    return [j for j in range(len(X)) if all(X[j, i] for i in columns)]
+
+
+def columns_of(X, rows):
+    """Return the columns that all of these rows have, or in which they are unknown."""
+    return [i for i in range(X.shape[1]) if all(X[j, i] for j in rows)]
+
+
+def concepts(X, n_concepts=None):
+    """Run GreConD (Algorithm 2 of its paper) by its definitions and return pairs (rows, columns)."""
+    uncovered = {(j, i) for j, i in zip(*np.nonzero(X == 1), strict=True)}
+    found = []
+    while uncovered and (n_concepts is None or len(found) < n_concepts):
+        columns, covered = [], 0
+        while True:
+            best, most = None, covered
+            for i in range(X.shape[1]):
+                if i not in columns:
+                    rows = rows_with(X, [*columns, i])
+                    closed = columns_of(X, rows)
+                    covers = len(uncovered & {(row, column) for row in rows for column in closed})
+                    if covers > most:
+                        best, most = closed, covers
+            if best is None:
+                break
+            columns, covered = best, most
+        rows = rows_with(X, columns)
+        found.append((rows, columns))
+        uncovered -= {(row, column) for row in rows for column in columns}
+    return found

@@ -5,48 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitatoms.baselines import grecond
+import naive
 from bitatoms.baselines.grecond import GreConD
 from bitatoms.datasets import digits, planted
+from bitatoms.search import concept_start
 from support.strategies import ROWS, matrices, random_bits
 
 TINY = {"n_rows": st.sampled_from((1, 2, 5, 17)), "n_cols": st.sampled_from((1, 2, 7, 9))}
 FEW_COLUMNS = st.sampled_from((1, 2, 7, 9, 31))
 SOME_ROWS = ROWS.filter(bool)
-
-
-def rows_with(X, columns):
-    """Return the rows that have all of these columns."""
-    return [j for j in range(len(X)) if all(X[j, i] for i in columns)]
-
-
-def columns_of(X, rows):
-    """Return the columns that all of these rows have."""
-    return [i for i in range(X.shape[1]) if all(X[j, i] for j in rows)]
-
-
-def naive_grecond(X, n_components=None):
-    """Run Algorithm 2 of the paper by its definitions and return pairs (rows, columns)."""
-    uncovered = {(j, i) for j, i in zip(*np.nonzero(X), strict=True)}
-    concepts = []
-    while uncovered and (n_components is None or len(concepts) < n_components):
-        columns, covered = [], 0
-        while True:
-            best, most = None, covered
-            for i in range(X.shape[1]):
-                if i not in columns:
-                    rows = rows_with(X, [*columns, i])
-                    closed = columns_of(X, rows)
-                    covers = len(uncovered & {(row, column) for row in rows for column in closed})
-                    if covers > most:
-                        best, most = closed, covers
-            if best is None:
-                break
-            columns, covered = best, most
-        rows = rows_with(X, columns)
-        concepts.append((rows, columns))
-        uncovered -= {(row, column) for row in rows for column in columns}
-    return concepts
 
 
 def concepts_of(model):
@@ -65,13 +32,13 @@ def product(model):
 )
 @settings(max_examples=30)
 def test_equals_the_naive_algorithm(X, n_components):
-    assert concepts_of(GreConD(n_components).fit(X)) == naive_grecond(X, n_components)
+    assert concepts_of(GreConD(n_components).fit(X)) == naive.concepts(X, n_components)
 
 
 @pytest.mark.parametrize(("n_rows", "n_cols"), [(65, 12), (20, 66), (130, 7)])
 def test_equals_the_naive_algorithm_beyond_one_word(n_rows, n_cols):
     X = planted(n_rows, n_cols, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
-    assert concepts_of(GreConD(4).fit(X)) == naive_grecond(X, 4)
+    assert concepts_of(GreConD(4).fit(X)) == naive.concepts(X, 4)
 
 
 @given(matrices(n_rows=SOME_ROWS))
@@ -89,8 +56,8 @@ def test_factors_are_concepts_and_cover_no_zero(X, n_components):
     assert model.n_components_ <= n_components
     assert not (product(model) & ~X & 1).any()
     for rows, columns in concepts_of(model):
-        assert rows == rows_with(X, columns)
-        assert columns == columns_of(X, rows)
+        assert rows == naive.rows_with(X, columns)
+        assert columns == naive.columns_of(X, rows)
 
 
 @given(matrices(n_rows=SOME_ROWS, n_cols=FEW_COLUMNS), st.integers(0, 9))
@@ -102,7 +69,7 @@ def test_transform_uses_all_concepts_that_new_rows_have_and_covers_no_zero(X, se
     codes = model.transform(new)
     assert not (model.inverse_transform(codes) & ~new & 1).any()
     for users, atom in zip(codes.T, model.components_, strict=True):
-        assert np.flatnonzero(users).tolist() == rows_with(new, np.flatnonzero(atom))
+        assert np.flatnonzero(users).tolist() == naive.rows_with(new, np.flatnonzero(atom))
 
 
 def test_fewer_factors_are_a_prefix_of_more():
@@ -125,7 +92,7 @@ def test_every_factor_covers_something_new():
 def test_small_chunks_give_the_same_result(monkeypatch):
     X = random_bits(3, 70, 25, 0.6)
     whole = concepts_of(GreConD().fit(X))
-    monkeypatch.setattr(grecond, "_CHUNK_PAIRS", 30)
+    monkeypatch.setattr(concept_start, "_CHUNK_PAIRS", 30)
     assert concepts_of(GreConD().fit(X)) == whole
 
 

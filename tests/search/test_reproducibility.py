@@ -13,6 +13,7 @@ from support.results import (
     every_search,
     planted_in,
 )
+from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -66,6 +67,7 @@ def test_threads_and_chunks_do_not_change_restarts_and_both_algebras(monkeypatch
 @every_search
 def test_the_same_seed_gives_the_same_bits(small, n_components, objective, search):
     how = {"objective": objective, "search": search}
-    first, again, other = (factorize(small, n_components, **how, random_state=seed) for seed in (5, 5, 6))
+    X = small if objective == "codelength" else random_bits(0, 100, 40, 0.4)  # seeds agree on the few errors of `small`
+    first, again, other = (factorize(X, n_components, **how, random_state=seed) for seed in (5, 5, 6))
     assert_same_search(first, again)
     assert [row[:-1] for row in other.history] != [row[:-1] for row in first.history]

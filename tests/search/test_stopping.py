@@ -98,14 +98,16 @@ def test_a_callback_ends_all_restarts_and_both_algebras(table):
 
 @every_search
 @every_goal
-@pytest.mark.parametrize("how", [{"max_iter": 1}, {"max_iter": 6}, {"max_time": 1e-6}])
+@pytest.mark.parametrize("how", [{"max_iter": 1}, {"max_iter": 3}, {"max_time": 1e-6}])
 def test_limits_end_the_search_with_a_usable_model(small, search, n_components, objective, how):
     expected = next(iter(how))
     how = {**how, "search": search, "objective": objective, "random_state": 0}
     result = factorize(small, n_components, **how)
     assert (result.ended, result.converged) == (expected, False)
     assert_matches_oracle(result, small)
-    if n_components == "mdl" or expected == "max_iter":  # there may be no time to fit a given number of atoms
+    if expected == "max_iter" and objective == "errors":
+        assert result.wrong_bits < small.sum() / 2
+    elif n_components == "mdl" or expected == "max_iter":  # there may be no time to fit a given number of atoms
         assert result.codelength.total <= max(bits_of_bias_alone(small), bits_without_atoms(small))
     with pytest.warns(ConvergenceWarning, match=f"{expected} ended the search before it converged; raise it") as caught:
         model = BinaryDictionaryLearning(n_components, **how).fit(small)

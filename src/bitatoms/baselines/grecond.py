@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
 
 from ..bits import BitMatrix
 from ..core.complete import complete_atoms
+from ..search.concept_start import concepts
 from .baseline import Baseline, Factors
-
-_CHUNK_PAIRS = 1 << 20  # pairs of columns, or their words, processed together
 
 
 class GreConD(Baseline):
@@ -66,74 +65,13 @@ class GreConD(Baseline):
         self.binarize = binarize
 
     def _factorize(self, data: BitMatrix, random: np.random.Generator) -> Factors:
-        uncovered = data.words.copy()
-        atoms: list[np.ndarray] = []
-        members: list[np.ndarray] = []
-        while uncovered.any() and (self.n_components is None or len(atoms) < self.n_components):
-            rows, atom = _concept(data, uncovered)
-            uncovered[rows] &= ~atom
-            atoms.append(atom)
-            members.append(rows)
-        codes = np.zeros((data.n_rows, len(atoms)), bool)
-        for k, rows in enumerate(members):
-            codes[rows, k] = True
-        packed = np.array(atoms, np.uint64).reshape(len(atoms), data.words.shape[1])
+        found = list(islice(concepts(data), self.n_components))
+        codes = np.zeros((data.n_rows, len(found)), bool)
+        for k, concept in enumerate(found):
+            codes[concept.rows, k] = True
+        packed = np.array([concept.columns for concept in found], np.uint64).reshape(-1, data.words.shape[1])
         return Factors(BitMatrix(packed, data.n_cols).to_dense(), codes)
 
     def _code(self, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
         """Return the codes of samples: all atoms of which they have every feature."""
         return complete_atoms(data, atoms)
-
-
-def _concept(data: BitMatrix, uncovered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows and the packed columns of a concept, grown greedily to cover the most of ``uncovered``."""
-    rows, atom, covered = np.arange(data.n_rows), np.zeros(data.words.shape[1], np.uint64), 0
-    while True:
-        words = data.words[rows]
-        covers = _count_covered(BitMatrix(words, data.n_cols), uncovered[rows], atom)
-        best = int(covers.argmax())
-        if covers[best] <= covered:  # columns already in the concept add nothing either
-            return rows, atom
-        having = np.flatnonzero(words[:, best // 64] >> np.uint64(best % 64) & np.uint64(1))
-        rows, atom, covered = rows[having], np.bitwise_and.reduce(words[having], axis=0), int(covers[best])
-
-
-def _count_covered(data: BitMatrix, uncovered: np.ndarray, atom: np.ndarray) -> np.ndarray:
-    """Return for each column the number of uncovered ones that the concept covers if grown by this column.
-
-    ``data`` and ``uncovered`` hold only rows that have all columns of ``atom``.
-    """
-    having = data.T.words  # rows that have a column: those of the concept grown by it
-    wanting = BitMatrix(uncovered, data.n_cols).T.words
-    covers = _row_counts(wanting)
-    # Add the uncovered ones in the columns of the atom, bit plane by bit plane of their number per row.
-    lacks = np.bitwise_count(uncovered & atom).sum(axis=1, dtype=np.int64)
-    for power in range(int(lacks.max()).bit_length()):
-        plane = BitMatrix.from_dense((lacks >> power & 1)[:, np.newaxis]).T.words
-        covers += _row_counts(having & plane) << power
-    grown = BitMatrix(atom[np.newaxis], data.n_cols).to_dense(bool)[0]
-    covers[grown] = 0
-    # Add the further columns that all rows of the grown concept have.
-    for column, other in _implied(having, np.flatnonzero(~grown & having.any(axis=1))):
-        for chunk in np.array_split(np.arange(len(column)), 1 + column.size * having.shape[1] // _CHUNK_PAIRS):
-            np.add.at(covers, column[chunk], _row_counts(having[column[chunk]] & wanting[other[chunk]]))
-    return covers
-
-
-def _implied(having: np.ndarray, columns: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of different columns where the first implies the second, in chunks of first columns."""
-    step = max(1, _CHUNK_PAIRS // max(1, len(columns)))
-    words = np.ascontiguousarray(having.T)
-    for start in range(0, len(columns), step):
-        first, second = columns[start : start + step, np.newaxis], columns
-        column, other = np.nonzero((words[0, first] & ~words[0, second] == 0) & (first != second))
-        column, other = columns[start + column], columns[other]
-        for word in words[1:]:  # few pairs are left after the first words
-            implied = word[column] & ~word[other] == 0
-            column, other = column[implied], other[implied]
-        yield column, other
-
-
-def _row_counts(words: np.ndarray) -> np.ndarray:
-    """Return the number of ones of each row of words."""
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)

@@ -110,6 +110,29 @@ class VoteScratch(NamedTuple):
     touched: Any  # (code words,): the atoms used by rows that changed
 
 
+class TrialPlan(NamedTuple):
+    """How trials of a fixed number of atoms are made."""
+
+    n_trials: int  # in all; the slack falls to zero with the last of them
+    max_dropped: int  # atoms that a trial replaces at most
+    n_steps: int  # of coding and update, at most
+    slack: float  # a trial may be worse by this share of the errors, at first
+
+
+class ExactScratch(NamedTuple):
+    """Data and work arrays for the exhaustive steps of trials."""
+
+    data: Any  # (n, words): the rows, XOR the bias
+    columns: Any  # (m, row words): the same transposed
+    unknown: Any  # (m, row words): the unknown cells, transposed; no rows if all cells are known
+    low: Any  # (words, codes): products of the low atoms
+    low_rows: Any  # (codes, words): the same transposed
+    high: Any  # (codes, words): products of the high atoms
+    distances: Any  # (low codes,): errors of a row with each of them
+    scores: Any  # (codes,): of a column
+    row: Any  # (words,)
+
+
 def coding_scratch(rows: RowArrays, atoms: AtomArrays) -> CodingScratch:
     """Allocate the work arrays for coding these rows with these atoms."""
     words, code_words = rows.errors.shape[1], rows.codes.shape[1]

@@ -1,67 +1,55 @@
-"""The search for a fixed number of atoms with the fewest errors: a local search that drops atoms and grows others.
+"""The search for a fixed number of atoms with the fewest errors.
 
-It starts from atoms grown one at a time or atoms of a non-negative factorization (on wide tables, the centres of
-clusters of rows), whichever is better. A trial drops a few atoms, grows others, and takes a few steps of coding and
-update, exact ones where there are very few atoms. A trial that ends slightly worse is accepted too, by a margin that
-shrinks to nothing, to leave local optima. The slower coders follow at the end: exhaustive steps for up to 16 atoms,
-swaps and coding from scratch above. On long tables, trials use a sample of the rows.
+It starts from atoms of several kinds (`rank_starts`), exchanges atoms and recombines states (`exchange`), and ends with
+the slower coders: exhaustive steps for up to 16 atoms, swaps and coding from scratch above. On long tables, only the
+last steps see all rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.atoms import update_together
 from ..core.block import Block, Change
-from ..core.coding import MOST_EXACT_ATOMS, code, code_by_beam, code_from_scratch
-from ..core.exact import code_exactly, update_exactly
+from ..core.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from .context import SearchContext
-from .initial import greedy, hamming, samples, spread
+from .exchange import ExchangeSearch, state_of
+from .initial import hamming
 from .moves.sweep import sweep
-from .nmf_start import nmf_starts
-from .plan import FixedRankBudget
+from .population import CostedState
 from .proximus import append_rank_one
+from .rank_starts import start_atoms
+from .steps import converged, take_steps
 from .stopping import SearchResult, StoppingRule
-
-_UNTIL_CONVERGED = 1000  # steps
 
 
 def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
-    """Search for ``plan.fewest`` atoms with few errors, from the factors given or the best of several starts."""
-    data, plan, random = context.data, context.plan, context.random
-    n_atoms, budget = plan.fewest, plan.fixed_rank
-    sampled, on_sample = None, context
-    if data.n_rows > budget.sample_rows:
-        sampled = np.sort(random.choice(data.n_rows, budget.sample_rows, replace=False))
-        on_sample = replace(context, data=data[sampled])
-        nearest = nearest_sampled(data, sampled, context.workers, budget.neighbor_words)
+    """Search for ``plan.fewest`` atoms with few errors, from the factors given or from several starts."""
+    plan = context.plan
+    rows = SampledRows(context)
+    stopping = StoppingRule(context.monitor, plan.max_rounds)
+    search = ExchangeSearch(rows.context, stopping, records=not rows.is_sample)
     if given is None:
-        block, change = _best_start(on_sample)
-        if sampled is not None:
-            atoms, codes = block.factors()
-            block, change = _converged(context, atoms, codes[nearest])
+        starts = _starts(rows.context)
+        best, change = min(starts, key=lambda start: start[0].cost)
+        states = [state for state, _ in starts]
+        block, more = rows.on_all(best)
+        change += more
     else:
-        block, change = _converged(context, *given)
+        block, change = converged(context, *given)
+        states = [rows.on_sample(block)]
     refill(context, block, context.greedy_rule)
     context.monitor.record(block, change, 1, "start")
-    n_trials = budget.effort * _n_trials(budget, on_sample.data.n_rows, data.n_cols, n_atoms)
-    stopping = StoppingRule(context.monitor, plan.max_rounds if plan.max_rounds < n_trials else None)
-    if block.n_atoms == n_atoms > 0 and block.wrong().any():
-        if sampled is None:
-            block = _run_trials(context, block, n_trials, stopping, record=True)
-        else:
-            atoms, codes = block.factors()
-            tried, _ = _converged(on_sample, atoms, codes[sampled])
-            tried = _run_trials(on_sample, tried, n_trials, stopping, record=False)
-            atoms, codes = tried.factors()
-            block, change = _converged(context, atoms, codes[nearest])
+    if block.n_atoms == plan.fewest > 0 and block.wrong().any():
+        population = search.improved([*states, rows.on_sample(block)])
+        search.evolve(population, search.budget.n_children)
+        block, change = rows.on_all(population.best)
+        if rows.is_sample:
             context.monitor.record(block, change, 1, "trial")
     _polish(context, block, stopping)
     if refill(context, block, context.greedy_rule):
@@ -69,49 +57,47 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     return SearchResult(block, stopping.ended)
 
 
-def _best_start(context: SearchContext) -> tuple[Block, Change]:
-    """Return the start with the fewest errors, and what changed while finding it."""
-    data, n_atoms, rule = context.data, context.plan.fewest, context.greedy_rule
-    is_late = context.monitor.is_late
-    best = _converged(context, greedy(data, n_atoms, rule.covers, context.random, context.workers, is_late))
-    if is_late():
-        return best
-    if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
-        best = _better(best, _converged(context, samples(data, n_atoms, context.random)))
-    if best[0].wrong().any():
-        starts = nmf_starts(context)
-        first = next(starts, None)
-        if first is None:  # the table is wide: centres of clusters of rows, which atoms grown in turn never reach
-            first = spread(data, n_atoms, context.random, context.workers)
-        for atoms in chain([first], starts):
-            best = _better(best, _converged(context, atoms))
-    return best
+class SampledRows:
+    """The rows that trials see: all of them, or a sample of a long table.
+
+    Parameters
+    ----------
+    context : SearchContext
+        Of all rows.
+    """
+
+    def __init__(self, all_rows: SearchContext) -> None:
+        data, budget = all_rows.data, all_rows.plan.fixed_rank
+        self.all_rows = self.context = all_rows
+        self.is_sample = data.n_rows > budget.sample_rows
+        if self.is_sample:
+            self._sampled = np.sort(all_rows.random.choice(data.n_rows, budget.sample_rows, replace=False))
+            self.context = replace(all_rows, data=data[self._sampled])
+            self._nearest = nearest_sampled(data, self._sampled, all_rows.workers, budget.neighbor_words)
+
+    def on_all(self, state: CostedState) -> tuple[Block, Change]:
+        """Return the state of all rows to which a state of the sample leads, and what changed on the way."""
+        codes = state.codes[self._nearest] if self.is_sample else state.codes
+        return converged(self.all_rows, state.atoms, codes)
+
+    def on_sample(self, block: Block) -> CostedState:
+        """Return the state of the sample, from one of all rows."""
+        atoms, codes = block.factors()
+        if self.is_sample:
+            block, _ = converged(self.context, atoms, codes[self._sampled])
+        return state_of(block)
 
 
-def _better(first: tuple[Block, Change], second: tuple[Block, Change]) -> tuple[Block, Change]:
-    """Return the state with fewer errors; the first on a tie."""
-    return second if second[0].wrong().sum() < first[0].wrong().sum() else first
-
-
-def _converged(context: SearchContext, atoms: BitMatrix, codes: BitMatrix | None = None) -> tuple[Block, Change]:
-    """Return the state to which steps from these factors converge, and what changed on the way."""
-    block = context.block(atoms, codes)
-    exactly = block.n_atoms <= context.plan.fixed_rank.max_exact_atoms
-    return block, _take_steps(context, block, _UNTIL_CONVERGED, exactly)
-
-
-def _take_steps(context: SearchContext, block: Block, max_steps: int, exactly: bool) -> Change:
-    """Take steps of coding and update, exhaustive ones or not, until one changes nothing or the time is up."""
-    total, rule = Change(), context.greedy_rule
-    for _ in range(max_steps):
-        if exactly:
-            change = code_exactly(block, rule) + update_exactly(block)
-        else:
-            change = code(block, rule) + update_together(block)
-        total += change
-        if not change or context.monitor.is_late():
+def _starts(context: SearchContext) -> list[tuple[CostedState, Change]]:
+    """Return the states to which the starts converge, until one has no errors or the time is up, and what changed."""
+    starts: list[tuple[CostedState, Change]] = []
+    for atoms in start_atoms(context):
+        block, change = converged(context, atoms)
+        refill(context, block, context.greedy_rule)
+        starts.append((state_of(block), change))
+        if starts[-1][0].cost == 0 or context.monitor.is_late():
             break
-    return total
+    return starts
 
 
 def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers, max_words: int) -> NDArray[np.intp]:
@@ -166,51 +152,11 @@ def _discard_unused(block: Block) -> None:
         block.discard(unused)
 
 
-def _n_trials(budget: FixedRankBudget, n_rows: int, n_features: int, n_atoms: int) -> int:
-    """Return how many trials fit into the budget, by the measured cost of a step."""
-    n_words = -(-n_features // 64)
-    cost = 1e6 + n_rows * (700 + 350 * n_words) * max(1.0, n_atoms / 16)
-    if n_atoms <= budget.max_exact_atoms:
-        n_codes = 1 << n_atoms
-        cost += budget.exact_steps * (n_rows * n_words * n_codes + n_features * (n_rows + n_atoms * n_codes))
-    return max(1, min(budget.max_trials, int(budget.nanoseconds / cost)))
-
-
-def _run_trials(context: SearchContext, block: Block, n_trials: int, stopping: StoppingRule, record: bool) -> Block:
-    """Drop atoms and grow others, trial after trial, and return the best state."""
-    budget, random, rule = context.plan.fixed_rank, context.random, context.greedy_rule
-    n_atoms = block.n_atoms
-    max_steps = budget.exact_steps if n_atoms <= budget.max_exact_atoms else budget.greedy_steps
-    max_dropped = min(n_atoms, max(2, n_atoms // 16))
-    current = fewest = int(block.wrong().sum())
-    best = block
-    for trial in range(n_trials):
-        if stopping.should_stop() or fewest == 0:
-            break
-        stopping.count_round()
-        dropped = np.zeros(n_atoms, bool)
-        dropped[random.choice(n_atoms, int(random.integers(1, max_dropped + 1)), replace=False)] = True
-        other = block.with_factors(*block.factors())
-        other.discard(dropped)
-        code(other, rule)
-        while other.n_atoms < n_atoms and append_rank_one(other, rule, random, budget.seeds_per_atom):
-            pass
-        change = _take_steps(context, other, max_steps, exactly=other.n_atoms <= budget.max_exact_atoms)
-        wrong = int(other.wrong().sum())
-        if other.n_atoms == n_atoms and wrong <= current * (1 + budget.slack * (1 - trial / n_trials)):
-            block, current = other, wrong
-        if wrong < fewest:
-            best, fewest = other, wrong
-            if record:
-                context.monitor.record(other, change, 1, "trial")
-    return best
-
-
 def _polish(context: SearchContext, block: Block, stopping: StoppingRule) -> None:
     """Apply the slower coders until they change nothing."""
     monitor, objective = context.monitor, context.objective
     if block.n_atoms <= MOST_EXACT_ATOMS:
-        change = _take_steps(context, block, _UNTIL_CONVERGED, exactly=True)
+        change = take_steps(context, block, exactly=True)
         monitor.record(block, change, 1, "exact")
         return
     coder = code_by_beam if context.plan.fixed_rank.effort > 1 else code_from_scratch

@@ -27,11 +27,18 @@ class FixedRankBudget:
     """The work that goes into a fixed number of atoms (`search/fixed_rank.py`)."""
 
     effort: int = 1  # multiplies the numbers of trials and starts; the last coder is a beam above 1
-    max_trials: int = 500
-    nanoseconds: float = 1.5e9  # for all trials together, estimated from rates measured on one core
+    max_trials: int = 12_000
+    nanoseconds: float = 1.2e9  # for all trials together, estimated from rates measured on one core
+    start_share: float = 0.3  # of the trials, from the starts; the others are from children
+    population: int = 8  # states that are kept
+    children: int = 48  # wanted, with at least ``min_child_trials`` each
+    min_child_trials: int = 60
+    max_child_trials: int = 300
+    max_failures: int = 40  # children in a row that are no better than the best state, after which it ends
+    max_concept_work: float = 2e9  # rows times atoms times columns squared, above which concepts are no start
     sample_rows: int = 4000  # trials see at most this many rows
     neighbor_words: int = 4 * 10**9  # compared to find the nearest sampled row of each other row: a few seconds
-    seeds_per_atom: int = 32  # a new atom grows from the best of this many rows
+    seeds_per_atom: int = 32  # an atom that refills a state grows from the best of this many rows
     max_exact_atoms: int = 8  # up to this many atoms, every trial takes exact steps
     exact_steps: int = 2
     greedy_steps: int = 5

@@ -66,6 +66,13 @@ class StoppingRule:
         if self.rounds_left is not None:
             self.rounds_left -= 1
 
+    def take_rounds(self, n_rounds: int) -> int:
+        """Count several rounds, and return how many of them are allowed."""
+        if self.rounds_left is not None:
+            n_rounds = min(n_rounds, self.rounds_left)
+            self.rounds_left -= n_rounds
+        return n_rounds
+
     @property
     def ended(self) -> str:
         """Why the search has ended."""

@@ -1,0 +1,102 @@
+"""Trials of a fixed number of atoms: drop some, grow others in their place, and keep what leaves fewer errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..kernels.cpu import exchange
+from ..kernels.structs import AtomArrays, ExactScratch, Rule, TrialPlan, coding_scratch, vote_scratch
+from ..parallel import MAX_CHUNK_NS
+from .block import Block, Words, transposed
+
+_CHANGED_ROWS = ("errors", "codes", "users", "covered", "twice", "stale")  # arrays that a trial changes
+
+
+class Tried(NamedTuple):
+    """The best state of some trials, its errors, and how many trials were made."""
+
+    block: Block
+    wrong: int
+    n_trials: int
+
+
+def trial_cost(n_rows: int, n_words: int, n_atoms: int, exactly: bool) -> float:
+    """Return about how many nanoseconds a trial takes."""
+    cost = 1e4 + n_rows * (200 + 200 * n_words + 5 * n_atoms)
+    if exactly:
+        cost += 2.0 * (n_rows * n_words * 2**n_atoms + 64 * n_words * (n_rows + n_atoms * 2**n_atoms))
+    return cost
+
+
+def run_trials(
+    block: Block,
+    rule: Rule,
+    plan: TrialPlan,
+    pool: Words,
+    seed: int,
+    exactly: bool,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Tried:
+    """Replace atoms at random, trial after trial, and return the best state; ``block`` is left in the last one.
+
+    Parameters
+    ----------
+    block : Block
+    rule : Rule
+        How rows are coded, without prices.
+    plan : TrialPlan
+    pool : ndarray of shape (any number, words)
+        Atoms that may take the place of a dropped one, as atoms grown from the errors do.
+    seed : int
+    exactly : bool
+        Take exhaustive steps: the best of all codes, the best of all columns. For few atoms.
+    should_stop : callable
+        Whether to end early. The best state depends on when it ends, and on nothing else.
+    """
+    block.mark_stale()
+    now = block._rows, block._atoms
+    after = (
+        block._rows._replace(**{name: getattr(block._rows, name).copy() for name in _CHANGED_ROWS}),
+        AtomArrays(*(array.copy() for array in block._atoms)),
+    )
+    wrong = int(block.wrong().sum())
+    best, counts = (block._atoms.words.copy(), block._rows.codes.copy()), np.array([wrong, wrong], np.int64)
+    random = np.array([seed], np.uint64)
+    candidates = block.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, block.n_words), np.uint64))
+    scratches = coding_scratch(*now), vote_scratch(block._rows), _exact_scratch(block) if exactly else None
+    n_per_call = 1 + int(MAX_CHUNK_NS / 2 / trial_cost(block.n_rows, block.n_words, block.n_atoms, exactly))
+    n_trials = 0
+    while n_trials < plan.n_trials and counts[1] > 0 and not should_stop():
+        block.workers.check_deadline()
+        last = min(n_trials + n_per_call, plan.n_trials)
+        exchange.run_trials(now, after, best, rule, pool, plan, n_trials, last, random, counts, candidates, *scratches)
+        n_trials = last
+    block.mark_stale()
+    atoms, codes = (
+        BitMatrix.from_words(words, n_cols, check=False)
+        for words, n_cols in zip(best, (block.n_features, block.n_atoms), strict=True)
+    )
+    return Tried(block.with_factors(atoms, codes), int(counts[1]), n_trials)
+
+
+def _exact_scratch(block: Block) -> ExactScratch:
+    """Allocate the arrays for exhaustive steps."""
+    n_words, n_low = block.n_words, (block.n_atoms + 1) // 2
+    data = block._rows.errors.copy()
+    block.add_product(data)
+    unknown = block._rows.unknown
+    return ExactScratch(
+        data=data,
+        columns=transposed(data, block.n_features),
+        unknown=transposed(unknown, block.n_features) if len(unknown) else np.empty((0, 0), np.uint64),
+        low=np.empty((n_words, 1 << n_low), np.uint64),
+        low_rows=np.empty((1 << n_low, n_words), np.uint64),
+        high=np.empty((1 << (block.n_atoms - n_low), n_words), np.uint64),
+        distances=np.empty(1 << n_low, np.int32),
+        scores=np.empty(1 << block.n_atoms, np.int32),
+        row=np.empty(n_words, np.uint64),
+    )

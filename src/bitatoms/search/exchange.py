@@ -1,0 +1,150 @@
+"""The search among states with a fixed number of atoms: trials exchange atoms, children take the atoms of two states.
+
+A trial drops a few atoms, grows others from the errors or takes them from the other states, and takes a few steps of
+coding and update. A trial that ends slightly worse is accepted too, by a margin that shrinks to nothing, to leave local
+optima. Trials from one state end in a local optimum; a child of two such states, with trials of its own, often leads to
+a better one. States of a group do not depend on each other: threads share them out, and the number of threads does not
+change the result.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ..core.block import Block, Change, Words
+from ..core.coding import code
+from ..core.trials import run_trials, trial_cost
+from ..kernels.structs import TrialPlan
+from .context import SearchContext
+from .population import CostedState, Population
+from .recombine import thin_to, united
+from .steps import take_steps
+from .stopping import StoppingRule
+
+Item = TypeVar("Item")
+Parents = tuple[CostedState, CostedState, Words]  # and atoms from which trials may take some
+
+_GROUP = 4  # children made from the same population
+
+
+class TrialBudget(NamedTuple):
+    """How many trials there are in all, from each start, and from each child; and how many children."""
+
+    total: int
+    per_start: int
+    per_child: int
+    n_children: int
+
+
+def trial_budget(context: SearchContext) -> TrialBudget:
+    """Return how many trials fit into the budget of the plan, by the measured cost of a trial."""
+    budget, data, n_atoms = context.plan.fixed_rank, context.data, context.plan.fewest
+    cost = trial_cost(data.n_rows, data.words.shape[1], n_atoms, n_atoms <= budget.max_exact_atoms)
+    total = budget.effort * max(1, min(budget.max_trials, int(budget.nanoseconds / cost)))
+    per_start = max(1, int(budget.start_share * total) // budget.population)
+    for_children = max(0, total - per_start * budget.population)
+    per_child = min(budget.max_child_trials, max(budget.min_child_trials, for_children // budget.children))
+    return TrialBudget(total, per_start, per_child, for_children // per_child)
+
+
+def state_of(block: Block) -> CostedState:
+    """Return the state of a block, which costs its errors."""
+    return CostedState(int(block.wrong().sum()), *block.factors(), block.bias)
+
+
+class ExchangeSearch:
+    """Makes states with ``plan.fewest`` atoms: from starts, and from other states.
+
+    Parameters
+    ----------
+    context : SearchContext
+    stopping : StoppingRule
+        Counts states from which trials are made.
+    records : bool
+        Whether states that are better than all before enter the history.
+    """
+
+    def __init__(self, context: SearchContext, stopping: StoppingRule, records: bool) -> None:
+        self.context, self.stopping, self.records = context, stopping, records
+        self.budget = trial_budget(context)
+        self.best_cost = context.data.n_rows * context.data.n_cols + 1
+
+    def improved(self, states: list[CostedState]) -> Population:
+        """Return the population of what trials make of these states, the best ones of which are used."""
+        population = Population(self.context.plan.fixed_rank.population)
+        for state in states:
+            population.add(state)
+        self.best_cost = min(self.best_cost, population.best.cost)
+        for state in self._map(self._trials_from, self._with_seeds(list(population))):
+            self._add(population, state, "trial")
+        return population
+
+    def evolve(self, population: Population, max_children: int | None = None) -> None:
+        """Make children of the states of a population, until many of them in a row are no better than the best."""
+        failures, n_children = 0, 0
+        while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
+            if failures >= self.context.plan.fixed_rank.max_failures or n_children == max_children:
+                break
+            n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
+            pairs = population.pairs(n_pairs, self.context.random)
+            pool = population.atoms().words
+            tasks: list[tuple[Parents, int]] = self._with_seeds([(*pair, pool) for pair in pairs])
+            for child in self._map(self._child_of, tasks):
+                failures = 0 if self._add(population, child, "recombine") else failures + 1
+            n_children += n_pairs
+
+    def _add(self, population: Population, state: CostedState, move: str) -> bool:
+        """Add a state to a population, and to the history if it is the best; return whether it is."""
+        is_best = population.add(state)
+        if state.cost < self.best_cost:
+            self.best_cost = state.cost
+            if self.records:
+                block = self.context.block(state.atoms, state.codes, state.bias)
+                self.context.monitor.record(block, Change(), 1, move)
+        return is_best
+
+    def _with_seeds(self, items: list[Item]) -> list[tuple[Item, int]]:
+        """Return each item with a seed; each is a round, and there are no more of them than allowed."""
+        allowed = items[: self.stopping.take_rounds(len(items))]
+        return [(item, int(seed)) for item in allowed for seed in self.context.random.integers(2**63, size=1)]
+
+    def _trials_from(self, context: SearchContext, task: tuple[CostedState, int]) -> CostedState:
+        """Return the best state of trials from a state."""
+        state, seed = task
+        block = context.block(state.atoms, state.codes, state.bias)
+        return self._tried(context, block, np.empty((0, block.n_words), np.uint64), self.budget.per_start, seed)
+
+    def _child_of(self, context: SearchContext, task: tuple[Parents, int]) -> CostedState:
+        """Return the best state of trials from a state with atoms of two others."""
+        (one, other, pool), seed = task
+        block = united(context, one, other)
+        code(block, context.greedy_rule)
+        thin_to(block, context.objective, context.greedy_rule, context.plan.fewest)
+        take_steps(context, block, block.n_atoms <= context.plan.fixed_rank.max_exact_atoms)
+        return self._tried(context, block, pool, self.budget.per_child, seed)
+
+    def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> CostedState:
+        """Return the best state of trials from a block."""
+        budget = context.plan.fixed_rank
+        if block.n_atoms == 0:
+            return state_of(block)
+        exactly = block.n_atoms <= budget.max_exact_atoms
+        max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))
+        n_steps = budget.exact_steps if exactly else budget.greedy_steps
+        plan = TrialPlan(n_trials, max_dropped, n_steps, budget.slack)
+        stops = context.monitor.should_stop
+        return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
+
+    def _map(self, task: Callable[[SearchContext, Item], CostedState], items: list[Item]) -> list[CostedState]:
+        """Run a task on each item, in threads if there are several, and return the results in order."""
+        workers = self.context.workers
+        if workers.n_threads == 1:
+            return [task(self.context, item) for item in items]
+        workers = replace(workers, cancelled=threading.Event())
+        alone = replace(self.context, workers=replace(workers, n_threads=1))
+        return list(workers.map_stream(lambda item: task(alone, item), items))

@@ -1,0 +1,51 @@
+"""Starting atoms of the search for a fixed number of atoms: of several kinds, because none is the best on all tables.
+
+Atoms grown one after the other miss those that overlap; atoms of a non-negative factorization do not. Where the number
+of atoms is high, the best factorizations build from below: they hardly ever cover a zero, as formal concepts and single
+columns do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from ..bits import BitMatrix
+from .concept_start import concepts
+from .context import SearchContext
+from .initial import greedy, samples, spread
+from .nmf_start import nmf_starts
+
+
+def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
+    """Yield the atoms of each start, at most ``plan.fewest`` of them."""
+    data, n_atoms, rule = context.data, context.plan.fewest, context.greedy_rule
+    yield greedy(data, n_atoms, rule.covers, context.random, context.workers, context.monitor.is_late)
+    if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
+        yield samples(data, n_atoms, context.random)
+    if rule.covers and data.n_rows * data.n_cols**2 * n_atoms <= context.plan.fixed_rank.max_concept_work:
+        yield _concept_atoms(data, n_atoms)
+    yield _columns_as_atoms(data, n_atoms)
+    is_wide = True
+    for atoms in nmf_starts(context):
+        is_wide = False
+        yield atoms
+    if is_wide:  # centres of clusters of rows, which atoms grown in turn never reach
+        yield spread(data, n_atoms, context.random, context.workers)
+
+
+def _concept_atoms(data: BitMatrix, n_atoms: int) -> BitMatrix:
+    """Return the columns of the first concepts."""
+    words = [concept.columns for concept in islice(concepts(data), n_atoms)]
+    return BitMatrix.from_words(np.array(words, np.uint64).reshape(-1, data.words.shape[1]), data.n_cols, check=False)
+
+
+def _columns_as_atoms(data: BitMatrix, n_atoms: int) -> BitMatrix:
+    """Return an atom with a single one for each of the columns with the most ones."""
+    weights = data.column_weights()
+    chosen = np.argsort(-weights, kind="stable")[: min(n_atoms, int((weights > 0).sum()))]
+    atoms = np.zeros((len(chosen), data.n_cols), np.uint8)
+    atoms[np.arange(len(chosen)), chosen] = 1
+    return BitMatrix.from_dense(atoms)
