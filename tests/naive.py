@@ -391,6 +391,25 @@ def code_from_scratch(X, atoms, codes, algebra, prices, max_atoms=None, residual
     return cheaper(X, atoms, codes, fresh, algebra, prices)
 
 
+def nearest_code(X, atoms, remembered, algebra, prices, max_atoms=None, residual_limit=-1):
+    """Return for every row the first remembered code that costs least, or no atoms if none costs less than that."""
+    out = np.zeros((len(X), len(atoms)), np.uint8)
+    allowed = [code for code in remembered if max_atoms is None or code.sum() <= max_atoms]
+    for x, own in zip(X, out, strict=True):
+        if np.count_nonzero(x == 1) > residual_limit:
+            candidates = [own.copy(), *allowed]  # of equals the first
+            own[:] = min(candidates, key=lambda code: row_cost(x, atoms, code, algebra, prices))
+    return out
+
+
+def code_from_remembered(X, atoms, remembered, algebra, prices, max_atoms=None, residual_limit=-1):
+    """Code every row from scratch, and from its nearest remembered code, which is kept where it costs less."""
+    limits = max_atoms, residual_limit
+    nearest = nearest_code(X, atoms, remembered, algebra, prices, *limits)
+    fresh = priced_code(X, atoms, np.zeros_like(nearest), algebra, prices, *limits)
+    return cheaper(X, atoms, fresh, priced_code(X, atoms, nearest, algebra, prices, *limits), algebra, prices)
+
+
 def fingerprint(wrong):
     """Return the 64-bit fingerprint of a row of errors: bit i of word w toggles bit i + 23 w (mod 64).
 

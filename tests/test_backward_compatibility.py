@@ -9,7 +9,7 @@ import pytest
 import bitatoms as ba
 
 FILES = Path(__file__).parent / "data" / "0.1.0"
-UNKNOWN_FILES = Path(__file__).parent / "data" / "0.2.0"
+NEW_FILES = Path(__file__).parent / "data" / "0.2.0"
 X = ba.datasets.planted(120, 30, 3, code_density=0.4, noise=0.02, random_state=0).X
 
 rows, columns = np.indices(X.shape)
@@ -64,7 +64,7 @@ def test_table_and_store():
 
 def test_store_with_unknown_cells():
     pytest.importorskip("zarr")
-    store = ba.Store(UNKNOWN_FILES / "store.zarr")
+    store = ba.Store(NEW_FILES / "store.zarr")
     assert store.has_unknown
     assert store.columns == tuple(f"c{j}" for j in range(30))
     assert store.row_names(118) == ["r118", "r119"]
@@ -72,12 +72,19 @@ def test_store_with_unknown_cells():
 
 
 def test_model_of_unknown_cells():
-    model = ba.load(UNKNOWN_FILES / "model.npz")
+    model = ba.load(NEW_FILES / "model.npz")
     refitted = ba.BinaryDictionaryLearning(random_state=0).fit(INCOMPLETE)
     assert_same_model(model, refitted)
     assert_history_ends_with(model)
     np.testing.assert_array_equal(model.as_model().known, (~np.isnan(INCOMPLETE)).sum(axis=0))
     np.testing.assert_array_equal(model.score_samples(INCOMPLETE), refitted.score_samples(INCOMPLETE))
+
+
+def test_model_that_remembers_codes():
+    model, refitted = ba.load(NEW_FILES / "model_remembered.npz"), ba.BinaryDictionaryLearning(random_state=0).fit(X)
+    assert_same_model(model, refitted)
+    np.testing.assert_array_equal(model.as_model().remembered.to_dense(), [[1, 1, 1], [0, 1, 1]])
+    np.testing.assert_array_equal(model.transform(X), refitted.transform(X))
 
 
 @pytest.mark.parametrize("folder", ["checkpoint", "store-checkpoint"])

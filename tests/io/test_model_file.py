@@ -123,6 +123,19 @@ def test_round_trip_without_atoms(tmp_path):
     assert "No atom makes the description shorter" in model.summary_
 
 
+def test_round_trip_of_remembered_codes(model, named, path, tmp_path):
+    """They are stored only if there are any: the file of a model without them is as before."""
+    learned = replace(model.as_model(), remembered=ba.BitMatrix.from_dense(random_bits(1, 5, model.n_components_, 0.5)))
+    model_file.save(learned, tmp_path / "more.npz", model.get_params())
+    again = ba.load(tmp_path / "more.npz")
+    assert again.as_model().remembered == learned.remembered
+    np.testing.assert_array_equal(again.transform(named), learned.code(named.bits, Workers()).codes().to_dense())
+    with np.load(tmp_path / "more.npz") as file, np.load(path) as without:
+        assert set(file) - set(without) == {"remembered"}
+        assert all((file[name] == without[name]).all() for name in without)
+    assert ba.load(path).as_model().remembered is None
+
+
 def test_round_trip_of_recurrence(model, path, tmp_path):
     """It is stored only if it is known: the file of a model without it is as before."""
     learned = model.as_model()
@@ -231,6 +244,13 @@ CORRUPT = {
     "known cells of other features": (None, {"known": np.zeros(35, int)}, "its known do not fit its atoms"),
     "negative counts": (None, {"wrong": np.full(36, -1)}, "its wrong do not fit"),
     "counts that are not integers": (None, {"wrong": np.full(36, 0.5)}, "a corrupt model"),
+    "remembered codes of other atoms": (None, {"remembered": np.full((3, 1), 8, np.uint8)}, "column 3 must be zero"),
+    "remembered codes of counts": (None, {"remembered": np.zeros((3, 3), int)}, "its remembered are of type int64"),
+    "too many remembered codes": (
+        None,
+        {"remembered": np.zeros((4097, 1), np.uint8)},
+        "its 4097 remembered codes are too many",
+    ),
     "unknown algebra": ({"algebra": "and"}, {}, "its algebra is 'and'"),
     "too few names": ({"columns": ["a"]}, {}, "its names do not match its 36 columns"),
     "a wrong picture": ({"picture": [[5, 5], None]}, {}, "an image of 5 x 5"),
@@ -366,6 +386,7 @@ def test_loading_takes_the_memory_of_the_packed_atoms(path):
                 "uses": np.zeros(n_atoms, np.int64),
                 "saved": np.zeros(n_atoms, np.int64),
                 "complete": np.zeros(n_atoms, np.int64),
+                "remembered": np.zeros((16, n_atoms // 8), np.uint8),
             }
             | {name: np.zeros(n_features, np.int64) for name in ("wrong", "ones", "missed")}
         )

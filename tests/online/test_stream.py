@@ -526,3 +526,16 @@ def test_useless_atoms_are_replaced(algebra):
     init = np.vstack([made.atoms[:3], np.zeros((3, 40), np.uint8)])
     online = streamed(made.X, 512, n_components=6, algebra=algebra, max_iter=20, init=init)
     assert found_again(online, made.atoms) == 6
+
+
+def test_rows_of_a_batch_start_from_codes_of_earlier_rows():
+    """Rows that use many atoms, whose codes are not found from scratch."""
+    atoms, codes = random_bits(0, 40, 100, 0.3), random_bits(1, 100, 40, 0.2)[np.arange(600) % 100]
+    X = naive.product(codes, atoms, "xor") ^ random_bits(2, 600, 100, 0.03)
+    online = learner(n_components=40, objective="codelength", init=(atoms, codes[:300]))
+    for batch in (X[:300], X[300:500]):
+        online.partial_fit(bits_of(batch), ALONE)
+    result = online.as_result()
+    assert result.remembered.shape == (len(result.remembered), 40)
+    assert result.wrong_bits / X[:500].size < 0.035
+    assert wrong_share(online, X[500:]) < 0.035

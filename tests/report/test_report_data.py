@@ -58,7 +58,8 @@ def test_curve_points_are_codelengths_with_the_first_atoms(both):
     assert data.curve_stride == 1
     assert [point.atoms for point in data.curve] == curve_sizes(learned.atoms.n_rows)
     for point in data.curve:
-        first = replace(learned, atoms=learned.atoms[: point.atoms], uses=learned.uses[: point.atoms])
+        atoms, uses = learned.atoms[: point.atoms], learned.uses[: point.atoms]
+        first = replace(learned, atoms=atoms, uses=uses, remembered=None)
         codes = first.code(table.bits, Workers()).factors()[1]
         length = ba.codelength(table, first.atoms, codes, bias=learned.bias, algebra=learned.algebra)
         assert (point.bits_errors, point.bits_codes, point.bits_atoms) == (length.errors, length.codes, length.atoms)

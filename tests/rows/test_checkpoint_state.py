@@ -94,6 +94,11 @@ CORRUPT = {
         {"spec": {"goes_on": True}, "order_0_kept": np.arange(5)},
         "its order 0 kept has values out of range",
     ),
+    "remembered codes of other atoms": (
+        {"order_0_remembered": np.full((4, 1), 1 << 5, np.uint64)},
+        "ones past column 5",
+    ),
+    "remembered codes of floats": ({"order_0_remembered": np.zeros((4, 1))}, "corrupt checkpoint"),
     "prices of zero": ({"order_0_bit_prices": np.zeros(40, np.int32)}, "has values out of range"),
     "prices too short": ({"order_0_use_prices": np.zeros(5, np.int32)}, "its order 0 use prices has shape (5,)"),
     "counts of another shape": ({"counts_free": np.zeros((3, 40), np.uint8)}, "has shape (3, 40) and type uint8"),

@@ -60,18 +60,28 @@ def estimator(call, **more):
 
 
 def learned(model, rows):
-    """Return what must be equal: atoms, bias, codelength, counts, and the codes of all rows."""
+    """Return what must be equal: atoms, bias, codelength, counts, remembered codes, and the codes of all rows."""
     codes = model.transform(rows)
     codes = codes.compute() if hasattr(codes, "compute") else codes
     inner = model.as_model()
     counts = [getattr(inner, name) for name in ("wrong", "uses", "saved", "ones", "missed", "known")]
-    return [model.components_, model.bias_, codes, *counts], model.codelength_, model.algebra_, inner.rows_hash
+    arrays = [model.components_, model.bias_, codes, *counts]
+    return arrays, model.codelength_, model.algebra_, inner.rows_hash, inner.remembered
 
 
 @pytest.fixture(scope="module")
 def expected():
     """The results of dense rows in memory, for each call."""
     return [learned(estimator(call).fit(table_of(call)), table_of(call)) for call in CALLS]
+
+
+def test_some_models_remember_codes(expected):
+    """So that the other tests compare them, and the codes of rows that start from them."""
+    for call, (arrays, *_, remembered) in zip(CALLS, expected, strict=True):
+        assert remembered is None or remembered.n_cols == len(arrays[0])
+        if call["n_components"] == 7:  # coded exactly
+            assert remembered is None
+    assert sum(remembered is not None for *_, remembered in expected) >= 2
 
 
 def assert_same(expected, number, model, rows):

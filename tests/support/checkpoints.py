@@ -87,7 +87,11 @@ def states(draw, n_cols=COLUMNS):
             draw(st.floats()),
         )
         bits = (BitMatrix.from_dense(random_bits(int(rng.integers(2**32)), rows, m, 0.4)) for rows in (p, 1))
-        specs.append(PassSpec(*bits, draw(st.sampled_from((*CODERS, "mend"))), rule, kept))
+        remembered = None
+        if draw(st.booleans()):
+            n_remembered = draw(st.sampled_from((0, 3)))
+            remembered = BitMatrix.from_dense(random_bits(int(rng.integers(2**32)), n_remembered, p, 0.4))
+        specs.append(PassSpec(*bits, draw(st.sampled_from((*CODERS, "mend"))), rule, kept, remembered))
     finished = draw(st.booleans())
     best = draw(st.integers(int(finished), len(specs) - (not finished)))
     most = draw(st.sampled_from((0, 255, 256, N_ROWS)))
@@ -109,7 +113,11 @@ def example_state(n_features=40, finished=False):
     prices = Prices(np.full(n_features, 3, np.int32), np.full(16, 4, np.int32))
     rule = Rule(None, False, 9, -1, prices, True, 1 / 3)
     atoms, bias = BitMatrix.from_dense(random_bits(0, 5, n_features, 0.3)), BitMatrix.zeros(1, n_features)
-    specs = PassSpec(atoms, bias, "mend", rule), PassSpec(atoms[[0, 2, 3]], bias, "mdl", rule, np.array([0, 2, 3]))
+    remembered = BitMatrix.from_dense(random_bits(1, 4, 5, 0.5))
+    specs = (
+        PassSpec(atoms, bias, "mend", rule, remembered=remembered),
+        PassSpec(atoms[[0, 2, 3]], bias, "mdl", rule, np.array([0, 2, 3])),
+    )
     row = Round(1, "grow", 5, 6, 1, 2, 3, 4, 5, 6, 7, 8, 1, "xor", 0.1, N_ROWS)
     partial = None if finished else PartialPass(640, random_counts(rng, 640, 3, n_features, 640))
     counts = random_counts(rng, N_ROWS, 5, n_features, 200)

@@ -25,12 +25,13 @@ def learned(rows: RowSource, seed: int = 0, journal=None, workers: Workers = Wor
 
 
 def assert_same(one, other) -> None:
-    """Assert that two results have the same atoms, bias, counts and codelength."""
+    """Assert that two results have the same atoms, bias, counts, codelength and remembered codes."""
     assert one.atoms == other.atoms
     assert one.codelength == other.codelength
     assert one.algebra == other.algebra
     for name in ("bias", "wrong", "uses", "saved", "ones", "missed", "known", "complete", "rows_hash"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert getattr(one, "remembered", None) == getattr(other, "remembered", None)
 
 
 def assert_same_counts(one, other) -> None:

@@ -165,7 +165,7 @@ def write_codes(
 ) -> Table | Store:
     """Write the codes of a store: in chunks to another store, or as one table in another format.
 
-    They are those of a fit, in chunks of rows, or, if these are not given, the rows are coded from scratch.
+    They are those of a fit, in chunks of rows, or, if these are not given, the rows are coded with the model.
     """
     check_codes(store, path, model.atoms.n_rows, run, format)
     task = f"Coding {store.path.name}" if fitted is None else f"Writing the codes of {store.path.name}"

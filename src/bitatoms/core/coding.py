@@ -252,23 +252,30 @@ def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = 8192) -> Chang
     """
     if rule.residual_limit > 0:  # a row within the limit takes no atoms, and here it would begin with some
         return Change()
+
+    def coded_from_subsets(data: BitMatrix, atoms: BitMatrix) -> Block:
+        target = (data ^ block.bias).words
+        if data.unknown is not None:
+            target = target | data.unknown.words
+        codes = _subset_codes(target, atoms, rule.max_atoms)
+        other = Block(data, atoms, codes, block.covers, block.workers, block.bias)
+        code(other, rule)
+        return other
+
+    return keep_cheaper(block, rule, coded_from_subsets, chunk_rows)
+
+
+def keep_cheaper(
+    block: Block, rule: Rule, coded_again: Callable[[BitMatrix, BitMatrix], Block], chunk_rows: int = 8192
+) -> Change:
+    """Code chunks of rows again, by a function of the rows and the atoms, and keep a new code where it costs less."""
     assert rule.prices is not None
     before = block._rows.codes.copy(), block._rows.errors.copy()
-    data, atoms = block.data(), block.atoms()
-    old_costs = np.empty(block.n_rows, np.int64)
-    beam.price_rows(block._rows, rule.prices, old_costs)
+    data, atoms, old_costs = block.data(), block.atoms(), row_costs(block, rule.prices)
     for start in range(0, block.n_rows, chunk_rows):
-        chunk = slice(start, start + chunk_rows)
-        target = (data[chunk] ^ block.bias).words
-        if data.unknown is not None:
-            target = target | data.unknown.words[chunk]
-        codes = _subset_codes(target, atoms, rule.max_atoms)
-        other = Block(data[chunk], atoms, codes, block.covers, block.workers, block.bias)
-        code(other, rule)
+        other = coded_again(data[start : start + chunk_rows], atoms)
         rows = np.arange(start, start + other.n_rows)
-        costs = np.empty(other.n_rows, np.int64)
-        beam.price_rows(other._rows, rule.prices, costs)
-        better = np.flatnonzero(costs < old_costs[chunk])
+        better = np.flatnonzero(row_costs(other, rule.prices) < old_costs[rows])
         taken = other._rows.codes[better], other._rows.errors[better]
         coding.restore_rows(block._rows, block._atoms, rows[better], *taken, block.covers)
     block.mark_stale()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,11 @@ from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .recurrence import Recurrence
+from .remembered import hard_codes
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
+
+_PRICED_CODERS = ("mdl", "beam")
 
 
 class Pattern(NamedTuple):
@@ -68,7 +71,7 @@ class Model(CountsResult):
     ) -> Model:
         """Return the model of a search's result."""
         shared = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
-        return cls(
+        model = cls(
             **shared,
             n_samples=result.n_samples,
             uses=result.uses,
@@ -77,6 +80,11 @@ class Model(CountsResult):
             columns=columns,
             picture=picture,
         )
+        if result.coder not in _PRICED_CODERS:
+            return model
+        if isinstance(result, CountsResult):
+            return replace(model, remembered=result.remembered)
+        return replace(model, remembered=hard_codes(result.codes, result.atoms, model.rule))
 
     @property
     def atom_names(self) -> Names:
@@ -92,7 +100,7 @@ class Model(CountsResult):
     def rule(self) -> Rule:
         """The rule of coding: the prices at the end of the search, and its limits."""
         prices, typical = None, 0.0
-        if self.coder in ("mdl", "beam"):
+        if self.coder in _PRICED_CODERS:
             prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
             if self.objective == "codelength":
                 prices = codelength_prices(self.n_samples, self.n_known, self.wrong, self.uses)
@@ -101,13 +109,14 @@ class Model(CountsResult):
         return rule._replace(typical=typical)
 
     def code(self, data: BitMatrix, workers: Workers) -> Block:
-        """Return the samples as a block, coded from scratch."""
+        """Return the samples as a block, coded from scratch and from the remembered codes."""
         return coded_block(data, None, self.pass_spec, workers)
 
     @property
     def pass_spec(self) -> PassSpec:
-        """The pass that codes samples from scratch."""
-        return PassSpec(self.atoms, BitMatrix.from_dense(self.bias[np.newaxis]), self.coder, self.rule)
+        """The pass that codes samples from scratch and from the remembered codes."""
+        bias = BitMatrix.from_dense(self.bias[np.newaxis])
+        return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered)
 
     def row_bits(self, errors: BitMatrix, codes: BitMatrix) -> NDArray[np.float64]:
         """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from.

@@ -219,10 +219,13 @@ class CountsResult(ResultBase):
         Number of samples learned from.
     uses : ndarray of shape (n_atoms,), int64
         Number of samples that use each atom.
+    remembered : BitMatrix of shape (n_remembered, n_atoms), or None
+        Codes of some of the samples, which the codes of new samples start from.
     """
 
     n_samples: int
     uses: NDArray[np.int64] = field(repr=False)
+    remembered: BitMatrix | None = field(default=None, repr=False)
 
 
 _UNTRIED = {"thorough": "a thorough search", "xor": "XOR", "or": "OR", "rows": "more rows"}

@@ -14,9 +14,10 @@ from ..bits import BitMatrix
 from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from .block import Block
-from .coding import CODERS, code_and_repair
+from .coding import CODERS, code, code_and_repair
 from .complete import complete_atoms, hash_rows
 from .counts import Counts
+from .remembered import code_from_nearest
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,8 @@ class PassSpec:
     """What a pass does: code the rows with these atoms, and count.
 
     ``kept`` are the indices of the atoms among those of the pass before, whose codes the rows start from; None where
-    rows are coded from scratch. ``coder`` is a name of CODERS, or "mend" for `code_and_repair`.
+    rows are coded from scratch. ``coder`` is a name of CODERS, or "mend" for `code_and_repair`. Rows that are coded
+    from scratch also start from the nearest of the ``remembered`` codes, if the rule has prices.
     """
 
     atoms: BitMatrix
@@ -32,6 +34,7 @@ class PassSpec:
     coder: str
     rule: Rule
     kept: NDArray[np.intp] | None = None
+    remembered: BitMatrix | None = None
 
 
 def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
@@ -72,6 +75,10 @@ def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, worker
     prices = spec.rule.prices
     if prices is not None:  # numba would compile the kernels again for read-only arrays
         prices = Prices(prices.bits.copy(), prices.uses.copy())
+    rule = spec.rule._replace(prices=prices)
+    if codes is None and spec.remembered is not None and prices is not None:
+        code(block, rule)
+        code_from_nearest(block, rule, spec.remembered)
     coder = code_and_repair if spec.coder == "mend" else CODERS[spec.coder]
-    coder(block, spec.rule._replace(prices=prices))
+    coder(block, rule)
     return block

@@ -176,6 +176,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
                 raise Interrupted(None) from None
             result = learned.result if isinstance(learned, PassResult) else learned
             model = Model.from_factorization(result, *limits, self._header.names, tile_of(table))
+            model = replace(model, remembered=None)  # a training row must not be coded better than a new one
             coders_of_class.append(RowCoder(model, Frequencies.of_result(model)))
         ended = {coder.model.ended for each in coders for coder in each}
         for limit in ("max_iter", "max_time"):

@@ -313,16 +313,17 @@ class BinaryDictionaryLearning(TableTransformer):
         check_is_fitted(self, "components_")
         model = replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
         if model.atoms != self._model.atoms or (model.bias != self._model.bias).any():
-            return replace(model, complete=None, rows_hash=None, recurrence=None)  # its counts are those of other atoms
+            # Its counts and codes are those of other atoms.
+            return replace(model, complete=None, rows_hash=None, recurrence=None, remembered=None)
         return model
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.
 
-        Each sample is coded from scratch, as a new one is; codes found by ``fit`` are not used. The codes of the
-        training data can therefore differ slightly from those of the fit, which `patterns`, ``summary_`` and
-        ``codelength_`` refer to; ``bitatoms.factorize(X, ...).codes``, with the same parameters, are those of the fit.
-        ``fit_transform(X)`` is ``fit(X).transform(X)``.
+        Each sample is coded as a new one is: from scratch, and from the nearest of the codes of ``fit`` that the model
+        remembers because they are hard to find. The codes of the training data can therefore differ slightly from
+        those of the fit, which `patterns`, ``summary_`` and ``codelength_`` refer to. With the same parameters,
+        ``bitatoms.factorize(X, ...).codes`` are those of the fit. ``fit_transform(X)`` is ``fit(X).transform(X)``.
 
         Parameters
         ----------

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from .. import validation
 from .._version import __version__
+from ..bits import BitMatrix
 from ..core.coding import CODERS
 from ..core.model import Model
 from ..core.recurrence import Recurrence
+from ..core.remembered import max_remembered
 from ..core.result import Round
 from ..mdl import Codelength
 from ..parameters import RENAMED, check, result_parameters
@@ -93,10 +95,9 @@ def save(
     }
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
-    n_atoms, n_features = model.atoms.shape
     arrays: dict[str, NDArray[Any]] = {
         METADATA_KEY: encode_metadata(metadata),
-        "atoms": np.frombuffer(model.atoms.to_bytes(), np.uint8).reshape(n_atoms, -(-n_features // 8)),
+        "atoms": _packed(model.atoms),
         "bias": model.bias,
         "wrong": model.wrong,
         "uses": model.uses,
@@ -104,6 +105,8 @@ def save(
     arrays |= {name: value for name in _OPTIONAL_COUNTS if (value := getattr(model, name)) is not None}
     if model.recurrence is not None:
         arrays["recurs"] = model.recurrence.counts
+    if model.remembered is not None:
+        arrays["remembered"] = _packed(model.remembered)
     with atomic_write(Path(path)) as temporary:
         write_npz(temporary, arrays)
 
@@ -128,6 +131,11 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
             raise source.error(f"a corrupt model: it has no {str(error)[:40]}") from error
         except (IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
+
+
+def _packed(bits: BitMatrix) -> NDArray[np.uint8]:
+    """Return rows of bits as `NpzReader.read_bits` reads them."""
+    return np.frombuffer(bits.to_bytes(), np.uint8).reshape(bits.n_rows, -(-bits.n_cols // 8))
 
 
 def _is_json_scalar(value: Any) -> bool:
@@ -176,8 +184,19 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         columns=check_metadata_names(metadata, "columns", n_features),
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         recurrence=_read_recurrence(file, metadata, n_atoms),
+        remembered=_read_remembered(file, atoms),
         **counts,
     )
+
+
+def _read_remembered(file: NpzReader, atoms: BitMatrix) -> BitMatrix | None:
+    """Return the remembered codes, which may not take more memory than those of a fit; None if none are stored."""
+    if "remembered" not in file:
+        return None
+    remembered = file.read_bits("remembered", atoms.n_rows)
+    if len(remembered) > max_remembered(atoms.n_cols):
+        raise ValueError(f"its {len(remembered)} remembered codes are too many")
+    return remembered
 
 
 def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) -> Recurrence | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.block import Block
 from ..core.coding import MOST_EXACT_ATOMS
+from ..core.remembered import code_from_nearest, frequent_codes
 from ..parallel import Workers
 from ..search.context import SearchContext
 from ..search.fixed_rank import search_fixed_rank
@@ -78,6 +79,7 @@ def refine(
         plan=replace(plan, fixed_rank=replace(plan.fixed_rank, effort=1)),
     )
     block = context.block(sample.atoms, sample.codes[searched], sample.bias)
+    code_from_nearest(block, objective.rule(block), frequent_codes(sample.codes, sample.rows.n_cols))
     if not params.by_codelength:
         _lower_errors(errors_only, block)
         if from_scratch:

@@ -25,6 +25,7 @@ from ..core.block import Block
 from ..core.coding import coding_rule
 from ..core.counts import Counts
 from ..core.objective import Objective
+from ..core.remembered import hard_codes
 from ..core.result import CountsResult, Round
 from ..core.row_pass import PassSpec, run_pass
 from ..errors import InputError, Parameter
@@ -201,7 +202,8 @@ class StreamLearner:
         are_codes_of_sample = len(codes) == len(state.sample.rows)
         coder = "exact" if codes_exactly(self.params, atoms) else "mdl" if are_codes_of_sample else self._coder
         rule = self.params.objective(state.algebra).rule_from_counts(*counts)
-        spec = PassSpec(atoms, state.bias, coder, rule, np.arange(atoms.n_rows))
+        remembered = None if coder == "exact" else hard_codes(codes, atoms, rule)
+        spec = PassSpec(atoms, state.bias, coder, rule, np.arange(atoms.n_rows), remembered)
         codes, new_counts = _run_pass(state.sample.rows, codes if are_codes_of_sample else None, spec, workers)
         sample = replace(state.sample, codes=codes)
         return replace(state, atoms=atoms, sample=sample, counts=DecayedCounts.of(new_counts, n_rows))
@@ -238,12 +240,15 @@ class StreamLearner:
     def _pass_spec(
         self, state: StreamState, kept: NDArray[np.intp] | None = None, coder: str | None = None
     ) -> PassSpec:
-        """Return the pass with the current atoms: from scratch, or from the codes of the kept atoms."""
+        """Return the pass with the current atoms: from the codes of the kept atoms, or else from scratch and from the
+        nearest codes of the sample."""
         counts = state.counts.rounded()
         known = counts.n_rows, counts.n_known
         rule = self.params.objective(state.algebra).rule_from_counts(*known, counts.wrong, counts.uses)
         coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
-        return PassSpec(state.atoms, state.bias, coder, rule, kept)
+        from_scratch = kept is None and coder != "exact"
+        remembered = hard_codes(state.sample.codes, state.atoms, rule) if from_scratch else None
+        return PassSpec(state.atoms, state.bias, coder, rule, kept, remembered)
 
     def _updated(self, state: StreamState) -> StreamState:
         """Update all atoms together from the counts, and correct the counts."""
@@ -345,9 +350,16 @@ class StreamLearner:
         state = self.state
         if state is None:
             raise InputError("nothing has been learned yet; pass a batch to partial_fit first")
-        result, _ = result_from_counts(state.atoms, state.bias, state.counts.rounded(), state.algebra, self.params)
-        lengths = {**state.codelengths, **result.codelengths}
-        return replace(result, history=state.history, codelengths=lengths, compared=state.compared)
+        counts = state.counts.rounded()
+        result, indices = result_from_counts(state.atoms, state.bias, counts, state.algebra, self.params)
+        remembered = self._pass_spec(state).remembered
+        return replace(
+            result,
+            history=state.history,
+            codelengths={**state.codelengths, **result.codelengths},
+            compared=state.compared,
+            remembered=None if remembered is None else remembered.T[indices].T,
+        )
 
     def _as_round(self, state: StreamState, seconds: float) -> Round:
         """Return the row of the history for a batch."""

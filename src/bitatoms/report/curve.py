@@ -57,7 +57,7 @@ def curve_sizes(n_atoms: int) -> list[int]:
 
 def _point(model: Model, k: int, rows: BitMatrix, data: BitMatrix, workers: Workers) -> Point:
     """Return the bits with the first k atoms, estimated for all data from some rows."""
-    first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k])
+    first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k], remembered=None)
     block = first.code(rows, workers)
     wrong = np.minimum(_extrapolated(block.wrong(), rows.n_rows, data.n_rows), data.n_known)
     uses = _extrapolated(block.uses(), rows.n_rows, data.n_rows)

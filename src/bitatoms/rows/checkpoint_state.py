@@ -99,6 +99,8 @@ def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
     arrays |= {f"{name} atoms": spec.atoms.words, f"{name} bias": spec.bias.words}
     if spec.kept is not None:
         arrays[f"{name} kept"] = spec.kept.astype(np.int64)
+    if spec.remembered is not None:
+        arrays[f"{name} remembered"] = spec.remembered.words
     rule = spec.rule
     if rule.prices is not None:
         arrays |= {f"{name} bit prices": rule.prices.bits, f"{name} use prices": rule.prices.uses}
@@ -121,7 +123,7 @@ def _spec_from_file(
     """Return a spec in a file."""
     atoms = BitMatrix(file.read_array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
     bias = BitMatrix(file.read_array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
-    prices = kept = None
+    prices = kept = remembered = None
     if entry["priced"]:
         bits = _int_array(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
         uses = _int_array(file, f"{name} use prices", (lanes_of(len(atoms)),), (0, 2**31 - 1)).astype(np.int32)
@@ -129,6 +131,8 @@ def _spec_from_file(
     if entry["goes_on"]:
         last = -1 if previous is None else len(previous.atoms) - 1
         kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
+    if f"{name} remembered" in file:
+        remembered = BitMatrix(file.read_array(f"{name} remembered").astype(np.uint64, casting="safe"), len(atoms))
     coder = entry["coder"]
     if len(bias) != 1 or coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
         raise ValueError(f"its {name} is invalid")
@@ -141,7 +145,7 @@ def _spec_from_file(
         swaps=bool(entry["swaps"]),
         typical=float.fromhex(entry["typical"]),
     )
-    return PassSpec(atoms, bias, coder, rule, kept)
+    return PassSpec(atoms, bias, coder, rule, kept, remembered)
 
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:

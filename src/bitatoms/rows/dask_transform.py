@@ -33,7 +33,7 @@ def transform(model: Model, X: Any, binarize: float | None = None, absent: str |
     model : Model
         What an estimator learned, from its ``as_model()``.
     X : dask array of shape (n_samples, n_features), or dask data frame
-        The samples; each is coded from scratch.
+        The samples; each is coded on its own.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
     absent : {"refuse", "zero", "unknown"}, default="refuse"
@@ -109,7 +109,7 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
     model : Model
         What an estimator learned, from its ``as_model()``.
     X : dask array of shape (n_samples, n_features), or dask data frame
-        The samples; each is coded from scratch.
+        The samples; each is coded on its own.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
     absent : {"refuse", "zero", "unknown"}, default="refuse"

@@ -22,6 +22,7 @@ from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
 from ..core.objective import Objective
+from ..core.remembered import hard_codes
 from ..core.result import CountsResult, Factorization, Interrupted, Round
 from ..core.row_pass import PassSpec
 from ..errors import InputError, warn
@@ -125,11 +126,15 @@ def ended_by(error: Exception) -> str:
 
 
 def initial_state(found: Factorization, params: SearchParams) -> PassState:
-    """Return the state before the first pass, which codes all rows from scratch at the prices of the sample."""
+    """Return the state before the first pass, which codes all rows at the prices of the sample.
+
+    Rows start from scratch and from the nearest codes of the sample.
+    """
     objective = params.objective(found.algebra)
     rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
     coder = "exact" if codes_exactly(params, found.atoms) else "beam" if params.search == "thorough" else "mend"
-    spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule)
+    remembered = None if coder == "exact" else hard_codes(found.codes, found.atoms, rule)
+    spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule, remembered=remembered)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
 
@@ -274,8 +279,24 @@ class _Passes:
         assert counts is not None
         result, indices = result_from_counts(spec.atoms, spec.bias, counts, self.state.algebra, self._params)
         ended = ended or self._monitor.stop_reason or self.state.ended
-        result = replace(result, history=self.state.history, ended=ended, compared=self.state.compared)
+        result = replace(
+            result,
+            history=self.state.history,
+            ended=ended,
+            compared=self.state.compared,
+            remembered=self._remembered(indices),
+        )
         return PassResult(result, spec, indices, self._codes.get(self.state.best))
+
+    def _remembered(self, indices: NDArray[np.intp]) -> BitMatrix | None:
+        """Return the codes of the sample, for the atoms of the best pass with these indices."""
+        remembered = self.state.specs[0].remembered
+        if remembered is None:
+            return None
+        for spec in self.state.specs[1 : self.state.best]:
+            if spec.kept is not None:
+                remembered = remembered.T[spec.kept].T
+        return remembered.T[indices].T
 
 
 def _outvoted_bits(spec: PassSpec, counts: Counts) -> tuple[NDArray[np.uint64], int]:

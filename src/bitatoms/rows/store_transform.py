@@ -35,7 +35,7 @@ def code_store(
     max_memory: int | None = None,
     absent: str | None = None,
 ) -> Store:
-    """Code all rows from scratch, and write the codes as a packed store."""
+    """Code all rows, and write the codes as a packed store."""
     return write_code_store(store, code_chunks(store, model, workers, max_memory, absent), model, output)
 
 
@@ -57,14 +57,14 @@ def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, ou
 def code_chunks(
     store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
 ) -> Iterator[BitMatrix]:
-    """Code all rows from scratch, and yield their codes in chunks of rows."""
+    """Code all rows, and yield their codes in chunks of rows."""
     return _map_chunks(codes_of, store, model, workers, max_memory, absent)
 
 
 def codes_in_memory(
     store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
 ) -> BitMatrix:
-    """Code all rows from scratch, and return their codes, packed."""
+    """Code all rows, and return their codes, packed."""
     return collect_codes(store, code_chunks(store, model, workers, max_memory, absent), model)
 
 
@@ -114,7 +114,7 @@ def _map_chunks(
     max_memory: int | None,
     absent: str | None,
 ) -> Iterator[Result]:
-    """Code the rows from scratch in chunks, and yield a function of each; columns are matched before the first."""
+    """Code the rows in chunks, and yield a function of each; columns are matched before the first."""
     match = match_columns(model.header, store.header, absent, store.path.name)
     match.warn_differences(store.path.name)
     spec, single_thread = model.pass_spec, Workers(1)

@@ -1,19 +1,20 @@
-"""The end of a search: sweeps with the coder of `transform`, which looks further than the coders of the moves."""
+"""The end of a search: sweeps with coders that look further than those of the moves."""
 
 from __future__ import annotations
 
 from ..core.block import Block, Change
 from ..core.coding import CODERS
+from ..core.remembered import code_from_nearest, frequent_codes
+from ..kernels.structs import Rule
 from .context import SearchContext
-from .moves.drop import eliminate
 from .moves.sweep import sweep
 from .stopping import CONVERGED, SearchResult
 
-_MIN_GAIN = 0.01  # of a sweep that is followed by another one
+_MIN_GAIN = 0.015  # of a sweep that is followed by another one
 
 
 def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
-    """Sweep the best state of a search with the coder of `transform`, and drop atoms, until that gains little.
+    """Sweep the best state of a search with the coder of `transform`, until that gains little.
 
     A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder.
     """
@@ -28,11 +29,16 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
     cost, before = objective.cost(block), float("inf")
     while 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
-        record_state(context, block, sweep(block, objective, CODERS[coder]), 1, "finish")
-        if objective.by_codelength and eliminate(block, objective, context.plan.fewest):
-            record_state(context, block, Change(), 0, "drop")
+        change = sweep(block, objective, _code_as_transform)
+        record_state(context, block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
     return SearchResult(block, monitor.stop_reason or found.ended)
+
+
+def _code_as_transform(block: Block, rule: Rule) -> Change:
+    """Code rows from the nearest codes of other rows, and by beam, as a model that remembers codes does."""
+    others = frequent_codes(block.codes(), block.n_features)
+    return code_from_nearest(block, rule, others) + CODERS["beam"](block, rule)
 
 
 def record_state(context: SearchContext, block: Block, change: Change, iterations: int, move: str) -> None:

@@ -1,0 +1,132 @@
+"""Remembered codes: codes of the rows learned from that are hard to find, which new rows start from.
+
+Under XOR, toggling one atom at a time from scratch often gets stuck, and so does a beam. Learning leads rows to better
+codes step by step. A new row is likely to need a code that is, or is close to, that of a similar row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..kernels.cpu import coding, nearest
+from ..kernels.structs import AtomArrays, Prices, Rule, coding_scratch
+from ..parallel import Workers
+from .block import ROW_COST, Block, Change, lanes_of
+from .coding import code, keep_cheaper, row_costs
+from .result import reconstruct
+
+_MAX_REMEMBERED, _MIN_REMEMBERED = 4096, 16
+_MAX_BITS = 1 << 21  # fewer are remembered where their products would have more bits
+_MIN_ATOMS = 2  # one toggle leads to a code of one atom
+_MAX_COST = 1 << 30  # of the atoms of a code, if the prices are absurd
+
+
+def max_remembered(n_features: int) -> int:
+    """Return the largest number of codes to remember."""
+    return max(_MIN_REMEMBERED, min(_MAX_REMEMBERED, _MAX_BITS // max(1, n_features)))
+
+
+def frequent_codes(codes: BitMatrix, n_features: int) -> BitMatrix:
+    """Return different codes of at least two atoms, the most frequent first, at most `max_remembered`.
+
+    Of codes that are as frequent as each other, the lowest as binary numbers come first. Where there are too many,
+    those returned lie evenly spaced in this order. The result does not depend on the order of the rows.
+    """
+    return _most_frequent(*_distinct(codes), max_remembered(n_features))
+
+
+def hard_codes(codes: BitMatrix, atoms: BitMatrix, rule: Rule) -> BitMatrix | None:
+    """Return `frequent_codes`, only of those that coding from scratch does not find; None if it finds all.
+
+    A code is not found if the coded product of the code and the atoms costs more than the code.
+    """
+    distinct, counts = _distinct(codes)
+    products = _products(distinct, atoms, rule)
+    block = Block(products, atoms, None, rule.covers, Workers())
+    code(block, rule)
+    assert rule.prices is not None
+    hard = np.flatnonzero(row_costs(block, rule.prices) > _use_costs(distinct, rule.prices))
+    return _most_frequent(distinct[hard], counts[hard], max_remembered(atoms.n_cols)) if len(hard) else None
+
+
+def _distinct(codes: BitMatrix) -> tuple[BitMatrix, NDArray[np.int64]]:
+    """Return the different codes of at least two atoms, in order, and how many rows have each."""
+    several = codes.words[codes.row_weights() >= _MIN_ATOMS]
+    distinct, counts = np.unique(several, axis=0, return_counts=True)
+    return BitMatrix.from_words(distinct, codes.n_cols, check=False), counts.astype(np.int64)
+
+
+def _most_frequent(distinct: BitMatrix, counts: NDArray[np.int64], limit: int) -> BitMatrix:
+    """Return the most frequent codes; of those with the least count, some that are evenly spaced."""
+    order = np.argsort(-counts, kind="stable")
+    if len(order) > limit:
+        least = counts[order[limit - 1]]
+        certain, tied = order[counts[order] > least], order[counts[order] == least]
+        n_left = limit - len(certain)
+        order = np.concatenate([certain, tied[np.arange(n_left) * len(tied) // n_left]])
+    return distinct[order]
+
+
+def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change:
+    """Code each row from the nearest of the remembered codes, and keep the new code where it costs less."""
+
+    def coded_from_nearest(data: BitMatrix, atoms: BitMatrix) -> Block:
+        other = Block(data, atoms, None, block.covers, block.workers, block.bias)
+        start_from_nearest(other, rule, remembered)
+        code(other, rule)
+        return other
+
+    return keep_cheaper(block, rule, coded_from_nearest) if len(remembered) else Change()
+
+
+def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
+    """Give each row, none of which uses an atom, the remembered code that costs least, where that costs less than none.
+
+    A code costs its atoms and the errors that it leaves in known cells, at the prices of the rule. Of codes that cost
+    the same, the first is taken. Codes with more atoms than the rule allows are ignored.
+    """
+    remembered = remembered[np.flatnonzero(remembered.row_weights() <= rule.max_atoms)]
+    if not len(remembered) or not block.n_rows:
+        return
+    assert rule.prices is not None
+    products, lanes = _products(remembered, block.atoms(), rule), lanes_of(len(remembered))
+    slices, uses = np.zeros((block.n_features, lanes), np.uint8), np.zeros(lanes, np.int32)
+    bit_prices = rule.prices.bits.astype(np.uint8)[:, np.newaxis]
+    np.multiply(products.to_dense().T, bit_prices, out=slices[:, : len(products)])
+    uses[: len(remembered)] = np.minimum(_use_costs(remembered, rule.prices), _MAX_COST)
+    patterns = AtomArrays(
+        words=products.words.copy(),
+        weights=slices.sum(axis=0, dtype=np.int32),
+        slices=slices,
+        overlaps=np.empty((0, lanes), np.int32),
+        stale=np.empty(0, np.uint8),
+        changed=np.empty(0, np.uint8),
+    )
+    # Which pattern is nearest is a matter of XOR in both algebras.
+    of_patterns = rule._replace(covers=None, prices=Prices(rule.prices.bits, uses))
+    found = np.empty(block.n_rows, np.int64)
+
+    def find(start: int, stop: int) -> None:
+        scratch = coding_scratch(block._rows, patterns)
+        nearest.find_nearest(block._rows, patterns, of_patterns, start, stop, scratch, found)
+
+    block.map_rows(find, ROW_COST + 0.02 * slices.size)
+    rows = np.flatnonzero(found >= 0)
+    errors = block._rows.errors[rows] ^ products.words[found[rows]]
+    if block.unknown is not None:
+        errors &= ~block.unknown.words[rows]
+    codes = remembered.words[found[rows]]
+    coding.restore_rows(block._rows, block._atoms, rows, codes, errors, block.covers)
+    block.mark_stale()
+
+
+def _products(codes: BitMatrix, atoms: BitMatrix, rule: Rule) -> BitMatrix:
+    """Return the products of codes and atoms in the algebra of the rule."""
+    return reconstruct(codes, atoms, np.zeros(atoms.n_cols, np.uint8), "or" if rule.covers else "xor")
+
+
+def _use_costs(codes: BitMatrix, prices: Prices) -> NDArray[np.int64]:
+    """Return what the atoms of each code cost."""
+    return np.asarray(codes.to_dense() @ prices.uses[: codes.n_cols].astype(np.int64))

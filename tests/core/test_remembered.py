@@ -1,0 +1,145 @@
+"""Remembered codes: which ones, the nearest one of a row against the oracle, and what they are for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix, factorize
+from bitatoms.core.coding import coding_rule
+from bitatoms.core.model import Model
+from bitatoms.core.remembered import (
+    code_from_nearest,
+    frequent_codes,
+    hard_codes,
+    max_remembered,
+    start_from_nearest,
+)
+from bitatoms.core.row_pass import PassSpec, coded_block
+from bitatoms.parallel import Workers
+from support.blocks import (
+    ALGEBRAS,
+    LIMITS,
+    WORKERS,
+    assert_consistent,
+    assert_step,
+    bits_of,
+    block_of,
+    factors,
+    prices_of,
+    within,
+)
+from support.strategies import SEEDS, planted, priced_factorisations, random_bits, random_prices
+
+RESIDUAL_LIMITS = st.sampled_from((0, 3))
+
+
+def rule_of(prices, algebra, max_atoms=None, residual_limit=0):
+    return coding_rule("mdl", algebra, max_atoms, residual_limit, prices_of(*prices))
+
+
+@given(priced_factorisations(), st.integers(0, 20), SEEDS, ALGEBRAS, WORKERS, LIMITS, RESIDUAL_LIMITS)
+def test_the_nearest_code_is_that_of_the_oracle(problem, n, seed, algebra, workers, max_atoms, residual_limit):
+    X, atoms, codes, prices = problem
+    remembered = random_bits(seed, n, len(atoms), 0.4)
+    block = block_of(X, atoms, np.zeros_like(codes), algebra, workers)
+    start_from_nearest(block, rule_of(prices, algebra, max_atoms, residual_limit), BitMatrix.from_dense(remembered))
+    least = residual_limit if residual_limit > 0 else -1
+    expected = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms, least)
+    np.testing.assert_array_equal(factors(block)[1], expected)
+    assert_consistent(block, X, algebra)
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize(
+    ("n_remembered", "n_atoms", "n_features"),
+    [(n, 5, 65) for n in (1, 15, 16, 17, 63, 64, 65, 130)] + [(40, p, m) for p, m in ((64, 300), (65, 64), (2, 1))],
+)
+def test_the_nearest_code_at_awkward_sizes(algebra, n_remembered, n_atoms, n_features):
+    X, atoms, codes = planted(n_atoms, 30, n_features, n_atoms, algebra)
+    X[10:][random_bits(6, 20, n_features, 0.2) == 1] = 2
+    remembered = np.vstack([codes[::2], random_bits(7, n_remembered, n_atoms, 0.3)])[-n_remembered:]
+    prices = random_prices(4, n_features, n_atoms, (3, 2))  # many ties
+    block = block_of(X, atoms, np.zeros_like(codes), algebra)
+    start_from_nearest(block, rule_of(prices, algebra), BitMatrix.from_dense(remembered))
+    np.testing.assert_array_equal(factors(block)[1], naive.nearest_code(X, atoms, remembered, algebra, prices))
+
+
+@given(priced_factorisations(n_rows=st.sampled_from((1, 17, 65))), ALGEBRAS, WORKERS, LIMITS)
+def test_a_row_takes_a_remembered_code_where_it_costs_less(problem, algebra, workers, max_atoms):
+    X, atoms, codes, prices = problem
+    codes = within(codes, max_atoms)
+    block = block_of(X, atoms, codes, algebra, workers)
+    remembered = codes[::3]
+    change = code_from_nearest(block, rule_of(prices, algebra, max_atoms), BitMatrix.from_dense(remembered))
+    nearest = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms)
+    coded = naive.priced_code(X, atoms, nearest, algebra, prices, max_atoms)
+    expected = naive.cheaper(X, atoms, codes, coded, algebra, prices)
+    assert_step(block, change, X, (atoms, codes), (atoms, expected), algebra)
+
+
+@given(priced_factorisations(n_rows=st.sampled_from((1, 17, 65))), ALGEBRAS, st.sampled_from((1, 7, 64)))
+def test_a_pass_from_remembered_codes_is_that_of_the_oracle(problem, algebra, chunk_rows):
+    """For any chunks."""
+    X, atoms, codes, prices = problem
+    remembered, bias = codes[::3], BitMatrix.zeros(1, X.shape[1])
+    data, rule = bits_of(X), rule_of(prices, algebra)
+    spec = PassSpec(BitMatrix.from_dense(atoms), bias, "mdl", rule, remembered=BitMatrix.from_dense(remembered))
+    expected = naive.code_from_remembered(X, atoms, remembered, algebra, prices)
+    for start in range(0, len(X), chunk_rows):
+        chunk = slice(start, start + chunk_rows)
+        block = coded_block(data[chunk], None, spec, Workers())
+        np.testing.assert_array_equal(block.codes().to_dense(), expected[chunk])
+
+
+@given(priced_factorisations(n_cols=st.sampled_from((9, 65))), ALGEBRAS, LIMITS)
+def test_codes_that_are_not_found_from_scratch_are_hard(problem, algebra, max_atoms):
+    _, atoms, codes, prices = problem
+    codes = within(codes, max_atoms)
+    found = hard_codes(BitMatrix.from_dense(codes), BitMatrix.from_dense(atoms), rule_of(prices, algebra, max_atoms))
+    frequent = frequent_codes(BitMatrix.from_dense(codes), atoms.shape[1]).to_dense()
+    products = naive.product(frequent, atoms, algebra)
+    coded = naive.priced_code(products, atoms, np.zeros_like(frequent), algebra, prices, max_atoms)
+    costs, own = (naive.costs(products, atoms, each, algebra, prices) for each in (coded, frequent))
+    expected = frequent[np.array(costs, int) > np.array(own, int)]
+    np.testing.assert_array_equal(np.zeros((0, len(atoms))) if found is None else found.to_dense(), expected)
+    assert found is None or len(found)
+
+
+def test_the_most_frequent_codes_are_remembered():
+    codes = np.repeat([[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0]], [1, 3, 1, 9, 9], axis=0)
+    found = frequent_codes(BitMatrix.from_dense(codes), 100).to_dense()
+    np.testing.assert_array_equal(found, [[0, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 1]])
+
+
+def test_of_codes_as_frequent_some_are_remembered_whatever_the_order_of_the_rows():
+    n_features = 10**6  # of very wide tables, few codes are remembered
+    often, seldom = random_bits(0, 5, 70, 0.5), random_bits(1, 300, 70, 0.5)
+    codes = np.vstack([often, seldom, often])
+    found = frequent_codes(BitMatrix.from_dense(codes), n_features)
+    assert len(found) == max_remembered(n_features) == 16
+    assert {row.tobytes() for row in found.to_dense()[:5]} == {row.tobytes() for row in often}
+    assert found == frequent_codes(BitMatrix.from_dense(np.random.default_rng(0).permutation(codes)), n_features)
+    ordered = frequent_codes(BitMatrix.from_dense(seldom), 100).to_dense().tolist()  # all of them
+    assert np.ptp(np.diff([ordered.index(row) for row in found.to_dense()[5:].tolist()])) <= 1
+
+
+@pytest.mark.parametrize(("n_rows", "n_atoms"), [(0, 0), (3, 0), (0, 70), (3, 70)])
+def test_no_code_is_remembered_where_there_is_none(n_rows, n_atoms):
+    assert frequent_codes(BitMatrix.zeros(n_rows, n_atoms), 10).shape == (0, n_atoms)
+
+
+def test_rows_find_the_codes_of_the_fit_again():
+    """Rows that use many atoms, which are not found from scratch; every row is new, with noise of its own."""
+    atoms, codes = random_bits(0, 40, 100, 0.3), random_bits(1, 100, 40, 0.2)[np.arange(600) % 100]
+    X = naive.product(codes, atoms, "xor") ^ random_bits(2, 600, 100, 0.03)
+    how = {"objective": "codelength", "init": (atoms, codes[:300]), "random_state": 0, "max_iter": 1}
+    model = Model.from_factorization(factorize(X[:300], 40, **how))
+    forgetful = replace(model, remembered=None)
+    new = BitMatrix.from_dense(X[300:])
+    wrong, wrong_from_scratch = (each.code(new, Workers()).wrong().sum() for each in (model, forgetful))
+    assert wrong / X[300:].size < 0.035
+    assert wrong_from_scratch > 2 * wrong
