@@ -73,8 +73,8 @@ def assert_same(first, second):
     [
         ({"algebra": "and"}, "algebra='and' is not available; choose from 'xor', 'or', 'auto', 'prefer-or'$"),
         ({"algebra": None}, "algebra=None is not available; choose from 'xor', 'or', 'auto', 'prefer-or'$"),
-        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'$"),
-        ({"search": None}, "search=None is not available; choose from 'fast', 'thorough', 'paper'$"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'anytime', 'paper'$"),
+        ({"search": None}, "search=None is not available; choose from 'fast', 'thorough', 'anytime', 'paper'$"),
         ({"objective": "bits"}, "objective='bits' is not available; choose from 'auto', 'codelength', 'errors'$"),
         ({"update": "ksvd"}, "update='ksvd' is not available; choose from 'mob', 'k-prox'$"),
         ({"update": "exact"}, "update='exact' is not available; choose from 'mob', 'k-prox'$"),

@@ -21,7 +21,7 @@ from .errors import InputError, Message, Parameter
 from .validation import check_choice, check_fraction, check_int, check_noise, check_threshold
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
-Search = Literal["fast", "thorough", "paper"]
+Search = Literal["fast", "thorough", "anytime", "paper"]
 ObjectiveName = Literal["auto", "codelength", "errors"]
 Update = Literal["mob", "k-prox"]
 Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
@@ -200,10 +200,11 @@ class SearchKwargs(TypedDict, total=False):
         Search,
         Param(
             "fast",
-            "Search method; thorough takes about six times as long as fast.",
+            "Search method; thorough takes about six times as long as fast, anytime as long as it is given.",
             '"fast" grows atoms, fits them together and drops them, judged by the codelength (see docs/search.md). '
-            '"thorough" does the same with more starts, beam coding and random restarts of atoms. "paper" runs the '
-            "published methods, with their mistakes corrected.",
+            '"thorough" does the same with more starts, beam coding and random restarts of atoms. "anytime" '
+            "restarts, recombines and perturbs until ``max_time`` (60 seconds, unless ``max_time`` or ``max_iter`` is "
+            'given), or until that gains nothing. "paper" runs the published methods, with their mistakes corrected.',
             option="search",
         ),
     ]
@@ -235,9 +236,10 @@ class SearchKwargs(TypedDict, total=False):
             'the paper; "greedy" selects by plain gain, which is better in almost all cases; "exact" tries all codes, '
             "for at most 16 atoms. With the other searches and the codelength as objective: "
             '"mdl" (the default of "fast") selects by bits of codelength gained and swaps atoms where that helps; '
-            '"beam" (the default of "thorough") follows several partial codes at a time. For the fewest wrong cells, '
-            'these searches code exactly up to 16 atoms and greedily above. With "auto", ``transform`` uses "beam" '
-            'where the search uses "mdl" or "greedy", because it has no codes to start from, and the search ends with '
+            '"beam" (the default of "thorough" and "anytime") follows several partial codes at a time. For the '
+            'fewest wrong cells, these searches code exactly up to 16 atoms and greedily above. With "auto", '
+            '``transform`` uses "beam" where the search uses "mdl" or "greedy", because it has no codes to start from, '
+            "and the search ends with "
             "it too.",
         ),
     ]
@@ -309,6 +311,8 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             1000,
             "Maximum number of rounds of the search.",
+            'With a given number of atoms, a round improves one state by trials. ``search="anytime"`` has no limit by '
+            "default; if another number is given, its result does not depend on the time. "
             'With ``search="paper"``: maximum number of iterations for each number of atoms. They converge '
             "exactly, mostly within 5 to 40 iterations.",
             minimum=1,

@@ -100,7 +100,7 @@ def test_parameters_are_not_checked_before_fit():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'anytime', 'paper'"),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
         ({"coder": "beam", **PAPER}, 'coder=.beam. requires search="fast" and the codelength as objective'),
         ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'"),

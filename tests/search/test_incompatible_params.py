@@ -44,7 +44,7 @@ pytestmark = pytest.mark.usefixtures("few_trials")
             "search=\"fast\" for the fewest errors of 17 atoms uses the coder 'greedy'",
         ),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
-        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'paper'$"),
+        ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'anytime', 'paper'$"),
         *(
             (
                 {"search": search, "update": "k-prox"},

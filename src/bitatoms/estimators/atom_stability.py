@@ -218,7 +218,7 @@ def stability(
                 result = _result(estimator, learned, np.array([each.overlaps for each in found]), share, threshold)
                 if callback is not None and callback(result) is True:
                     break
-    for limit in _LIMITS:
+    for limit in () if params.ends_at_limit else _LIMITS:
         if n_limited := sum(search.ended == limit for search in found):
             text = f" ended {n_limited} of {len(found)} searches before they converged; raise it for better ones"
             warnings.warn(SearchLimitWarning(Parameter(limit), text), stacklevel=2)

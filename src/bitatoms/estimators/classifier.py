@@ -180,7 +180,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             coders_of_class.append(RowCoder(model, Frequencies.of_result(model)))
         ended = {coder.model.ended for each in coders for coder in each}
         for limit in ("max_iter", "max_time"):
-            if limit in ended:
+            if limit in ended and not params.ends_at_limit:
                 text = " ended the search of a class before it converged; raise it for a better model"
                 warnings.warn(SearchLimitWarning(Parameter(limit), text), stacklevel=3)
         return coders

@@ -261,7 +261,7 @@ class BinaryDictionaryLearning(TableTransformer):
             raise
         result = learned.result if isinstance(learned, PassResult) else learned
         self._set_model(self._model_of(result, picture))
-        if result.ended in ("max_iter", "max_time"):
+        if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
             warnings.warn(
                 SearchLimitWarning(
                     Parameter(result.ended), " ended the search before it converged; raise it for a better model"

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.block import Block
-from ..core.coding import MOST_EXACT_ATOMS
 from ..core.remembered import code_from_nearest, frequent_codes
 from ..parallel import Workers
 from ..search.context import SearchContext
@@ -18,7 +17,7 @@ from ..search.holdout import HoldOut, split_rows
 from ..search.mdl_search import search_mdl
 from ..search.monitor import SearchMonitor, Snapshot
 from ..search.params import SearchParams
-from ..search.stopping import CONVERGED, MAX_ITER, SearchResult
+from ..search.stopping import CONVERGED, SearchResult
 
 _MAX_TRIALS = 16  # of a search for the fewest errors
 
@@ -62,7 +61,7 @@ def refine(
     """
     searched, holdout = split_holdout(sample.rows, sample.n_all, params, random, workers)
     share = len(searched) / sample.n_all if params.by_codelength else 1.0
-    plan, objective = params.plan, params.objective(sample.algebra, share)
+    plan, objective = replace(params.plan, anytime=None), params.objective(sample.algebra, share)
     monitor = SearchMonitor(
         by_codelength=params.by_codelength,
         deadline=params.deadline(),
@@ -94,9 +93,6 @@ def refine(
 def _lower_errors(context: SearchContext, block: Block) -> Block:
     """Lower the number of errors by a few trials, then by the slower coders."""
     plan = context.plan
-    few_trials = replace(plan, max_rounds=min(_MAX_TRIALS, plan.max_rounds))
-    found = search_fixed_rank(replace(context, plan=few_trials), block.factors())
-    if plan.fewest > MOST_EXACT_ATOMS and found.ended == MAX_ITER:  # the slower coders were left out
-        no_trials = replace(plan, fixed_rank=replace(plan.fixed_rank, effort=0))
-        found = search_fixed_rank(replace(context, plan=no_trials), found.block.factors())
-    return found.block
+    budget = replace(plan.fixed_rank, max_trials=_MAX_TRIALS, start_share=1.0, population=1)
+    few_trials = replace(plan, fixed_rank=budget)
+    return search_fixed_rank(replace(context, plan=few_trials), block.factors()).block

@@ -386,7 +386,7 @@ class StreamLearner:
     @property
     def _coder(self) -> str:
         """The name of the coder from scratch."""
-        return "beam" if self.params.search == "thorough" else "mend"
+        return self.params.scratch_coder
 
     def _cost(self, state: StreamState) -> int:
         """Return the cost of the rows so far."""

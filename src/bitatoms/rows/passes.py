@@ -35,7 +35,7 @@ from ..search.stopping import MAX_MEMORY, MAX_TIME
 from .budget import MemoryLimitError
 from .source import PartialPass, RowSource
 
-_MAX_PASSES = {"fast": 6, "thorough": 12}
+_MAX_PASSES = {"fast": 6, "thorough": 12, "anytime": 12}
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
     """
     objective = params.objective(found.algebra)
     rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
-    coder = "exact" if codes_exactly(params, found.atoms) else "beam" if params.search == "thorough" else "mend"
+    coder = "exact" if codes_exactly(params, found.atoms) else params.scratch_coder
     remembered = None if coder == "exact" else hard_codes(found.codes, found.atoms, rule)
     spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule, remembered=remembered)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)

@@ -26,10 +26,12 @@ from .forward_selection import SelectionLimits, forward_selection
 from .holdout import HoldOut
 from .initial import distinct_rows, start_factors
 from .learning import LearningMethod, learn
+from .mdl_breeder import breed_mdl
 from .mdl_search import search_mdl
 from .monitor import SearchMonitor
 from .moves.drop import drop_useless, savings
 from .params import SearchParams
+from .plan import AnytimeTuning
 from .stopping import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchResult, cut_off
 
 logger = logging.getLogger(__name__)
@@ -179,11 +181,14 @@ def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
 
 
 def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult:
-    """Run the fast or the thorough search: for the codelength or, with a fixed number of atoms, for few errors."""
+    """Run a search other than the paper's: for the codelength or, with a fixed number of atoms, for few errors."""
     given = None
     if not (isinstance(params.init, str) and params.init == "auto"):
         covers = covering(context.objective.algebra)
         given = start_factors(context.data, params, covers, context.workers, context.random)
+    anytime = context.plan.anytime
+    if anytime is not None and params.by_codelength:
+        return _search_anytime(context, params, anytime, given)
     if params.n_components == "mdl" or (params.by_codelength and given is not None):
         return finish(context, search_mdl(context, given), params.coder_after)
     errors_only = replace(context, objective=replace(context.objective, by_codelength=False))
@@ -191,6 +196,24 @@ def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult
     if params.by_codelength:
         return finish(context, search_mdl(context, given, few_errors), params.coder_after)
     return finish(context, few_errors, params.coder_after)
+
+
+def _search_anytime(
+    context: SearchContext,
+    params: SearchParams,
+    tuning: AnytimeTuning,
+    given: tuple[BitMatrix, BitMatrix | None] | None,
+) -> SearchResult:
+    """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
+    if params.n_components != "mdl" and given is None:
+        objective = replace(context.objective, by_codelength=False)
+        errors_only = replace(context, objective=objective, plan=replace(context.plan, anytime=None))
+
+        def first() -> Block:
+            return search_fixed_rank(errors_only).block
+
+        return finish(context, breed_mdl(context, tuning, params.coder_after, first=first), params.coder_after)
+    return finish(context, breed_mdl(context, tuning, params.coder_after, given), params.coder_after)
 
 
 def _best_result(context: SearchContext, block: Block | None, coder: str, ended: str) -> Factorization | None:

@@ -46,7 +46,7 @@ def trial_budget(context: SearchContext) -> TrialBudget:
     budget, data, n_atoms = context.plan.fixed_rank, context.data, context.plan.fewest
     cost = trial_cost(data.n_rows, data.words.shape[1], n_atoms, n_atoms <= budget.max_exact_atoms)
     total = budget.effort * max(1, min(budget.max_trials, int(budget.nanoseconds / cost)))
-    per_start = max(1, int(budget.start_share * total) // budget.population)
+    per_start = -(-int(budget.start_share * total) // budget.population)
     for_children = max(0, total - per_start * budget.population)
     per_child = min(budget.max_child_trials, max(budget.min_child_trials, for_children // budget.children))
     return TrialBudget(total, per_start, per_child, for_children // per_child)
@@ -131,7 +131,7 @@ class ExchangeSearch:
     def _tried(self, context: SearchContext, block: Block, pool: Words, n_trials: int, seed: int) -> CostedState:
         """Return the best state of trials from a block."""
         budget = context.plan.fixed_rank
-        if block.n_atoms == 0:
+        if n_trials == 0 or block.n_atoms == 0:
             return state_of(block)
         exactly = block.n_atoms <= budget.max_exact_atoms
         max_dropped = min(block.n_atoms, max(2, block.n_atoms // 16))

@@ -17,11 +17,12 @@ from ..core.block import Block, Change
 from ..core.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
 from ..kernels.structs import Rule
 from ..parallel import Workers
+from .anytime import run_epochs
 from .context import SearchContext
 from .exchange import ExchangeSearch, state_of
 from .initial import hamming
 from .moves.sweep import sweep
-from .population import CostedState
+from .population import CostedState, Population
 from .proximus import append_rank_one
 from .rank_starts import start_atoms
 from .steps import converged, take_steps
@@ -46,9 +47,14 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     refill(context, block, context.greedy_rule)
     context.monitor.record(block, change, 1, "start")
     if block.n_atoms == plan.fewest > 0 and block.wrong().any():
-        population = search.improved([*states, rows.on_sample(block)])
-        search.evolve(population, search.budget.n_children)
-        block, change = rows.on_all(population.best)
+        breeder = RankBreeder(rows, search, [*states, rows.on_sample(block)], is_given=given is not None)
+        if plan.anytime is None:
+            population = breeder.new_population()
+            search.evolve(population, search.budget.n_children)
+            best = population.best
+        else:
+            best = run_epochs(breeder, stopping, plan.anytime)
+        block, change = rows.on_all(best)
         if rows.is_sample:
             context.monitor.record(block, change, 1, "trial")
     _polish(context, block, stopping)
@@ -86,6 +92,42 @@ class SampledRows:
         if self.is_sample:
             block, _ = converged(self.context, atoms, codes[self._sampled])
         return state_of(block)
+
+
+class RankBreeder:
+    """Makes states with a fixed number of atoms, for the anytime search.
+
+    Parameters
+    ----------
+    rows : SampledRows
+    search : ExchangeSearch
+    states : list of CostedState
+        Of the first population.
+    is_given : bool
+        Whether each population starts from these states, or later ones from other starts.
+    """
+
+    def __init__(self, rows: SampledRows, search: ExchangeSearch, states: list[CostedState], is_given: bool) -> None:
+        self.rows, self.search, self.is_given = rows, search, is_given
+        self._states: list[CostedState] | None = states
+
+    def new_population(self) -> Population:
+        """Return what trials make of the starts."""
+        states = self._states
+        if states is None:
+            states = [state for state, _ in _starts(self.rows.context)]
+        self._states = states if self.is_given else None
+        return self.search.improved(states)
+
+    def evolve(self, population: Population) -> None:
+        """Recombine the states of a population until that gains nothing."""
+        self.search.evolve(population)
+
+    def finished(self, state: CostedState) -> CostedState:
+        """Return the state; if it is one of a sample, record that of all rows."""
+        if self.rows.is_sample:
+            self.rows.all_rows.monitor.record(*self.rows.on_all(state), 1, "trial")
+        return state
 
 
 def _starts(context: SearchContext) -> list[tuple[CostedState, Change]]:

@@ -6,8 +6,6 @@ result is the best state seen.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..bits import BitMatrix
@@ -23,19 +21,11 @@ from .moves.basis import change_basis
 from .moves.drop import eliminate, prune, savings, shrink
 from .moves.grow import grow
 from .moves.sweep import beam_sweep, flat_sweep, fresh_sweep, plain_sweep, sweep
+from .population import CostedState
 from .stopping import CONVERGED, SearchResult, StoppingRule
 
 # Moves of the history that contain a sweep.
-_SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake")
-
-
-class CostedState(NamedTuple):
-    """The factors of a block and their cost, in less memory than the block."""
-
-    cost: int
-    atoms: BitMatrix
-    codes: BitMatrix
-    bias: BitMatrix
+_SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake", "recombine")
 
 
 class MdlSearch:

@@ -20,7 +20,10 @@ _CODERS_OF_SEARCH = {  # "auto" selects the first
     "paper": ("bmp", "greedy", "exact"),
     "fast": ("mdl", "beam"),
     "thorough": ("beam", "mdl"),
+    "anytime": ("beam", "mdl"),
 }
+_ANYTIME_SECONDS = 60.0  # of the anytime search, unless the user limits its time or its rounds
+_NO_LIMIT = 1 << 60  # rounds
 PREFERENCE = 0.05  # the share by which XOR must be better than a preferred OR; docs/search.md justifies it
 _ALGEBRAS = {"auto": ("xor", "or"), "prefer-or": ("or", "xor")}
 _PAPER_START = 16  # atoms
@@ -80,6 +83,16 @@ class SearchParams:
         """Whether algebras are compared by wrong cells; "auto" always compares codelengths."""
         return self.prefers_or and not self.by_codelength
 
+    @property
+    def ends_at_limit(self) -> bool:
+        """Whether a limit on time or rounds is how the search is meant to end, and no reason for a warning."""
+        return self.search == "anytime"
+
+    @property
+    def scratch_coder(self) -> str:
+        """The coder of rows that have no codes yet, in passes and streams."""
+        return "beam" if self.search in ("thorough", "anytime") else "mend"
+
     def deadline(self) -> float:
         """Return the time at which a search that starts now must end."""
         return float("inf") if self.max_time is None else time.perf_counter() + self.max_time
@@ -93,6 +106,9 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     by_mdl, as_published = n_components == "mdl", search == "paper"
     by_codelength = by_mdl if given["objective"] == "auto" else given["objective"] == "codelength"
     _check_together(given, by_mdl, by_codelength)
+    # The anytime search has no limit of rounds, unless the user sets one.
+    is_anytime = search == "anytime" and given["max_iter"] == declaration("max_iter")[1].default
+    max_rounds = _NO_LIMIT if is_anytime else given["max_iter"]
     coder = _resolve_coder(given["coder"], search, by_codelength, n_components)
     exact = as_published and coder == "exact"
     if exact and by_mdl:
@@ -120,8 +136,8 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         max_atoms_per_sample=given["max_atoms_per_sample"],
         residual_limit=given["residual_limit"],
         max_iter=given["max_iter"],
-        plan=_plan(search, coder, n_components, start, max_components, given["patience"], given["max_iter"]),
-        max_time=given["max_time"],
+        plan=_plan(search, coder, n_components, start, max_components, given["patience"], max_rounds),
+        max_time=_ANYTIME_SECONDS if is_anytime and given["max_time"] is None else given["max_time"],
         search_rows=given["search_rows"],
         callbacks=given["callbacks"],
     )
@@ -186,7 +202,7 @@ def _plan(
     start: int | None,
     max_components: int | None,
     patience: Any,
-    max_iter: int,
+    max_rounds: int,
 ) -> Plan:
     """Return the plan of the searches other than the paper's."""
     plan = PLANS.get(search, PLANS["fast"])
@@ -198,7 +214,7 @@ def _plan(
         plan,
         starts=starts,
         patience=plan.patience if patience == "auto" else patience,
-        max_rounds=max_iter,
+        max_rounds=max_rounds,
         by_beam=coder == "beam",
         fewest=0 if search == "paper" else fixed or 0,
         most=None if search == "paper" else max_components if fixed is None else fixed,

@@ -66,6 +66,15 @@ class MdlTuning:
 
 
 @dataclass(frozen=True)
+class AnytimeTuning:
+    """The constants of the anytime search (`search/anytime.py`)."""
+
+    champions: int = 8  # best states of epochs, and states of an epoch, that are kept
+    max_failed_states: int = 8  # perturbed or recombined in a row without a gain, after which an epoch ends
+    max_failed_epochs: int = 10  # in a row without a gain, after which the search ends
+
+
+@dataclass(frozen=True)
 class Plan:
     """How widely to search. Checkpoints hold its ``repr``: fields added later stay out of it."""
 
@@ -83,6 +92,7 @@ class Plan:
     left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
+    anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start
 
 
 _FAST = Plan(
@@ -107,6 +117,7 @@ PLANS = {
         n_fits=2,
         by_beam=True,
         shakes=3,
-        fixed_rank=FixedRankBudget(effort=2),
+        fixed_rank=FixedRankBudget(effort=6),
     ),
 }
+PLANS["anytime"] = replace(PLANS["thorough"], finalists=1, fixed_rank=FixedRankBudget(), anytime=AnytimeTuning())

@@ -1,0 +1,110 @@
+"""The states that an anytime search for the shortest codelength makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..bits import BitMatrix
+from ..core.block import Block, Change
+from ..core.coding import coding_rule
+from .anytime import run_epochs
+from .context import SearchContext
+from .finish import finish
+from .fixed_rank import refill
+from .mdl_search import MdlSearch
+from .moves.sweep import fresh_sweep
+from .plan import AnytimeTuning
+from .population import CostedState, Population
+from .recombine import united
+from .stopping import CONVERGED, SearchResult
+
+
+class MdlBreeder:
+    """Starts, perturbs and recombines states of a search for the shortest codelength.
+
+    Parameters
+    ----------
+    search : MdlSearch
+    start : callable
+        Returns the block of a new start, with rounds run from it.
+    coder : str
+        The coder of `transform`, which ends the best state of an epoch.
+    tuning : AnytimeTuning
+    """
+
+    def __init__(self, search: MdlSearch, start: Callable[[], Block], coder: str, tuning: AnytimeTuning) -> None:
+        self.search, self.start, self.coder, self.tuning = search, start, coder, tuning
+
+    def new_population(self) -> Population:
+        """Return the state of one start, which takes about as long as a fast search."""
+        search, population = self.search, Population(self.tuning.champions)
+        block, improved = search.thin_out(self.start())
+        search.polish(block, search.plan.by_beam or improved)
+        population.add(search.state_of(block))
+        return population
+
+    def evolve(self, population: Population) -> None:
+        """Perturb the states of a population and recombine them, in turn, until that gains nothing."""
+        search, failures = self.search, 0
+        while failures < self.tuning.max_failed_states and not search.should_stop():
+            if len(population) > 1 and failures % 2:
+                ((one, other),) = population.pairs(1, search.random)
+                block = self._recombined(one, other)
+            else:
+                states = list(population)
+                block = search.perturb(search.block_of(states[int(search.random.integers(len(states)))]))
+            failures = 0 if population.add(search.state_of(block)) else failures + 1
+
+    def finished(self, state: CostedState) -> CostedState:
+        """Return what the coder of `transform` makes of a state."""
+        search = self.search
+        if search.should_stop():
+            return state
+        found = finish(search.context, SearchResult(search.block_of(state), CONVERGED), self.coder)
+        return min(state, search.state_of(found.block), key=lambda state: state.cost)
+
+    def _recombined(self, one: CostedState, other: CostedState) -> Block:
+        """Return what rounds and polish make of a state with the atoms of two others."""
+        search = self.search
+        block = united(search.context, one, other)
+        search.record(block, fresh_sweep(block, search.objective), "recombine")
+        search.drop(block, every=True)
+        search.run_rounds(block, search.tuning.perturb_rounds)
+        search.polish(block, search.plan.by_beam, 1)
+        return block
+
+
+def breed_mdl(
+    context: SearchContext,
+    tuning: AnytimeTuning,
+    coder: str,
+    given: tuple[BitMatrix, BitMatrix | None] | None = None,
+    first: Callable[[], Block] | None = None,
+) -> SearchResult:
+    """Search for the shortest codelength until the time is out or several epochs gain nothing.
+
+    Parameters
+    ----------
+    context : SearchContext
+    tuning : AnytimeTuning
+    coder : str
+        The coder of `transform`.
+    given : pair (atoms, codes or None), optional
+        From which every start is made.
+    first : callable, optional
+        Returns a block that takes the place of the first look of a start.
+    """
+    search, objective = MdlSearch(context), context.objective
+    search.record(context.block(BitMatrix.zeros(0, context.data.n_cols)), Change(), "no model")
+
+    def start() -> Block:
+        if given is not None:
+            return search.from_given(*given)
+        return search.best_start(first and first())
+
+    block = search.return_to(run_epochs(MdlBreeder(search, start, coder, tuning), search.stopping, tuning))
+    if context.plan.fewest and refill(context, block, coding_rule("greedy", objective.algebra, objective.max_atoms)):
+        search.record(block, Change(), "grow")
+    if context.holdout is not None:
+        search.cost(block)
+    return SearchResult(block, search.stopping.ended)

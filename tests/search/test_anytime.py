@@ -1,0 +1,186 @@
+"""The anytime search: it keeps the best state, ends at its limit or when nothing is gained, and repeats itself."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
+from bitatoms.datasets import planted
+from bitatoms.parameters import declaration
+from bitatoms.search.anytime import run_epochs
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.params import resolve
+from bitatoms.search.plan import PLANS, AnytimeTuning
+from bitatoms.search.population import CostedState, Population
+from bitatoms.search.stopping import StoppingRule
+from support.plans import use_budget
+from support.results import assert_matches_oracle, assert_same_search
+from support.strategies import random_bits
+
+TUNING = AnytimeTuning(champions=3, max_failed_states=1, max_failed_epochs=2)
+GOALS = pytest.mark.parametrize(
+    "how",
+    [{"n_components": 5, "algebra": "or"}, {"n_components": 12}, {}, {"n_components": 4, "objective": "codelength"}],
+    ids=["5 or", "12 xor", "mdl", "4 codelength"],
+)
+
+
+@pytest.fixture
+def short_epochs(monkeypatch):
+    """Let epochs and the search end soon."""
+    use_budget(monkeypatch, max_trials=60, nmf_starts=1, max_failures=4)
+    monkeypatch.setitem(PLANS, "anytime", replace(PLANS["anytime"], anytime=TUNING))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return planted(90, 30, 5, algebra="or", noise=0.08, random_state=1).X
+
+
+class FakeBreeder:
+    """Makes states that cost what it is told to."""
+
+    def __init__(self, starts, children=()):
+        self.starts, self.children = iter(starts), iter(children)
+        self.n_epochs, self.evolved, self.ends = 0, [], []
+
+    @staticmethod
+    def state(cost):
+        atoms = BitMatrix.from_dense(random_bits(cost, 2, 20, 0.5))
+        return CostedState(cost, atoms, BitMatrix.zeros(3, 2), BitMatrix.zeros(1, 20))
+
+    def new_population(self):
+        self.n_epochs += 1
+        population = Population(2)
+        population.add(self.state(next(self.starts)))
+        return population
+
+    def evolve(self, population):
+        self.evolved.append([state.cost for state in population])
+        if len(population) > 1 and (cost := next(self.children, None)):
+            population.add(self.state(cost))
+
+    def finished(self, state):
+        self.ends.append(state.cost)
+        return state
+
+
+def unlimited():
+    return StoppingRule(SearchMonitor(by_codelength=False), None)
+
+
+def test_epochs_end_when_several_in_a_row_gain_nothing():
+    breeder = FakeBreeder([9, 7, 8, 7, 1])
+    assert run_epochs(breeder, unlimited(), TUNING).cost == 7
+    assert breeder.n_epochs == 4
+    assert breeder.ends == [9, 7]
+
+
+def test_champions_evolve_together():
+    breeder = FakeBreeder([9, 8, 9, 9], children=[5])
+    assert run_epochs(breeder, unlimited(), TUNING).cost == 5
+    assert breeder.evolved[:3] == [[9], [8], [8, 9]]
+    assert breeder.ends == [9, 8, 5]
+
+
+def test_a_state_that_costs_nothing_ends_the_search():
+    breeder = FakeBreeder([3, 0, 1])
+    assert run_epochs(breeder, unlimited(), TUNING).cost == 0
+    assert breeder.n_epochs == 2
+
+
+def test_there_is_a_result_even_if_there_is_no_time():
+    stopping = unlimited()
+    stopping.stop("max_time")
+    assert run_epochs(FakeBreeder([3, 2]), stopping, TUNING).cost == 3
+
+
+def test_a_minute_unless_time_or_rounds_are_limited():
+    anytime, default = {"search": "anytime"}, declaration("max_iter")[1].default
+    assert resolve(**anytime).max_time == 60
+    assert resolve(**anytime).plan.max_rounds > 10**9
+    assert resolve(**anytime, max_time=5).max_time == 5
+    assert resolve(**anytime, max_time=5).plan.max_rounds > 10**9
+    limited = resolve(**anytime, max_iter=7)
+    assert (limited.max_time, limited.plan.max_rounds) == (None, 7)
+    assert resolve().max_time is None
+    assert resolve().plan.max_rounds == default
+
+
+@GOALS
+def test_rounds_instead_of_time_give_the_same_bits_again_for_any_number_of_threads(noisy, how):
+    how = {**how, "search": "anytime", "max_iter": 24, "random_state": 3}
+    first, again = (factorize(noisy, n_jobs=n_jobs, **how) for n_jobs in (1, 2))
+    assert first.ended == "max_iter"
+    assert_same_search(first, again)
+    assert_matches_oracle(first, noisy)
+
+
+@GOALS
+@pytest.mark.usefixtures("short_epochs")
+def test_it_ends_by_itself_and_returns_the_best_state_of_its_history(noisy, how):
+    result = factorize(noisy, search="anytime", random_state=0, **how)
+    assert result.ended == "converged"
+    assert_matches_oracle(result, noisy)
+    by_errors = result.objective == "errors"
+    costs = [row.wrong_bits if by_errors else row.bits for row in result.history if row.atoms == len(result.atoms)]
+    assert min(costs) == (result.wrong_bits if by_errors else result.codelength.total)
+    assert len(result.atoms) == how.get("n_components", len(result.atoms))
+    moves = {row.move for row in result.history}
+    assert moves >= ({"start"} if by_errors else {"shake", "no model"})
+
+
+@pytest.mark.usefixtures("short_epochs")
+def test_it_searches_on_after_a_fast_search_has_converged(monkeypatch):
+    X = random_bits(0, 60, 30, 0.35)
+    fast = factorize(X, 9, algebra="or", random_state=0)
+    monkeypatch.setitem(PLANS, "anytime", replace(PLANS["anytime"], anytime=replace(TUNING, max_failed_epochs=6)))
+    anytime = factorize(X, 9, algebra="or", search="anytime", random_state=0)
+    assert anytime.wrong_bits < fast.wrong_bits
+
+
+@pytest.mark.usefixtures("short_epochs")
+@pytest.mark.parametrize("how", [{"n_components": 6}, {}])
+def test_large_tables_are_searched_by_sample(monkeypatch, how):
+    use_budget(monkeypatch, sample_rows=60)
+    X = planted(300, 30, 5, algebra="or", noise=0.05, random_state=1).X
+    sampled = factorize(X, search="anytime", algebra="or", search_rows=None if how else 90, random_state=0, **how)
+    assert sampled.ended == "converged"
+    assert_matches_oracle(sampled, X)
+
+
+@pytest.mark.usefixtures("short_epochs")
+@pytest.mark.parametrize("how", [{"n_components": 4, "algebra": "or"}, {"algebra": "auto"}])
+def test_the_start_may_be_given(noisy, how):
+    init = (noisy[:4], random_bits(2, 90, 4, 0.3))
+    result = factorize(noisy, search="anytime", init=init, random_state=0, **how)
+    assert_matches_oracle(result, noisy)
+    start = next(row for row in result.history if row.move == "start")
+    assert start.atoms == 4
+
+
+@pytest.mark.parametrize("how", [{"n_components": 12}, {}])
+def test_ctrl_c_keeps_the_best_state(noisy, how):
+    rows = []
+
+    def interrupt(row):
+        rows.append(row)
+        if len(rows) == 3:
+            raise KeyboardInterrupt
+
+    model = BinaryDictionaryLearning(**how, search="anytime", random_state=0, callbacks=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(noisy)
+    best = min(rows, key=lambda row: row.wrong_bits if how else row.bits)
+    assert (model.n_components_, model.codelength_.total) == (best.atoms, best.bits)
+    assert model.ended_ == "interrupted" if hasattr(model, "ended_") else True
+
+
+def test_reaching_its_limit_is_no_reason_to_warn(noisy):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BinaryDictionaryLearning(search="anytime", max_iter=2, random_state=0).fit(noisy)
+    assert model.n_components_ >= 0
+    assert np.array_equal(model.transform(noisy).shape, (90, model.n_components_))
