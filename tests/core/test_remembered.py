@@ -95,17 +95,17 @@ def test_a_pass_from_remembered_codes_is_that_of_the_oracle(problem, algebra, ch
         np.testing.assert_array_equal(block.codes().to_dense(), expected[chunk])
 
 
-@given(priced_factorisations(n_cols=st.sampled_from((9, 65))), ALGEBRAS, LIMITS)
-def test_codes_that_are_not_found_from_scratch_are_hard(problem, algebra, max_atoms):
-    _, atoms, codes, prices = problem
+@given(priced_factorisations(n_cols=st.sampled_from((9, 65))), ALGEBRAS, WORKERS, LIMITS)
+def test_codes_that_are_not_found_from_scratch_are_hard(problem, algebra, workers, max_atoms):
+    X, atoms, codes, prices = problem
     codes = within(codes, max_atoms)
-    found = hard_codes(BitMatrix.from_dense(codes), BitMatrix.from_dense(atoms), rule_of(prices, algebra, max_atoms))
-    frequent = frequent_codes(BitMatrix.from_dense(codes), atoms.shape[1]).to_dense()
-    products = naive.product(frequent, atoms, algebra)
-    coded = naive.priced_code(products, atoms, np.zeros_like(frequent), algebra, prices, max_atoms)
-    costs, own = (naive.costs(products, atoms, each, algebra, prices) for each in (coded, frequent))
-    expected = frequent[np.array(costs, int) > np.array(own, int)]
-    np.testing.assert_array_equal(np.zeros((0, len(atoms))) if found is None else found.to_dense(), expected)
+    block = block_of(X, atoms, codes, algebra, workers)
+    found = hard_codes(block, rule_of(prices, algebra, max_atoms))
+    fresh = naive.priced_code(X, atoms, np.zeros_like(codes), algebra, prices, max_atoms)
+    hard = naive.cheaper(X, atoms, fresh, codes, algebra, prices)
+    hard = codes[(hard != fresh).any(axis=1)]
+    expected = frequent_codes(BitMatrix.from_dense(hard), X.shape[1])
+    assert (BitMatrix.zeros(0, len(atoms)) if found is None else found) == expected
     assert found is None or len(found)
 
 

@@ -28,6 +28,7 @@ from .block import ROW_COST, Block, Change, Words, coded
 from .exact import code_exactly
 
 NO_LIMIT = 1 << 60
+PRICED_CODERS = ("mdl", "beam")  # by codelength, or at a price of 1 for each error
 MOST_EXACT_ATOMS = 16
 MAX_WIDE_BEAM_ATOMS = 128  # up to this many atoms, a beam may be wide
 _NARROW = 4  # the width of a beam with more atoms

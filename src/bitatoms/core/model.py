@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -13,16 +13,13 @@ from ..kernels.structs import Rule
 from ..parallel import Workers
 from ..table import Header, Names, Picture, feature_names
 from .block import Block
-from .coding import coding_rule, typical_cost
+from .coding import PRICED_CODERS, coding_rule, typical_cost
 from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .recurrence import Recurrence
-from .remembered import hard_codes
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
-
-_PRICED_CODERS = ("mdl", "beam")
 
 
 class Pattern(NamedTuple):
@@ -71,7 +68,7 @@ class Model(CountsResult):
     ) -> Model:
         """Return the model of a search's result."""
         shared = {name: getattr(result, name) for name in ResultBase.__dataclass_fields__}
-        model = cls(
+        return cls(
             **shared,
             n_samples=result.n_samples,
             uses=result.uses,
@@ -80,11 +77,6 @@ class Model(CountsResult):
             columns=columns,
             picture=picture,
         )
-        if result.coder not in _PRICED_CODERS:
-            return model
-        if isinstance(result, CountsResult):
-            return replace(model, remembered=result.remembered)
-        return replace(model, remembered=hard_codes(result.codes, result.atoms, model.rule))
 
     @property
     def atom_names(self) -> Names:
@@ -100,7 +92,7 @@ class Model(CountsResult):
     def rule(self) -> Rule:
         """The rule of coding: the prices at the end of the search, and its limits."""
         prices, typical = None, 0.0
-        if self.coder in _PRICED_CODERS:
+        if self.coder in PRICED_CODERS:
             prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
             if self.objective == "codelength":
                 prices = codelength_prices(self.n_samples, self.n_known, self.wrong, self.uses)

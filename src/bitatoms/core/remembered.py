@@ -7,12 +7,10 @@ codes step by step. A new row is likely to need a code that is, or is close to, 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import coding, nearest
 from ..kernels.structs import AtomArrays, Prices, Rule, coding_scratch
-from ..parallel import Workers
 from .block import ROW_COST, Block, Change, lanes_of
 from .coding import code, keep_cheaper, row_costs
 from .result import reconstruct
@@ -28,45 +26,35 @@ def max_remembered(n_features: int) -> int:
     return max(_MIN_REMEMBERED, min(_MAX_REMEMBERED, _MAX_BITS // max(1, n_features)))
 
 
+def hard_codes(block: Block, rule: Rule) -> BitMatrix | None:
+    """Return `frequent_codes` of the rows of a block in which coding from scratch ends at a higher cost.
+
+    None if there is no such row.
+    """
+    assert rule.prices is not None
+    fresh = Block(block.data(), block.atoms(), None, block.covers, block.workers, block.bias)
+    code(fresh, rule)
+    hard = np.flatnonzero(row_costs(fresh, rule.prices) > row_costs(block, rule.prices))
+    codes = frequent_codes(block.codes()[hard], block.n_features)
+    return codes if len(codes) else None
+
+
 def frequent_codes(codes: BitMatrix, n_features: int) -> BitMatrix:
     """Return different codes of at least two atoms, the most frequent first, at most `max_remembered`.
 
     Of codes that are as frequent as each other, the lowest as binary numbers come first. Where there are too many,
     those returned lie evenly spaced in this order. The result does not depend on the order of the rows.
     """
-    return _most_frequent(*_distinct(codes), max_remembered(n_features))
-
-
-def hard_codes(codes: BitMatrix, atoms: BitMatrix, rule: Rule) -> BitMatrix | None:
-    """Return `frequent_codes`, only of those that coding from scratch does not find; None if it finds all.
-
-    A code is not found if the coded product of the code and the atoms costs more than the code.
-    """
-    distinct, counts = _distinct(codes)
-    products = _products(distinct, atoms, rule)
-    block = Block(products, atoms, None, rule.covers, Workers())
-    code(block, rule)
-    assert rule.prices is not None
-    hard = np.flatnonzero(row_costs(block, rule.prices) > _use_costs(distinct, rule.prices))
-    return _most_frequent(distinct[hard], counts[hard], max_remembered(atoms.n_cols)) if len(hard) else None
-
-
-def _distinct(codes: BitMatrix) -> tuple[BitMatrix, NDArray[np.int64]]:
-    """Return the different codes of at least two atoms, in order, and how many rows have each."""
+    limit = max_remembered(n_features)
     several = codes.words[codes.row_weights() >= _MIN_ATOMS]
     distinct, counts = np.unique(several, axis=0, return_counts=True)
-    return BitMatrix.from_words(distinct, codes.n_cols, check=False), counts.astype(np.int64)
-
-
-def _most_frequent(distinct: BitMatrix, counts: NDArray[np.int64], limit: int) -> BitMatrix:
-    """Return the most frequent codes; of those with the least count, some that are evenly spaced."""
     order = np.argsort(-counts, kind="stable")
     if len(order) > limit:
         least = counts[order[limit - 1]]
         certain, tied = order[counts[order] > least], order[counts[order] == least]
         n_left = limit - len(certain)
         order = np.concatenate([certain, tied[np.arange(n_left) * len(tied) // n_left]])
-    return distinct[order]
+    return BitMatrix.from_words(distinct[order], codes.n_cols, check=False)
 
 
 def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change:
@@ -91,11 +79,13 @@ def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
     if not len(remembered) or not block.n_rows:
         return
     assert rule.prices is not None
-    products, lanes = _products(remembered, block.atoms(), rule), lanes_of(len(remembered))
+    no_bias, algebra = np.zeros(block.n_features, np.uint8), "or" if block.covers else "xor"
+    products, lanes = reconstruct(remembered, block.atoms(), no_bias, algebra), lanes_of(len(remembered))
     slices, uses = np.zeros((block.n_features, lanes), np.uint8), np.zeros(lanes, np.int32)
     bit_prices = rule.prices.bits.astype(np.uint8)[:, np.newaxis]
     np.multiply(products.to_dense().T, bit_prices, out=slices[:, : len(products)])
-    uses[: len(remembered)] = np.minimum(_use_costs(remembered, rule.prices), _MAX_COST)
+    use_prices = rule.prices.uses[: block.n_atoms].astype(np.int64)
+    uses[: len(remembered)] = np.minimum(remembered.to_dense() @ use_prices, _MAX_COST)
     patterns = AtomArrays(
         words=products.words.copy(),
         weights=slices.sum(axis=0, dtype=np.int32),
@@ -120,13 +110,3 @@ def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
     codes = remembered.words[found[rows]]
     coding.restore_rows(block._rows, block._atoms, rows, codes, errors, block.covers)
     block.mark_stale()
-
-
-def _products(codes: BitMatrix, atoms: BitMatrix, rule: Rule) -> BitMatrix:
-    """Return the products of codes and atoms in the algebra of the rule."""
-    return reconstruct(codes, atoms, np.zeros(atoms.n_cols, np.uint8), "or" if rule.covers else "xor")
-
-
-def _use_costs(codes: BitMatrix, prices: Prices) -> NDArray[np.int64]:
-    """Return what the atoms of each code cost."""
-    return np.asarray(codes.to_dense() @ prices.uses[: codes.n_cols].astype(np.int64))

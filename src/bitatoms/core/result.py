@@ -74,6 +74,7 @@ class ResultBase:
     known: NDArray[np.int64] | None = field(default=None, repr=False)
     complete: NDArray[np.int64] | None = field(default=None, repr=False)
     rows_hash: int | None = field(default=None, repr=False)
+    remembered: BitMatrix | None = field(default=None, repr=False)
 
     if TYPE_CHECKING:
 
@@ -219,13 +220,10 @@ class CountsResult(ResultBase):
         Number of samples learned from.
     uses : ndarray of shape (n_atoms,), int64
         Number of samples that use each atom.
-    remembered : BitMatrix of shape (n_remembered, n_atoms), or None
-        Codes of some of the samples, which the codes of new samples start from.
     """
 
     n_samples: int
     uses: NDArray[np.int64] = field(repr=False)
-    remembered: BitMatrix | None = field(default=None, repr=False)
 
 
 _UNTRIED = {"thorough": "a thorough search", "xor": "XOR", "or": "OR", "rows": "more rows"}
@@ -290,6 +288,8 @@ class Factorization(ResultBase):
         of the atom, do not have that one. Whether they use the atom does not matter.
     rows_hash : int or None
         A hash of the samples, whatever their order, by which a report recognizes them.
+    remembered : BitMatrix of shape (n_remembered, n_atoms), or None
+        Codes of samples that coding from scratch does not find, which new samples start from.
     """
 
     codes: BitMatrix

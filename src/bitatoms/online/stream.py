@@ -25,7 +25,7 @@ from ..core.block import Block
 from ..core.coding import coding_rule
 from ..core.counts import Counts
 from ..core.objective import Objective
-from ..core.remembered import hard_codes
+from ..core.remembered import frequent_codes, hard_codes
 from ..core.result import CountsResult, Round
 from ..core.row_pass import PassSpec, run_pass
 from ..errors import InputError, Parameter
@@ -202,7 +202,7 @@ class StreamLearner:
         are_codes_of_sample = len(codes) == len(state.sample.rows)
         coder = "exact" if codes_exactly(self.params, atoms) else "mdl" if are_codes_of_sample else self._coder
         rule = self.params.objective(state.algebra).rule_from_counts(*counts)
-        remembered = None if coder == "exact" else hard_codes(codes, atoms, rule)
+        remembered = None if are_codes_of_sample or coder == "exact" else frequent_codes(codes, atoms.n_cols)
         spec = PassSpec(atoms, state.bias, coder, rule, np.arange(atoms.n_rows), remembered)
         codes, new_counts = _run_pass(state.sample.rows, codes if are_codes_of_sample else None, spec, workers)
         sample = replace(state.sample, codes=codes)
@@ -246,8 +246,11 @@ class StreamLearner:
         known = counts.n_rows, counts.n_known
         rule = self.params.objective(state.algebra).rule_from_counts(*known, counts.wrong, counts.uses)
         coder = "exact" if codes_exactly(self.params, state.atoms) else coder or self._coder
-        from_scratch = kept is None and coder != "exact"
-        remembered = hard_codes(state.sample.codes, state.atoms, rule) if from_scratch else None
+        remembered = None
+        if kept is None and coder != "exact":
+            sample = state.sample
+            block = Block(sample.rows, state.atoms, sample.codes, covering(state.algebra), Workers(), state.bias)
+            remembered = hard_codes(block, rule)
         return PassSpec(state.atoms, state.bias, coder, rule, kept, remembered)
 
     def _updated(self, state: StreamState) -> StreamState:

@@ -22,7 +22,6 @@ from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
 from ..core.objective import Objective
-from ..core.remembered import hard_codes
 from ..core.result import CountsResult, Factorization, Interrupted, Round
 from ..core.row_pass import PassSpec
 from ..errors import InputError, warn
@@ -133,8 +132,7 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
     objective = params.objective(found.algebra)
     rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
     coder = "exact" if codes_exactly(params, found.atoms) else params.scratch_coder
-    remembered = None if coder == "exact" else hard_codes(found.codes, found.atoms, rule)
-    spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule, remembered=remembered)
+    spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule, remembered=found.remembered)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
 

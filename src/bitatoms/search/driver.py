@@ -11,9 +11,10 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..core.block import Block, Change, uncode_within_limit
-from ..core.coding import coding_rule
+from ..core.coding import PRICED_CODERS, coding_rule
 from ..core.complete import complete_atoms, hash_rows
 from ..core.objective import Objective
+from ..core.remembered import hard_codes
 from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
 from ..kernels.structs import covering
@@ -225,7 +226,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
     if best is None:
         return None
     atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = ones = missed = known = complete = rows_hash = None
+    saved = ones = missed = known = complete = rows_hash = remembered = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
@@ -245,6 +246,9 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         saved = savings(block, Objective(True, monitor.algebra), monitor.settles_bias)
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
+        if coder in PRICED_CODERS:
+            remembered = hard_codes(block, context.objective.rule(block))
+            remembered = remembered and remembered.T[order].T
         data = block.data()
         ones, missed = data.column_weights(), block.missed(data)
         known = data.n_known if isinstance(data.n_known, np.ndarray) else None
@@ -267,6 +271,7 @@ def _best_result(context: SearchContext, block: Block | None, coder: str, ended:
         known=known,
         complete=complete,
         rows_hash=rows_hash,
+        remembered=remembered,
     )
 
 
