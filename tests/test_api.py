@@ -14,7 +14,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 import naive
 from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, proximus
 from bitatoms.datasets import planted
-from bitatoms.search import fixed_rank, initial
+from bitatoms.search import initial, rank_starts
 from bitatoms.table import Table
 from support.plans import use_budget
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
@@ -473,7 +473,7 @@ def test_atoms_are_sorted_by_bits_saved_with_other_searches(table, algebra, how)
 @paper_and_fast
 def test_many_atoms_are_sorted_by_bits_saved(search):
     X = random_bits(0, 300, 260, 0.3)  # so wide that so many atoms are all of use
-    result = factorize(X, 140, search=search, coder="greedy", max_iter=2, random_state=0)
+    result = factorize(X, 140, search=search, coder="greedy", init="samples", max_iter=2, random_state=0)
     atoms, codes = result.atoms.to_dense(), result.codes.to_dense()
     saved = [
         codelength(X, np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)).total - result.codelength.total
@@ -626,7 +626,7 @@ def test_interrupt_before_the_first_round_returns_nothing(monkeypatch, table):
     with pytest.raises(Interrupted) as caught:
         factorize(table, 4, random_state=0, **PAPER)
     assert caught.value.result is None
-    monkeypatch.setattr(fixed_rank, "greedy", interrupted)
+    monkeypatch.setattr(rank_starts, "greedy", interrupted)
     with pytest.raises(Interrupted) as caught:
         factorize(table, 4, random_state=0)
     assert caught.value.result is None

@@ -33,10 +33,10 @@ _GROUP = 4  # children made from the same population
 
 
 class TrialBudget(NamedTuple):
-    """How many trials there are in all, from each start, and from each child; and how many children."""
+    """How many trials there are in all, from all starts, and from each child; and how many children."""
 
     total: int
-    per_start: int
+    from_starts: int
     per_child: int
     n_children: int
 
@@ -44,12 +44,14 @@ class TrialBudget(NamedTuple):
 def trial_budget(context: SearchContext) -> TrialBudget:
     """Return how many trials fit into the budget of the plan, by the measured cost of a trial."""
     budget, data, n_atoms = context.plan.fixed_rank, context.data, context.plan.fewest
-    cost = trial_cost(data.n_rows, data.words.shape[1], n_atoms, n_atoms <= budget.max_exact_atoms)
-    total = budget.effort * max(1, min(budget.max_trials, int(budget.nanoseconds / cost)))
-    per_start = -(-int(budget.start_share * total) // budget.population)
-    for_children = max(0, total - per_start * budget.population)
+    covers, exactly = bool(context.greedy_rule.covers), n_atoms <= budget.max_exact_atoms
+    cost = trial_cost(data, n_atoms, covers, exactly)
+    affordable = max(budget.nanoseconds / cost, min(budget.min_trials, budget.max_nanoseconds / cost))
+    total = budget.effort * max(1, min(budget.max_trials, int(affordable)))
+    from_starts = int(np.ceil(budget.start_share * total))
+    for_children = total - from_starts
     per_child = min(budget.max_child_trials, max(budget.min_child_trials, for_children // budget.children))
-    return TrialBudget(total, per_start, per_child, for_children // per_child)
+    return TrialBudget(total, from_starts, per_child, for_children // per_child)
 
 
 def state_of(block: Block) -> CostedState:
@@ -80,7 +82,9 @@ class ExchangeSearch:
         for state in states:
             population.add(state)
         self.best_cost = min(self.best_cost, population.best.cost)
-        for state in self._map(self._trials_from, self._with_seeds(list(population))):
+        n_trials = -(-self.budget.from_starts // len(population))
+        tasks = self._with_seeds([(state, n_trials) for state in population])
+        for state in self._map(self._trials_from, tasks):
             self._add(population, state, "trial")
         return population
 
@@ -113,11 +117,11 @@ class ExchangeSearch:
         allowed = items[: self.stopping.take_rounds(len(items))]
         return [(item, int(seed)) for item in allowed for seed in self.context.random.integers(2**63, size=1)]
 
-    def _trials_from(self, context: SearchContext, task: tuple[CostedState, int]) -> CostedState:
-        """Return the best state of trials from a state."""
-        state, seed = task
+    def _trials_from(self, context: SearchContext, task: tuple[tuple[CostedState, int], int]) -> CostedState:
+        """Return the best state of this many trials from a state."""
+        (state, n_trials), seed = task
         block = context.block(state.atoms, state.codes, state.bias)
-        return self._tried(context, block, np.empty((0, block.n_words), np.uint64), self.budget.per_start, seed)
+        return self._tried(context, block, np.empty((0, block.n_words), np.uint64), n_trials, seed)
 
     def _child_of(self, context: SearchContext, task: tuple[Parents, int]) -> CostedState:
         """Return the best state of trials from a state with atoms of two others."""

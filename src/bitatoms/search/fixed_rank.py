@@ -37,7 +37,7 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     search = ExchangeSearch(rows.context, stopping, records=not rows.is_sample)
     if given is None:
         starts = _starts(rows.context)
-        best, change = min(starts, key=lambda start: start[0].cost)
+        best, change = min(starts, key=lambda start: (start[0].cost, start[0].atoms.n_rows))
         states = [state for state, _ in starts]
         block, more = rows.on_all(best)
         change += more
@@ -135,9 +135,10 @@ def _starts(context: SearchContext) -> list[tuple[CostedState, Change]]:
     starts: list[tuple[CostedState, Change]] = []
     for atoms in start_atoms(context):
         block, change = converged(context, atoms)
+        is_exact = not block.wrong().any()
         refill(context, block, context.greedy_rule)
         starts.append((state_of(block), change))
-        if starts[-1][0].cost == 0 or context.monitor.is_late():
+        if is_exact or context.monitor.is_late():
             break
     return starts
 

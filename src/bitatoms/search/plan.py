@@ -28,7 +28,9 @@ class FixedRankBudget:
 
     effort: int = 1  # multiplies the numbers of trials and starts; the last coder is a beam above 1
     max_trials: int = 12_000
-    nanoseconds: float = 1.2e9  # for all trials together, estimated from rates measured on one core
+    nanoseconds: float = 1.6e9  # for all trials together, estimated from rates measured on one core
+    min_trials: int = 200  # on large tables, unless they take
+    max_nanoseconds: float = 4e9  # or more
     start_share: float = 0.3  # of the trials, from the starts; the others are from children
     population: int = 8  # states that are kept
     children: int = 48  # wanted, with at least ``min_child_trials`` each

@@ -27,7 +27,8 @@ def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
         yield samples(data, n_atoms, context.random)
     if rule.covers and data.n_rows * data.n_cols**2 * n_atoms <= context.plan.fixed_rank.max_concept_work:
         yield _concept_atoms(data, n_atoms)
-    yield _columns_as_atoms(data, n_atoms)
+    if n_atoms < data.n_cols:  # otherwise they are the table itself
+        yield _columns_as_atoms(data, n_atoms)
     is_wide = True
     for atoms in nmf_starts(context):
         is_wide = False
