@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def evidence(model: Model, blocks: BitMatrix, grid: BlockGrid, workers: Workers)
     The unit is that of the model's prices. Each block is coded with both values of each of its pixels, from scratch, so
     that the evidence does not depend on the pixel itself, only on the others.
     """
-    spec = model.pass_spec
+    spec = _spec_from_scratch(model)
     height, width = grid.block
     total, n_blocks = np.zeros(grid.shape, np.int64), np.zeros(grid.shape, np.int64)
     for chunk, tops in grid.chunks():
@@ -84,7 +84,7 @@ def evidence_at(
     wanted: NDArray[np.bool_], model: Model, blocks: BitMatrix, grid: BlockGrid, workers: Workers
 ) -> NDArray[np.float64]:
     """Return the same for the wanted pixels of a picture in which they, and perhaps others, are unknown; else 0."""
-    spec, wanted_cells = model.pass_spec, grid.cut(wanted)
+    spec, wanted_cells = _spec_from_scratch(model), grid.cut(wanted)
     total, n_blocks = np.zeros(grid.shape, np.int64), np.zeros(grid.shape, np.int64)
     for pixel in range(blocks.n_cols):
         rows = np.flatnonzero(_column(wanted_cells, pixel))
@@ -97,6 +97,11 @@ def evidence_at(
         np.add.at(total, pixels, saved)
         np.add.at(n_blocks, pixels, 1)
     return total / np.maximum(1, n_blocks)
+
+
+def _spec_from_scratch(model: Model) -> PassSpec:
+    """Return the pass that codes blocks from scratch only: a remembered code may be that of the block itself."""
+    return replace(model.pass_spec, remembered=None)
 
 
 def _costs(rows: BitMatrix, spec: PassSpec, workers: Workers) -> NDArray[np.int64]:

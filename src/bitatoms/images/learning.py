@@ -63,8 +63,7 @@ def learn_blocks(
             random_state=options.random,
         )
         # A beam would find slightly shorter codes, but take too long: each block is coded for each of its pixels.
-        # Nor may a block start from its own code: what it is coded for is how probable its pixels are given the others.
-        model = replace(Model.from_factorization(replace(found, coder="mdl")), remembered=None)
+        model = Model.from_factorization(replace(found, coder="mdl"))
         prices: Any = model.rule.prices
         models.append(BlockModel(model, grid, float(prices.bits.mean())))
     return models
