@@ -24,13 +24,20 @@ from .initial import hamming
 from .moves.sweep import sweep
 from .population import CostedState, Population
 from .proximus import append_rank_one
-from .rank_starts import start_atoms
+from .rank_starts import atoms_without_errors, start_atoms
 from .steps import converged, take_steps
 from .stopping import SearchResult, StoppingRule
 
 
 def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix | None] | None = None) -> SearchResult:
-    """Search for ``plan.fewest`` atoms with few errors, from the factors given or from several starts."""
+    """Search for ``plan.fewest`` atoms with few errors, from the factors given or from several starts.
+
+    Without given factors, there are no more atoms than the table has distinct rows, or distinct columns.
+    """
+    if given is None:
+        exact = atoms_without_errors(context.data, context.plan.fewest, context.greedy_rule.max_atoms)
+        if exact is not None:
+            context = replace(context, plan=replace(context.plan, fewest=exact.n_rows))
     plan = context.plan
     rows = SampledRows(context)
     stopping = StoppingRule(context.monitor, plan.max_rounds)

@@ -23,6 +23,9 @@ def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
     """Yield the atoms of each start, at most ``plan.fewest`` of them."""
     data, n_atoms, rule = context.data, context.plan.fewest, context.greedy_rule
     yield greedy(data, n_atoms, rule.covers, context.random, context.workers, context.monitor.is_late)
+    exact = atoms_without_errors(data, n_atoms, rule.max_atoms)
+    if exact is not None:
+        yield exact
     if rule.max_atoms < n_atoms:  # grown atoms soon fill the codes of the rows
         yield samples(data, n_atoms, context.random)
     if rule.covers and data.n_rows * data.n_cols**2 * n_atoms <= context.plan.fixed_rank.max_concept_work:
@@ -35,6 +38,38 @@ def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
         yield atoms
     if is_wide:  # centres of clusters of rows, which atoms grown in turn never reach
         yield spread(data, n_atoms, context.random, context.workers)
+
+
+def atoms_without_errors(data: BitMatrix, n_atoms: int, max_uses: int) -> BitMatrix | None:
+    """Return the distinct rows, or one atom per set of equal columns, whichever are fewer: they leave no errors.
+
+    Returns None if both are more than ``n_atoms``. Columns are ignored if rows, which may use ``max_uses`` atoms each,
+    may need more.
+    """
+    bits = data.filled()
+    rows = _distinct_rows(bits, n_atoms)
+    most = min(n_atoms if rows is None else rows.n_rows - 1, max_uses)
+    if _distinct_rows(bits[: 2 * most + 1].T, most) is None:  # too many already, without transposing a long table
+        return rows
+    columns = bits.T
+    distinct = _distinct_rows(columns, most)
+    if distinct is None:
+        return rows
+    number = {row.tobytes(): k for k, row in enumerate(distinct.words)}
+    atoms = np.zeros((distinct.n_rows, data.n_cols), np.uint8)
+    for column in np.flatnonzero(columns.row_weights()):
+        atoms[number[columns.words[column].tobytes()], column] = 1
+    return BitMatrix.from_dense(atoms)
+
+
+def _distinct_rows(bits: BitMatrix, most: int) -> BitMatrix | None:
+    """Return the distinct rows that are not all zeros, or None if they are more than ``most``."""
+    distinct: dict[bytes, int] = {}
+    for j in np.flatnonzero(bits.words.any(axis=1)):
+        distinct.setdefault(bits.words[j].tobytes(), int(j))
+        if len(distinct) > most:
+            return None
+    return bits[np.array(list(distinct.values()), np.intp)]
 
 
 def _concept_atoms(data: BitMatrix, n_atoms: int) -> BitMatrix:

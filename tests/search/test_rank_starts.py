@@ -1,0 +1,53 @@
+"""Starting atoms of the search for a fixed number of atoms."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix, factorize
+from bitatoms.search.rank_starts import atoms_without_errors
+from support.results import every_algebra
+from support.strategies import matrices, random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+def n_distinct(rows):
+    """Return the number of distinct rows that are not all zeros."""
+    return len({row.tobytes() for row in rows if row.any()})
+
+
+@settings(max_examples=60)
+@given(matrices(), st.integers(0, 30), st.integers(1, 30))
+def test_distinct_rows_or_columns_are_found_if_they_are_few_enough(X, n_atoms, max_uses):
+    n_rows, n_columns = n_distinct(X), n_distinct(np.ascontiguousarray(X.T))
+    wanted = min(n_rows, n_columns) if n_columns <= max_uses else n_rows
+    found = atoms_without_errors(BitMatrix.from_dense(X), n_atoms, max_uses)
+    assert (found is None) == (wanted > n_atoms)
+    if found is not None:
+        atoms = found.to_dense()
+        codes = np.array([[not (atom & ~row & 1).any() for atom in atoms] for row in X], np.uint8).reshape(
+            len(X), wanted
+        )
+        assert found.n_rows == wanted
+        assert not naive.errors(X, atoms, codes, "or").any()
+
+
+@every_algebra
+@pytest.mark.parametrize("shape", [(40, 65), (65, 40)])
+@pytest.mark.filterwarnings("ignore:100 atoms were requested:UserWarning")
+def test_there_are_no_more_atoms_than_distinct_rows_or_columns(algebra, shape):
+    result = factorize(random_bits(0, *shape, 0.4), 100, algebra=algebra, random_state=0)
+    assert result.wrong_bits == 0
+    assert result.atoms.n_rows <= 40
+
+
+@pytest.mark.filterwarnings("ignore:100 atoms were requested:UserWarning")
+def test_equal_columns_need_more_atoms_per_row_than_allowed():
+    X = random_bits(0, 60, 20, 0.4)
+    result = factorize(X, 100, max_atoms_per_sample=2, random_state=0)
+    assert result.wrong_bits == 0
+    assert result.codes.row_weights().max() <= 2
+    assert result.atoms.n_rows <= n_distinct(X)
