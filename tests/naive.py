@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations
 from itertools import product as all_choices
 
 import numpy as np
@@ -493,6 +494,158 @@ def beam_where_it_matters(X, atoms, prices, typical, every, max_atoms=None, resi
         codes, now = again(codes, (now < before) | (now > 1.5 * typical), width, 3)
         codes, now = again(codes, now > 3 * typical, 8 * width, 3)
     return codes
+
+
+def reduced_rows(rows, columns):
+    """Gauss-Jordan elimination over GF(2): the first columns of this order that allow it become unit vectors.
+
+    Return the reduced rows, the old rows that each is the sum of, and the pivot columns. Rows move up by exchanges.
+    """
+    out, sums, pivots = np.array(rows, np.uint8), np.eye(len(rows), dtype=np.uint8), []
+    for column in columns:
+        next_row = len(pivots)
+        with_one = [i for i in range(next_row, len(out)) if out[i, column]]
+        if with_one:
+            for table in (out, sums):
+                table[[next_row, with_one[0]]] = table[[with_one[0], next_row]]
+            others = [i for i in range(len(out)) if i != next_row and out[i, column]]
+            for table in (out, sums):
+                table[others] ^= table[next_row]
+            pivots.append(int(column))
+    return out, sums, pivots
+
+
+def rank(rows):
+    """Return the rank over GF(2)."""
+    return len(reduced_rows(rows, range(rows.shape[1]))[2])
+
+
+def first_independent(rows):
+    """Return the indices of rows that are not sums of earlier ones."""
+    chosen = []
+    for j in range(len(rows)):
+        if rank(rows[[*chosen, j]]) > len(chosen):
+            chosen.append(j)
+    return chosen
+
+
+def information_set(atoms, order, columns):
+    """Return the pivot columns of the atoms, taken in this order, and the atoms in use: none that depends on others."""
+    _, sums, pivots = reduced_rows(atoms[order], columns)
+    return pivots, order[sums[: len(pivots)].any(axis=0)]
+
+
+def information_set_candidates(x, atoms, pivots, used):
+    """Return the code of a row without errors in the pivot columns, then those with an error in each of them in turn.
+
+    Solve code[used] · atoms[used][:, pivots] = bits for all of them at once, by elimination.
+    """
+    bits = x[pivots] % 2  # zero in unknown cells
+    wanted = np.array([bits, *(toggled(bits, i) for i in range(len(bits)))])
+    system = np.hstack([atoms[used][:, pivots].T, wanted.T])
+    solved, _, solved_for = reduced_rows(system, range(len(used)))
+    assert solved_for == list(range(len(used)))
+    codes = np.zeros((len(wanted), len(atoms)), np.uint8)
+    codes[:, used] = solved[:, len(used) :].T
+    return codes
+
+
+def information_set_code(X, atoms, codes, order, columns, prices, max_atoms=None, slack=2):
+    """Code every row from one set of columns, and keep the first of the cheapest codes where it costs less.
+
+    Codes with more than ``slack`` additional errors are passed over.
+    """
+    out, draw = np.array(codes, np.uint8), information_set(atoms, order, columns)
+    for j, x in enumerate(X):
+        most = wrong_bits(x, atoms, codes[j], "xor") + slack
+        for code in information_set_candidates(x, atoms, *draw):
+            if max_atoms is not None and code.sum() > max_atoms:
+                continue
+            is_cheaper = row_cost(x, atoms, code, "xor", prices) < row_cost(x, atoms, out[j], "xor", prices)
+            if is_cheaper and wrong_bits(x, atoms, code, "xor") <= most:
+                out[j] = code
+    return out
+
+
+def light_sums(rows, made_of, weights, limit, depth):
+    """List sums of up to ``depth`` rows that have fewer ones than the limit and than an original row they contain.
+
+    ``made_of`` names the original rows, of these weights, that each row is the sum of. In the first 256 columns, there
+    may be fewer ones than their share of the limit and two standard deviations of it. Return pairs of a sum and of the
+    original rows it is made of.
+    """
+    n_words = -(-rows.shape[1] // 64)  # a share of whole words
+    share = min(4, n_words) / n_words
+    first_limit = share * limit + 2 * math.sqrt(share * (1 - share) * limit)
+    listed = []
+    groups = [group[::-1] for size in range(1, depth + 1) for group in combinations(range(len(rows)), size)]
+    for group in sorted(groups):
+        total, names = (np.bitwise_xor.reduce(table[list(group)]) for table in (rows, made_of))
+        heaviest = max(weights[names == 1], default=0)
+        if total[:256].sum() < first_limit and total.sum() < min(limit, heaviest):
+            listed.append((total, names))
+    return listed
+
+
+def bucketed_pairs(hashes, n_buckets):
+    """Return the pairs (i, j) with i > j, ordered, in the bucket of the XOR of their hashes."""
+    buckets = [[] for _ in range(n_buckets)]
+    for i in range(len(hashes)):
+        for j in range(i):
+            buckets[hashes[i] ^ hashes[j]].append((i, j))
+    return buckets
+
+
+def light_fours(rows, buckets, limit, max_compared, max_per_bucket, start, most):
+    """List four different rows with at most ``limit`` ones in their sum, from two pairs of a bucket.
+
+    Buckets are visited from ``start`` on, up to the one in which ``max_compared`` comparisons are reached.
+    """
+    found, n_compared = [], 0
+    for bucket in buckets[start:] + buckets[:start]:
+        for a, pair in enumerate(bucket[:max_per_bucket]):
+            for other in bucket[:a]:
+                if set(pair) & set(other):
+                    continue
+                n_compared += 1
+                if np.bitwise_xor.reduce(rows[[*pair, *other]]).sum() <= limit:
+                    found.append([*pair, *other])
+        if n_compared >= max_compared:
+            break
+    return found[:most]
+
+
+def distances(rows):
+    """Return in how many columns each pair of rows differs."""
+    return (rows[:, np.newaxis] != rows).sum(axis=2)
+
+
+def votes_of_checks(bits, original, checks):
+    """Return one round of votes on the bits of rows, from checks of four rows; a bit with a negative sum is one.
+
+    A check that is satisfied in a share (1 + a) / 2 of its columns is wrong about a bit with probability
+    (1 - a^.75) / 2, at least 0.002, and votes with its log odds for the value that would satisfy it. So does the
+    original bit, with the share of errors that the median of a suggests, from 0.01 to 0.4.
+    """
+
+    def log_odds(share):
+        share = min(max(share, 0.002), 0.5)
+        return math.log((1 - share) / share)
+
+    odd = [np.bitwise_xor.reduce(bits[check]) for check in checks]
+    agreement = [max(0.0, 1 - 2 * float(parity.mean())) for parity in odd]
+    noise = min(max((1 - float(np.median(agreement)) ** 0.25) / 2, 0.01), 0.4)
+    total = log_odds(noise) * (1 - 2.0 * original)
+    for check, parity, share in zip(checks, odd, agreement, strict=True):
+        for j in check:
+            total[j] += log_odds((1 - share**0.75) / 2) * (1 - 2.0 * (bits[j] ^ parity))
+    return total
+
+
+def is_spanned(rows, basis):
+    """Return which rows are sums of rows of a basis: those that are zero after their bits in the pivots are cleared."""
+    reduced, _, pivots = reduced_rows(basis, range(basis.shape[1]))
+    return ~(rows ^ product(rows[:, pivots], reduced[: len(pivots)], "xor")).any(axis=1)
 
 
 def who_gains(X, atoms, codes, offered, algebra, prices):

@@ -23,9 +23,10 @@ from support.blocks import (
     factors,
     packed,
     prices_of,
+    unpacked,
     within,
 )
-from support.strategies import SEEDS, factorisations, planted, random_bits, random_prices
+from support.strategies import SEEDS, factorisations, planted, priced_factorisations, random_bits, random_prices
 
 
 @given(factorisations(), ALGEBRAS, WORKERS)
@@ -355,4 +356,37 @@ def test_a_saved_state_is_restored(problem, algebra):
     block.restore(state)
     np.testing.assert_array_equal(factors(block)[0], atoms)
     np.testing.assert_array_equal(factors(block)[1], codes)
+    assert_consistent(block, X, algebra)
+
+
+@given(factorisations(n_rows=st.sampled_from((1, 5, 65, 130))), ALGEBRAS, WORKERS, SEEDS)
+def test_a_sample_has_the_rows_with_their_codes_and_the_bias(problem, algebra, workers, seed):
+    X, atoms, codes = problem
+    random = np.random.default_rng(seed)
+    rows = np.flatnonzero(random.random(len(X)) < 0.5)
+    bias = random_bits(seed, 1, X.shape[1], 0.3)
+    block = Block(*map(bits_of, (X, atoms, codes)), algebra == "or", workers, BitMatrix.from_dense(bias))
+    errors = block.errors()
+    sample = block.sample(rows)
+    assert sample.bias == block.bias
+    assert sample.data() == block.data()[rows]
+    assert sample.errors() == errors[rows]
+    np.testing.assert_array_equal(np.broadcast_to(sample.n_known, X.shape[1]), naive.known(X[rows]).sum(axis=0))
+    np.testing.assert_array_equal(factors(sample)[0], atoms)
+    np.testing.assert_array_equal(factors(sample)[1], codes[rows])
+    np.testing.assert_array_equal(unpacked(sample.users(), len(rows)), codes[rows].T)
+    if algebra == "or":
+        np.testing.assert_array_equal(sample._rows.covered, block._rows.covered[rows])
+        np.testing.assert_array_equal(sample._rows.twice, block._rows.twice[rows])
+    sample.discard(np.ones(len(atoms), bool))  # the block has its own atoms and codes
+    np.testing.assert_array_equal(factors(block)[0], atoms)
+    assert block.errors() == errors
+
+
+@given(priced_factorisations(), ALGEBRAS, WORKERS)
+def test_targets_and_costs_of_rows_match_the_oracle(problem, algebra, workers):
+    X, atoms, codes, prices = problem
+    block = block_of(X, atoms, codes, algebra, workers)
+    np.testing.assert_array_equal(block.targets(), packed(X == 1))
+    assert block.row_costs(prices_of(*prices)).tolist() == naive.costs(X, atoms, codes, algebra, prices)
     assert_consistent(block, X, algebra)

@@ -38,16 +38,16 @@ def test_a_stopped_pass_resumes_to_the_same_counts_and_codes(stores, tmp_path, p
     assert saved[-1].next_row == after * 448
     before = [array.copy() for array in (saved[-1].counts.free, saved[-1].counts.wrong)]
     second = StoreRows(stores[1], Workers(1, 320), code_folder=tmp_path)  # another process with other chunks
-    assert second.load_codes(2) is None
+    assert second.load_codes(2, spec.atoms.n_rows) is None
     starts, read_chunks = [], stores[1].chunks
     monkeypatch.setattr(stores[1], "chunks", lambda size, start: starts.append(start) or read_chunks(size, start))
-    codes, counts = second.run_pass(spec, second.load_codes(1), 2, saved[-1], save)
+    codes, counts = second.run_pass(spec, second.load_codes(1, first_spec.atoms.n_rows), 2, saved[-1], save)
     assert starts == [after * 448]  # earlier rows are not coded again
     assert_same_counts(counts, expected_counts)
     assert codes.read(0, 3001) == stack_rows(expected_codes, spec.atoms.n_rows)
     assert (saved[after - 1].counts.free == before[0]).all()  # the saved counts are not added to
     assert (saved[after - 1].counts.wrong == before[1]).all()
-    loaded = StoreRows(stores[0], Workers(), code_folder=tmp_path).load_codes(2)
+    loaded = StoreRows(stores[0], Workers(), code_folder=tmp_path).load_codes(2, spec.atoms.n_rows)
     assert loaded.read(5, 1000) == codes.read(5, 1000)
 
 
@@ -62,15 +62,15 @@ def test_a_partial_pass_with_corrupt_codes_starts_again(stores, tmp_path, passes
     flipped = content[:60] + bytes([content[60] ^ 1]) + content[61:]  # a bit of the codes of an early row
     for corrupt in (content[:-8], content[:700], b"", b"other" + content[5:], flipped):
         file.write_bytes(corrupt)
-        assert rows.load_codes(1) is None
+        assert rows.load_codes(1, spec.atoms.n_rows) is None
         _, counts = rows.run_pass(spec, partial=saved[-1])
         assert_same_counts(counts, expected)
         assert file.read_bytes() == content
     file.unlink()
-    assert rows.load_codes(1) is None
+    assert rows.load_codes(1, spec.atoms.n_rows) is None
     rows.run_pass(spec, partial=saved[-1])
     assert file.read_bytes() == content
-    assert StoreRows(stores[0], Workers()).load_codes(1) is None
+    assert StoreRows(stores[0], Workers()).load_codes(1, spec.atoms.n_rows) is None
 
 
 def test_unused_codes_are_removed(stores, tmp_path, passes):

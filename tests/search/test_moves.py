@@ -9,11 +9,20 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
+from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.grow import grow
-from bitatoms.search.moves.sweep import beam_sweep, flat_sweep, fresh_sweep, plain_sweep, sweep
+from bitatoms.search.moves.sweep import (
+    beam_sweep,
+    fewest_errors_sweep,
+    flat_sweep,
+    fresh_sweep,
+    information_set_sweep,
+    plain_sweep,
+    sweep,
+)
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.results import (
     ALGEBRAS,
@@ -265,7 +274,11 @@ def test_growing_takes_one_atom_for_the_same_rows(algebra, seed):
     np.testing.assert_array_equal(factors(block)[0], atom)
 
 
-SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep))
+def solving_sweep(block, objective):
+    return information_set_sweep(block, objective, np.random.default_rng(0))
+
+
+SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep, solving_sweep))
 
 
 @settings(max_examples=40)
@@ -283,11 +296,17 @@ def test_a_sweep_never_raises_the_cost(problem, objective, workers, bias, a_swee
             assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
 
 
-@settings(max_examples=40)
+@pytest.mark.parametrize("fewest_errors", [False, True])
+@settings(max_examples=30)
 @given(FILLED, OBJECTIVES, WORKERS, BIASES)
-def test_a_flat_sweep_keeps_the_block_consistent(problem, objective, workers, bias):
+def test_a_sweep_of_a_start_keeps_the_block_consistent(fewest_errors, problem, objective, workers, bias):
     block, X = state(problem, objective, workers, bias)
-    flat_sweep(block, objective)
+    if fewest_errors:
+        before = block.errors().count()
+        fewest_errors_sweep(block, objective, np.random.default_rng(0))
+        assert block.errors().count() <= before
+    else:
+        flat_sweep(block, objective)
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
 
@@ -300,7 +319,7 @@ def test_moves_can_follow_each_other(problem, by_codelength, algebra, workers, s
     random = np.random.default_rng(seed)
     for _ in range(2):
         grow(block, objective, random, 3)
-        for move in (plain_sweep, sweep, prune, fresh_sweep, eliminate, beam_sweep):
+        for move in (plain_sweep, sweep, prune, fresh_sweep, solving_sweep, eliminate, beam_sweep):
             counted = cost_less_bias if move in (prune, eliminate) else total_cost
             cost = counted(block, objective)
             move(block, objective)
@@ -338,3 +357,24 @@ def test_atoms_that_the_bias_can_replace_are_dropped(algebra):
     assert objective.cost(better) <= objective.cost(block)
     assert drop_useless(better, objective) is None
     assert drop_useless(block, objective, min_atoms=2) is None
+
+
+def test_sweeps_from_information_sets_do_nothing_without_rows():
+    block = block_of(*(np.zeros(shape, np.uint8) for shape in ((0, 5), (2, 5), (0, 2))), "xor")
+    for a_sweep in (information_set_sweep, fewest_errors_sweep):
+        assert not a_sweep(block, Objective(True, "xor"), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("n_rows", [200, 600])
+def test_a_sweep_from_information_sets_finds_codes_that_other_sweeps_miss(n_rows):
+    """Errors cost next to nothing where most codes are wrong: the sample shows that the fewest errors are better."""
+    data = planted(n_rows, 100, 16, atom_density=0.5, code_density=0.4, noise=0.03, random_state=0)
+    objective, wrong_codes = Objective(True, "xor"), random_bits(1, n_rows, 16, 0.4)
+    shares = []
+    for a_sweep in (sweep, fresh_sweep, beam_sweep, solving_sweep):
+        block = block_of(data.X, data.atoms, wrong_codes, "xor")
+        a_sweep(block, objective)
+        shares.append((factors(block)[1] == data.codes).all(axis=1).mean())
+    assert max(shares[:3]) < 0.5
+    assert shares[3] > 0.95
+    assert not solving_sweep(block, objective)  # another would gain next to nothing

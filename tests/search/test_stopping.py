@@ -23,7 +23,7 @@ from support.strategies import random_bits
 pytestmark = pytest.mark.usefixtures("few_trials")
 MOVES = {
     *("no model", "start", "first code", "grow", "code", "recode", "basis", "drop", "boil down", "beam", "shake"),
-    *("look", "go on", "go back", "trial", "exact", "finish"),
+    *("look", "go on", "go back", "trial", "exact", "finish", "solve"),
 }
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import coding, joint_update, packing, votes, words
-from ..kernels.structs import PLANES, AtomArrays, Covers, RowArrays, Rule, VoteScratch, vote_scratch
+from ..kernels.cpu import beam, coding, joint_update, packing, votes, words
+from ..kernels.structs import PLANES, AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
 from .bias import settle_bias
@@ -52,7 +52,8 @@ class Block:
     cannot have changed. Unknown cells are never wrong.
 
     The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
-    `core.coding`, `core.atoms`, `core.exact` and `core.removal`. Nothing else reads or writes them.
+    `core.coding`, `core.information_sets`, `core.atoms`, `core.exact` and `core.removal`. Nothing else reads or writes
+    them.
 
     Parameters
     ----------
@@ -172,6 +173,12 @@ class Block:
         self.add_product(words)
         return BitMatrix.from_words(words, self.n_features, False, self.unknown)
 
+    def targets(self) -> Words:
+        """Return the samples less the bias, which the products of codes and atoms should equal."""
+        words = self._rows.errors.copy()
+        self.add_product(words)
+        return words
+
     def _with_bias(self, words: Words) -> Words:
         """Return rows XOR the bias, writable, with zeros in unknown cells."""
         shifted = words ^ self.bias.words
@@ -182,6 +189,15 @@ class Block:
     def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
         """Return a block of the same data and bias with other atoms and codes."""
         return Block(self.data(), atoms, codes, self.covers, self.workers, self.bias)
+
+    def sample(self, rows: NDArray[np.intp]) -> Block:
+        """Return a block of some of the rows, with the same atoms, their codes and the same bias."""
+        unknown = None if self.unknown is None else self.unknown[rows]
+        errors = BitMatrix.from_words(self._rows.errors[rows], self.n_features, False, unknown)
+        codes = BitMatrix.from_words(self._rows.codes[rows], self.n_atoms, check=False)
+        factors = self.atoms(), codes, self.covers, self.workers, self.bias
+        data = Block(errors, *factors).errors()  # errors of the errors are the data
+        return Block(data, *factors)
 
     # Counts, which add up over chunks of rows.
 
@@ -205,6 +221,12 @@ class Block:
             return counts
 
         return reduce(np.add, self.map_rows(count, 2.0 * n_words))
+
+    def row_costs(self, prices: Prices) -> NDArray[np.int64]:
+        """Return the cost of each row at these prices: its errors and its uses of atoms."""
+        costs = np.empty(self.n_rows, np.int64)
+        beam.price_rows(self._rows, prices, costs)
+        return costs
 
     def missed(self, data: BitMatrix) -> NDArray[np.int64]:
         """Return in how many rows each feature is one but predicted to be zero; ``data`` is that of the block."""
@@ -412,6 +434,13 @@ def lanes_of(n_atoms: int) -> int:
 def coded(chunks: list[tuple[int, int]]) -> Change:
     """Return what coding changed, from the numbers of codes and errors changed in each chunk."""
     return Change(codes=sum(codes for codes, _ in chunks), errors=sum(errors for _, errors in chunks))
+
+
+def changed(block: Block, codes: Words, errors: Words) -> Change:
+    """Return the number of bits in which a block differs from earlier codes and errors."""
+    pairs = (codes, block._rows.codes), (errors, block._rows.errors)
+    n_codes, n_errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in pairs)
+    return Change(codes=n_codes, errors=n_errors)
 
 
 def transposed(words: Words, n_cols: int) -> Words:

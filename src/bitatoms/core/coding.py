@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, dictionary, pursuit
 from ..kernels.structs import AtomArrays, Prices, Rule, beam_scratch, coding_scratch, covering
-from .block import ROW_COST, Block, Change, Words, coded
+from .block import ROW_COST, Block, Change, Words, changed, coded
 from .exact import code_exactly
+from .information_sets import code_from_information_sets
 
 NO_LIMIT = 1 << 60
 PRICED_CODERS = ("mdl", "beam")  # by codelength, or at a price of 1 for each error
@@ -120,11 +121,10 @@ def code_by_beam(block: Block, rule: Rule) -> Change:
         width = _width(block.n_atoms)
         before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
         _code_stale_by_beam(block, tables, rule, width, 3)
-        costs = np.empty(block.n_rows, np.int64)
-        beam.price_rows(block._rows, rule.prices, costs)
+        costs = block.row_costs(rule.prices)
         block._rows.stale[:] = costs * block.n_rows > _VERY_EXPENSIVE * int(costs.sum())
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
-        change = _changed(block, *before)
+        change = changed(block, *before)
     block.mark_stale()
     return change
 
@@ -196,13 +196,6 @@ def code_cost(block: Block) -> float:
     return ROW_COST + 0.1 * block._atoms.slices.size
 
 
-def row_costs(block: Block, prices: Prices) -> NDArray[np.int64]:
-    """Return the cost of each row at these prices: its errors and its uses of atoms."""
-    costs = np.empty(block.n_rows, np.int64)
-    beam.price_rows(block._rows, prices, costs)
-    return costs
-
-
 def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> float:
     """Return the mean cost of a row at these prices, from counts of errors and uses."""
     cost = int(prices.bits.astype(np.int64) @ wrong) + int(prices.uses[: len(uses)].astype(np.int64) @ uses)
@@ -241,8 +234,10 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
         beam.price_rows(block._rows, rule.prices, costs)
         block._rows.stale[:] = costs > _VERY_EXPENSIVE * typical
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
+    if every:  # the same draws for every chunk of rows
+        code_from_information_sets(block, rule, np.random.default_rng(0))
     block.mark_stale()
-    return _changed(block, *before)
+    return changed(block, *before)
 
 
 def code_from_subsets(block: Block, rule: Rule, chunk_rows: int = 8192) -> Change:
@@ -272,15 +267,15 @@ def keep_cheaper(
     """Code chunks of rows again, by a function of the rows and the atoms, and keep a new code where it costs less."""
     assert rule.prices is not None
     before = block._rows.codes.copy(), block._rows.errors.copy()
-    data, atoms, old_costs = block.data(), block.atoms(), row_costs(block, rule.prices)
+    data, atoms, old_costs = block.data(), block.atoms(), block.row_costs(rule.prices)
     for start in range(0, block.n_rows, chunk_rows):
         other = coded_again(data[start : start + chunk_rows], atoms)
         rows = np.arange(start, start + other.n_rows)
-        better = np.flatnonzero(row_costs(other, rule.prices) < old_costs[rows])
+        better = np.flatnonzero(other.row_costs(rule.prices) < old_costs[rows])
         taken = other._rows.codes[better], other._rows.errors[better]
         coding.restore_rows(block._rows, block._atoms, rows[better], *taken, block.covers)
     block.mark_stale()
-    return _changed(block, *before)
+    return changed(block, *before)
 
 
 def _subset_codes(target: Words, atoms: BitMatrix, max_atoms: int) -> BitMatrix:
@@ -292,13 +287,6 @@ def _subset_codes(target: Words, atoms: BitMatrix, max_atoms: int) -> BitMatrix:
 def _width(n_atoms: int) -> int:
     """Return the width of a beam where there are few atoms."""
     return min(_MAX_WIDTH, max(_MIN_WIDTH, _WIDTH_TIMES_ATOMS // n_atoms))
-
-
-def _changed(block: Block, codes: Words, errors: Words) -> Change:
-    """Return the number of bits in which a block differs from earlier codes and errors."""
-    pairs = (codes, block._rows.codes), (errors, block._rows.errors)
-    n_codes, n_errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in pairs)
-    return Change(codes=n_codes, errors=n_errors)
 
 
 CODERS: dict[str, Callable[[Block, Rule], Change]] = {

@@ -12,7 +12,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu import coding, nearest
 from ..kernels.structs import AtomArrays, Prices, Rule, coding_scratch
 from .block import ROW_COST, Block, Change, lanes_of
-from .coding import code, keep_cheaper, row_costs
+from .coding import code, keep_cheaper
 from .result import reconstruct
 
 _MAX_REMEMBERED, _MIN_REMEMBERED = 4096, 16
@@ -34,7 +34,7 @@ def hard_codes(block: Block, rule: Rule) -> BitMatrix | None:
     assert rule.prices is not None
     fresh = Block(block.data(), block.atoms(), None, block.covers, block.workers, block.bias)
     code(fresh, rule)
-    hard = np.flatnonzero(row_costs(fresh, rule.prices) > row_costs(block, rule.prices))
+    hard = np.flatnonzero(fresh.row_costs(rule.prices) > block.row_costs(rule.prices))
     codes = frequent_codes(block.codes()[hard], block.n_features)
     return codes if len(codes) else None
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.coding import row_costs
 from ..core.model import Model
 from ..core.row_pass import PassSpec, coded_block
 from ..parallel import Workers
@@ -107,7 +106,7 @@ def _spec_from_scratch(model: Model) -> PassSpec:
 def _costs(rows: BitMatrix, spec: PassSpec, workers: Workers) -> NDArray[np.int64]:
     """Return the costs of rows, coded from scratch."""
     assert spec.rule.prices is not None
-    return row_costs(coded_block(rows, None, spec, workers), spec.rule.prices)
+    return coded_block(rows, None, spec, workers).row_costs(spec.rule.prices)
 
 
 def _flipped(rows: BitMatrix, column: int) -> BitMatrix:

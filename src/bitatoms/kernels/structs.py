@@ -96,6 +96,26 @@ class BeamScratch(NamedTuple):
     mark: Any  # (width + 1,): the fingerprint of its errors
 
 
+class ColumnDraw(NamedTuple):
+    """An information set: columns that determine the code of a row, and the atoms reduced to them.
+
+    Reduced atom i is the sum of the atoms in ``sums[i]``, and the only one with a one in column ``pivots[i]``.
+    """
+
+    pivots: Any  # (rank,): the columns
+    reduced: Any  # (rank, words): the reduced atoms
+    sums: Any  # (rank, code words): the atoms that each is the sum of
+    products: Any  # (bytes, 256, words): sums of eight reduced atoms at a time, by the byte that selects them
+    codes: Any  # (bytes, 256, code words): the same sums of ``sums``
+
+
+class CandidateScratch(NamedTuple):
+    """Work arrays for codes that compete: a first one, a variation of it, and the best so far."""
+
+    errors: Any  # (3, words)
+    codes: Any  # (3, code words)
+
+
 class VoteScratch(NamedTuple):
     """Work arrays for the vote on an atom."""
 
@@ -160,6 +180,13 @@ def beam_scratch(rows: RowArrays, atoms: AtomArrays, width: int) -> BeamScratch:
         parent=np.empty(width + 1, np.int64),
         atom=np.empty(width + 1, np.int64),
         mark=np.empty(width + 1, np.uint64),
+    )
+
+
+def candidate_scratch(rows: RowArrays) -> CandidateScratch:
+    """Allocate the work arrays for competing codes of these rows."""
+    return CandidateScratch(
+        errors=np.empty((3, rows.errors.shape[1]), np.uint64), codes=np.empty((3, rows.codes.shape[1]), np.uint64)
     )
 
 

@@ -82,17 +82,12 @@ class FileCodes:
         self._checksum = self._end = 0  # of the rows written so far
 
     @classmethod
-    def open_complete(cls, path: Path, n_rows: int) -> FileCodes | None:
+    def open_complete(cls, path: Path, n_rows: int, n_atoms: int) -> FileCodes | None:
         """Return the codes that an earlier process wrote for all rows, or None if they are missing or corrupt."""
         try:
             with open(path, "rb") as file:
-                header = file.read(_HEADER.size)
-                if len(header) < _HEADER.size:
-                    return None
-                magic, version, rows, n_atoms, *_ = _HEADER.unpack(header)
                 codes = cls(path, n_rows, n_atoms)
-                fits = (magic, version, rows) == (_MAGIC, _VERSION, n_rows)
-                return codes if fits and codes._has_rows(file, n_rows) else None
+                return codes if codes._has_rows(file, n_rows) else None
         except OSError:
             return None
 
@@ -239,11 +234,11 @@ class CodeCache:
         self._live[number] = codes
         return codes, start
 
-    def load(self, number: int) -> Codes | None:
+    def load(self, number: int, n_atoms: int) -> Codes | None:
         """Return the codes that a pass of an earlier process wrote, or None if they are missing or corrupt."""
         if not self.is_persistent:
             return None
-        codes = FileCodes.open_complete(self._path(number), self._n_rows)
+        codes = FileCodes.open_complete(self._path(number), self._n_rows, n_atoms)
         if codes is not None:
             self._live[number] = codes
         return codes

@@ -114,7 +114,7 @@ class DaskRows:
         total = np.sum([np.zeros(2, np.uint64), *self._tasks.results(list(hashes))], axis=0, dtype=np.uint64)
         return f"all rows:{total.astype('>u8').tobytes().hex()}"
 
-    def load_codes(self, number: int) -> None:
+    def load_codes(self, number: int, n_atoms: int) -> None:
         """Return None: codes on a cluster do not outlive the process."""
         return None
 

@@ -50,7 +50,7 @@ class MemoryRows:
         unknown = self._data.unknown
         return fingerprint_of(self._data.words, *(() if unknown is None or not unknown.count() else (unknown.words,)))
 
-    def load_codes(self, number: int) -> None:
+    def load_codes(self, number: int, n_atoms: int) -> None:
         """Return None: codes in memory do not outlive the process."""
         return None
 

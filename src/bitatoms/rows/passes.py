@@ -189,7 +189,7 @@ class _Passes:
         if self.state.finished and not self._keeps_codes:
             return
         last = self.state.best if self.state.finished else len(self.state.specs) - 1
-        if last and (codes := self._rows.load_codes(last)) is not None:
+        if last and (codes := self._rows.load_codes(last, self.state.specs[last - 1].atoms.n_rows)) is not None:
             self._codes = {last: codes}
             return
         for number in range(1, last + 1):

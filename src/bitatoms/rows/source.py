@@ -72,7 +72,7 @@ class RowSource(Protocol):
         """Return a hash that identifies the rows."""
         ...
 
-    def load_codes(self, number: int) -> Any | None:
+    def load_codes(self, number: int, n_atoms: int) -> Any | None:
         """Return the codes of a pass of an earlier process, or None if they were not kept."""
         ...
 

@@ -279,9 +279,9 @@ class StoreRows:
         """Return a hash that identifies the rows."""
         return self.store.fingerprint()
 
-    def load_codes(self, number: int) -> Codes | None:
+    def load_codes(self, number: int, n_atoms: int) -> Codes | None:
         """Return the codes of a pass of an earlier process, or None if they are missing or corrupt."""
-        return self._cache.load(number)
+        return self._cache.load(number, n_atoms)
 
     def discard_codes(self, keep: set[int]) -> None:
         """Remove the codes of all passes but these from the folder."""

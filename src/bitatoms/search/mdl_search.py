@@ -6,6 +6,8 @@ result is the best state seen.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..bits import BitMatrix
@@ -17,15 +19,25 @@ from .context import SearchContext
 from .fixed_rank import refill
 from .holdout import HoldOut
 from .initial import samples, spread
-from .moves.basis import change_basis
+from .linear_start import linear_starts
+from .moves.basis import change_basis, lighten_codes
 from .moves.drop import eliminate, prune, savings, shrink
 from .moves.grow import grow
-from .moves.sweep import beam_sweep, flat_sweep, fresh_sweep, plain_sweep, sweep
+from .moves.sweep import (
+    beam_sweep,
+    fewest_errors_sweep,
+    flat_sweep,
+    fresh_sweep,
+    information_set_sweep,
+    plain_sweep,
+    sweep,
+)
+from .nmf_start import nmf_starts
 from .population import CostedState
 from .stopping import CONVERGED, SearchResult, StoppingRule
 
 # Moves of the history that contain a sweep.
-_SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake", "recombine")
+_SWEEPS = ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake", "solve", "recombine")
 
 
 class MdlSearch:
@@ -36,6 +48,7 @@ class MdlSearch:
         self.data, self.objective, self.random = context.data, context.objective, context.random
         self.plan, self.tuning, self.holdout = context.plan, context.plan.mdl, context.holdout
         self.stopping = StoppingRule(context.monitor, self.plan.max_rounds)
+        self.linear_random = self.random.spawn(1)[0]  # for linear algebra, so that other choices do not depend on it
         if self.holdout is None:
             self.cost_without_atoms = self.objective.cost_of_nothing(self.data)
         else:
@@ -88,16 +101,77 @@ class MdlSearch:
         first = first or self.first_look()
         states = [self.first_cycle(first)] if is_start or self.should_stop() else []
         del first  # a block takes memory
-        for size in sizes:
-            if not states or not self.should_stop():
-                states.append(self.first_cycle(self.spread_start(size, no_bias)))
-        size = sizes[int(np.argmin([state.cost for state in states[-len(sizes) :]]))]
-        for bias in self.candidate_biases():
-            if not self.should_stop():
-                states.append(self.first_cycle(self.spread_start(size, bias)))
-        states.sort(key=lambda state: state.cost)
-        finalists = [self.continued(state) for state in states[: self.plan.finalists]]
+        linear = self.linear_states()
+        if not self.explains(linear, states):
+            for size in sizes:
+                if not states or not self.should_stop():
+                    states.append(self.first_cycle(self.spread_start(size, no_bias)))
+            size = sizes[int(np.argmin([state.cost for state in states[-len(sizes) :]]))]
+            for bias in self.candidate_biases():
+                if not self.should_stop():
+                    states.append(self.first_cycle(self.spread_start(size, bias)))
+        states += linear
+        finalists = [self.continued(state) for state in self.finalists(states, self.nmf_states())]
         return self.return_to(min(finalists, key=lambda state: state.cost))
+
+    def finalists(self, states: list[CostedState], from_nmf: list[CostedState]) -> list[CostedState]:
+        """Return the states to continue: the best ones, and the best of each kind, because which is better shows late.
+
+        The kinds are starts from a non-negative factorization and others, with a bias and without.
+        """
+        ranked = sorted(states + from_nmf, key=lambda state: state.cost)
+        kept = ranked[: self.plan.finalists]
+        for kind in (
+            from_nmf,
+            states if from_nmf else [],
+            [state for state in ranked if state.bias.count()],
+            [state for state in ranked if not state.bias.count()],
+        ):
+            if self.objective.algebra == "or" and kind:
+                best = min(kind, key=lambda state: state.cost)
+                if not any(state is best for state in kept):
+                    kept.append(best)
+        return kept
+
+    def nmf_states(self) -> list[CostedState]:
+        """Run one cycle from atoms of non-negative factorizations, for a few numbers of them, under OR."""
+        states: list[CostedState] = []
+        if self.plan.only_starts or self.objective.algebra != "or" or not self.allows("nmf"):
+            return states
+        objective = replace(self.objective, by_codelength=False)
+        for n_atoms in self.tuning.nmf_ranks:
+            if self.should_stop() or n_atoms >= min(self.data.shape):
+                break
+            plan = replace(self.plan, fewest=n_atoms, fixed_rank=self.tuning.fixed_rank)
+            context = replace(self.context, objective=objective, plan=plan, random=self.linear_random)
+            for atoms in nmf_starts(context):
+                block = self.context.block(atoms)
+                self.run_flat_sweeps(block)
+                states.append(self.first_cycle(block))
+        return states
+
+    def linear_states(self) -> list[CostedState]:
+        """Run one cycle from each start that linear algebra finds, under XOR."""
+        states: list[CostedState] = []
+        if self.plan.only_starts or self.objective.algebra != "xor" or not self.allows("linear"):
+            return states
+        if self.objective.max_atoms is not None:  # a basis of which rows use few is found late
+            return states
+        context = replace(self.context, random=self.linear_random)
+        for atoms in linear_starts(context, self.tuning.linear_start):
+            if self.should_stop():
+                break
+            block = self.context.block(atoms)
+            self.record(block, Change(), "start")
+            self.record(block, fewest_errors_sweep(block, self.objective, self.linear_random), "first code")
+            self.change_basis(block, thoroughly=True)
+            states.append(self.first_cycle(block))
+        return states
+
+    def explains(self, linear: list[CostedState], others: list[CostedState]) -> bool:
+        """Whether linear algebra found so much more than the first look that other starts are a waste of time."""
+        least = min((state.cost for state in others), default=self.cost_without_atoms)
+        return any(state.cost < self.tuning.explained_share * least for state in linear)
 
     def candidate_biases(self) -> list[BitMatrix]:
         """Return the biases to try: the features that most rows have, and all features if most of the table is ones."""
@@ -114,11 +188,17 @@ class MdlSearch:
         return self.state_of(block)
 
     def continued(self, state: CostedState) -> CostedState:
-        """Run rounds from a state until they gain nothing."""
+        """Run rounds from a state until they gain nothing, and refine the result."""
         block = self.block_of(state)
         self.record(block, Change(), "go on")
         self.run_rounds(block)
-        return self.state_of(block)
+        return self.state_of(self.refined(block))
+
+    def refined(self, block: Block) -> Block:
+        """Thin out the atoms, and polish them."""
+        block, improved = self.thin_out(block)
+        self.polish(block, self.plan.by_beam or improved)
+        return block
 
     def return_to(self, state: CostedState) -> Block:
         """Return the block of an earlier state."""
@@ -185,13 +265,23 @@ class MdlSearch:
             self.record(block, fresh_sweep(block, self.objective), "recode")
         else:
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
-        self.change_basis(block)
+        if last_of_cycle:
+            self.solve(block)
+        self.change_basis(block, thoroughly=last_of_cycle)
         self.drop(block, every=last_of_cycle)
 
-    def change_basis(self, block: Block) -> None:
-        """Shorten atoms and codes without changing their product."""
+    def solve(self, block: Block) -> None:
+        """Code rows from information sets, where that gains."""
+        if self.allows("solve") and (change := information_set_sweep(block, self.objective, self.linear_random)):
+            self.record(block, change, "solve")
+
+    def change_basis(self, block: Block, thoroughly: bool = False) -> None:
+        """Shorten atoms and codes without changing their product; ``thoroughly``: try sums of many atoms."""
         # A basis move gives some rows more atoms, which a limit may not allow.
-        if self.objective.max_atoms is None and self.allows("basis") and change_basis(block, self.objective):
+        if self.objective.max_atoms is not None or not self.allows("basis"):
+            return
+        is_better = thoroughly and lighten_codes(block, self.objective, self.linear_random)
+        if change_basis(block, self.objective) or is_better:
             self.record(block, Change(), "basis")
 
     def drop(self, block: Block, every: bool) -> None:
@@ -229,6 +319,7 @@ class MdlSearch:
             recode = beam_sweep if n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam") else fresh_sweep
             self.record(block, recode(block, self.objective), "boil down")
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
+            self.solve(block)
             state = self.state_of(block)
             if state.cost < best.cost:
                 best, improved = state, True
@@ -247,7 +338,8 @@ class MdlSearch:
             elif self.allows("recode"):
                 self.record(block, fresh_sweep(block, self.objective), "recode")
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
-            self.change_basis(block)
+            self.solve(block)
+            self.change_basis(block, thoroughly=True)
             self.drop(block, every=True)
             if not self.gains(self.cost(block), before):
                 break
@@ -286,9 +378,10 @@ def search_mdl(
     if first is not None and first.ended != CONVERGED:
         search.stopping.stop(first.ended)
     if not search.should_stop():
-        block = search.best_start(first and first.block) if given is None else search.from_given(*given)
-        block, improved = search.thin_out(block)
-        search.polish(block, plan.by_beam or improved)
+        if given is None:
+            block = search.best_start(first and first.block)
+        else:
+            block = search.refined(search.from_given(*given))
     for _ in range(plan.shakes):
         if search.should_stop() or not search.allows("shake"):
             break

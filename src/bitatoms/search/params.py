@@ -213,6 +213,7 @@ def _plan(
     return replace(
         plan,
         starts=starts,
+        only_starts=start is not None,
         patience=plan.patience if patience == "auto" else patience,
         max_rounds=max_rounds,
         by_beam=coder == "beam",

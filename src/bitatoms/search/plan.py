@@ -49,6 +49,50 @@ class FixedRankBudget:
 
 
 @dataclass(frozen=True)
+class CheckBudget:
+    """How many checks are sought, and the work that goes into it (`search/parity_checks.py`)."""
+
+    max_hash_tables: int = 8
+    compared_words: int = 2_000_000  # per hash table
+    max_per_bucket: int = 2000  # pairs of a bucket that are compared
+    deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
+    per_row: int = 12  # checks that are enough
+    min_per_row: float = 0.8  # with fewer, noise cannot be removed
+    rounds: int = 15  # of removing noise
+    min_satisfied: int = 3  # checks without any error, in which a row must be to be taken as free of noise
+
+
+@dataclass(frozen=True)
+class PeelingBudget:
+    """The work that goes into the completion of a basis (`search/peeling.py`)."""
+
+    max_rounds: int = 80
+    n_draws: int = 30  # of pivot columns per round, until groups are found
+    coding_draws: int = 16
+    patience: int = 10  # draws of rows in a row that give no lighter codes
+    max_rows: int = 600  # compared per draw
+    max_false: float = 0.03  # share of the pairs compared as near that are so by chance
+    new_vectors: int = 4  # per round, at most
+    n_controls: int = 64  # shuffled rows, to see how well rows outside the space are coded
+    deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than those
+    max_left: float = 0.01  # share of rows not coded, at which the basis is complete
+    min_uses: float = 0.01  # share of the rows coded so far that must use a vector
+    max_rank: float = 0.75  # of the number of rows or columns
+
+
+@dataclass(frozen=True)
+class LinearStartBudget:
+    """The part of a table from which a basis is sought, and the work that goes into it (`search/linear_start.py`)."""
+
+    min_side: int = 8  # rows and columns
+    max_rows: int = 2000
+    max_cols: int = 512
+    max_rank: float = 0.75  # of the number of rows or columns
+    checks: CheckBudget = CheckBudget()
+    peeling: PeelingBudget = PeelingBudget()
+
+
+@dataclass(frozen=True)
 class MdlTuning:
     """The constants of the search for the shortest codelength (`search/mdl_search.py`)."""
 
@@ -65,6 +109,12 @@ class MdlTuning:
     perturb_rounds: int = 12
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
+    linear_start: LinearStartBudget = LinearStartBudget()
+    nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
+    fixed_rank: FixedRankBudget = FixedRankBudget(
+        nmf=NmfBudget(max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9)
+    )
+    explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
 
 
 @dataclass(frozen=True)
@@ -92,6 +142,7 @@ class Plan:
     fewest: int = 0  # atoms, in the end
     most: int | None = None
     left_out: frozenset[str] = frozenset()  # moves not made, to measure what each contributes
+    only_starts: bool = field(default=False, repr=False)  # no starts but those of ``starts``
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
     anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start

@@ -1,0 +1,141 @@
+"""Peeling: complete a basis of the space that rows span, from pairs of rows that differ by what is known already.
+
+Two rows whose codes differ only in known atoms are equal after the known atoms are subtracted, apart from noise. The
+subtraction is exact if both rows have no error in the pivot columns of a reduced basis (an information set); pivots are
+drawn anew until some pairs stand out. Such a group of rows is one more dimension, and its majority the vector. The more
+vectors are known, the more rows coincide. The first groups are rows with equal codes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from ..bits import BitMatrix
+from ..core.atoms import update_together
+from ..core.block import Block, Words
+from ..core.information_sets import code_from_information_sets, draw_columns
+from ..core.objective import Objective
+from ..kernels.cpu import gf2, row_sums
+from ..parallel import Workers
+from .moves.basis import lighten_codes
+from .plan import PeelingBudget
+
+_FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
+
+
+def completed_basis(
+    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
+) -> BitMatrix:
+    """Return a basis of the space that the rows span without noise, which extends this one as far as possible."""
+    for _ in range(budget.max_rounds):
+        basis, left = _fitted(data, basis, random, workers, budget)
+        if len(left) < max(2, budget.max_left * data.n_rows):
+            break
+        new = _new_vectors(data[left], basis, random, workers, budget)
+        if len(new) == 0 or basis.n_rows + len(new) > budget.max_rank * min(data.shape):
+            break
+        basis = BitMatrix.from_words(np.vstack([basis.words, new]), data.n_cols, check=False)
+    return basis
+
+
+def _fitted(
+    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
+) -> tuple[BitMatrix, NDArray[np.intp]]:
+    """Code the rows, and fit the basis to those that are coded well; return it and the other rows.
+
+    Vectors that few of these rows use are dropped: those that hold noise, in a basis of which rows use few.
+    """
+    if basis.n_rows == 0:
+        return basis, np.arange(data.n_rows)
+    controls = _coded(_shuffled(data, budget.n_controls, random), basis, random, workers, budget)
+    errors = controls.errors().row_weights()
+    limit = errors.mean() - budget.deviations * max(1.0, errors.std())
+    block = _coded(data, basis, random, workers, budget)
+    is_coded = block.errors().row_weights() <= limit
+    well = np.flatnonzero(is_coded)
+    if len(well) > 1:
+        fit = Block(data[well], basis, block.codes()[well], None, workers)
+        while update_together(fit):
+            pass
+        lighten_codes(fit, _CODELENGTH, random, budget.patience)
+        kept = np.flatnonzero(fit.uses() >= max(2, budget.min_uses * len(well)))
+        basis = fit.atoms()[kept] if len(kept) else fit.atoms()
+    return basis, np.flatnonzero(~is_coded)
+
+
+def _coded(
+    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
+) -> Block:
+    """Return the rows coded with the fewest errors."""
+    block = Block(data, basis, None, None, workers)
+    code_from_information_sets(block, _FEWEST_ERRORS.rule(block), random, budget.coding_draws)
+    return block
+
+
+def _shuffled(data: BitMatrix, n_rows: int, random: np.random.Generator) -> BitMatrix:
+    """Return rows with values drawn from each column by itself."""
+    share = data.column_weights() / max(1, data.n_rows)
+    return BitMatrix.from_dense(random.random((n_rows, data.n_cols)) < share)
+
+
+def _new_vectors(
+    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
+) -> Words:
+    """Return the majorities of the largest groups of rows that are equal, apart from noise and known vectors."""
+    block = Block(data, basis, None, None, workers)
+    for _ in range(budget.n_draws if basis.n_rows else 1):
+        rows = data.words
+        if data.n_rows > budget.max_rows:
+            rows = rows[random.choice(data.n_rows, budget.max_rows, replace=False)]
+        cleared = rows.copy()
+        if basis.n_rows:
+            gf2.clear_pivots(rows.copy(), draw_columns(block, random), cleared)
+        limit = _near_limit(cleared, data.n_cols, budget.max_false)
+        vectors = _group_majorities(cleared, data.n_cols, limit, budget.new_vectors) if limit >= 0 else cleared[:0]
+        if len(vectors):
+            return vectors
+    return np.empty((0, basis.words.shape[1]), np.uint64)
+
+
+def _near_limit(rows: Words, n_cols: int, max_false: float) -> int:
+    """Return the largest distance at which few pairs of rows are as near by chance; -1 if there is none.
+
+    By chance, distances are normally distributed, with the median and the upper quantile that are found.
+    """
+    counts = np.empty(n_cols + 1, np.int64)
+    row_sums.count_distances(rows, counts)
+    below = np.cumsum(counts)
+    median, upper = np.searchsorted(below, [below[-1] / 2, below[-1] * norm.cdf(1)])
+    deviation = max(1.0, upper - median, 0.9 * np.sqrt(median * (1 - median / max(1, n_cols))))
+    distances = np.arange(n_cols + 1)
+    by_chance = below[-1] * norm.cdf((distances + 0.5 - median) / deviation)
+    near = np.flatnonzero((below > 0) & (by_chance <= max_false * below) & (distances < median))
+    return int(near[-1]) if len(near) else -1
+
+
+def _group_majorities(rows: Words, n_cols: int, limit: int, n_groups: int) -> Words:
+    """Return the majorities of the largest groups of near rows, those of at least half the size of the largest.
+
+    A group is a row and the rows near it that are in no larger group. Groups near zero are passed over.
+    """
+    near = np.empty((len(rows), len(rows)), np.uint8)
+    row_sums.mark_near(rows, limit, near)
+    is_free = np.ones(len(rows), bool)
+    vectors: list[Words] = []
+    largest = 0
+    while len(vectors) < n_groups:
+        sizes = (near @ is_free.astype(np.int64)) * is_free
+        centre = int(sizes.argmax())
+        if sizes[centre] == 0 or 2 * (sizes[centre] + 1) < largest:
+            break
+        group = np.append(np.flatnonzero(near[centre].astype(bool) & is_free), centre)
+        is_free[group] = False
+        bits = BitMatrix.from_words(rows[group], n_cols, check=False)
+        ones = 2 * bits.column_weights()
+        majority = np.where(ones == len(group), bits[-1:].to_dense()[0], ones > len(group))
+        if majority.sum() > limit / 2:
+            largest = largest or len(group)
+            vectors.append(BitMatrix.from_dense(majority[np.newaxis]).words[0])
+    return np.array(vectors, np.uint64).reshape(len(vectors), rows.shape[1])

@@ -1,0 +1,153 @@
+"""Linear algebra over GF(2), bit for bit against the oracles."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms.kernels.cpu import gf2
+from bitatoms.kernels.structs import ColumnDraw
+from support.blocks import packed, unpacked
+from support.strategies import SEEDS, matrices, random_bits
+
+WIDTHS = (1, 63, 64, 65, 130)
+widths = pytest.mark.parametrize("n_cols", WIDTHS)
+FEW_ROWS = st.sampled_from((0, 1, 2, 5, 9, 17))
+
+
+def reduced(rows, columns):
+    """Return the rows as the kernel reduces them, the old rows that each is the sum of, and the pivots."""
+    words, sums = packed(rows), packed(np.eye(len(rows), dtype=np.uint8))
+    pivots = np.empty(len(rows), np.int64)
+    rank = gf2.reduce_rows(words, sums, np.asarray(columns, np.int64), pivots)
+    return unpacked(words, rows.shape[1]), unpacked(sums, len(rows)), pivots[:rank].tolist()
+
+
+def draw_of(atoms, columns):
+    """Return a draw of pivots with its tables, made by the oracle."""
+    rows, sums, pivots = naive.reduced_rows(atoms, columns)
+    rows, sums = rows[: len(pivots)], sums[: len(pivots)]
+    products, codes = (tabulated(table) for table in (rows, sums))
+    return ColumnDraw(np.array(pivots, np.int64), packed(rows), packed(sums), products, codes)
+
+
+def tabulated(rows):
+    """Return the table of the kernel, with garbage in it before."""
+    table = np.full((-(-len(rows) // 8), 256, -(-rows.shape[1] // 64)), 77, np.uint64)
+    gf2.tabulate_sums(packed(rows), len(rows), table)
+    return table
+
+
+@settings(max_examples=15)
+@given(matrices(n_rows=st.sampled_from((0, 1, 2, 9, 17, 70))), SEEDS)
+def test_elimination_matches_the_oracle(rows, seed):
+    columns = np.random.default_rng(seed).permutation(rows.shape[1])
+    found, expected = reduced(rows, columns), naive.reduced_rows(rows, columns)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert found[2] == expected[2]
+
+
+@widths
+@pytest.mark.parametrize("n_rows", [1, 9])
+def test_reduced_rows_are_sums_with_unit_vectors_in_the_first_columns_that_allow_it(n_rows, n_cols):
+    rows = random_bits(n_rows, n_rows, n_cols, 0.5)
+    rows[n_rows // 2] = rows[0] ^ rows[-1]  # dependent; zero for one row
+    columns = np.random.default_rng(0).permutation(n_cols)
+    after, sums, pivots = reduced(rows, columns)
+    np.testing.assert_array_equal(naive.product(sums, rows, "xor"), after)
+    assert naive.rank(sums) == n_rows
+    np.testing.assert_array_equal(after[:, pivots], np.eye(n_rows, len(pivots), dtype=np.uint8))
+    assert not after[len(pivots) :].any()
+    in_order = rows[:, columns].T
+    assert pivots == columns[naive.first_independent(in_order)].tolist()
+
+
+def test_only_the_given_columns_become_pivots():
+    rows = random_bits(0, 5, 70, 0.5)
+    after, _, pivots = reduced(rows, [69, 3])
+    np.testing.assert_array_equal(after, naive.reduced_rows(rows, [69, 3])[0])
+    assert sorted(pivots) == [3, 69]
+    assert reduced(rows, [])[2] == []
+
+
+@given(matrices(n_rows=FEW_ROWS), st.sampled_from((0, 1, 3, 20)))
+def test_first_independent_rows_match_the_oracle(rows, most):
+    chosen = np.empty(most, np.int64)
+    words = packed(rows)
+    by_top = np.full(64 * words.shape[1], -1, np.int64)
+    count = gf2.first_independent(words, np.empty((most, words.shape[1]), np.uint64), by_top, chosen)
+    assert chosen[:count].tolist() == naive.first_independent(rows)[:most]
+
+
+LIGHT = [(10, 65, 0.2, 13), (8, 130, 0.5, 50), (12, 64, 0.3, 20), (10, 320, 0.2, 60), (9, 400, 0.5, 180)]
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize(("n_rows", "n_cols", "density", "limit"), LIGHT)
+def test_light_sums_match_the_oracle(n_rows, n_cols, density, limit, depth):
+    """The rows are sums of original ones themselves, most of which have much in common; the last row is not used."""
+    original = random_bits(0, n_rows, n_cols, density / 2) ^ random_bits(1, 1, n_cols, density)
+    original[0], made_of = random_bits(2, 1, n_cols, 0.1), random_bits(3, n_rows, n_rows, 0.2)
+    rows, weights = naive.product(made_of, original, "xor"), original.sum(axis=1).astype(np.int64)
+    words = np.hstack([packed(rows), packed(made_of)])
+    n_words = -(-n_cols // 64)
+    expected = naive.light_sums(rows[:-1], made_of[:-1], weights, limit, depth)
+    assert len(expected) > 2
+    for most in (len(expected) + 5, 2, 0):
+        found = np.empty((most, words.shape[1]), np.uint64)
+        zero = np.zeros(words.shape[1], np.uint64)
+        count = gf2.list_light_sums(words, zero, weights, n_rows - 1, n_words, limit, depth, found)
+        assert count == len(expected[:most])
+        for row, (total, names) in zip(found[:count], expected, strict=False):
+            np.testing.assert_array_equal(unpacked(row[np.newaxis, :n_words], n_cols)[0], total)
+            np.testing.assert_array_equal(unpacked(row[np.newaxis, n_words:], n_rows)[0], names)
+
+
+def test_sums_with_far_more_than_their_share_of_ones_in_the_first_words_are_passed_over():
+    """The limit is 70, and 43 in half of the words; the third row has more than its share, but not far more."""
+    rows = np.zeros((3, 512), np.uint8)
+    rows[0, :44] = rows[1, :43] = rows[2, 200:260] = 1
+    words = np.hstack([packed(rows), packed(np.eye(3, dtype=np.uint8))])
+    found = np.empty((9, 9), np.uint64)
+    count = gf2.list_light_sums(words, np.zeros(9, np.uint64), np.full(3, 99), 3, 8, 70, 2, found)
+    expected = naive.light_sums(rows, np.eye(3, dtype=np.uint8), np.full(3, 99), 70, 2)
+    assert unpacked(found[:count, 8:].copy(), 3).tolist() == [names.tolist() for _, names in expected]
+    assert [1, 0, 0] not in [names.tolist() for _, names in expected]
+
+
+@pytest.mark.parametrize("limit", [-5, 0])
+def test_no_sum_is_lighter_than_nothing(limit):
+    words = np.hstack([packed(np.zeros((3, 70), np.uint8)), packed(np.eye(3, dtype=np.uint8))])
+    found = np.empty((9, 3), np.uint64)
+    assert gf2.list_light_sums(words, np.zeros(3, np.uint64), np.full(3, 9), 3, 2, limit, 3, found) == 0
+
+
+@widths
+@pytest.mark.parametrize("n_rows", [0, 1, 8, 11])
+def test_tables_hold_the_sums_of_eight_rows_at_a_time(n_rows, n_cols):
+    rows = random_bits(n_rows, n_rows, n_cols, 0.5)
+    table = tabulated(rows)
+    padded = np.vstack([rows, np.zeros((-n_rows % 8, n_cols), np.uint8)])
+    bytes_ = np.array(naive.product_of_bits(8))
+    for g in range(len(table)):
+        expected = naive.product(bytes_, padded[8 * g : 8 * g + 8], "xor")
+        np.testing.assert_array_equal(unpacked(table[g], n_cols), expected)
+    assert len(table) == (n_rows + 7) // 8
+
+
+@widths
+@pytest.mark.parametrize("n_atoms", [0, 1, 9, 20])
+def test_cleared_rows_are_zero_in_the_pivots_and_differ_by_a_sum_of_atoms(n_atoms, n_cols):
+    atoms, rows = random_bits(1, n_atoms, n_cols, 0.5), random_bits(2, 12, n_cols, 0.5)
+    atoms[n_atoms // 2 :][:1] = 0
+    columns = np.random.default_rng(n_atoms).permutation(n_cols)
+    draw = draw_of(atoms, columns)
+    cleared = np.full((12, -(-n_cols // 64)), 77, np.uint64)
+    gf2.clear_pivots(packed(rows), draw, cleared)
+    found = unpacked(cleared, n_cols)
+    assert not found[:, draw.pivots].any()
+    used = naive.information_set(atoms, np.arange(n_atoms), columns)
+    codes = np.array([naive.information_set_candidates(x, atoms, *used)[0] for x in rows])
+    np.testing.assert_array_equal(found, rows ^ naive.product(codes, atoms, "xor"))

@@ -1,0 +1,80 @@
+"""Near pairs of rows and light sums of four rows, against the oracles."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from bitatoms.kernels.cpu import row_sums
+from support.blocks import packed
+from support.strategies import SEEDS, matrices, random_bits
+
+FEW_ROWS = st.sampled_from((0, 1, 2, 5, 17))
+
+
+@given(matrices(n_rows=FEW_ROWS), st.sampled_from((0, 1, 7, 64, 200)))
+def test_distances_match_the_oracle(rows, limit):
+    n, m = rows.shape
+    counts, near = np.full(m + 1, 77, np.int64), np.full((n, n), 77, np.uint8)
+    row_sums.count_distances(packed(rows), counts)
+    row_sums.mark_near(packed(rows), limit, near)
+    distances = naive.distances(rows)
+    np.testing.assert_array_equal(counts, np.bincount(distances[np.tril_indices(n, -1)], minlength=m + 1))
+    np.testing.assert_array_equal(near, (distances <= limit) & ~np.eye(n, dtype=bool))
+
+
+@given(matrices(n_rows=FEW_ROWS), st.integers(0, 9), SEEDS)
+def test_hashes_are_the_bits_of_columns(rows, n_bits, seed):
+    columns = np.random.default_rng(seed).permutation(rows.shape[1])[:n_bits]
+    hashes = np.full(len(rows), 77, np.int64)
+    row_sums.hash_rows_by_columns(packed(rows), columns, hashes)
+    assert hashes.tolist() == [sum(int(row[column]) << b for b, column in enumerate(columns)) for row in rows]
+
+
+def bucketed(hashes, n_buckets):
+    """Return the pairs of rows in each bucket, and the arrays of the kernel."""
+    n_pairs = len(hashes) * (len(hashes) - 1) // 2
+    ends, first, second = np.full(n_buckets, 77), np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    row_sums.bucket_pairs(hashes, ends, first, second)
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    starts = [0, *ends[:-1]]
+    return [pairs[start:end] for start, end in zip(starts, ends, strict=True)], (ends, first, second)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2, 3, 20])
+@pytest.mark.parametrize("n_bits", [0, 1, 4])
+def test_buckets_hold_the_pairs_whose_hashes_add_up_to_their_number(n_rows, n_bits):
+    hashes = np.random.default_rng(n_rows).integers(1 << n_bits, size=n_rows)
+    assert bucketed(hashes, 1 << n_bits)[0] == naive.bucketed_pairs(hashes, 1 << n_bits)
+
+
+@pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize(
+    ("max_compared", "max_per_bucket", "start", "most"),
+    [
+        (10**6, 10**6, 0, 10**4),
+        (10**6, 10**6, 5, 10**4),
+        (100, 10**6, 7, 10**4),
+        (10**6, 5, 3, 10**4),
+        (10**6, 9, 2, 4),
+    ],
+)
+def test_light_sums_of_four_match_the_oracle(n_cols, max_compared, max_per_bucket, start, most):
+    rows, hashes = random_bits(n_cols, 14, n_cols, 0.2), np.random.default_rng(1).integers(8, size=14)
+    rows[7:] = rows[:7]
+    buckets, arrays = bucketed(hashes, 8)
+    limit = n_cols // 4
+    found = np.empty((most, 4), np.int64)
+    count = row_sums.list_light_fours(packed(rows), *arrays, limit, max_compared, max_per_bucket, start, found)
+    expected = naive.light_fours(rows, buckets, limit, max_compared, max_per_bucket, start, most)
+    assert expected
+    assert found[:count].tolist() == expected
+
+
+def test_few_rows_have_no_sum_of_four():
+    for n_rows in (0, 1, 3):
+        arrays = bucketed(np.zeros(n_rows, np.int64), 1)[1]
+        found = np.empty((9, 4), np.int64)
+        rows = packed(np.zeros((n_rows, 5), np.uint8))
+        assert row_sums.list_light_fours(rows, *arrays, 5, 100, 100, 0, found) == 0

@@ -1,0 +1,119 @@
+"""Lighter codes: other atoms with the same product, of which rows use fewer."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix
+from bitatoms.core.block import Block
+from bitatoms.core.objective import Objective
+from bitatoms.parallel import Workers
+from bitatoms.search.moves import basis
+from bitatoms.search.moves.basis import change_basis, lighten_codes
+from support.blocks import assert_consistent, bits_of, block_of, factors
+from support.strategies import SEEDS, factorisations, random_bits
+
+CODELENGTH = Objective(True, "xor")
+
+
+def scrambled(atoms, codes, seed=0):
+    """Return other factors with the same product: sums of about half of the atoms, and the codes that go with them."""
+    p = len(atoms)
+    sums = next(sums for draw in range(100) if naive.rank(sums := random_bits(seed + draw, p, p, 0.5)) == p)
+    inverse = naive.reduced_rows(sums, range(p))[1]
+    return naive.product(sums, atoms, "xor"), naive.product(codes, inverse, "xor")
+
+
+def as_set(table):
+    return set(map(bytes, table))
+
+
+@settings(max_examples=40)
+@given(factorisations(n_atoms=st.integers(0, 9)), st.booleans(), SEEDS)
+def test_lighter_codes_keep_the_product_and_never_raise_the_cost(problem, has_bias, seed):
+    X, atoms, codes = problem
+    bias = BitMatrix.from_dense(random_bits(seed, 1, X.shape[1], 0.5 * has_bias))
+    block = Block(*map(bits_of, (X, atoms, codes)), None, Workers(), bias)
+    cost, errors = CODELENGTH.cost(block), block.errors()
+    is_better = lighten_codes(block, CODELENGTH, np.random.default_rng(seed), patience=5)
+    assert_consistent(block, np.where(X > 1, X, X ^ bias.to_dense()), "xor")
+    assert block.errors() == errors
+    new_atoms, new_codes = factors(block)
+    np.testing.assert_array_equal(naive.product(new_codes, new_atoms, "xor"), naive.product(codes, atoms, "xor"))
+    assert CODELENGTH.cost(block) < cost if is_better else np.array_equal(new_codes, codes)
+    assert is_better or np.array_equal(new_atoms, atoms)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("n_atoms", "density"), [(2, 0.3), (5, 0.1), (5, 0.3), (12, 0.1), (12, 0.3), (20, 0.1), (20, 0.3), (65, 0.05)]
+)
+def test_the_planted_columns_of_a_scrambled_basis_are_found(n_atoms, density, seed):
+    atoms, codes = random_bits(seed, n_atoms, 130, 0.5), random_bits(seed + 9, 400, n_atoms, density)
+    X = naive.product(codes, atoms, "xor")
+    block = block_of(X, *scrambled(atoms, codes), "xor")
+    lighten_codes(block, CODELENGTH, np.random.default_rng(seed))
+    found_atoms, found_codes = factors(block)
+    assert as_set(found_codes.T) == as_set(codes.T)
+    assert as_set(found_atoms) == as_set(atoms)
+    assert not lighten_codes(block, CODELENGTH, np.random.default_rng(1), patience=5)
+
+
+def test_adding_one_atom_to_another_does_not_find_the_planted_columns():
+    atoms, codes = random_bits(1, 20, 130, 0.5), random_bits(2, 400, 20, 0.3)
+    block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
+    change_basis(block, CODELENGTH)
+    before = CODELENGTH.cost(block)
+    assert lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert CODELENGTH.cost(block) < 0.95 * before
+
+
+def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):
+    monkeypatch.setattr(basis, "_SAMPLE_ROWS", 300)
+    atoms, codes = random_bits(1, 12, 70, 0.5), random_bits(2, 1000, 12, 0.2)
+    block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
+    assert lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert as_set(factors(block)[1].T) == as_set(codes.T)
+
+
+def test_columns_may_be_sums_of_others():
+    atoms, codes = random_bits(1, 6, 70, 0.5), random_bits(2, 200, 6, 0.3)
+    codes[:, 4], codes[:, 5] = codes[:, 0] ^ codes[:, 1], 0
+    X = naive.product(codes, atoms, "xor")
+    block = block_of(X, *scrambled(atoms, codes), "xor")
+    before = CODELENGTH.cost(block)
+    assert lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert_consistent(block, X, "xor")
+    assert not block.wrong().any()
+    assert CODELENGTH.cost(block) < before
+
+
+def test_lighter_codes_that_cost_more_than_they_save_are_not_taken():
+    """The atoms have few ones, their sums many; the table has few rows and many columns."""
+    atoms, codes = random_bits(1, 5, 1000, 0.5), random_bits(2, 40, 5, 0.1)
+    _, dense_codes = scrambled(atoms, codes)
+    atoms = np.repeat(np.eye(5, dtype=np.uint8), 4, axis=1)
+    atoms = np.hstack([atoms, np.zeros((5, 980), np.uint8)])
+    assert dense_codes.sum() > 2 * codes.sum()
+    block = block_of(naive.product(dense_codes, atoms, "xor"), atoms, dense_codes, "xor")
+    assert not lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    np.testing.assert_array_equal(factors(block)[0], atoms)
+    np.testing.assert_array_equal(factors(block)[1], dense_codes)
+
+
+def test_nothing_changes_under_or_with_one_atom_with_many_or_for_the_fewest_errors():
+    codes = random_bits(0, 150, 129, 0.5)
+    for algebra, n_atoms, objective in (
+        ("or", 5, Objective(True, "or")),
+        ("xor", 0, CODELENGTH),
+        ("xor", 1, CODELENGTH),
+        ("xor", 129, CODELENGTH),
+        ("xor", 5, Objective(False, "xor")),
+    ):
+        atoms = random_bits(1, n_atoms, 70, 0.5)
+        block = block_of(random_bits(2, 150, 70, 0.5), *scrambled(atoms, codes[:, :n_atoms]), algebra)
+        before = block.factors()
+        assert not lighten_codes(block, objective, np.random.default_rng(0), patience=5)
+        assert block.factors() == before

@@ -1,0 +1,146 @@
+"""Initial atoms by linear algebra: they span the planted ones, and any table is searched without an error."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import naive
+from bitatoms import codelength, factorize
+from bitatoms.core.objective import Objective
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from bitatoms.search.context import SearchContext
+from bitatoms.search.linear_start import linear_starts
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.plan import PLANS, LinearStartBudget
+from support.blocks import bits_of
+from support.results import AWKWARD
+from support.strategies import random_bits
+
+
+def starts(X, seed=0, workers=Workers(), **budget):  # noqa: B008 - frozen
+    """Return the atoms of all starts."""
+    objective, monitor = Objective(True, "xor"), SearchMonitor(by_codelength=True)
+    random = np.random.default_rng(seed)
+    context = SearchContext(bits_of(X), objective, PLANS["fast"], monitor, workers, random)
+    found = [atoms.to_dense() for atoms in linear_starts(context, replace(LinearStartBudget(), **budget))]
+    for atoms in found:
+        assert atoms.shape[1] == X.shape[1]
+        assert 0 < len(atoms) <= 0.75 * min(X.shape)
+    return found
+
+
+def table(n_atoms=10, noise=0.05, seed=0, shape=(300, 100), atom_density=0.5):
+    return planted(
+        *shape, n_atoms, atom_density=atom_density, code_density=0.3, noise=noise, random_state=seed
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_starts_span_the_planted_atoms(seed):
+    data = table(seed=seed)
+    found = starts(data.X)
+    assert len(found) == 2  # from rows, and from columns
+    for atoms in found:
+        assert naive.is_spanned(data.atoms, atoms).all()
+        assert len(atoms) <= 20
+
+
+@pytest.mark.parametrize("n_atoms", [1, 8, 40, 70])
+def test_without_noise_starts_are_bases_of_the_planted_space(n_atoms):
+    data = table(n_atoms, noise=0.0)
+    found = starts(data.X)
+    assert len(found) == 2
+    for atoms in found:
+        assert naive.rank(atoms) == len(atoms) == naive.rank(data.X)
+        assert naive.is_spanned(data.X, atoms).all()
+
+
+def test_starts_of_a_part_of_the_table_span_the_atoms_of_all_of_it():
+    """Rows and columns are drawn; the other columns follow by coding."""
+    data = table(6, shape=(400, 200))
+    found = starts(data.X, max_rows=250, max_cols=80)
+    assert len(found) == 2
+    for atoms in found:
+        near = [naive.is_spanned(data.atoms[:, part], atoms[:, part]).all() for part in np.split(np.arange(200), 4)]
+        assert sum(near) >= 3  # in columns that are not drawn, a bit may be wrong
+    exact = table(6, noise=0.0, shape=(400, 200))
+    for atoms in starts(exact.X, max_rows=250, max_cols=80):
+        assert naive.is_spanned(exact.atoms, atoms).all()
+
+
+def test_wide_tables_have_starts():
+    data = table(5, noise=0.02, shape=(150, 530))
+    found = starts(data.X)
+    assert len(found) == 2
+    for atoms in found:
+        assert naive.is_spanned(data.atoms[:, :64], atoms[:, :64]).all()
+
+
+def test_a_few_unknown_cells_do_not_matter():
+    data = table(6, noise=0.02)
+    X = data.X.copy()
+    X[random_bits(1, *X.shape, 0.03) == 1] = 2
+    for atoms in starts(X):
+        assert naive.is_spanned(data.atoms, atoms).all()
+
+
+def test_threads_and_chunks_do_not_change_the_starts():
+    X = table(5, shape=(150, 65)).X
+    alone = starts(X)
+    assert len(alone) == 2
+    for workers in (Workers(2, 64), Workers(5, 64)):
+        for one, other in zip(alone, starts(X, workers=workers), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_more_atoms_than_rows_can_be_coded_with_are_no_start():
+    X = table(130, noise=0.0, shape=(200, 200)).X
+    assert naive.rank(X) == 130
+    assert starts(X) == []
+    assert len(starts(table(128, noise=0.0, shape=(200, 200)).X)) == 2
+
+
+NOTHING = {
+    "noise": random_bits(0, 200, 100, 0.5),
+    "sparse noise": random_bits(1, 200, 100, 0.1),
+    "zeros": AWKWARD["zeros"],
+    "a row": AWKWARD["a row"],
+    "a column": AWKWARD["a column"],
+    "a cell": AWKWARD["a cell"],
+    "no rows": AWKWARD["no rows"],
+    "identity": AWKWARD["identity"],
+    "few columns": random_bits(2, 100, 3, 0.5),
+    "wide noise": random_bits(3, 60, 600, 0.5),
+    "unknown": np.full((30, 20), 2, np.uint8),
+    "mostly unknown": random_bits(4, 100, 60, 0.5) + 2 * random_bits(5, 100, 60, 0.9),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_tables_without_structure_have_no_start(name):
+    assert starts(NOTHING[name]) == []
+
+
+@pytest.mark.parametrize("name", AWKWARD)
+def test_any_table_is_searched(name):
+    X = AWKWARD[name]
+    assert all(naive.is_spanned(atoms, X).all() for atoms in starts(X))
+
+
+def test_a_table_of_ones_has_the_start_of_one_atom():
+    assert [atoms.tolist() for atoms in starts(AWKWARD["ones"])] == [[[1] * 20]] * 2
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.05])
+def test_a_search_finds_as_short_a_description_as_the_planted_one(noise):
+    """Twenty atoms, of which a row uses six: without linear algebra, no atom is found."""
+    data = table(20, noise, atom_density=0.3)
+    result = factorize(data.X, algebra="xor", random_state=0)
+    assert result.codelength.total <= 1.02 * codelength(data.X, data.atoms, data.codes, algebra="xor").total
+    assert result.atoms.n_rows == 20
+
+
+def test_a_search_finds_nothing_in_noise():
+    assert factorize(NOTHING["noise"], algebra="xor", random_state=0).atoms.n_rows == 0

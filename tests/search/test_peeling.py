@@ -1,0 +1,97 @@
+"""Peeling: groups of near rows, and a basis that is completed by them."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import naive
+from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
+from bitatoms.search.peeling import _group_majorities, _near_limit, completed_basis
+from bitatoms.search.plan import PeelingBudget
+from support.blocks import bits_of, packed, unpacked
+from support.strategies import random_bits
+
+
+def completed(X, basis, seed=0, workers=Workers()):  # noqa: B008 - frozen
+    found = completed_basis(bits_of(X), bits_of(basis), np.random.default_rng(seed), workers, PeelingBudget())
+    assert found.n_cols == X.shape[1]
+    return found.to_dense()
+
+
+def table(n_atoms=8, seed=0):
+    return planted(200, 100, n_atoms, atom_density=0.5, code_density=0.3, noise=0.05, random_state=seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_known", [0, 5])
+def test_a_basis_is_completed_to_one_of_the_planted_space(n_known, seed):
+    data = table(8 if n_known else 6, seed=seed)
+    basis = completed(data.X, data.atoms[:n_known])
+    assert naive.is_spanned(data.atoms, basis).all()
+    assert len(basis) <= len(data.atoms) + 1
+
+
+def test_threads_and_chunks_do_not_change_the_basis():
+    data = table()
+    found = [completed(data.X, data.atoms[:3], 0, workers) for workers in (Workers(), Workers(2, 64), Workers(5, 100))]
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("n_known", [0, 3])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 70), (2, 65), (70, 1), (30, 2), (100, 100)])
+@pytest.mark.parametrize("density", [0.0, 0.5, 1.0])
+def test_any_table_and_any_basis_give_a_basis(shape, density, n_known):
+    X = random_bits(0, *shape, density)
+    basis = completed(X, random_bits(1, n_known, shape[1], 0.5))
+    assert len(basis) <= max(n_known, 0.75 * min(shape))
+
+
+def test_noise_adds_nothing():
+    X = random_bits(0, 200, 100, 0.5)
+    assert len(completed(X, np.zeros((0, 100), np.uint8))) == 0
+
+
+def test_rows_are_near_only_where_chance_does_not_make_them_so():
+    """Random rows at distances of about 50, and pairs at distances of about 10."""
+    rows = random_bits(0, 100, 100, 0.5)
+    assert _near_limit(packed(rows), 100, 0.03) == -1
+    pairs = np.vstack([rows, rows[:20] ^ random_bits(1, 20, 100, 0.1)])
+    limit = _near_limit(packed(pairs), 100, 0.03)
+    near, distances = np.diag(naive.distances(pairs)[100:]), naive.distances(pairs)[np.tril_indices(120, -1)]
+    assert near.max() <= limit < 40
+    by_chance = norm.cdf((limit + 0.5 - np.median(distances)) / 5) * len(distances)
+    assert by_chance <= 0.03 * (distances <= limit).sum()
+
+
+@pytest.mark.parametrize("rows", [np.zeros((0, 70)), np.zeros((1, 70)), np.zeros((9, 70)), np.ones((9, 1))])
+def test_rows_without_distances_have_no_limit(rows):
+    assert _near_limit(packed(rows.astype(np.uint8)), rows.shape[1], 0.03) == -1
+
+
+@pytest.mark.parametrize("n_cols", [63, 64, 65, 130])
+def test_groups_are_taken_by_size_with_their_majorities(n_cols):
+    """Groups of 9, 7, 5 and 4 rows; that of 4 is less than half as large, and zeros are passed over."""
+    centres = random_bits(n_cols, 4, n_cols, 0.5)
+    sizes = 9, 7, 5, 4
+    rows = np.vstack([np.repeat(centres, sizes, axis=0), np.zeros((12, n_cols), np.uint8)])
+    for j, row in enumerate(rows):
+        row[j] ^= 1  # in no two rows the same
+    order = np.random.default_rng(0).permutation(len(rows))
+    found = unpacked(_group_majorities(packed(rows[order]), n_cols, 3, 8), n_cols)
+    np.testing.assert_array_equal(found, centres[:3])
+    np.testing.assert_array_equal(unpacked(_group_majorities(packed(rows), n_cols, 3, 2), n_cols), centres[:2])
+
+
+def test_a_group_of_two_is_its_centre():
+    """Where the two rows differ there is no majority."""
+    rows = np.vstack([random_bits(0, 1, 70, 0.5), random_bits(1, 1, 70, 0.5), random_bits(2, 1, 70, 0.5)])
+    rows[2] = rows[0]
+    rows[2, :3] ^= 1
+    found = _group_majorities(packed(rows), 70, 3, 4)
+    np.testing.assert_array_equal(unpacked(found, 70), rows[:1])
+
+
+def test_rows_that_are_not_near_have_no_groups():
+    assert _group_majorities(packed(random_bits(0, 9, 70, 0.5)), 70, 3, 4).shape == (0, 2)
