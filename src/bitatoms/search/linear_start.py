@@ -32,11 +32,11 @@ from .plan import LinearStartBudget
 def linear_starts(context: SearchContext, budget: LinearStartBudget) -> Iterator[BitMatrix]:
     """Yield initial atoms: from a basis of rows, and from a basis of columns."""
     data, random = context.data, context.random
-    if min(data.shape) < budget.min_side:
+    if min(data.shape) < budget.min_side or data.n_cols > budget.max_wide:
         return
     sample = data[random.permutation(data.n_rows)[: budget.max_rows]].filled()
     columns = random.permutation(data.n_cols)[: budget.max_cols]
-    bits = sample.to_dense()[:, columns]
+    bits = sample.T[columns].T.to_dense()
     basis = _spanning_rows(context, bits, budget)
     if _can_be_used(basis) and len(columns) == data.n_cols:
         yield basis.T[np.argsort(columns)].T

@@ -48,7 +48,7 @@ class MdlSearch:
         self.data, self.objective, self.random = context.data, context.objective, context.random
         self.plan, self.tuning, self.holdout = context.plan, context.plan.mdl, context.holdout
         self.stopping = StoppingRule(context.monitor, self.plan.max_rounds)
-        self.linear_random = self.random.spawn(1)[0]  # for linear algebra, so that other choices do not depend on it
+        self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
         if self.holdout is None:
             self.cost_without_atoms = self.objective.cost_of_nothing(self.data)
         else:
@@ -143,7 +143,7 @@ class MdlSearch:
             if self.should_stop() or n_atoms >= min(self.data.shape):
                 break
             plan = replace(self.plan, fewest=n_atoms, fixed_rank=self.tuning.fixed_rank)
-            context = replace(self.context, objective=objective, plan=plan, random=self.linear_random)
+            context = replace(self.context, objective=objective, plan=plan, random=self.extra_random)
             for atoms in nmf_starts(context):
                 block = self.context.block(atoms)
                 self.run_flat_sweeps(block)
@@ -157,13 +157,13 @@ class MdlSearch:
             return states
         if self.objective.max_atoms is not None:  # a basis of which rows use few is found late
             return states
-        context = replace(self.context, random=self.linear_random)
+        context = replace(self.context, random=self.extra_random)
         for atoms in linear_starts(context, self.tuning.linear_start):
             if self.should_stop():
                 break
             block = self.context.block(atoms)
             self.record(block, Change(), "start")
-            self.record(block, fewest_errors_sweep(block, self.objective, self.linear_random), "first code")
+            self.record(block, fewest_errors_sweep(block, self.objective, self.extra_random), "first code")
             self.change_basis(block, thoroughly=True)
             states.append(self.first_cycle(block))
         return states
@@ -272,7 +272,7 @@ class MdlSearch:
 
     def solve(self, block: Block) -> None:
         """Code rows from information sets, where that gains."""
-        if self.allows("solve") and (change := information_set_sweep(block, self.objective, self.linear_random)):
+        if self.allows("solve") and (change := information_set_sweep(block, self.objective, self.extra_random)):
             self.record(block, change, "solve")
 
     def change_basis(self, block: Block, thoroughly: bool = False) -> None:
@@ -280,7 +280,7 @@ class MdlSearch:
         # A basis move gives some rows more atoms, which a limit may not allow.
         if self.objective.max_atoms is not None or not self.allows("basis"):
             return
-        is_better = thoroughly and lighten_codes(block, self.objective, self.linear_random)
+        is_better = thoroughly and lighten_codes(block, self.objective, self.extra_random)
         if change_basis(block, self.objective) or is_better:
             self.record(block, Change(), "basis")
 

@@ -86,7 +86,8 @@ class LinearStartBudget:
 
     min_side: int = 8  # rows and columns
     max_rows: int = 2000
-    max_cols: int = 512
+    max_cols: int = 512  # others get their atoms afterwards
+    max_wide: int = 16384  # columns of a table; to code more takes long
     max_rank: float = 0.75  # of the number of rows or columns
     checks: CheckBudget = CheckBudget()
     peeling: PeelingBudget = PeelingBudget()
