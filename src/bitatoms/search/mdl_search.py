@@ -140,7 +140,7 @@ class MdlSearch:
             return states
         objective = replace(self.objective, by_codelength=False)
         for n_atoms in self.tuning.nmf_ranks:
-            if self.should_stop() or n_atoms >= min(self.data.shape):
+            if self.should_stop() or 2 * n_atoms > min(self.data.shape):
                 break
             plan = replace(self.plan, fewest=n_atoms, fixed_rank=self.tuning.fixed_rank)
             context = replace(self.context, objective=objective, plan=plan, random=self.extra_random)

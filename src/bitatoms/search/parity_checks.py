@@ -33,7 +33,8 @@ def rows_without_noise(bits: Bits, random: np.random.Generator, budget: CheckBud
 def find_checks(bits: Bits, random: np.random.Generator, budget: CheckBudget) -> Checks:
     """Return sets of four rows whose sum has far fewer ones than that of most such sets."""
     (n, m), words = bits.shape, BitMatrix.from_dense(bits).words
-    n_pairs, n_compared = n * (n - 1) // 2, budget.compared_words // words.shape[1]
+    n_pairs = n * (n - 1) // 2
+    n_compared = max(1, min(budget.compared_words // words.shape[1], budget.compared_per_pair * n_pairs))
     n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, 22)))
     first, second, ends = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(1 << n_bits, np.int64)
     hashes, found = np.empty(n, np.int64), np.empty((8 * budget.per_row * n, 4), np.int64)

@@ -54,6 +54,7 @@ class CheckBudget:
 
     max_hash_tables: int = 8
     compared_words: int = 2_000_000  # per hash table
+    compared_per_pair: int = 40  # other pairs
     max_per_bucket: int = 2000  # pairs of a bucket that are compared
     deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
     per_row: int = 12  # checks that are enough
