@@ -40,9 +40,7 @@ CALLS += [
     )
 ]
 # Single toggles miss codes that the search found: such models remember them.
-CALLS += [
-    {"algebra": "xor", "n_components": "mdl", "search": search, "coder": "mdl"} for search in ("fast", "thorough")
-]
+CALLS += [{"algebra": "xor", "n_components": "mdl", "search": "fast", "coder": "mdl"}]
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -85,7 +83,7 @@ def test_some_models_remember_codes(expected):
         assert remembered is None or remembered.n_cols == len(arrays[0])
         if call["n_components"] == 7:  # coded exactly
             assert remembered is None
-    assert sum(remembered is not None for *_, remembered in expected) >= 2
+    assert sum(remembered is not None for *_, remembered in expected) >= 1
 
 
 def assert_same(expected, number, model, rows):

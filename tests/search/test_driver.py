@@ -101,7 +101,7 @@ def test_or_is_kept_unless_xor_is_shorter_by_5_percent():
 
 
 def test_preferred_or_is_kept_where_xor_is_little_shorter():
-    X = mixed(0, 0.4, n_xor=3)
+    X = mixed(9, 0.3, n_xor=3)
     preferred, auto, either = (factorize(X, algebra=asked, random_state=0) for asked in ("prefer-or", "auto", "or"))
     assert (preferred.algebra, auto.algebra) == ("or", "xor")
     assert preferred.atoms == either.atoms  # the same search

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 # No deadline: the first call of a kernel compiles it. HYPOTHESIS_EXAMPLES=1000 looks longer.
-settings.register_profile("kernels", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "25")))
+settings.register_profile("kernels", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "15")))
 settings.load_profile("kernels")
 
 ROWS = st.sampled_from((0, 1, 2, 3, 5, 17, 63, 64, 65, 130))

@@ -110,27 +110,24 @@ class MdlSearch:
             for bias in self.candidate_biases():
                 if not self.should_stop():
                     states.append(self.first_cycle(self.spread_start(size, bias)))
-        states += linear
-        finalists = [self.continued(state) for state in self.finalists(states, self.nmf_states())]
+        finalists = [self.continued(state) for state in self.finalists(states, linear or self.nmf_states())]
         return self.return_to(min(finalists, key=lambda state: state.cost))
 
-    def finalists(self, states: list[CostedState], from_nmf: list[CostedState]) -> list[CostedState]:
+    def finalists(self, states: list[CostedState], solved: list[CostedState]) -> list[CostedState]:
         """Return the states to continue: the best ones, and the best of each kind, because which is better shows late.
 
-        The kinds are starts from a non-negative factorization and others, with a bias and without.
+        The kinds are starts ``solved`` by linear algebra or non-negative factorization and others; under OR also those
+        with a bias and those without.
         """
-        ranked = sorted(states + from_nmf, key=lambda state: state.cost)
+        ranked = sorted(states + solved, key=lambda state: state.cost)
         kept = ranked[: self.plan.finalists]
-        for kind in (
-            from_nmf,
-            states if from_nmf else [],
-            [state for state in ranked if state.bias.count()],
-            [state for state in ranked if not state.bias.count()],
-        ):
-            if self.objective.algebra == "or" and kind:
-                best = min(kind, key=lambda state: state.cost)
-                if not any(state is best for state in kept):
-                    kept.append(best)
+        kinds = [states, solved] if solved else []
+        if self.objective.algebra == "or":
+            kinds += [[state for state in ranked if bool(state.bias.count()) == has_bias] for has_bias in (True, False)]
+        for kind in kinds:
+            best = min(kind, key=lambda state: state.cost, default=None)
+            if best is not None and not any(state is best for state in kept):
+                kept.append(best)
         return kept
 
     def nmf_states(self) -> list[CostedState]:
@@ -169,7 +166,9 @@ class MdlSearch:
         return states
 
     def explains(self, linear: list[CostedState], others: list[CostedState]) -> bool:
-        """Whether linear algebra found so much more than the first look that other starts are a waste of time."""
+        """Whether linear algebra found so much more than the first look that other starts, of many rows, waste time."""
+        if self.data.n_rows < self.tuning.min_explained_rows:
+            return False
         least = min((state.cost for state in others), default=self.cost_without_atoms)
         return any(state.cost < self.tuning.explained_share * least for state in linear)
 

@@ -116,6 +116,7 @@ class MdlTuning:
     fixed_rank: FixedRankBudget = FixedRankBudget(
         nmf=NmfBudget(max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9)
     )
+    min_explained_rows: int = 4000  # of fewer rows, all starts are tried
     explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
 
 
