@@ -169,9 +169,7 @@ class Block:
 
     def data(self) -> BitMatrix:
         """Return the samples themselves."""
-        words = self._with_bias(self._rows.errors)
-        self.add_product(words)
-        return BitMatrix.from_words(words, self.n_features, False, self.unknown)
+        return BitMatrix.from_words(self._with_bias(self.targets()), self.n_features, False, self.unknown)
 
     def targets(self) -> Words:
         """Return the samples less the bias, which the products of codes and atoms should equal."""

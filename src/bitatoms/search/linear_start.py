@@ -9,7 +9,7 @@ The same is done with columns in place of rows, which is better where rows are m
 the space that the columns span consists of columns of the codes, and the atoms follow by coding the columns with them.
 
 Both fail if rows use many of many atoms, so that few sums of four rows are zero, or if there is so much noise that such
-sums do not stand out.
+sums do not stand out. Unknown cells count as zeros here, that is as noise.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.block import Block
-from ..core.information_sets import MAX_ATOMS, code_from_information_sets
-from ..core.objective import Objective
+from ..core.information_sets import MAX_ATOMS
 from ..kernels.cpu import gf2
 from .context import SearchContext
 from .parity_checks import Bits, rows_without_noise
-from .peeling import completed_basis
+from .peeling import coded_with_fewest_errors, completed_basis
 from .plan import LinearStartBudget
 
 
@@ -75,6 +73,4 @@ def _basis(bits: Bits) -> BitMatrix:
 
 def _codes(context: SearchContext, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
     """Return the codes of rows with the fewest errors, from information sets."""
-    block = Block(data, atoms, None, None, context.workers)
-    code_from_information_sets(block, Objective(False, "xor").rule(block), context.random)
-    return block.codes()
+    return coded_with_fewest_errors(data, atoms, context.random, context.workers).codes()

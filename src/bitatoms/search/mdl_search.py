@@ -33,6 +33,7 @@ from .moves.sweep import (
     sweep,
 )
 from .nmf_start import nmf_starts
+from .plan import FixedRankBudget
 from .population import CostedState
 from .stopping import CONVERGED, SearchResult, StoppingRule
 
@@ -139,7 +140,7 @@ class MdlSearch:
         for n_atoms in self.tuning.nmf_ranks:
             if self.should_stop() or 2 * n_atoms > min(self.data.shape):
                 break
-            plan = replace(self.plan, fewest=n_atoms, fixed_rank=self.tuning.fixed_rank)
+            plan = replace(self.plan, fewest=n_atoms, fixed_rank=FixedRankBudget(nmf=self.tuning.nmf))
             context = replace(self.context, objective=objective, plan=plan, random=self.extra_random)
             for atoms in nmf_starts(context):
                 block = self.context.block(atoms)

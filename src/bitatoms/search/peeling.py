@@ -15,7 +15,7 @@ from scipy.stats import norm
 from ..bits import BitMatrix
 from ..core.atoms import update_together
 from ..core.block import Block, Words
-from ..core.information_sets import code_from_information_sets, draw_columns
+from ..core.information_sets import N_DRAWS, code_from_information_sets, draw_columns
 from ..core.objective import Objective
 from ..kernels.cpu import gf2, row_sums
 from ..parallel import Workers
@@ -49,10 +49,10 @@ def _fitted(
     """
     if basis.n_rows == 0:
         return basis, np.arange(data.n_rows)
-    controls = _coded(_shuffled(data, budget.n_controls, random), basis, random, workers, budget)
-    errors = controls.errors().row_weights()
+    shuffled = _shuffled(data, budget.n_controls, random)
+    errors = coded_with_fewest_errors(shuffled, basis, random, workers, budget.coding_draws).errors().row_weights()
     limit = errors.mean() - budget.deviations * max(1.0, errors.std())
-    block = _coded(data, basis, random, workers, budget)
+    block = coded_with_fewest_errors(data, basis, random, workers, budget.coding_draws)
     is_coded = block.errors().row_weights() <= limit
     well = np.flatnonzero(is_coded)
     if len(well) > 1:
@@ -65,12 +65,12 @@ def _fitted(
     return basis, np.flatnonzero(~is_coded)
 
 
-def _coded(
-    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
+def coded_with_fewest_errors(
+    data: BitMatrix, atoms: BitMatrix, random: np.random.Generator, workers: Workers, n_draws: int = N_DRAWS
 ) -> Block:
-    """Return the rows coded with the fewest errors."""
-    block = Block(data, basis, None, None, workers)
-    code_from_information_sets(block, _FEWEST_ERRORS.rule(block), random, budget.coding_draws)
+    """Return rows coded from information sets with the fewest errors."""
+    block = Block(data, atoms, None, None, workers)
+    code_from_information_sets(block, _FEWEST_ERRORS.rule(block), random, n_draws)
     return block
 
 

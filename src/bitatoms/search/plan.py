@@ -113,9 +113,7 @@ class MdlTuning:
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
     linear_start: LinearStartBudget = LinearStartBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
-    fixed_rank: FixedRankBudget = FixedRankBudget(
-        nmf=NmfBudget(max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9)
-    )
+    nmf: NmfBudget = NmfBudget(max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9)
     min_explained_rows: int = 4000  # of fewer rows, all starts are tried
     explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
 

@@ -98,10 +98,8 @@ def _lightest_sums(columns: Words, n_rows: int, random: np.random.Generator, pat
     """
     p, n_words = columns.shape
     current, sums = columns, identity(p)
-    zero, found = (
-        np.zeros(n_words + sums.shape[1], np.uint64),
-        np.empty((_MAX_SUMS, n_words + sums.shape[1]), np.uint64),
-    )
+    width = n_words + sums.shape[1]
+    zero, found = np.zeros(width, np.uint64), np.empty((_MAX_SUMS, width), np.uint64)
     no_sums, pivots = np.empty((p, 0), np.uint64), np.empty(p, np.int64)
     depth = 3 if p <= _MAX_TRIPLE_ATOMS else 2
     failures = 0
@@ -113,10 +111,8 @@ def _lightest_sums(columns: Words, n_rows: int, random: np.random.Generator, pat
         count = gf2.list_light_sums(reduced, zero, ones, rank, n_words, limit, depth, found)
         failures = 0 if count else failures + 1
         if count:
-            pool, made_of = (
-                np.vstack([current, found[:count, :n_words]]),
-                np.vstack([identity(p), found[:count, n_words:]]),
-            )
+            pool = np.vstack([current, found[:count, :n_words]])
+            made_of = np.vstack([identity(p), found[:count, n_words:]])
             order = np.argsort(_weights(pool), kind="stable")
             chosen = order[_first_independent(made_of[order], p)]
             current, sums = pool[chosen], _times(made_of[chosen], sums)
