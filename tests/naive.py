@@ -620,25 +620,27 @@ def distances(rows):
     return (rows[:, np.newaxis] != rows).sum(axis=2)
 
 
-def votes_of_checks(bits, original, checks):
+def votes_of_checks(bits, original, checks, hashed):
     """Return one round of votes on the bits of rows, from checks of four rows; a bit with a negative sum is one.
 
-    A check that is satisfied in a share (1 + a) / 2 of its columns is wrong about a bit with probability
-    (1 - a^.75) / 2, at least 0.002, and votes with its log odds for the value that would satisfy it. So does the
-    original bit, with the share of errors that the median of a suggests, from 0.01 to 0.4.
+    A check has no vote in the columns by which it was found. If it is satisfied in a share (1 + a) / 2 of the others,
+    it is wrong about a bit with probability (1 - a^.75) / 2, at least 0.002, and votes with its log odds for the value
+    that would satisfy it. So does the original bit, with the share of errors that the median of a suggests, from 0.01
+    to 0.4.
     """
 
     def log_odds(share):
         share = min(max(share, 0.002), 0.5)
         return math.log((1 - share) / share)
 
+    has_vote = [np.isin(range(bits.shape[1]), columns, invert=True) for columns in hashed]
     odd = [np.bitwise_xor.reduce(bits[check]) for check in checks]
-    agreement = [max(0.0, 1 - 2 * float(parity.mean())) for parity in odd]
+    agreement = [max(0.0, 1 - 2 * float(np.mean(one[vote]))) for one, vote in zip(odd, has_vote, strict=True)]
     noise = min(max((1 - float(np.median(agreement)) ** 0.25) / 2, 0.01), 0.4)
     total = log_odds(noise) * (1 - 2.0 * original)
-    for check, parity, share in zip(checks, odd, agreement, strict=True):
+    for check, parity, vote, share in zip(checks, odd, has_vote, agreement, strict=True):
         for j in check:
-            total[j] += log_odds((1 - share**0.75) / 2) * (1 - 2.0 * (bits[j] ^ parity))
+            total[j] += vote * log_odds((1 - share**0.75) / 2) * (1 - 2.0 * (bits[j] ^ parity))
     return total
 
 

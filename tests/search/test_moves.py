@@ -13,6 +13,7 @@ from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
+from bitatoms.search.moves.extend import extend, harmless_bits
 from bitatoms.search.moves.grow import grow
 from bitatoms.search.moves.sweep import (
     beam_sweep,
@@ -278,7 +279,7 @@ def solving_sweep(block, objective):
     return information_set_sweep(block, objective, np.random.default_rng(0))
 
 
-SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep, solving_sweep))
+SWEEPS = st.sampled_from((sweep, plain_sweep, fresh_sweep, beam_sweep, solving_sweep, extend))
 
 
 @settings(max_examples=40)
@@ -319,7 +320,7 @@ def test_moves_can_follow_each_other(problem, by_codelength, algebra, workers, s
     random = np.random.default_rng(seed)
     for _ in range(2):
         grow(block, objective, random, 3)
-        for move in (plain_sweep, sweep, prune, fresh_sweep, solving_sweep, eliminate, beam_sweep):
+        for move in (plain_sweep, sweep, prune, fresh_sweep, solving_sweep, extend, eliminate, beam_sweep):
             counted = cost_less_bias if move in (prune, eliminate) else total_cost
             cost = counted(block, objective)
             move(block, objective)
@@ -378,3 +379,36 @@ def test_a_sweep_from_information_sets_finds_codes_that_other_sweeps_miss(n_rows
     assert max(shares[:3]) < 0.5
     assert shares[3] > 0.95
     assert not solving_sweep(block, objective)  # another would gain next to nothing
+
+
+@given(FILLED, WORKERS, BIASES)
+def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
+    block, X = state(problem, Objective(True, "or"), workers, bias)
+    atoms, codes = factors(block)
+    before = naive.errors(X, atoms, codes, "or")
+    harmless = harmless_bits(block)
+    for k, j in np.ndindex(atoms.shape):
+        longer = atoms.copy()
+        longer[k, j] = 1
+        after = naive.errors(X, longer, codes, "or")
+        assert harmless[k, j] == (atoms[k, j] == 0 and not (after > before).any())
+
+
+@pytest.mark.parametrize("n_rows", [63, 300])
+def test_an_atom_learned_as_two_parts_is_joined(n_rows):
+    """Other atoms cover what the larger part lacks, in the rows that do not use the smaller part."""
+    random = np.random.default_rng(0)
+    whole, other = np.zeros((2, 1, 70), np.uint8)
+    whole[0, :30], other[0, 20:50] = 1, 1
+    uses = random.random((n_rows, 2)) < 0.5
+    X = naive.product(uses.astype(np.uint8), np.vstack([whole, other]), "or")
+    large, small = whole.copy(), whole.copy()
+    large[0, 20:], small[0, :10] = 0, 0
+    codes = np.column_stack([uses[:, 0], uses[:, 1], uses[:, 0] & ~uses[:, 1]]).astype(np.uint8)
+    objective = Objective(True, "or")
+    block, _ = state((X, np.vstack([large, other, small]), codes), objective, Workers())
+    assert block.errors().count() == 0
+    assert not eliminate(block, objective)
+    assert extend(block, objective)
+    assert eliminate(block, objective) == 1
+    np.testing.assert_array_equal(factors(block)[0], np.vstack([whole, other]))

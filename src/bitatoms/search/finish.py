@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from ..core.block import Block, Change
 from ..core.coding import CODERS
+from ..core.objective import Objective
 from ..core.remembered import code_from_nearest, frequent_codes
 from ..kernels.structs import Rule
 from .context import SearchContext
-from .moves.sweep import sweep
+from .moves.sweep import gain_of_sample, sweep
 from .stopping import CONVERGED, SearchResult
 
 _MIN_GAIN = 0.015  # of a sweep that is followed by another one
+_MANY_ROWS, _MIN_SAMPLE_GAIN = 1000, 1e-4  # of many rows, the coder must gain this much for a sample
 
 
 def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
     """Sweep the best state of a search with the coder of `transform`, until that gains little.
 
-    A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder.
+    A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder;
+    and one of many rows, if the coder gains nothing for a sample of them.
     """
     monitor, objective = context.monitor, context.objective
     best, block = monitor.best, found.block
@@ -26,6 +29,8 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
     assert best is not None
     if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
         block = context.block(best.atoms, best.codes, best.bias)
+    if block.n_rows > _MANY_ROWS and _gain(block, objective) < _MIN_SAMPLE_GAIN:
+        return found
     cost, before = objective.cost(block), float("inf")
     while 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
@@ -33,6 +38,11 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         record_state(context, block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
     return SearchResult(block, monitor.stop_reason or found.ended)
+
+
+def _gain(block: Block, objective: Objective) -> float:
+    """Return the share of its cost that a sample of the rows saves with the coder of `transform`."""
+    return gain_of_sample(block, objective, lambda sample: _code_as_transform(sample, objective.rule(sample)))
 
 
 def _code_as_transform(block: Block, rule: Rule) -> Change:

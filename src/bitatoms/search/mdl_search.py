@@ -22,6 +22,7 @@ from .initial import samples, spread
 from .linear_start import linear_starts
 from .moves.basis import change_basis, lighten_codes
 from .moves.drop import eliminate, prune, savings, shrink
+from .moves.extend import extend
 from .moves.grow import grow
 from .moves.sweep import (
     beam_sweep,
@@ -111,28 +112,30 @@ class MdlSearch:
             for bias in self.candidate_biases():
                 if not self.should_stop():
                     states.append(self.first_cycle(self.spread_start(size, bias)))
-        finalists = [self.continued(state) for state in self.finalists(states, linear or self.nmf_states())]
+        finalists = [self.continued(state) for state in self.finalists(states, linear or self.nmf_states(states))]
         return self.return_to(min(finalists, key=lambda state: state.cost))
 
     def finalists(self, states: list[CostedState], solved: list[CostedState]) -> list[CostedState]:
         """Return the states to continue: the best ones, and the best of each kind, because which is better shows late.
 
         The kinds are starts ``solved`` by linear algebra or non-negative factorization and others; under OR also those
-        with a bias and those without.
+        with a bias and those without. A start far behind the best one is not continued.
         """
         ranked = sorted(states + solved, key=lambda state: state.cost)
         kept = ranked[: self.plan.finalists]
-        kinds = [states, solved] if solved else []
+        kinds = [(solved, self.tuning.close), (states, self.tuning.ordinary_close)]
         if self.objective.algebra == "or":
-            kinds += [[state for state in ranked if bool(state.bias.count()) == has_bias] for has_bias in (True, False)]
-        for kind in kinds:
+            for has_bias in (True, False):
+                kind = [state for state in ranked if bool(state.bias.count()) == has_bias]
+                kinds.append((kind, self.tuning.close))
+        for kind, close in kinds:
             best = min(kind, key=lambda state: state.cost, default=None)
-            if best is not None and not any(state is best for state in kept):
+            if best is not None and best.cost <= close * kept[0].cost and not any(state is best for state in kept):
                 kept.append(best)
         return kept
 
-    def nmf_states(self) -> list[CostedState]:
-        """Run one cycle from atoms of non-negative factorizations, for a few numbers of them, under OR."""
+    def nmf_states(self, others: list[CostedState]) -> list[CostedState]:
+        """Run one cycle from the best of a few non-negative factorizations, under OR, unless others are far better."""
         states: list[CostedState] = []
         if self.plan.only_starts or self.objective.algebra != "or" or not self.allows("nmf"):
             return states
@@ -145,8 +148,12 @@ class MdlSearch:
             for atoms in nmf_starts(context):
                 block = self.context.block(atoms)
                 self.run_flat_sweeps(block)
-                states.append(self.first_cycle(block))
-        return states
+                self.run_rounds(block, 1)
+                states.append(self.state_of(block))
+        best = min(states, key=lambda state: state.cost, default=None)
+        if best is None or best.cost > self.tuning.ordinary_close * min(state.cost for state in others):
+            return []
+        return [self.first_cycle(self.block_of(best))]
 
     def linear_states(self) -> list[CostedState]:
         """Run one cycle from each start that linear algebra finds, under XOR."""
@@ -162,7 +169,7 @@ class MdlSearch:
             block = self.context.block(atoms)
             self.record(block, Change(), "start")
             self.record(block, fewest_errors_sweep(block, self.objective, self.extra_random), "first code")
-            self.change_basis(block, thoroughly=True)
+            self.change_basis(block, self.tuning.start_patience)
             states.append(self.first_cycle(block))
         return states
 
@@ -265,22 +272,29 @@ class MdlSearch:
             self.record(block, fresh_sweep(block, self.objective), "recode")
         else:
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
-        if last_of_cycle:
-            self.solve(block)
-        self.change_basis(block, thoroughly=last_of_cycle)
+        self.change_basis(block, self.tuning.patience if last_of_cycle and self.solve(block) else 0)
         self.drop(block, every=last_of_cycle)
 
-    def solve(self, block: Block) -> None:
-        """Code rows from information sets, where that gains."""
-        if self.allows("solve") and (change := information_set_sweep(block, self.objective, self.extra_random)):
+    def solve(self, block: Block) -> bool:
+        """Code rows from information sets, where that gains; return whether it does."""
+        if not self.allows("solve"):
+            return False
+        change = information_set_sweep(block, self.objective, self.extra_random)
+        if change:
             self.record(block, change, "solve")
+        return bool(change)
 
-    def change_basis(self, block: Block, thoroughly: bool = False) -> None:
-        """Shorten atoms and codes without changing their product; ``thoroughly``: try sums of many atoms."""
+    def extend(self, block: Block) -> None:
+        """Extend the atoms by bits that do no harm, where that gains."""
+        if self.allows("extend") and (change := extend(block, self.objective)):
+            self.record(block, change, "extend")
+
+    def change_basis(self, block: Block, patience: int) -> None:
+        """Shorten atoms and codes without changing their product; with ``patience``, try sums of many atoms too."""
         # A basis move gives some rows more atoms, which a limit may not allow.
         if self.objective.max_atoms is not None or not self.allows("basis"):
             return
-        is_better = thoroughly and lighten_codes(block, self.objective, self.extra_random)
+        is_better = patience > 0 and lighten_codes(block, self.objective, self.extra_random, patience)
         if change_basis(block, self.objective) or is_better:
             self.record(block, Change(), "basis")
 
@@ -338,8 +352,8 @@ class MdlSearch:
             elif self.allows("recode"):
                 self.record(block, fresh_sweep(block, self.objective), "recode")
             self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
-            self.solve(block)
-            self.change_basis(block, thoroughly=True)
+            self.change_basis(block, self.tuning.patience if self.solve(block) else 0)
+            self.extend(block)
             self.drop(block, every=True)
             if not self.gains(self.cost(block), before):
                 break

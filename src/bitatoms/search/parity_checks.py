@@ -3,10 +3,13 @@
 If the codes of four rows add up to zero, the sum of the rows is the sum of their noise, with fewer ones than the sum of
 other rows. To find such sets, pairs of rows are hashed by a few columns of their sum, and pairs in the same bucket are
 compared. A bit is then wrong if most checks that contain it fail; repeated, this removes the noise, as in the decoding
-of low-density parity-check codes.
+of low-density parity-check codes. In the columns of its hash, a check is satisfied whatever the noise, and has no vote:
+several hash tables are needed.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,28 +20,41 @@ from ..kernels.cpu import row_sums
 from .plan import CheckBudget
 
 Bits = NDArray[np.uint8]
-Checks = NDArray[np.int64]  # of shape (checks, 4): indices of rows
+_LEAST_RISE = 1e-3  # of the mean of satisfied checks, less those that are not, in a round
 _PRIOR_NOISE = 0.01, 0.4  # limits of the estimated share of wrong bits
+
+
+class Checks(NamedTuple):
+    """Sets of four rows, and the columns by which each was found."""
+
+    rows: NDArray[np.int64]  # (checks, 4): indices of rows
+    hashed: NDArray[np.int64]  # (checks, bits of a hash): indices of columns
+
+    def taken(self, index: NDArray[np.intp]) -> Checks:
+        """Return the checks with these indices."""
+        return Checks(self.rows[index], self.hashed[index])
 
 
 def rows_without_noise(bits: Bits, random: np.random.Generator, budget: CheckBudget) -> Bits:
     """Return those rows from which parity checks remove all noise; none if there are too few checks."""
     checks = find_checks(bits, random, budget)
-    if len(checks) < budget.min_per_row * len(bits):
+    if len(checks.rows) < budget.min_per_row * len(bits):
         return bits[:0]
     bits, n_satisfied = remove_noise(bits, checks, budget.rounds)
-    return bits[n_satisfied >= budget.min_satisfied]
+    share = n_satisfied / np.maximum(1, np.bincount(checks.rows.ravel(), minlength=len(bits)))
+    is_clean = (n_satisfied >= budget.min_satisfied) & (share >= 0.5 * np.quantile(share, 0.9))
+    return bits[is_clean]
 
 
 def find_checks(bits: Bits, random: np.random.Generator, budget: CheckBudget) -> Checks:
     """Return sets of four rows whose sum has far fewer ones than that of most such sets."""
     (n, m), words = bits.shape, BitMatrix.from_dense(bits).words
-    n_pairs = n * (n - 1) // 2
+    n_pairs, most = n * (n - 1) // 2, budget.per_row * n
     n_compared = max(1, min(budget.compared_words // words.shape[1], budget.compared_per_pair * n_pairs))
     n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, 22)))
     first, second, ends = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(1 << n_bits, np.int64)
-    hashes, found = np.empty(n, np.int64), np.empty((8 * budget.per_row * n, 4), np.int64)
-    checks = np.empty((0, 4), np.int64)
+    hashes, found = np.empty(n, np.int64), np.empty((8 * most, 4), np.int64)
+    checks = Checks(np.empty((0, 4), np.int64), np.empty((0, n_bits), np.int64))
     for table in range(1, budget.max_hash_tables + 1):
         columns = random.choice(m, n_bits, replace=False)
         limit = _light_limit(np.delete(bits, columns, axis=1), random, budget.deviations)
@@ -48,11 +64,19 @@ def find_checks(bits: Bits, random: np.random.Generator, budget: CheckBudget) ->
             start = int(random.integers(1 << n_bits))
             limits = limit, n_compared, budget.max_per_bucket
             count = row_sums.list_light_fours(words, ends, first, second, *limits, start, found)
-            checks = np.unique(np.vstack([checks, np.sort(found[:count], axis=1)]), axis=0)
-        if len(checks) >= budget.per_row * n or len(checks) < budget.min_per_row * n * table / 16:
+            new = np.sort(found[_chosen(count, most, random)], axis=1)
+            rows = np.vstack([checks.rows, new])
+            hashed = np.vstack([checks.hashed, np.broadcast_to(columns, (len(new), n_bits))])
+            checks = Checks(rows, hashed).taken(np.unique(rows, axis=0, return_index=True)[1])
+        is_enough = len(checks.rows) >= most and table >= budget.min_hash_tables
+        if is_enough or len(checks.rows) < budget.min_per_row * n * table / 16:
             break
-    most = budget.per_row * n
-    return checks if len(checks) <= most else checks[np.sort(random.choice(len(checks), most, replace=False))]
+    return checks.taken(_chosen(len(checks.rows), most, random))
+
+
+def _chosen(n: int, most: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the indices of all of n items, or of this many at random, in order."""
+    return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
 
 
 def _light_limit(bits: Bits, random: np.random.Generator, deviations: float) -> int:
@@ -68,12 +92,19 @@ def remove_noise(bits: Bits, checks: Checks, rounds: int) -> tuple[Bits, NDArray
     A check votes with the logarithm of its odds to be right about a bit, estimated from the share of its columns in
     which it is satisfied; so does the original bit.
     """
-    n, n_checks = len(bits), len(checks)
-    members = checks.T.ravel(), np.tile(np.arange(n_checks), 4)
+    (n, m), (n_checks, n_hashed) = bits.shape, checks.hashed.shape
+    members = checks.rows.T.ravel(), np.tile(np.arange(n_checks), 4)
     original = _signs(bits)
+    before = 0.0
     for _ in range(rounds):
-        satisfied = _signs(parities(bits, checks))
-        agreement = np.clip(satisfied.mean(axis=1), 0.0, 1.0)  # (1 - 2 q)^4, if q is the share of noise
+        satisfied = _signs(parities(bits, checks.rows))
+        if (share := satisfied.mean()) < before + _LEAST_RISE:
+            break
+        before = share
+        np.put_along_axis(satisfied, checks.hashed, 0, axis=1)  # no vote
+        agreement = np.clip(
+            satisfied.sum(axis=1) / max(1, m - n_hashed), 0.0, 1.0
+        )  # (1 - 2 q)^4 for a share q of noise
         noise = np.clip((1 - np.median(agreement) ** 0.25) / 2, *_PRIOR_NOISE)
         weights = csr_array((np.tile(_log_odds((1 - agreement**0.75) / 2), 4), members), (n, n_checks))
         votes = (weights @ satisfied) * _signs(bits) + _log_odds(noise) * original
@@ -81,13 +112,13 @@ def remove_noise(bits: Bits, checks: Checks, rounds: int) -> tuple[Bits, NDArray
         if np.array_equal(after, bits):
             break
         bits = after
-    is_satisfied = ~parities(bits, checks).any(axis=1)
-    return bits, np.bincount(checks[is_satisfied].ravel(), minlength=n)
+    is_satisfied = ~parities(bits, checks.rows).any(axis=1)
+    return bits, np.bincount(checks.rows[is_satisfied].ravel(), minlength=n)
 
 
-def parities(bits: Bits, checks: Checks) -> Bits:
+def parities(bits: Bits, rows: NDArray[np.int64]) -> Bits:
     """Return the sum of the rows of each check."""
-    return np.bitwise_xor.reduce(bits[checks], axis=1)
+    return np.bitwise_xor.reduce(bits[rows], axis=1)
 
 
 def _signs(bits: Bits) -> NDArray[np.float32]:

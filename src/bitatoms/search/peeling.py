@@ -8,6 +8,8 @@ vectors are known, the more rows coincide. The first groups are rows with equal 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
@@ -20,49 +22,67 @@ from ..core.objective import Objective
 from ..kernels.cpu import gf2, row_sums
 from ..parallel import Workers
 from .moves.basis import lighten_codes
+from .parity_checks import Bits
 from .plan import PeelingBudget
 
 _FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
+
+
+class _Coded(NamedTuple):
+    """A basis, and the rows that are coded well with it."""
+
+    basis: BitMatrix
+    codes: Bits
+    rows: NDArray[np.intp]  # indices of the coded rows
+    left: NDArray[np.intp]  # of the other ones
 
 
 def completed_basis(
     data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
 ) -> BitMatrix:
     """Return a basis of the space that the rows span without noise, which extends this one as far as possible."""
+    every = np.arange(data.n_rows)
+    known = _Coded(basis, np.zeros((0, basis.n_rows), np.uint8), every[:0], every)
     for _ in range(budget.max_rounds):
-        basis, left = _fitted(data, basis, random, workers, budget)
-        if len(left) < max(2, budget.max_left * data.n_rows):
+        if known.basis.n_rows:
+            known = _fitted(data, known, random, workers, budget)
+        if len(known.left) < max(2, budget.max_left * data.n_rows):
             break
-        new = _new_vectors(data[left], basis, random, workers, budget)
-        if len(new) == 0 or basis.n_rows + len(new) > budget.max_rank * min(data.shape):
+        new = _new_vectors(data[known.left], known.basis, random, workers, budget)
+        if len(new) == 0 or known.basis.n_rows + len(new) > budget.max_rank * min(data.shape):
             break
-        basis = BitMatrix.from_words(np.vstack([basis.words, new]), data.n_cols, check=False)
-    return basis
+        longer = BitMatrix.from_words(np.vstack([known.basis.words, new]), data.n_cols, check=False)
+        known = known._replace(basis=longer, codes=np.pad(known.codes, ((0, 0), (0, len(new)))))
+    return known.basis
 
 
 def _fitted(
-    data: BitMatrix, basis: BitMatrix, random: np.random.Generator, workers: Workers, budget: PeelingBudget
-) -> tuple[BitMatrix, NDArray[np.intp]]:
-    """Code the rows, and fit the basis to those that are coded well; return it and the other rows.
+    data: BitMatrix, known: _Coded, random: np.random.Generator, workers: Workers, budget: PeelingBudget
+) -> _Coded:
+    """Code the rows that are left, and fit the basis to all rows that are coded well.
 
     Vectors that few of these rows use are dropped: those that hold noise, in a basis of which rows use few.
     """
-    if basis.n_rows == 0:
-        return basis, np.arange(data.n_rows)
     shuffled = _shuffled(data, budget.n_controls, random)
-    errors = coded_with_fewest_errors(shuffled, basis, random, workers, budget.coding_draws).errors().row_weights()
-    limit = errors.mean() - budget.deviations * max(1.0, errors.std())
-    block = coded_with_fewest_errors(data, basis, random, workers, budget.coding_draws)
+    errors = coded_with_fewest_errors(shuffled, known.basis, random, workers, budget.coding_draws).errors()
+    ones = errors.row_weights()
+    limit = ones.mean() - budget.deviations * max(1.0, ones.std())
+    block = coded_with_fewest_errors(data[known.left], known.basis, random, workers, budget.coding_draws)
     is_coded = block.errors().row_weights() <= limit
-    well = np.flatnonzero(is_coded)
-    if len(well) > 1:
-        fit = Block(data[well], basis, block.codes()[well], None, workers)
-        while update_together(fit):
-            pass
-        lighten_codes(fit, _CODELENGTH, random, budget.patience)
-        kept = np.flatnonzero(fit.uses() >= max(2, budget.min_uses * len(well)))
-        basis = fit.atoms()[kept] if len(kept) else fit.atoms()
-    return basis, np.flatnonzero(~is_coded)
+    rows = np.append(known.rows, known.left[is_coded])
+    codes = np.vstack([known.codes, block.codes()[np.flatnonzero(is_coded)].to_dense()])
+    if len(rows) < 2:
+        return known
+    fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), None, workers)
+    while update_together(fit):
+        pass
+    lighten_codes(fit, _CODELENGTH, random, budget.patience)
+    is_rare = fit.uses() < max(2, budget.min_uses * len(rows))
+    if is_rare.any() and not is_rare.all():
+        fit.discard(is_rare)
+    is_coded = fit.errors().row_weights() <= limit
+    left = np.setdiff1d(np.arange(data.n_rows), rows[is_coded])
+    return _Coded(fit.atoms(), fit.codes().to_dense()[is_coded], rows[is_coded], left)
 
 
 def coded_with_fewest_errors(

@@ -52,6 +52,7 @@ class FixedRankBudget:
 class CheckBudget:
     """How many checks are sought, and the work that goes into it (`search/parity_checks.py`)."""
 
+    min_hash_tables: int = 3  # a check has no vote in the columns of its hash
     max_hash_tables: int = 8
     compared_words: int = 2_000_000  # per hash table
     compared_per_pair: int = 40  # other pairs
@@ -113,8 +114,14 @@ class MdlTuning:
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
     linear_start: LinearStartBudget = LinearStartBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
-    nmf: NmfBudget = NmfBudget(max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9)
+    nmf: NmfBudget = NmfBudget(
+        max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9, max_rows=500, max_iterations=50
+    )
     min_explained_rows: int = 4000  # of fewer rows, all starts are tried
+    start_patience: int = 100  # failed attempts to shorten the codes of a start from linear algebra by sums of atoms,
+    patience: int = 10  # and of other states, where codes from information sets gained
+    close: float = 1.06  # a start of another kind is continued up to this multiple of the lowest cost,
+    ordinary_close: float = 1.25  # or this one, if the lowest cost is that of linear algebra or a factorization
     explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
 
 

@@ -212,27 +212,35 @@ def _code_exactly(targets, j, draw, candidates):
 
 
 @inline
-def _try_candidate(rows, j, draw, i, most_errors, cost, rule, candidates):
-    """Try the code for an error in pivot column i, or none for i = -1; keep it and return its cost if that is lower."""
-    base, trial = candidates.errors[_BASE], candidates.errors[_TRIAL]
+def _has_few_errors(rows, j, draw, i, most_errors, candidates):
+    """Whether the code for an error in pivot column i, or none for i = -1, leaves row j at most this many errors."""
     n_errors = 0
-    for w in range(trial.shape[0]):
-        trial[w] = (base[w] ^ (draw.reduced[i, w] if i >= 0 else NONE)) & ~unknown_word(rows, j, w)
-        n_errors += np.intp(popcount(trial[w]))
-    if n_errors > most_errors:
+    for w in range(draw.reduced.shape[1]):
+        errors = candidates.errors[_BASE, w] ^ (draw.reduced[i, w] if i >= 0 else NONE)
+        n_errors += np.intp(popcount(errors & ~unknown_word(rows, j, w)))
+        if n_errors > most_errors:
+            return False
+    return True
+
+
+@inline
+def _try_candidate(rows, j, draw, i, cost, rule, candidates):
+    """Try the code for an error in pivot column i, or none for i = -1; keep it and return its cost if that is lower."""
+    errors, codes = candidates.errors, candidates.codes
+    for w in range(errors.shape[1]):
+        errors[_TRIAL, w] = errors[_BASE, w] ^ (draw.reduced[i, w] if i >= 0 else NONE)
+        errors[_TRIAL, w] &= ~unknown_word(rows, j, w)
+    for c in range(codes.shape[1]):
+        codes[_TRIAL, c] = codes[_BASE, c] ^ (draw.sums[i, c] if i >= 0 else NONE)
+    if weight(codes, _TRIAL) > rule.max_atoms:
         return cost
-    code = candidates.codes[_TRIAL]
-    for c in range(code.shape[0]):
-        code[c] = candidates.codes[_BASE, c] ^ (draw.sums[i, c] if i >= 0 else NONE)
-    if weight(candidates.codes, _TRIAL) > rule.max_atoms:
-        return cost
-    new_cost = row_price(candidates.codes, candidates.errors, _TRIAL, rule.prices)
+    new_cost = row_price(codes, errors, _TRIAL, rule.prices)
     if new_cost >= cost:
         return cost
-    for w in range(trial.shape[0]):
-        candidates.errors[_BEST, w] = trial[w]
-    for c in range(code.shape[0]):
-        candidates.codes[_BEST, c] = code[c]
+    for w in range(errors.shape[1]):
+        errors[_BEST, w] = errors[_TRIAL, w]
+    for c in range(codes.shape[1]):
+        codes[_BEST, c] = codes[_TRIAL, c]
     return new_cost
 
 
@@ -245,10 +253,13 @@ def code_from_columns(rows, atoms, targets, rule, draw, slack, start, stop, cand
     """
     for j in range(start, stop):
         before = row_price(rows.codes, rows.errors, j, rule.prices)
+        if before == 0:
+            continue
         most_errors = weight(rows.errors, j) + slack
         cost = before
         _code_exactly(targets, j, draw, candidates)
         for i in range(-1, draw.pivots.shape[0]):
-            cost = _try_candidate(rows, j, draw, i, most_errors, cost, rule, candidates)
+            if _has_few_errors(rows, j, draw, i, most_errors, candidates):
+                cost = _try_candidate(rows, j, draw, i, cost, rule, candidates)
         if cost < before:
             set_row(rows, j, atoms, candidates.codes[_BEST], candidates.errors[_BEST], None)
