@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -60,12 +61,8 @@ def information_set_sweep(block: Block, objective: Objective, random: np.random.
     rules = objective.rule(block), fewest_errors_rule(block, objective)
     if not supports(block, rules[0]):
         return Change()
-    gains = []
-    for rule in rules:
-        draws = rule, random, _SAMPLE_DRAWS
-        gains.append(
-            gain_of_sample(block, objective, lambda sample, draws=draws: code_from_information_sets(sample, *draws))
-        )
+    coders = [partial(code_from_information_sets, rule=rule, random=random, n_draws=_SAMPLE_DRAWS) for rule in rules]
+    gains = [gain_of_sample(block, objective, coder) for coder in coders]
     if max(gains) < _LEAST_GAIN:
         return Change()
     best = rules[int(np.argmax(gains))]
