@@ -239,15 +239,11 @@ class Block:
 
     def rows_fixable_at(self, features: NDArray[np.intp]) -> Words:
         """Return the rows in which each of these features is a fixable error: bits of shape (features, rows)."""
-        rows = np.zeros((len(features), self._rows.users.shape[1]), np.uint64)
-        for i, feature in enumerate(features.tolist()):
-            word, shift = feature >> 6, np.uint64(feature & 63)
-            column = self._rows.errors[:, word] >> shift
-            if self.covers:
-                column &= ~(self._rows.covered[:, word] >> shift)
-            column &= np.uint64(1)
-            rows[i] = BitMatrix.from_dense(column.astype(np.uint8)[np.newaxis]).words[0]
-        return rows
+        index, shift = features >> 6, (features & 63).astype(np.uint64)
+        columns = self._rows.errors[:, index]
+        if self.covers:
+            columns &= ~self._rows.covered[:, index]
+        return BitMatrix.from_dense((columns >> shift & np.uint64(1)).T.astype(np.uint8)).words.copy()
 
     def fixable_rows(self, rule: Rule) -> NDArray[np.intp]:
         """Return the indices of rows that have a fixable error and may use one more atom."""

@@ -6,6 +6,7 @@ result is the best state seen.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -101,36 +102,34 @@ class MdlSearch:
         no_bias = BitMatrix.zeros(1, self.data.n_cols)
         is_start = self.plan.from_look or first is not None
         first = first or self.first_look()
-        states = [self.first_cycle(first)] if is_start or self.should_stop() else []
+        ordinary = [self.first_cycle(first)] if is_start or self.should_stop() else []
         del first  # a block takes memory
         linear = self.linear_states()
-        if not self.explains(linear, states):
-            for size in sizes:
-                if not states or not self.should_stop():
-                    states.append(self.first_cycle(self.spread_start(size, no_bias)))
-            size = sizes[int(np.argmin([state.cost for state in states[-len(sizes) :]]))]
-            for bias in self.candidate_biases():
-                if not self.should_stop():
-                    states.append(self.first_cycle(self.spread_start(size, bias)))
-        finalists = [self.continued(state) for state in self.finalists(states, linear or self.nmf_states(states))]
-        return self.return_to(min(finalists, key=lambda state: state.cost))
+        if not self.explains(linear, ordinary):
+            for bias, size in itertools.product([no_bias, *self.candidate_biases()], sizes):
+                if not ordinary or not self.should_stop():
+                    ordinary.append(self.first_cycle(self.spread_start(size, bias)))
+        finalists = [self.continued(state) for state in self.finalists(ordinary, linear or self.nmf_states(ordinary))]
+        if self.objective.algebra == "or":  # under XOR, a refined state can be far better
+            limit = self.tuning.refined_max_cost * min(state.cost for state in finalists)
+            finalists = [state for state in finalists if state.cost <= limit]
+        refined = [self.state_of(self.refined(self.block_of(state))) for state in finalists]
+        return self.return_to(min(refined, key=lambda state: state.cost))
 
-    def finalists(self, states: list[CostedState], solved: list[CostedState]) -> list[CostedState]:
-        """Return the states to continue: the best ones, and the best of each kind, because which is better shows late.
+    def finalists(self, ordinary: list[CostedState], solved: list[CostedState]) -> list[CostedState]:
+        """Return the states to continue: the best ones, and others that are close, because which is better shows late.
 
-        The kinds are starts ``solved`` by linear algebra or non-negative factorization and others; under OR also those
-        with a bias and those without. A start far behind the best one is not continued.
+        Under OR, these are all that are close; under XOR, where going on takes longer, the best that linear algebra
+        found. The best ordinary one may be further behind.
         """
-        ranked = sorted(states + solved, key=lambda state: state.cost)
-        kept = ranked[: self.plan.finalists]
-        kinds = [(solved, self.tuning.close), (states, self.tuning.ordinary_close)]
+        ranked = sorted(ordinary + solved, key=lambda state: state.cost)
+        least, n_kept = ranked[0].cost, self.plan.finalists
+        kept = ranked[:n_kept]
         if self.objective.algebra == "or":
-            for has_bias in (True, False):
-                kind = [state for state in ranked if bool(state.bias.count()) == has_bias]
-                kinds.append((kind, self.tuning.close))
-        for kind, close in kinds:
+            kept += [state for state in ranked[n_kept:] if state.cost <= self.tuning.close * least]
+        for kind, close in ((solved, self.tuning.close), (ordinary, self.tuning.ordinary_close)):
             best = min(kind, key=lambda state: state.cost, default=None)
-            if best is not None and best.cost <= close * kept[0].cost and not any(state is best for state in kept):
+            if best is not None and best.cost <= close * least and not any(state is best for state in kept):
                 kept.append(best)
         return kept
 
@@ -195,11 +194,11 @@ class MdlSearch:
         return self.state_of(block)
 
     def continued(self, state: CostedState) -> CostedState:
-        """Run rounds from a state until they gain nothing, and refine the result."""
+        """Run rounds from a state until they gain nothing."""
         block = self.block_of(state)
         self.record(block, Change(), "go on")
         self.run_rounds(block)
-        return self.state_of(self.refined(block))
+        return self.state_of(block)
 
     def refined(self, block: Block) -> Block:
         """Thin out the atoms, and polish them."""

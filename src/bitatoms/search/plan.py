@@ -120,8 +120,9 @@ class MdlTuning:
     min_explained_rows: int = 4000  # of fewer rows, all starts are tried
     start_patience: int = 100  # failed attempts to shorten the codes of a start from linear algebra by sums of atoms,
     patience: int = 10  # and of other states, where codes from information sets gained
-    close: float = 1.06  # a start of another kind is continued up to this multiple of the lowest cost,
-    ordinary_close: float = 1.25  # or this one, if the lowest cost is that of linear algebra or a factorization
+    close: float = 1.06  # starts are continued up to this multiple of the lowest cost,
+    ordinary_close: float = 1.25  # the best one of rows up to this one, if linear algebra or a factorization is better
+    refined_max_cost: float = 1.02  # continued states are refined up to this multiple of the lowest cost, under OR
     explained_share: float = 0.8  # of the cost of the first look, below which a linear start is the only one
 
 

@@ -23,13 +23,15 @@ def extend(block: Block, objective: Objective) -> Change:
     """Extend the atoms and sweep; undo it if it raises the cost."""
     if not block.covers or block.n_atoms < 2:
         return Change()
-    return sweep(block, objective, _extend_and_code)
+    atoms, codes = block.factors()
+    sweep(block, objective, _extend_and_code)
+    return Change(codes=(codes ^ block.codes()).count(), atoms=(atoms ^ block.atoms()).count())
 
 
 def harmless_bits(block: Block) -> NDArray[np.bool_]:
-    """Return which bits the atoms lack that would make no cell wrong, if one atom got one of them."""
+    """Return which bits the atoms in use lack that would make no cell wrong, if one atom got one of them."""
     free, wrong = block.votes(0, block.n_atoms)
-    return (free == wrong) & (block.atoms().to_dense() == 0)
+    return (free == wrong) & (block.atoms().to_dense() == 0) & block.in_use()[:, np.newaxis]
 
 
 def _extend_and_code(block: Block, rule: Rule) -> Change:
