@@ -81,6 +81,13 @@ def test_first_independent_rows_match_the_oracle(rows, most):
     assert chosen[:count].tolist() == naive.first_independent(rows)[:most]
 
 
+def named(rows, made_of):
+    """Return rows with the old rows that each is the sum of, packed as for light sums, and the words of the rows."""
+    words = packed(rows)
+    words = np.pad(words, ((0, 0), (0, max(0, gf2.FIRST_WORDS - words.shape[1]))))
+    return np.hstack([words, packed(made_of)]), words.shape[1]
+
+
 LIGHT = [(10, 65, 0.2, 13), (8, 130, 0.5, 50), (12, 64, 0.3, 20), (10, 320, 0.2, 60), (9, 400, 0.5, 180)]
 
 
@@ -91,17 +98,16 @@ def test_light_sums_match_the_oracle(n_rows, n_cols, density, limit, depth):
     original = random_bits(0, n_rows, n_cols, density / 2) ^ random_bits(1, 1, n_cols, density)
     original[0], made_of = random_bits(2, 1, n_cols, 0.1), random_bits(3, n_rows, n_rows, 0.2)
     rows, weights = naive.product(made_of, original, "xor"), original.sum(axis=1).astype(np.int64)
-    words = np.hstack([packed(rows), packed(made_of)])
-    n_words = -(-n_cols // 64)
+    words, n_words = named(rows, made_of)
     expected = naive.light_sums(rows[:-1], made_of[:-1], weights, limit, depth)
     assert len(expected) > 2
     for most in (len(expected) + 5, 2, 0):
         found = np.empty((most, words.shape[1]), np.uint64)
-        zero = np.zeros(words.shape[1], np.uint64)
-        count = gf2.list_light_sums(words, zero, weights, n_rows - 1, n_words, limit, depth, found)
+        work = np.full((2, words.shape[1]), 77, np.uint64)
+        count = gf2.list_light_sums(words, work, weights, n_rows - 1, n_words, limit, depth, found)
         assert count == len(expected[:most])
         for row, (total, names) in zip(found[:count], expected, strict=False):
-            np.testing.assert_array_equal(unpacked(row[np.newaxis, :n_words], n_cols)[0], total)
+            np.testing.assert_array_equal(unpacked(row[np.newaxis, : -(-n_cols // 64)], n_cols)[0], total)
             np.testing.assert_array_equal(unpacked(row[np.newaxis, n_words:], n_rows)[0], names)
 
 
@@ -109,9 +115,9 @@ def test_sums_with_far_more_than_their_share_of_ones_in_the_first_words_are_pass
     """The limit is 70, and 43 in half of the words; the third row has more than its share, but not far more."""
     rows = np.zeros((3, 512), np.uint8)
     rows[0, :44] = rows[1, :43] = rows[2, 200:260] = 1
-    words = np.hstack([packed(rows), packed(np.eye(3, dtype=np.uint8))])
-    found = np.empty((9, 9), np.uint64)
-    count = gf2.list_light_sums(words, np.zeros(9, np.uint64), np.full(3, 99), 3, 8, 70, 2, found)
+    words, _ = named(rows, np.eye(3, dtype=np.uint8))
+    found, work = np.empty((9, 9), np.uint64), np.empty((2, 9), np.uint64)
+    count = gf2.list_light_sums(words, work, np.full(3, 99), 3, 8, 70, 2, found)
     expected = naive.light_sums(rows, np.eye(3, dtype=np.uint8), np.full(3, 99), 70, 2)
     assert unpacked(found[:count, 8:].copy(), 3).tolist() == [names.tolist() for _, names in expected]
     assert [1, 0, 0] not in [names.tolist() for _, names in expected]
@@ -119,9 +125,9 @@ def test_sums_with_far_more_than_their_share_of_ones_in_the_first_words_are_pass
 
 @pytest.mark.parametrize("limit", [-5, 0])
 def test_no_sum_is_lighter_than_nothing(limit):
-    words = np.hstack([packed(np.zeros((3, 70), np.uint8)), packed(np.eye(3, dtype=np.uint8))])
-    found = np.empty((9, 3), np.uint64)
-    assert gf2.list_light_sums(words, np.zeros(3, np.uint64), np.full(3, 9), 3, 2, limit, 3, found) == 0
+    words, n_words = named(np.zeros((3, 70), np.uint8), np.eye(3, dtype=np.uint8))
+    found, work = np.empty((9, 5), np.uint64), np.empty((2, 5), np.uint64)
+    assert gf2.list_light_sums(words, work, np.full(3, 9), 3, n_words, limit, 3, found) == 0
 
 
 @widths

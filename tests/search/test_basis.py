@@ -1,4 +1,4 @@
-"""Lighter codes: other atoms with the same product, of which rows use fewer."""
+"""Lighter atoms and codes: other atoms with the same product."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
 from bitatoms.search.moves import basis
-from bitatoms.search.moves.basis import change_basis, lighten_codes
+from bitatoms.search.moves.basis import change_basis, lighten, lighten_codes
 from support.blocks import assert_consistent, bits_of, block_of, factors
 from support.strategies import SEEDS, factorisations, random_bits
 
@@ -31,13 +31,14 @@ def as_set(table):
 
 
 @settings(max_examples=40)
+@pytest.mark.parametrize("move", [lighten, lighten_codes])
 @given(factorisations(n_atoms=st.integers(0, 9)), st.booleans(), SEEDS)
-def test_lighter_codes_keep_the_product_and_never_raise_the_cost(problem, has_bias, seed):
+def test_lighter_atoms_and_codes_keep_the_product_and_never_raise_the_cost(move, problem, has_bias, seed):
     X, atoms, codes = problem
     bias = BitMatrix.from_dense(random_bits(seed, 1, X.shape[1], 0.5 * has_bias))
     block = Block(*map(bits_of, (X, atoms, codes)), None, Workers(), bias)
     cost, errors = CODELENGTH.cost(block), block.errors()
-    is_better = lighten_codes(block, CODELENGTH, np.random.default_rng(seed), patience=5)
+    is_better = move(block, CODELENGTH, np.random.default_rng(seed), patience=5)
     assert_consistent(block, np.where(X > 1, X, X ^ bias.to_dense()), "xor")
     assert block.errors() == errors
     new_atoms, new_codes = factors(block)
@@ -59,6 +60,26 @@ def test_the_planted_columns_of_a_scrambled_basis_are_found(n_atoms, density, se
     assert as_set(found_codes.T) == as_set(codes.T)
     assert as_set(found_atoms) == as_set(atoms)
     assert not lighten_codes(block, CODELENGTH, np.random.default_rng(1), patience=5)
+
+
+@pytest.mark.parametrize(("n_rows", "n_atoms", "density"), [(60, 12, 0.1), (40, 20, 0.1), (300, 40, 0.1)])
+def test_planted_atoms_with_few_ones_are_found_where_rows_use_many_of_them(n_rows, n_atoms, density):
+    atoms, codes = random_bits(1, n_atoms, 130, density), random_bits(2, n_rows, n_atoms, 0.4)
+    X = naive.product(codes, atoms, "xor")
+    block = block_of(X, *scrambled(atoms, codes), "xor")
+    assert lighten(block, CODELENGTH, np.random.default_rng(0), patience=10)
+    found_atoms, found_codes = factors(block)
+    assert_consistent(block, X, "xor")
+    assert as_set(found_atoms) == as_set(atoms)
+    assert as_set(found_codes.T) == as_set(codes.T)
+
+
+def test_columns_that_are_rarely_drawn_are_found():
+    """A draw finds one of them with probability .001."""
+    atoms, codes = random_bits(1, 40, 70, 0.5), random_bits(2, 600, 40, 0.28)
+    block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
+    lighten(block, CODELENGTH, np.random.default_rng(0))
+    assert len(as_set(factors(block)[1].T) & as_set(codes.T)) >= 35
 
 
 def test_adding_one_atom_to_another_does_not_find_the_planted_columns():

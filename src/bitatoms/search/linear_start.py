@@ -7,6 +7,7 @@ noise, the basis comes from rows that parity checks free of noise (`parity_check
 
 The same is done with columns in place of rows, which is better where rows are many and atoms have few ones. A basis of
 the space that the columns span consists of columns of the codes, and the atoms follow by coding the columns with them.
+Without noise, that would give the same products.
 
 Both fail if rows use many of many atoms, so that few sums of four rows are zero, or if there is so much noise that such
 sums do not stand out. Unknown cells count as zeros here, that is as noise.
@@ -28,21 +29,25 @@ from .plan import LinearStartBudget
 
 
 def linear_starts(context: SearchContext, budget: LinearStartBudget) -> Iterator[BitMatrix]:
-    """Yield initial atoms: from a basis of rows, and from a basis of columns."""
+    """Yield initial atoms: from a basis of rows and, if there is noise, from a basis of columns."""
     data, random = context.data, context.random
     if min(data.shape) < budget.min_side or data.n_cols > budget.max_wide:
         return
     sample = data[random.permutation(data.n_rows)[: budget.max_rows]].filled()
     columns = random.permutation(data.n_cols)[: budget.max_cols]
     bits = sample.T[columns].T.to_dense()
-    basis = _spanning_rows(context, bits, budget)
+    basis = _basis(bits)
+    has_noise = basis.n_rows > budget.max_rank * min(bits.shape)
+    if has_noise:
+        basis = _spanning_rows(context, bits, budget)
     if _can_be_used(basis) and len(columns) == data.n_cols:
         yield basis.T[np.argsort(columns)].T
     elif _can_be_used(basis):
         yield _codes(context, sample.T, _codes(context, BitMatrix.from_dense(bits), basis).T).T
-    basis = _spanning_rows(context, np.ascontiguousarray(bits.T), budget)
-    if _can_be_used(basis):
-        yield _codes(context, sample.T, basis).T
+    if has_noise:  # otherwise columns have a basis of the same products
+        basis = _spanning_rows(context, np.ascontiguousarray(bits.T), budget)
+        if _can_be_used(basis):
+            yield _codes(context, sample.T, basis).T
 
 
 def _can_be_used(basis: BitMatrix) -> bool:
@@ -52,9 +57,6 @@ def _can_be_used(basis: BitMatrix) -> bool:
 
 def _spanning_rows(context: SearchContext, bits: Bits, budget: LinearStartBudget) -> BitMatrix:
     """Return a basis of the space that the rows span without noise; without vectors if none is found."""
-    basis = _basis(bits)
-    if basis.n_rows <= budget.max_rank * min(bits.shape):
-        return basis
     clean = rows_without_noise(bits, context.random, budget.checks)
     basis = _basis(clean)
     if basis.n_rows > budget.max_rank * min(clean.shape):

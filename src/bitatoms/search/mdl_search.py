@@ -7,6 +7,7 @@ result is the best state seen.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from .fixed_rank import refill
 from .holdout import HoldOut
 from .initial import samples, spread
 from .linear_start import linear_starts
-from .moves.basis import change_basis, lighten_codes
+from .moves.basis import change_basis, lighten, lighten_codes
 from .moves.drop import eliminate, prune, savings, shrink
 from .moves.extend import extend
 from .moves.grow import grow
@@ -168,7 +169,7 @@ class MdlSearch:
             block = self.context.block(atoms)
             self.record(block, Change(), "start")
             self.record(block, fewest_errors_sweep(block, self.objective, self.extra_random), "first code")
-            self.change_basis(block, self.tuning.start_patience)
+            self.change_basis(block, self.tuning.start_patience, lighten)
             states.append(self.first_cycle(block))
         return states
 
@@ -288,12 +289,12 @@ class MdlSearch:
         if self.allows("extend") and (change := extend(block, self.objective)):
             self.record(block, change, "extend")
 
-    def change_basis(self, block: Block, patience: int) -> None:
+    def change_basis(self, block: Block, patience: int, add_many: Callable[..., bool] = lighten_codes) -> None:
         """Shorten atoms and codes without changing their product; with ``patience``, try sums of many atoms too."""
         # A basis move gives some rows more atoms, which a limit may not allow.
         if self.objective.max_atoms is not None or not self.allows("basis"):
             return
-        is_better = patience > 0 and lighten_codes(block, self.objective, self.extra_random, patience)
+        is_better = patience > 0 and add_many(block, self.objective, self.extra_random, patience)
         if change_basis(block, self.objective) or is_better:
             self.record(block, Change(), "basis")
 

@@ -8,7 +8,7 @@ from ..jit import inline, kernel, lowest_bit, popcount
 from .coding import set_row
 from .words import NONE, ONE, row_price, unknown_word, weight
 
-_FIRST_WORDS = 4  # of a sum, by which most heavy ones are recognized
+FIRST_WORDS = 4  # of a sum, by which most heavy ones are recognized
 _DEVIATIONS = 2.0  # standard deviations by which a light sum may have more ones in these words than its share
 
 
@@ -101,8 +101,15 @@ def first_independent(rows, reduced, by_top, chosen):
 
 
 @inline
-def _keep_if_light(one, two, three, weights, limits, n_words, found, count):
-    """Append the sum of three rows if it has fewer ones than the limits, and than one of the rows it is a sum of.
+def _ones_in_first_words(one, two):
+    """Return the number of ones of the sum of two rows in its first words."""
+    ones = np.intp(popcount(one[0] ^ two[0])) + np.intp(popcount(one[1] ^ two[1]))
+    return ones + np.intp(popcount(one[2] ^ two[2])) + np.intp(popcount(one[3] ^ two[3]))
+
+
+@inline
+def _keep_if_light(one, two, weights, limits, n_words, found, count):
+    """Append the sum of two rows if it has fewer ones than the limits, and than one of the rows it is a sum of.
 
     Ones are counted in the first ``n_words`` words; the limits are those for a few of these, and for all. The other
     words name the rows that the sum is made of, whose numbers of ones are ``weights``. Return how many sums there are
@@ -110,48 +117,51 @@ def _keep_if_light(one, two, three, weights, limits, n_words, found, count):
     """
     if count == found.shape[0]:
         return count
-    ones = 0
-    n_first = min(_FIRST_WORDS, n_words)
-    for w in range(n_first):
-        ones += np.intp(popcount(one[w] ^ two[w] ^ three[w]))
+    ones = _ones_in_first_words(one, two)
     if ones >= limits[0]:
         return count
-    for w in range(n_first, n_words):
-        ones += np.intp(popcount(one[w] ^ two[w] ^ three[w]))
+    for w in range(FIRST_WORDS, n_words):
+        ones += np.intp(popcount(one[w] ^ two[w]))
     if ones >= limits[1]:
         return count
     heaviest = 0
     for w in range(n_words, one.shape[0]):
-        word = one[w] ^ two[w] ^ three[w]
+        word = one[w] ^ two[w]
         while word != NONE:
             heaviest = max(heaviest, weights[64 * (w - n_words) + lowest_bit(word)])
             word &= word - ONE
     if ones >= heaviest:
         return count
     for w in range(one.shape[0]):
-        found[count, w] = one[w] ^ two[w] ^ three[w]
+        found[count, w] = one[w] ^ two[w]
     return count + 1
 
 
 @kernel
-def list_light_sums(rows, zero, weights, n_rows, n_words, limit, depth, found):
+def list_light_sums(rows, work, weights, n_rows, n_words, limit, depth, found):
     """List light sums of at most ``depth`` (2 or 3) of the first ``n_rows`` rows that could replace an original row.
 
-    Each row is a sum of original rows, which have these ``weights``, numbers of ones in the first ``n_words`` words.
-    The other words of a row name the original rows. A listed sum has fewer ones than the limit and than one of the
-    original rows it is made of; in the first few words, it has no more ones than are likely with this limit. ``zero``
-    is a row of zeros. Return how many sums are listed, at most the length of ``found``.
+    Each row is a sum of original rows, which have these ``weights``, numbers of ones in the first ``n_words`` words, at
+    least ``FIRST_WORDS``. The other words of a row name the original rows. A listed sum has fewer ones than the limit
+    and than one of the original rows it is made of; in the first few words, it has no more ones than are likely with
+    this limit. ``work`` has two rows. Return how many sums are listed, at most the length of ``found``.
     """
-    share = min(_FIRST_WORDS, n_words) / max(1, n_words)
+    share = FIRST_WORDS / n_words
     spread = np.sqrt(share * (1 - share) * max(0, limit))
     limits = int(np.ceil(share * limit + _DEVIATIONS * spread)), limit
+    zero, pair = work[0], work[1]
+    zero[:] = NONE
     count = 0
     for i in range(n_rows):
-        count = _keep_if_light(rows[i], zero, zero, weights, limits, n_words, found, count)
+        count = _keep_if_light(rows[i], zero, weights, limits, n_words, found, count)
         for j in range(i):
-            count = _keep_if_light(rows[i], rows[j], zero, weights, limits, n_words, found, count)
+            for w in range(pair.shape[0]):
+                pair[w] = rows[i, w] ^ rows[j, w]
+            count = _keep_if_light(pair, zero, weights, limits, n_words, found, count)
+            first = pair[0], pair[1], pair[2], pair[3]  # in registers: most of the time is spent on triples
             for k in range(j if depth == 3 else 0):
-                count = _keep_if_light(rows[i], rows[j], rows[k], weights, limits, n_words, found, count)
+                if _ones_in_first_words(first, rows[k]) < limits[0]:
+                    count = _keep_if_light(pair, rows[k], weights, limits, n_words, found, count)
     return count
 
 
