@@ -9,7 +9,13 @@ import naive
 from bitatoms import BitMatrix
 from bitatoms.core.block import Block
 from bitatoms.core.coding import code, code_by_beam, coding_rule
-from bitatoms.core.information_sets import code_from_information_sets, draw_columns, identity, supports
+from bitatoms.core.information_sets import (
+    code_from_information_sets,
+    code_hard_rows,
+    draw_columns,
+    identity,
+    supports,
+)
 from bitatoms.core.objective import Objective, unit_prices
 from bitatoms.datasets import planted as planted_table
 from bitatoms.parallel import Workers
@@ -177,6 +183,43 @@ def test_cases_that_are_not_supported_change_nothing():
         assert block.codes() == before
     most = block_of(X, atoms[:128], codes[:, :128], "xor"), priced_rule((prices[0], prices[1][:128]))
     assert supports(*most)
+
+
+def with_hard_rows(noise, n_atoms=30, workers=None, algebra="xor"):
+    """Return a block in which twelve rows, of many atoms, have no code, and the table."""
+    table = planted_table(300, 150, n_atoms, atom_density=0.4, code_density=0.1, noise=noise, random_state=0)
+    codes = table.codes.copy()
+    hard = np.argsort(codes.sum(axis=1), kind="stable")[-12:]
+    codes[hard] = 0
+    return block_of(table.X, table.atoms, codes, algebra, workers or Workers()), table, hard
+
+
+def test_hard_rows_are_coded_from_as_many_draws_as_they_need():
+    """A draw is right for a row with probability .01."""
+    block, table, hard = with_hard_rows(0.2)
+    rule = Objective(True, "xor").rule(block)
+    other, _, _ = with_hard_rows(0.2, workers=Workers(5, 64))
+    for each in (block, other):
+        change = code_hard_rows(each, rule, np.random.default_rng(0))
+        assert change
+        assert_consistent(each, table.X, "xor")
+        is_true = (factors(each)[1] == table.codes).all(axis=1)
+        assert is_true[hard].sum() >= 9
+        assert np.delete(is_true, hard).mean() > 0.99
+    assert block.factors() == other.factors()
+    usual, _, _ = with_hard_rows(0.2)
+    code_from_information_sets(usual, rule, np.random.default_rng(0))
+    assert (factors(usual)[1] == table.codes).all(axis=1)[hard].sum() < 6
+
+
+@pytest.mark.parametrize(
+    ("noise", "n_atoms", "algebra"), [(0.05, 30, "xor"), (0.35, 30, "xor"), (0.2, 129, "xor"), (0.2, 30, "or")]
+)
+def test_no_row_is_hard_if_the_usual_draws_are_enough_or_too_many_are_needed(noise, n_atoms, algebra):
+    block, _, _ = with_hard_rows(noise, n_atoms, algebra=algebra)
+    before = block.factors()
+    assert not code_hard_rows(block, Objective(True, algebra).rule(block), np.random.default_rng(0))
+    assert block.factors() == before
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 130])

@@ -14,12 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.cpu import gf2
+from ..kernels.cpu import coding, gf2
 from ..kernels.structs import ColumnDraw, Rule, candidate_scratch
 from .block import ROW_COST, Block, Change, Words, changed
 
 MAX_ATOMS = 128  # more are never free of errors, and elimination takes long
 N_DRAWS = 48
+_MAX_DRAWS = 4000  # for the rows that are hardest to code
+_MISSED = 0.2  # probability that none of the draws is right for one of these
+_MAX_CODED = 1_000_000  # rows, counted in each draw: a few seconds
+_MOST_LEFT = 0.95  # share of these rows that may be left after an eighth of the draws, when a fifth should be coded
+_HARD = 2.5  # standard deviations by which they have more errors than other rows
 _SLACK = 2  # more errors than now that a code may have, if it costs less
 
 
@@ -49,6 +54,41 @@ def code_from_information_sets(block: Block, rule: Rule, random: np.random.Gener
         block.map_rows(code, ROW_COST + block._atoms.words.size)
     block.mark_stale()
     return changed(block, *before)
+
+
+def code_hard_rows(block: Block, rule: Rule, random: np.random.Generator) -> Change:
+    """Code rows that have far more errors than others from as many draws as they may need, unless these are too many.
+
+    If most rows are coded well, rows with far more errors have a wrong code, and the number of draws that finds the
+    right one follows from the share of errors of the others. A row is not coded any further once it has as few errors.
+    It ends soon if rows seem to be hard for another reason.
+    """
+    if not supports(block, rule):
+        return Change()
+    share = float(np.median(block.errors().row_weights())) / block.n_features
+    limit = block.n_features * share + _HARD * np.sqrt(block.n_features * share * (1 - share))
+    enough = draws_needed(share, block.n_atoms)
+    if not N_DRAWS < enough <= _MAX_DRAWS:
+        return Change()
+    before = block._rows.codes.copy(), block._rows.errors.copy()
+    rows = np.flatnonzero(block.errors().row_weights() > limit)
+    n_hard, n_draws, n_coded = len(rows), 0, 0
+    while len(rows) and n_draws < enough and n_coded < _MAX_CODED:
+        hard = block.sample(rows)
+        code_from_information_sets(hard, rule, random)
+        coding.restore_rows(block._rows, block._atoms, rows, hard._rows.codes, hard._rows.errors, block.covers)
+        n_draws, n_coded = n_draws + N_DRAWS, n_coded + N_DRAWS * len(rows)
+        rows = np.flatnonzero(block.errors().row_weights() > limit)
+        if n_draws > enough / 8 and len(rows) > _MOST_LEFT * n_hard:
+            break
+    block.mark_stale()
+    return changed(block, *before)
+
+
+def draws_needed(share: float, n_atoms: int) -> float:
+    """Return how many draws it takes until one is likely to have at most one error, by the share of errors."""
+    probability = (1 - share) ** n_atoms * (1 + n_atoms * share / (1 - share))
+    return -np.log(_MISSED) / probability if probability > 0 else np.inf
 
 
 def draw_columns(block: Block, random: np.random.Generator) -> ColumnDraw:

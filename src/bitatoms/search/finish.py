@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..core.block import Block, Change
 from ..core.coding import CODERS
+from ..core.information_sets import code_hard_rows
 from ..core.objective import Objective
 from ..core.remembered import code_from_nearest, frequent_codes
 from ..kernels.structs import Rule
@@ -16,7 +19,7 @@ _MANY_ROWS, _MIN_SAMPLE_GAIN = 1000, 1e-4  # of many rows, the coder must gain t
 
 
 def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
-    """Sweep the best state of a search with the coder of `transform`, until that gains little.
+    """Sweep the best state of a search with the coder of `transform`, until that gains little; then code hard rows.
 
     A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder;
     and one of many rows, if the coder gains nothing for a sample of them.
@@ -37,6 +40,10 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         change = sweep(block, objective, _code_as_transform)
         record_state(context, block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
+    if not monitor.should_stop():
+        change = sweep(block, objective, partial(code_hard_rows, random=context.random.spawn(1)[0]))
+        if change:
+            record_state(context, block, change + sweep(block, objective), 2, "finish")
     return SearchResult(block, monitor.stop_reason or found.ended)
 
 
