@@ -16,7 +16,6 @@ from bitatoms import BitMatrix, Interrupted, codelength, factorize, parallel, pr
 from bitatoms.datasets import planted
 from bitatoms.search import initial, rank_starts
 from bitatoms.table import Table
-from support.plans import use_budget
 from support.strategies import ALL_KNOWN, SEEDS, factorisations, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -26,12 +25,7 @@ every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 paper_and_fast = pytest.mark.parametrize("search", ["paper", "fast"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_trials():
-    """Search a given number of atoms with few trials, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=12, nmf_starts=2)
-        yield
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 @pytest.fixture(scope="module")

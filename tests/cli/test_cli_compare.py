@@ -15,17 +15,11 @@ pytest.importorskip("matplotlib")
 
 from bitatoms.compare import all_methods
 from support.commands import runner
-from support.plans import use_budget
 
 FEW = ("--only", "bitatoms-or,mob,grecond", "-k", "1,2")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_trials():
-    """Use few trials per fixed-rank search, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=4, nmf_starts=2)
-        yield
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 @pytest.fixture(scope="module")

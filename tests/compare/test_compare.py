@@ -20,18 +20,12 @@ from bitatoms.compare.methods import default_ranks
 from bitatoms.compare.rankings import escape_markdown, overview, rank_by_bits, rank_by_wrong_cells
 from bitatoms.compare.runner import score_factors
 from bitatoms.compare.summary import summarize
-from support.plans import use_budget
 
 HOSTILE = "<script>window.hurt=1</script>|*b* `c` [d](e) &amp; _f_"
 SECONDS = slice(COLUMNS.index("CPU seconds"), COLUMNS.index("wall seconds") + 1)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_trials():
-    """Use few trials per fixed-rank search, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=4, nmf_starts=2)
-        yield
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 def table(n_rows=90, n_cols=20, algebra="or", seed=0):

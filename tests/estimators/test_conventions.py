@@ -21,7 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
 from bitatoms.datasets import planted
-from support.plans import use_budget
 from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -29,12 +28,7 @@ PAPER = {"search": "paper"}
 every_search = pytest.mark.parametrize("search", ["paper", "fast", "thorough"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_trials():
-    """Search a given number of atoms with few trials, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=8, nmf_starts=2)
-        yield
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 @parametrize_with_checks([BinaryDictionaryLearning(binarize=0.0)])

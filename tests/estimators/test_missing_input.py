@@ -10,7 +10,6 @@ from sklearn.utils import get_tags
 import bitatoms as ba
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table, baselines
-from support.plans import use_budget
 from support.strategies import random_bits
 
 X = ba.datasets.planted(160, 20, 4, code_density=0.4, noise=0.02, random_state=0).X
@@ -20,12 +19,7 @@ BITS = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(MASK))
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_trials():
-    """Search a given number of atoms with few trials, to save time."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=4, nmf_starts=1)
-        yield
+pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 def polars_frame():

@@ -3,16 +3,7 @@
 import pytest
 
 from bitatoms.datasets import planted
-from support.plans import use_budget
 from support.results import planted_in
-
-
-@pytest.fixture(scope="module")
-def few_trials():
-    """Limit trials and starts: a few are enough to test what they do."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=8, nmf_starts=3)
-        yield
 
 
 @pytest.fixture(scope="module")
