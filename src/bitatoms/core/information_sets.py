@@ -12,7 +12,10 @@ on nothing but the row, the atoms, the rule and the generator.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.cpu import coding, gf2
 from ..kernels.structs import ColumnDraw, Rule, candidate_scratch
@@ -56,36 +59,50 @@ def code_from_information_sets(block: Block, rule: Rule, random: np.random.Gener
     return changed(block, *before)
 
 
-def code_hard_rows(block: Block, rule: Rule, random: np.random.Generator) -> Change:
-    """Code rows that have far more errors than others from as many draws as they may need, unless these are too many.
+class HardRows(NamedTuple):
+    """Rows with far more errors than others, and how many draws find the right code of most of them."""
+
+    rows: NDArray[np.intp]
+    limit: float  # rows with at most this many errors are not hard
+    n_draws: int
+
+
+def find_hard_rows(block: Block, rule: Rule) -> HardRows | None:
+    """Return the rows that have far more errors than others; None if more draws than usual do not help or take long.
 
     If most rows are coded well, rows with far more errors have a wrong code, and the number of draws that finds the
-    right one follows from the share of errors of the others. A row is not coded any further once it has as few errors.
-    It ends soon if rows seem to be hard for another reason.
+    right one follows from the share of errors of the others.
     """
     if not supports(block, rule):
-        return Change()
-    share = float(np.median(block.errors().row_weights())) / block.n_features
-    limit = block.n_features * share + _HARD * np.sqrt(block.n_features * share * (1 - share))
-    enough = draws_needed(share, block.n_atoms)
-    if not N_DRAWS < enough <= _MAX_DRAWS:
-        return Change()
+        return None
+    errors, m = block.errors().row_weights(), block.n_features
+    share = float(np.median(errors)) / m
+    limit, n_draws = m * share + _HARD * np.sqrt(m * share * (1 - share)), _draws_needed(share, block.n_atoms)
+    rows = np.flatnonzero(errors > limit)
+    return HardRows(rows, limit, int(n_draws)) if len(rows) and N_DRAWS < n_draws <= _MAX_DRAWS else None
+
+
+def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.Generator) -> Change:
+    """Code hard rows from as many draws as they may need, and keep a new code where it costs less.
+
+    A row is not coded any further once it has as few errors as others. It ends soon if rows seem to be hard for another
+    reason.
+    """
     before = block._rows.codes.copy(), block._rows.errors.copy()
-    rows = np.flatnonzero(block.errors().row_weights() > limit)
-    n_hard, n_draws, n_coded = len(rows), 0, 0
-    while len(rows) and n_draws < enough and n_coded < _MAX_CODED:
-        hard = block.sample(rows)
-        code_from_information_sets(hard, rule, random)
-        coding.restore_rows(block._rows, block._atoms, rows, hard._rows.codes, hard._rows.errors, block.covers)
+    rows, n_draws, n_coded = hard.rows, 0, 0
+    while len(rows) and n_draws < hard.n_draws and n_coded < _MAX_CODED:
+        sample = block.sample(rows)
+        code_from_information_sets(sample, rule, random)
+        coding.restore_rows(block._rows, block._atoms, rows, sample._rows.codes, sample._rows.errors, block.covers)
         n_draws, n_coded = n_draws + N_DRAWS, n_coded + N_DRAWS * len(rows)
-        rows = np.flatnonzero(block.errors().row_weights() > limit)
-        if n_draws > enough / 8 and len(rows) > _MOST_LEFT * n_hard:
+        rows = np.flatnonzero(block.errors().row_weights() > hard.limit)
+        if n_draws > hard.n_draws / 8 and len(rows) > _MOST_LEFT * len(hard.rows):
             break
     block.mark_stale()
     return changed(block, *before)
 
 
-def draws_needed(share: float, n_atoms: int) -> float:
+def _draws_needed(share: float, n_atoms: int) -> float:
     """Return how many draws it takes until one is likely to have at most one error, by the share of errors."""
     probability = (1 - share) ** n_atoms * (1 + n_atoms * share / (1 - share))
     return -np.log(_MISSED) / probability if probability > 0 else np.inf

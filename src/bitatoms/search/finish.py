@@ -6,7 +6,7 @@ from functools import partial
 
 from ..core.block import Block, Change
 from ..core.coding import CODERS
-from ..core.information_sets import code_hard_rows
+from ..core.information_sets import code_hard_rows, find_hard_rows
 from ..core.objective import Objective
 from ..core.remembered import code_from_nearest, frequent_codes
 from ..kernels.structs import Rule
@@ -40,10 +40,10 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
         change = sweep(block, objective, _code_as_transform)
         record_state(context, block, change + sweep(block, objective), 2, "finish")
         cost = objective.cost(block)
-    if not monitor.should_stop():
-        change = sweep(block, objective, partial(code_hard_rows, random=context.random.spawn(1)[0]))
-        if change:
-            record_state(context, block, change + sweep(block, objective), 2, "finish")
+    hard = find_hard_rows(block, objective.rule(block)) if not monitor.should_stop() else None
+    if hard is not None:
+        change = sweep(block, objective, partial(code_hard_rows, hard=hard, random=context.random.spawn(1)[0]))
+        record_state(context, block, change + sweep(block, objective), 2, "finish")
     return SearchResult(block, monitor.stop_reason or found.ended)
 
 
