@@ -71,6 +71,7 @@ def run_trials(
     candidates = block.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, block.n_words), np.uint64))
     scratches = coding_scratch(*now), vote_scratch(block._rows), _exact_scratch(block) if exactly else None
     n_per_call = 1 + int(MAX_CHUNK_NS / 2 / trial_cost(block.data(), block.n_atoms, bool(block.covers), exactly))
+    pool = pool.copy()  # writable like the empty pool: kernels are compiled separately for arrays that are not
     n_trials = 0
     while n_trials < plan.n_trials and counts[1] > 0 and not should_stop():
         block.workers.check_deadline()

@@ -22,6 +22,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
+from .inlining import InlineCompiler
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +33,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python code calls. The caller allocates; the kernel checks nothing and has no options."""
-    compiled = numba.njit(**_OPTIONS)(function)
+    # Without forceinline=False, a kernel would be inlined if the first call of it were in an inlined function.
+    compiled = _without_literals(numba.njit(forceinline=False, **_OPTIONS)(function))
     try:
         compiled._cache = KernelCache(function)
     except (RuntimeError, OSError):  # no writable cache folder: compile in each process
@@ -125,7 +127,22 @@ def _sources() -> tuple[tuple[str, int, int], ...]:
 
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a function that kernels call; it is inlined into them."""
-    return numba.njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function)
+    options = {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": InlineCompiler}
+    return _without_literals(numba.njit(**options, **_OPTIONS)(function))
+
+
+def _without_literals(compiled: Any) -> Any:
+    """Let kernels call a function with constants of type int64 or bool.
+
+    numba would compile it again for each constant. LLVM propagates constants into a function that is inlined.
+    """
+    get_call_template = compiled.get_call_template
+
+    def get_general_template(args: Any, keywords: Any) -> Any:
+        return get_call_template([numba.types.unliteral(arg) for arg in args], keywords)
+
+    compiled.get_call_template = get_general_template
+    return compiled
 
 
 @intrinsic

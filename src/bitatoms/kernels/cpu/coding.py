@@ -295,13 +295,9 @@ def _code_row(rows, j, atoms, rule, wrong, scratch):
     return toggled
 
 
-@kernel
-def code_rows(rows, atoms, rule, start, stop, scratch):
-    """Code the stale rows of start..stop from their current codes; return the numbers of changed code and error bits.
-
-    Atoms of rows that changed become stale. ``start`` is a multiple of 64, so that no two chunks share a word of
-    ``users``.
-    """
+@inline
+def code_stale_rows(rows, atoms, rule, start, stop, scratch):
+    """See `code_rows`."""
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
@@ -316,6 +312,16 @@ def code_rows(rows, atoms, rule, start, stop, scratch):
                 scratch.touched[c] |= scratch.code[c] | rows.codes[j, c]
     mark(scratch.touched, atoms.stale)
     return codes_changed, errors_changed
+
+
+@kernel
+def code_rows(rows, atoms, rule, start, stop, scratch):
+    """Code the stale rows of start..stop from their current codes; return the numbers of changed code and error bits.
+
+    Atoms of rows that changed become stale. ``start`` is a multiple of 64, so that no two chunks share a word of
+    ``users``.
+    """
+    return code_stale_rows(rows, atoms, rule, start, stop, scratch)
 
 
 @inline

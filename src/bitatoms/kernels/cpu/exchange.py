@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import inline, kernel, lowest_bit
-from .coding import code_rows
+from .coding import code_stale_rows
 from .dictionary import overlap_atoms, slice_atoms
 from .exact import best_columns, code_rows_exactly, list_products
 from .votes import GROW, VOTE, sweep_atoms
@@ -270,7 +270,7 @@ def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, vo
             _refresh(rows, atoms, rule.covers)
             for c in range(coding.touched.shape[0]):
                 coding.touched[c] = NONE
-            codes, _ = code_rows(rows, atoms, rule, 0, rows.errors.shape[0], coding)
+            codes, _ = code_stale_rows(rows, atoms, rule, 0, rows.errors.shape[0], coding)
             end = n_atoms if step > 0 else 0
         else:
             codes = _code_exactly(rows, atoms, rule, coding, exact)
