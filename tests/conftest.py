@@ -2,12 +2,13 @@
 
 import pytest
 
-from support.plans import use_budget
+from support.plans import use_budget, use_one_factorization
 
 
 @pytest.fixture(scope="module")
 def few_trials():
-    """Search a given number of atoms with few trials and starts, in tests that do not need more."""
+    """Search with few trials and starts, in tests that do not need more."""
     with pytest.MonkeyPatch.context() as patch:
         use_budget(patch, max_trials=8, nmf_starts=2)
+        use_one_factorization(patch)
         yield

@@ -7,6 +7,8 @@ import pytest
 
 import bitatoms as ba
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]

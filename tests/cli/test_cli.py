@@ -26,6 +26,8 @@ from bitatoms.formatting import percent
 from bitatoms.io import model_file
 from support.commands import runner
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 ROWS, COLUMNS = 300, 30
 
 

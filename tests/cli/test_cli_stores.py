@@ -23,6 +23,8 @@ from bitatoms.rows.store import Store
 from support.commands import runner
 from support.sources import write_store
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 ROWS, COLUMNS = 1201, 70
 HOW = ["--search-rows", "300", "--max-atoms", "5", "--algebra", "xor"]
 

@@ -17,6 +17,8 @@ from bitatoms.estimators.dictionary_learning import SearchLimitWarning
 from bitatoms.parallel import Cancelled, Workers
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 PAPER = {"n_components": 6, "search": "paper"}  # it takes little time
 
 

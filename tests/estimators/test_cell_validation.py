@@ -8,6 +8,8 @@ from bitatoms import BinaryDictionaryLearning, BinaryImputer, BitMatrix, cross_v
 from bitatoms.core.hidden_cells import CellScores, hidden_folds, without_cells
 from bitatoms.datasets import planted
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def X():

@@ -22,6 +22,8 @@ from bitatoms.datasets import planted
 from bitatoms.estimators import classifier
 from bitatoms.parallel import Workers
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @parametrize_with_checks([BinaryDictionaryClassifier(binarize=0.0, n_models=1, max_components=2)])
 def test_scikit_learn_checks_pass(estimator, check):

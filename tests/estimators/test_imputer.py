@@ -12,6 +12,8 @@ from bitatoms import BinaryImputer
 from bitatoms.core.hidden_cells import CellScores
 from bitatoms.datasets import planted
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @parametrize_with_checks(
     [

@@ -25,6 +25,8 @@ from bitatoms.table import Picture
 from support.files import outcome
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def named():

@@ -33,6 +33,8 @@ from support.blocks import ALGEBRAS, bits_of, block_of, packed
 from support.sources import assert_same, params_for
 from support.strategies import SEEDS, UNKNOWN, factorisations, random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
 ALONE = Workers(1)
 some_rows = factorisations(n_rows=st.integers(1, 40), n_cols=st.integers(1, 12), n_atoms=st.integers(1, 6))

@@ -16,6 +16,8 @@ from bitatoms.report.page import render
 from bitatoms.table import Table
 from support.reports import fitted_baskets, fitted_digits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture
 def baskets():

@@ -18,7 +18,7 @@ from bitatoms.rows.store import Store, StoreRows
 from support.sources import assert_same, learned, write_store
 
 SHAPE = (6000, 130)
-N_KILLS = 10
+N_KILLS = 6
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,9 @@ UNKNOWN[130:430] = False  # all of a partition, and of chunks of a store, is kno
 TABLES |= {f"{algebra} unknown": np.where(UNKNOWN, np.nan, TABLES[algebra]) for algebra in ("xor", "or")}
 CALLS = [
     {"algebra": algebra, "n_components": k, "search": search}
-    for algebra, k, search in product(("xor", "or"), (7, 20, "mdl"), ("fast", "thorough"))
+    for algebra, (k, search) in product(
+        ("xor", "or"), ((7, "fast"), (20, "fast"), ("mdl", "fast"), ("mdl", "thorough"))
+    )
 ]
 CALLS += [
     {"algebra": algebra, "n_components": k, "search": search, "unknown": True}
@@ -41,6 +43,7 @@ CALLS += [
 ]
 # Single toggles miss codes that the search found: such models remember them.
 CALLS += [{"algebra": "xor", "n_components": "mdl", "search": "fast", "coder": "mdl"}]
+XOR_MDL, OR_7 = CALLS[2], CALLS[4]
 AWKWARD = (0, 1, 129, 0, 300, 1, 69, 0)  # rows per partition
 
 
@@ -213,7 +216,7 @@ def test_a_fit_that_a_limit_ended_is_resumed(expected, stores, tmp_path, table):
 
 
 def test_ctrl_c_in_a_pass_keeps_the_model_and_can_be_resumed(expected, stores, tmp_path):
-    path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", 4
+    path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
 
     def interrupt(row):
         if row.rows == N:
@@ -271,14 +274,14 @@ def test_other_unknown_cells_are_another_table(stores, tmp_path):
     others = [ba.pack(zeros, tmp_path / "zeros.zarr"), da.from_array(zeros, chunks=(100, M))]
     for number, (table, other) in enumerate(zip(tables, others, strict=True)):
         stop = {"checkpoint": tmp_path / f"checkpoint {number}", "callbacks": lambda row: row.rows == N}
-        estimator(CALLS[6], **stop).fit(table)
+        estimator(OR_7, **stop).fit(table)
         with pytest.raises(ba.FileError, match="contains the fit of a different call: the rows differ"):
-            estimator(CALLS[6], **stop, resume=True).fit(other)
+            estimator(OR_7, **stop, resume=True).fit(other)
 
 
 @pytest.mark.parametrize("damage", ["a row", "all rows", "the pad bits", "the number of atoms", "the end"])
 def test_corrupt_codes_are_computed_again(expected, stores, tmp_path, damage):
-    path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", 4
+    path, folder, number = stores / "xor-700.zarr", tmp_path / "checkpoint", CALLS.index(XOR_MDL)
     estimator(CALLS[number], checkpoint=folder, callbacks=lambda row: row.rows == N).fit(path)
     (codes,) = folder.glob("codes-*.bin")
     content = bytearray(codes.read_bytes())

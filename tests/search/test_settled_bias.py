@@ -14,6 +14,8 @@ from bitatoms.rows.store import StoreRows
 from support.sources import assert_same, learned, params_for, write_store
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 def two_groups(n_rows=400, noise=0.0):
     """Rows with the features 0, 1, 2 and rows with the features 3, 4, in turn."""

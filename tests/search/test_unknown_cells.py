@@ -12,6 +12,8 @@ from bitatoms.bits import BitMatrix
 from support.blocks import bits_of, table_of
 from support.strategies import SEEDS, random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 HOW = {
     "fast": {},
     "thorough": {"search": "thorough"},

@@ -12,3 +12,9 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
         if nmf_starts is not None:
             budget = replace(budget, nmf=replace(budget.nmf, max_starts=nmf_starts))
         patch.setitem(PLANS, name, replace(plan, fixed_rank=budget))
+
+
+def use_one_factorization(patch):
+    """Let searches for the shortest codelength start from one non-negative factorization instead of three."""
+    for name, plan in PLANS.items():
+        patch.setitem(PLANS, name, replace(plan, mdl=replace(plan.mdl, nmf_ranks=plan.mdl.nmf_ranks[:1])))

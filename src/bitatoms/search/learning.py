@@ -41,7 +41,7 @@ def learn(block: Block, method: LearningMethod, monitor: SearchMonitor, each_ste
     total = Change()
     iterations = 0
     converged = False
-    pursues = method.coder == "bmp" and not block.covers and not block.in_use().any()
+    pursues = method.coder == "bmp" and not block.covers and not block.uses().any()
     while not converged and iterations < method.max_iter and not (iterations and monitor.should_stop()):
         change = step(block, method, pursues)
         if pursues and not change:
