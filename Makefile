@@ -18,7 +18,7 @@ demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a compari
 
 test: .venv/.dev  ## run the checks while kernels are compiled, then all tests and the examples in the documentation
 	$(BIN)/python tests/support/compile_kernels.py & $(MAKE) check; status=$$?; wait; exit $$status
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile  # one more: some tests wait for other processes
 
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)
 	REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/browser

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.plans import use_budget, use_one_factorization
+from support.plans import use_budget, use_few_starts
 
 
 @pytest.fixture(scope="module")
@@ -10,5 +10,5 @@ def few_trials():
     """Search with few trials and starts, in tests that do not need more."""
     with pytest.MonkeyPatch.context() as patch:
         use_budget(patch, max_trials=8, nmf_starts=2)
-        use_one_factorization(patch)
+        use_few_starts(patch)
         yield

@@ -191,7 +191,7 @@ def test_the_deadline_stops_a_search():
     assert stopping.ended == monitor.stop_reason == "max_time"
 
 
-@pytest.mark.parametrize("max_time", [0.05, 1, 5])
+@pytest.mark.parametrize("max_time", [0.05, 5])
 @pytest.mark.parametrize("algebra", ["xor", "auto"])
 @every_search
 @every_goal
@@ -217,7 +217,7 @@ def test_time_limits_are_kept_by_the_search_of_the_paper(small, monkeypatch, n_c
 
 @every_search
 @every_goal
-@pytest.mark.parametrize("at", [1, 30, 100])
+@pytest.mark.parametrize("at", [1, 60])
 def test_if_memory_runs_out_the_best_so_far_is_kept(small, monkeypatch, search, n_components, objective, at):
     map_rows, left = Workers.map_rows, [at]
 

@@ -14,7 +14,8 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
         patch.setitem(PLANS, name, replace(plan, fixed_rank=budget))
 
 
-def use_one_factorization(patch):
-    """Let searches for the shortest codelength start from one non-negative factorization instead of three."""
+def use_few_starts(patch):
+    """Let searches for the shortest codelength make one non-negative factorization and one shake instead of three."""
     for name, plan in PLANS.items():
-        patch.setitem(PLANS, name, replace(plan, mdl=replace(plan.mdl, nmf_ranks=plan.mdl.nmf_ranks[:1])))
+        mdl = replace(plan.mdl, nmf_ranks=plan.mdl.nmf_ranks[:1])
+        patch.setitem(PLANS, name, replace(plan, mdl=mdl, shakes=min(1, plan.shakes)))
