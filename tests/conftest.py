@@ -1,8 +1,18 @@
 """Fixtures of all tests."""
 
+from pathlib import Path
+
 import pytest
 
 from support.plans import use_budget, use_few_starts
+
+# Modules that take longest, or wait for other processes. They are run first, so that no worker is left with one.
+LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "test_faults.py", "test_interrupt.py")
+
+
+def pytest_collection_modifyitems(items):
+    """Run long modules first, in the order above."""
+    items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))
 
 
 @pytest.fixture(scope="module")
