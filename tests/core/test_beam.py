@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch, coding_rule
-from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, prices_of, within
+from bitatoms.core.coding import CODERS, code, code_and_repair, code_by_beam, code_from_scratch
+from support.blocks import ALGEBRAS, LIMITS, WORKERS, assert_step, block_of, factors, priced_rule, within
 from support.strategies import planted, priced_factorisations, random_bits, random_prices
 
 
 def beam_rule(prices, max_atoms=None, residual_limit=0, algebra="xor"):
-    return coding_rule("beam", algebra, max_atoms, residual_limit, prices_of(*prices))
+    return priced_rule(algebra, prices, max_atoms, residual_limit, "beam")
 
 
 @given(priced_factorisations(n_atoms=st.integers(0, 9)), WORKERS, LIMITS, st.sampled_from((0, 3)))

@@ -22,6 +22,7 @@ from support.blocks import (
     block_of,
     factors,
     packed,
+    priced_rule,
     prices_of,
     unpacked,
     within,
@@ -148,7 +149,7 @@ def test_skipping_rows_and_atoms_that_are_not_stale_changes_nothing(problem, alg
 def steps(n_features, n_atoms, algebra):
     """Every step that keeps the number of atoms, by name, with its oracle from factors to factors."""
     prices = random_prices(7, n_features, n_atoms, (3, 4))
-    rule, at_prices = coding_rule("greedy", algebra), coding_rule("mdl", algebra, prices=prices_of(*prices))
+    rule, at_prices = coding_rule("greedy", algebra), priced_rule(algebra, prices)
 
     def exact(X, D, A):
         return D, naive.exact_code(X, D, A, algebra)

@@ -29,7 +29,7 @@ from support.blocks import (
     block_of,
     factors,
     packed,
-    prices_of,
+    priced_rule,
     unpacked,
     within,
 )
@@ -46,10 +46,6 @@ operations = pytest.mark.parametrize(
     ids=["code", "from scratch"],
 )
 both_algebras = pytest.mark.parametrize("algebra", ["xor", "or"])
-
-
-def priced_rule(algebra, prices, max_atoms=None, residual_limit=0):
-    return coding_rule("mdl", algebra, max_atoms, residual_limit, prices_of(*prices))
 
 
 def limit_at_a_price(residual_limit):

@@ -9,19 +9,18 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
-from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.row_pass import PassSpec, run_pass
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
-from support.blocks import ALGEBRAS, WORKERS, bits_of, prices_of
+from support.blocks import ALGEBRAS, WORKERS, bits_of, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
 
 def spec_of(atoms, prices, algebra, bias=None, kept=None, coder="mdl"):
     """Return a pass with these atoms at these prices."""
     bias = np.zeros((1, atoms.shape[1]), np.uint8) if bias is None else bias
-    rule = coding_rule(coder, algebra, prices=prices_of(*prices))._replace(typical=100.0)
+    rule = priced_rule(algebra, prices, coder=coder)._replace(typical=100.0)
     return PassSpec(BitMatrix.from_dense(atoms), BitMatrix.from_dense(bias), coder, rule, kept)
 
 

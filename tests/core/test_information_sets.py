@@ -28,14 +28,10 @@ from support.blocks import (
     bits_of,
     block_of,
     factors,
-    prices_of,
+    priced_rule,
     within,
 )
 from support.strategies import SEEDS, planted, priced_factorisations, random_bits, random_prices
-
-
-def priced_rule(prices, max_atoms=None, residual_limit=0, algebra="xor"):
-    return coding_rule("mdl", algebra, max_atoms, residual_limit, prices_of(*prices))
 
 
 def oracle(X, atoms, codes, random, n_draws, prices, max_atoms=None):
@@ -51,7 +47,7 @@ def test_codes_of_one_draw_match_the_oracle(problem, workers, max_atoms, seed):
     X, atoms, codes, prices = problem
     X, codes = X[:17], within(codes, max_atoms)[:17]
     block = block_of(X, atoms, codes, "xor", workers)
-    change = code_from_information_sets(block, priced_rule(prices, max_atoms), np.random.default_rng(seed), 1)
+    change = code_from_information_sets(block, priced_rule("xor", prices, max_atoms), np.random.default_rng(seed), 1)
     expected = oracle(X, atoms, codes, np.random.default_rng(seed), 1, prices, max_atoms)
     assert_step(block, change, X, (atoms, codes), (atoms, expected), "xor")
 
@@ -64,7 +60,7 @@ def test_codes_of_several_draws_match_the_oracle_at_awkward_sizes(n_atoms, n_fea
     X, atoms, codes = planted(n_atoms, 4, n_features, n_atoms, "xor")
     prices = random_prices(4, n_features, n_atoms, (9, 5))
     block = block_of(X, atoms, codes, "xor")
-    code_from_information_sets(block, priced_rule(prices), np.random.default_rng(0), 3)
+    code_from_information_sets(block, priced_rule("xor", prices), np.random.default_rng(0), 3)
     expected = oracle(X, atoms, codes, np.random.default_rng(0), 3, prices)
     np.testing.assert_array_equal(factors(block)[1], expected)
     assert_consistent(block, X, "xor")
@@ -75,7 +71,7 @@ def test_no_row_costs_more_than_before(problem, workers, max_atoms, seed):
     X, atoms, codes, prices = problem
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, "xor", workers)
-    change = code_from_information_sets(block, priced_rule(prices, max_atoms), np.random.default_rng(seed), 4)
+    change = code_from_information_sets(block, priced_rule("xor", prices, max_atoms), np.random.default_rng(seed), 4)
     found = factors(block)[1]
     assert_consistent(block, X, "xor")
     before, after = (naive.costs(X, atoms, table, "xor", prices) for table in (codes, found))
@@ -96,7 +92,7 @@ def test_a_bias_is_taken_off_the_rows(problem, seed):
         block_of(np.where(X > 1, X, X ^ bias), atoms, codes, "xor"),
     ]
     for block in blocks:
-        code_from_information_sets(block, priced_rule(prices), np.random.default_rng(seed), 2)
+        code_from_information_sets(block, priced_rule("xor", prices), np.random.default_rng(seed), 2)
     assert blocks[0].codes() == blocks[1].codes()
     assert blocks[0].errors() == blocks[1].errors()
     np.testing.assert_array_equal(blocks[0].targets(), blocks[1].targets())
@@ -116,7 +112,7 @@ def test_threads_and_chunks_do_not_change_the_codes():
 
 def test_the_code_of_a_row_does_not_depend_on_other_rows():
     X, atoms, codes = planted(1, 130, 65, 17, "xor")
-    rule = priced_rule(random_prices(2, 65, 17))
+    rule = priced_rule("xor", random_prices(2, 65, 17))
     together, alone = block_of(X, atoms, codes, "xor"), block_of(X[77:78], atoms, codes[77:78], "xor")
     for block in (together, alone):
         code_from_information_sets(block, rule, np.random.default_rng(0), 5)
@@ -164,7 +160,7 @@ def test_a_cheaper_code_may_have_two_more_errors(more_errors, is_taken):
     x, atoms = np.eye(1, 6, dtype=np.uint8), np.zeros((1, 6), np.uint8)
     atoms[0, : 2 + more_errors] = 1
     block = block_of(x, atoms, np.zeros((1, 1), np.uint8), "xor")
-    rule = priced_rule((np.array([99, 1, 1, 1, 1, 1]), np.array([0])))
+    rule = priced_rule("xor", (np.array([99, 1, 1, 1, 1, 1]), np.array([0])))
     code_from_information_sets(block, rule, np.random.default_rng(0), 5)
     assert factors(block)[1].tolist() == [[int(is_taken)]]
 
@@ -172,17 +168,17 @@ def test_a_cheaper_code_may_have_two_more_errors(more_errors, is_taken):
 def test_cases_that_are_not_supported_change_nothing():
     X, atoms, codes = planted(0, 9, 200, 129, "xor")
     prices = random_prices(0, 200, 129)
-    many = block_of(X, atoms, codes, "xor"), priced_rule(prices)
+    many = block_of(X, atoms, codes, "xor"), priced_rule("xor", prices)
     unpriced = block_of(X, atoms[:5], codes[:, :5], "xor"), coding_rule("greedy", "xor")
-    limited = unpriced[0], priced_rule((prices[0], prices[1][:5]), residual_limit=3)
-    union = block_of(X, atoms[:5], codes[:, :5], "or"), priced_rule((prices[0], prices[1][:5]), algebra="or")
-    none = block_of(X, atoms[:0], codes[:, :0], "xor"), priced_rule((prices[0], prices[1][:0]))
+    limited = unpriced[0], priced_rule("xor", (prices[0], prices[1][:5]), residual_limit=3)
+    union = block_of(X, atoms[:5], codes[:, :5], "or"), priced_rule("or", (prices[0], prices[1][:5]))
+    none = block_of(X, atoms[:0], codes[:, :0], "xor"), priced_rule("xor", (prices[0], prices[1][:0]))
     for block, rule in (many, unpriced, limited, union, none):
         before = block.codes()
         assert not supports(block, rule)
         assert not code_from_information_sets(block, rule, np.random.default_rng(0))
         assert block.codes() == before
-    most = block_of(X, atoms[:128], codes[:, :128], "xor"), priced_rule((prices[0], prices[1][:128]))
+    most = block_of(X, atoms[:128], codes[:, :128], "xor"), priced_rule("xor", (prices[0], prices[1][:128]))
     assert supports(*most)
 
 

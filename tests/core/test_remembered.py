@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, factorize
-from bitatoms.core.coding import coding_rule
 from bitatoms.core.model import Model
 from bitatoms.core.remembered import (
     code_from_nearest,
@@ -29,7 +28,7 @@ from support.blocks import (
     bits_of,
     block_of,
     factors,
-    prices_of,
+    priced_rule,
     within,
 )
 from support.strategies import SEEDS, planted, priced_factorisations, random_bits, random_prices
@@ -37,16 +36,12 @@ from support.strategies import SEEDS, planted, priced_factorisations, random_bit
 RESIDUAL_LIMITS = st.sampled_from((0, 3))
 
 
-def rule_of(prices, algebra, max_atoms=None, residual_limit=0):
-    return coding_rule("mdl", algebra, max_atoms, residual_limit, prices_of(*prices))
-
-
 @given(priced_factorisations(), st.integers(0, 20), SEEDS, ALGEBRAS, WORKERS, LIMITS, RESIDUAL_LIMITS)
 def test_the_nearest_code_is_that_of_the_oracle(problem, n, seed, algebra, workers, max_atoms, residual_limit):
     X, atoms, codes, prices = problem
     remembered = random_bits(seed, n, len(atoms), 0.4)
     block = block_of(X, atoms, np.zeros_like(codes), algebra, workers)
-    start_from_nearest(block, rule_of(prices, algebra, max_atoms, residual_limit), BitMatrix.from_dense(remembered))
+    start_from_nearest(block, priced_rule(algebra, prices, max_atoms, residual_limit), BitMatrix.from_dense(remembered))
     least = residual_limit if residual_limit > 0 else -1
     expected = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms, least)
     np.testing.assert_array_equal(factors(block)[1], expected)
@@ -64,7 +59,7 @@ def test_the_nearest_code_at_awkward_sizes(algebra, n_remembered, n_atoms, n_fea
     remembered = np.vstack([codes[::2], random_bits(7, n_remembered, n_atoms, 0.3)])[-n_remembered:]
     prices = random_prices(4, n_features, n_atoms, (3, 2))  # many ties
     block = block_of(X, atoms, np.zeros_like(codes), algebra)
-    start_from_nearest(block, rule_of(prices, algebra), BitMatrix.from_dense(remembered))
+    start_from_nearest(block, priced_rule(algebra, prices), BitMatrix.from_dense(remembered))
     np.testing.assert_array_equal(factors(block)[1], naive.nearest_code(X, atoms, remembered, algebra, prices))
 
 
@@ -74,7 +69,7 @@ def test_a_row_takes_a_remembered_code_where_it_costs_less(problem, algebra, wor
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, algebra, workers)
     remembered = codes[::3]
-    change = code_from_nearest(block, rule_of(prices, algebra, max_atoms), BitMatrix.from_dense(remembered))
+    change = code_from_nearest(block, priced_rule(algebra, prices, max_atoms), BitMatrix.from_dense(remembered))
     nearest = naive.nearest_code(X, atoms, remembered, algebra, prices, max_atoms)
     coded = naive.priced_code(X, atoms, nearest, algebra, prices, max_atoms)
     expected = naive.cheaper(X, atoms, codes, coded, algebra, prices)
@@ -86,7 +81,7 @@ def test_a_pass_from_remembered_codes_is_that_of_the_oracle(problem, algebra, ch
     """For any chunks."""
     X, atoms, codes, prices = problem
     remembered, bias = codes[::3], BitMatrix.zeros(1, X.shape[1])
-    data, rule = bits_of(X), rule_of(prices, algebra)
+    data, rule = bits_of(X), priced_rule(algebra, prices)
     spec = PassSpec(BitMatrix.from_dense(atoms), bias, "mdl", rule, remembered=BitMatrix.from_dense(remembered))
     expected = naive.code_from_remembered(X, atoms, remembered, algebra, prices)
     for start in range(0, len(X), chunk_rows):
@@ -100,7 +95,7 @@ def test_codes_that_are_not_found_from_scratch_are_hard(problem, algebra, worker
     X, atoms, codes, prices = problem
     codes = within(codes, max_atoms)
     block = block_of(X, atoms, codes, algebra, workers)
-    found = hard_codes(block, rule_of(prices, algebra, max_atoms))
+    found = hard_codes(block, priced_rule(algebra, prices, max_atoms))
     fresh = naive.priced_code(X, atoms, np.zeros_like(codes), algebra, prices, max_atoms)
     hard = naive.cheaper(X, atoms, fresh, codes, algebra, prices)
     hard = codes[(hard != fresh).any(axis=1)]

@@ -4,9 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 
 import naive
-from bitatoms.core.coding import coding_rule
 from bitatoms.core.removal import AtomRemoval
-from support.blocks import ALGEBRAS, WORKERS, assert_consistent, block_of, factors, prices_of
+from support.blocks import ALGEBRAS, WORKERS, assert_consistent, block_of, factors, priced_rule
 from support.strategies import priced_factorisations
 
 
@@ -15,7 +14,7 @@ from support.strategies import priced_factorisations
 def test_a_removal_recodes_the_users_and_can_be_undone(problem, algebra, workers):
     X, atoms, codes, prices = problem
     block = block_of(X, atoms, codes, algebra, workers)
-    removal = AtomRemoval(block, coding_rule("mdl", algebra, prices=prices_of(*prices)))
+    removal = AtomRemoval(block, priced_rule(algebra, prices))
     wrong, uses = block.wrong(), block.uses()
     for k in range(len(atoms)):
         for _ in removal.recode_users(k):
@@ -39,7 +38,7 @@ def test_after_an_undone_removal_rows_may_use_the_atom_again():
         codes = np.repeat([[1, 0, 0], [0, 0, 1]], 70, axis=0).astype(np.uint8)
         X = naive.product(codes, atoms, algebra)
         block = block_of(X, atoms, codes, algebra)
-        removal = AtomRemoval(block, coding_rule("mdl", algebra, prices=prices_of(np.full(40, 10), np.full(3, 5))))
+        removal = AtomRemoval(block, priced_rule(algebra, (np.full(40, 10), np.full(3, 5))))
         next(removal.recode_users(0))
         removal.undo()
         for _ in removal.recode_users(2):

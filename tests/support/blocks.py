@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.block import Block
+from bitatoms.core.coding import coding_rule
 from bitatoms.kernels.structs import Prices
 from bitatoms.parallel import Workers
 
@@ -44,6 +45,11 @@ def prices_of(bits, uses):
     """Return prices as the kernels take them: those of uses padded to a multiple of 16 atoms."""
     lanes = -(-len(uses) // 16) * 16
     return Prices(np.array(bits, np.int32), np.pad(uses, (0, lanes - len(uses))).astype(np.int32))
+
+
+def priced_rule(algebra, prices, max_atoms=None, residual_limit=0, coder="mdl"):
+    """Return the rule of coding at prices of errors and uses."""
+    return coding_rule(coder, algebra, max_atoms, residual_limit, prices_of(*prices))
 
 
 def within(codes, limit):

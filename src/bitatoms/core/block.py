@@ -17,6 +17,8 @@ from ..parallel import Workers
 from .bias import settle_bias
 
 Words = NDArray[np.uint64]
+RowIndex = slice | NDArray[np.intp]
+_ALL = slice(None)
 _LANES = 16  # atoms coded at a time
 ROW_COST = 50.0  # nanoseconds per row of a light pass
 _MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
@@ -85,8 +87,11 @@ class Block:
         if codes is None:
             codes = BitMatrix.zeros(n, atoms.n_rows)
         masks = np.zeros((n if covers else 0, n_words), np.uint64)
+        errors = data.words ^ self.bias.words
+        if data.unknown is not None:
+            errors &= ~data.unknown.words
         self._rows = RowArrays(
-            errors=self._with_bias(data.words),
+            errors=errors,
             codes=(own_codes := codes.words.copy()),
             users=transposed(own_codes, atoms.n_rows),
             covered=masks,
@@ -113,15 +118,20 @@ class Block:
             changed=np.ones(p, np.uint8),
         )
 
-    def add_product(self, out: Words) -> None:
-        """Add the product of codes and atoms in place, which turns data into errors and errors into data."""
+    def add_product(self, out: Words, rows: RowIndex = _ALL) -> None:
+        """Add the product of codes and atoms in place, which turns data into errors and errors into data.
+
+        ``out`` has all rows of the block, or those with these indices.
+        """
+        codes, unknown = self._rows.codes[rows], self._rows.unknown
+        if len(unknown):
+            unknown = unknown[rows]
 
         def add(start: int, stop: int) -> None:
             row = np.empty(out.shape[1], np.uint64)
-            factors = self._rows.codes, self._atoms.words
-            words.add_product(*factors, self.covers, self._rows.unknown, start, stop, row, out)
+            words.add_product(codes, self._atoms.words, self.covers, unknown, start, stop, row, out)
 
-        self.map_rows(add, ROW_COST)
+        self.workers.map_rows(add, len(out), ROW_COST)
 
     def recompute_cover(self) -> None:
         """Recompute which bits are covered once and twice, from codes and atoms."""
@@ -167,22 +177,16 @@ class Block:
         """Return the wrong bits of each row, with the unknown cells of the data."""
         return BitMatrix.from_words(self._rows.errors.copy(), self.n_features, False, self.unknown)
 
-    def data(self) -> BitMatrix:
-        """Return the samples themselves."""
-        return BitMatrix.from_words(self._with_bias(self.targets()), self.n_features, False, self.unknown)
+    def data(self, rows: RowIndex = _ALL) -> BitMatrix:
+        """Return the samples themselves, or those with these indices."""
+        unknown = None if self.unknown is None else self.unknown[rows]
+        return BitMatrix.from_words(self.targets(rows), self.n_features, False, unknown) ^ self.bias
 
-    def targets(self) -> Words:
+    def targets(self, rows: RowIndex = _ALL) -> Words:
         """Return the samples less the bias, which the products of codes and atoms should equal."""
-        words = self._rows.errors.copy()
-        self.add_product(words)
+        words = self._rows.errors[rows].copy()
+        self.add_product(words, rows)
         return words
-
-    def _with_bias(self, words: Words) -> Words:
-        """Return rows XOR the bias, writable, with zeros in unknown cells."""
-        shifted = words ^ self.bias.words
-        if self.unknown is not None:
-            shifted &= ~self.unknown.words
-        return shifted
 
     def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
         """Return a block of the same data and bias with other atoms and codes."""
@@ -190,12 +194,8 @@ class Block:
 
     def sample(self, rows: NDArray[np.intp]) -> Block:
         """Return a block of some of the rows, with the same atoms, their codes and the same bias."""
-        unknown = None if self.unknown is None else self.unknown[rows]
-        errors = BitMatrix.from_words(self._rows.errors[rows], self.n_features, False, unknown)
         codes = BitMatrix.from_words(self._rows.codes[rows], self.n_atoms, check=False)
-        factors = self.atoms(), codes, self.covers, self.workers, self.bias
-        data = Block(errors, *factors).errors()  # errors of the errors are the data
-        return Block(data, *factors)
+        return Block(self.data(rows), self.atoms(), codes, self.covers, self.workers, self.bias)
 
     # Counts, which add up over chunks of rows.
 
@@ -346,7 +346,7 @@ class Block:
     def append_row_as_atom(self, row: int) -> None:
         """Append an atom equal to this row, less the bias, and let the row use it alone."""
         rows = np.array([row])
-        self.append((self.data()[rows] ^ self.bias).words)
+        self.append(self.targets(rows))
         code = np.zeros((1, self._rows.codes.shape[1]), np.uint64)
         code[0, -1] = np.uint64(1) << np.uint64((self.n_atoms - 1) & 63)
         coding.restore_rows(self._rows, self._atoms, rows, code, np.zeros((1, self.n_words), np.uint64), self.covers)

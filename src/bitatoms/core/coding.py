@@ -220,19 +220,17 @@ def _code_and_beam(block: Block, rule: Rule, every: bool = True) -> Change:
         return code(block, rule) + code_from_scratch(block, rule) + code_from_subsets(block, rule)
     before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
     code(block, rule)
-    tables, greedy_costs, costs = priced(block, block._atoms, rule.prices), *np.empty((2, block.n_rows), np.int64)
-    beam.price_rows(block._rows, rule.prices, greedy_costs)
+    tables, greedy_costs = priced(block, block._atoms, rule.prices), block.row_costs(rule.prices)
     typical = rule.typical or float(greedy_costs.mean() if block.n_rows else 0)
     few = block.n_atoms <= MAX_WIDE_BEAM_ATOMS
     block._rows.stale[:] = 1 if every else greedy_costs > _EXPENSIVE * typical
     _code_stale_by_beam(block, tables, rule, _MIN_WIDTH if few else _NARROW, 2)
     if few:
         width = _width(block.n_atoms)
-        beam.price_rows(block._rows, rule.prices, costs)
+        costs = block.row_costs(rule.prices)
         block._rows.stale[:] = (costs < greedy_costs) | (costs > _EXPENSIVE * typical)
         _code_stale_by_beam(block, tables, rule, width, 3)
-        beam.price_rows(block._rows, rule.prices, costs)
-        block._rows.stale[:] = costs > _VERY_EXPENSIVE * typical
+        block._rows.stale[:] = block.row_costs(rule.prices) > _VERY_EXPENSIVE * typical
         _code_stale_by_beam(block, tables, rule, _WIDER * width, 3)
     if every:  # the same draws for every chunk of rows
         code_from_information_sets(block, rule, np.random.default_rng(0))

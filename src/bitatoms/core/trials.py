@@ -89,8 +89,7 @@ def run_trials(
 def _exact_scratch(block: Block) -> ExactScratch:
     """Allocate the arrays for exhaustive steps."""
     n_words, n_low = block.n_words, (block.n_atoms + 1) // 2
-    data = block._rows.errors.copy()
-    block.add_product(data)
+    data = block.targets()
     unknown = block._rows.unknown
     return ExactScratch(
         data=data,
