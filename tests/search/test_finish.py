@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bitatoms import BitMatrix, factorize
+from bitatoms.core.block import Change
 from bitatoms.core.coding import code
 from bitatoms.core.model import Model
 from bitatoms.datasets import planted
@@ -20,17 +21,20 @@ from support.results import every_algebra
 ATOMS = 20
 
 
+def context_of(X, by_codelength=True, **limits):
+    params = resolve(ATOMS, algebra="xor", objective="codelength" if by_codelength else "errors", **limits)
+    monitor = SearchMonitor(by_codelength, settles_bias=params.settles_bias)
+    random = np.random.default_rng(0)
+    return SearchContext(BitMatrix.from_dense(X), params.objective("xor"), params.plan, monitor, Workers(), random)
+
+
 def found_by_toggles(by_codelength=True, **limits):
     """Return a context, and a state of planted XOR atoms whose rows are coded by single toggles, which get stuck."""
     made = planted(300, 130, ATOMS, algebra="xor", atom_density=0.3, code_density=0.2, noise=0.02, random_state=0)
-    params = resolve(ATOMS, algebra="xor", objective="codelength" if by_codelength else "errors", **limits)
-    objective = params.objective("xor")
-    monitor = SearchMonitor(by_codelength, settles_bias=params.settles_bias)
-    random = np.random.default_rng(0)
-    context = SearchContext(BitMatrix.from_dense(made.X), objective, params.plan, monitor, Workers(), random)
-    block = context.block(BitMatrix.from_dense(made.atoms))
+    context = context_of(made.X, by_codelength, **limits)
+    block, objective = context.block(BitMatrix.from_dense(made.atoms)), context.objective
     code(block, objective.rule(block, flat=True))
-    monitor.record(block, code(block, objective.rule(block)), 1, "code")
+    context.monitor.record(block, code(block, objective.rule(block)), 1, "code")
     return context, SearchResult(block, CONVERGED)
 
 
@@ -75,3 +79,18 @@ def test_the_codes_of_a_search_are_not_longer_than_those_of_transform(algebra):
     assert "finish" in [row.move for row in result.history]
     block = Model.from_factorization(result).code(BitMatrix.from_dense(X), Workers())
     assert result.codelength.total <= 1.001 * block.codelength(block.wrong()).total
+
+
+def test_hard_rows_are_coded_also_if_a_sample_of_many_rows_gains_nothing():
+    """Rows of many atoms have no code, and are not among those of the sample."""
+    made = planted(1001, 200, 30, atom_density=0.4, code_density=0.1, noise=0.2, random_state=0)
+    hard = np.argsort(made.codes.sum(axis=1), kind="stable")[-12:]
+    hard = np.setdiff1d(hard, np.linspace(0, 1000, 256).astype(int))
+    codes = made.codes.copy()
+    codes[hard] = 0
+    context = context_of(made.X)
+    block = context.block(BitMatrix.from_dense(made.atoms), BitMatrix.from_dense(codes))
+    context.monitor.record(block, Change(), 1, "code")
+    found = finish(context, SearchResult(block, CONVERGED), "beam").block.codes().to_dense()
+    assert (found == made.codes).all(axis=1)[hard].sum() >= 6  # of 9
+    assert [row.move for row in context.monitor.history] == ["code", "finish"]  # hard rows only

@@ -26,7 +26,8 @@ N_DRAWS = 48
 _MAX_DRAWS = 4000  # for the rows that are hardest to code
 _MISSED = 0.2  # probability that none of the draws is right for one of these
 _MAX_CODED = 1_000_000  # rows, counted in each draw: a few seconds
-_MOST_LEFT = 0.95  # share of these rows that may be left after an eighth of the draws, when a fifth should be coded
+_EARLY = 1 / 8  # of the draws, after which a fifth of these rows should be coded,
+_MOST_LEFT = 0.95  # and this share may be left
 _HARD = 2.5  # standard deviations by which they have more errors than other rows
 _SLACK = 2  # more errors than now that a code may have, if it costs less
 
@@ -96,7 +97,7 @@ def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.G
         coding.restore_rows(block._rows, block._atoms, rows, sample._rows.codes, sample._rows.errors, block.covers)
         n_draws, n_coded = n_draws + N_DRAWS, n_coded + N_DRAWS * len(rows)
         rows = np.flatnonzero(block.errors().row_weights() > hard.limit)
-        if n_draws > hard.n_draws / 8 and len(rows) > _MOST_LEFT * len(hard.rows):
+        if n_draws > _EARLY * hard.n_draws and len(rows) > _MOST_LEFT * len(hard.rows):
             break
     block.mark_stale()
     return changed(block, *before)

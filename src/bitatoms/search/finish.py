@@ -21,8 +21,8 @@ _MANY_ROWS, _MIN_SAMPLE_GAIN = 1000, 1e-4  # of many rows, the coder must gain t
 def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchResult:
     """Sweep the best state of a search with the coder of `transform`, until that gains little; then code hard rows.
 
-    A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder;
-    and one of many rows, if the coder gains nothing for a sample of them.
+    A search that was cut short ends without it. So does one with another coder than "beam": its moves use that coder.
+    Of many rows, a sample shows whether the coder gains anything; hard rows are so few that it shows nothing of them.
     """
     monitor, objective = context.monitor, context.objective
     best, block = monitor.best, found.block
@@ -32,10 +32,9 @@ def finish(context: SearchContext, found: SearchResult, coder: str) -> SearchRes
     assert best is not None
     if block.factors() != (best.atoms, best.codes) or block.bias != best.bias:
         block = context.block(best.atoms, best.codes, best.bias)
-    if block.n_rows > _MANY_ROWS and _gain(block, objective) < _MIN_SAMPLE_GAIN:
-        return found
+    gains = block.n_rows <= _MANY_ROWS or _gain(block, objective) >= _MIN_SAMPLE_GAIN
     cost, before = objective.cost(block), float("inf")
-    while 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
+    while gains and 0 < cost < (1 - _MIN_GAIN) * before and not monitor.should_stop():
         before = cost
         change = sweep(block, objective, _code_as_transform)
         record_state(context, block, change + sweep(block, objective), 2, "finish")
