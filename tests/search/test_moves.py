@@ -27,6 +27,7 @@ from bitatoms.search.moves.sweep import (
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.results import (
     ALGEBRAS,
+    atom_in_two_parts,
     every_algebra,
     planted_in,
 )
@@ -397,19 +398,11 @@ def test_harmless_bits_make_no_cell_wrong(problem, workers, bias):
 
 @pytest.mark.parametrize("n_rows", [63, 300])
 def test_an_atom_learned_as_two_parts_is_joined(n_rows):
-    """Other atoms cover what the larger part lacks, in the rows that do not use the smaller part."""
-    random = np.random.default_rng(0)
-    whole, other = np.zeros((2, 1, 70), np.uint8)
-    whole[0, :30], other[0, 20:50] = 1, 1
-    uses = random.random((n_rows, 2)) < 0.5
-    X = naive.product(uses.astype(np.uint8), np.vstack([whole, other]), "or")
-    large, small = whole.copy(), whole.copy()
-    large[0, 20:], small[0, :10] = 0, 0
-    codes = np.column_stack([uses[:, 0], uses[:, 1], uses[:, 0] & ~uses[:, 1]]).astype(np.uint8)
+    X, atoms, codes, joined = atom_in_two_parts(n_rows)
     objective = Objective(True, "or")
-    block, _ = state((X, np.vstack([large, other, small]), codes), objective, Workers())
+    block, _ = state((X, atoms, codes), objective, Workers())
     assert block.errors().count() == 0
     assert not eliminate(block, objective)
     assert extend(block, objective)
     assert eliminate(block, objective) == 1
-    np.testing.assert_array_equal(factors(block)[0], np.vstack([whole, other]))
+    np.testing.assert_array_equal(factors(block)[0], joined)

@@ -1,5 +1,7 @@
 """Parity checks: the checks that are found are true, and remove noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,7 +50,7 @@ def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols
     original = random_bits(0, 12, n_cols, 0.2)
     rows = [np.random.default_rng(seed).choice(12, 4, replace=False) for seed in range(20)]
     hashed = np.array([np.random.default_rng(seed).choice(n_cols, n_cols // 9, replace=False) for seed in range(20)])
-    bits, _ = remove_noise(original, Checks(np.array(rows), hashed), rounds=1)
+    bits, _ = remove_noise(original, Checks(np.array(rows), hashed), replace(BUDGET, rounds=1))
     votes = naive.votes_of_checks(original, original, rows, hashed)
     clear = abs(votes) > 1e-4  # ties depend on rounding
     assert clear.mean() > 0.9
@@ -57,8 +59,8 @@ def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols
 
 def test_further_rounds_start_from_the_bits_so_far_and_the_original_ones(noisy):
     checks = true_checks(noisy.codes, 0, 300)
-    first, _ = remove_noise(noisy.X, checks, rounds=1)
-    second, _ = remove_noise(noisy.X, checks, rounds=2)
+    first, _ = remove_noise(noisy.X, checks, replace(BUDGET, rounds=1))
+    second, _ = remove_noise(noisy.X, checks, replace(BUDGET, rounds=2))
     votes = naive.votes_of_checks(first, noisy.X, *checks)
     clear = abs(votes) > 1e-2
     assert clear.mean() > 0.95
@@ -69,7 +71,7 @@ def test_further_rounds_start_from_the_bits_so_far_and_the_original_ones(noisy):
 def test_true_checks_remove_all_noise(noisy):
     checks = true_checks(noisy.codes, 0, 2000)
     before = noisy.X.copy()
-    bits, n_satisfied = remove_noise(noisy.X, checks, BUDGET.rounds)
+    bits, n_satisfied = remove_noise(noisy.X, checks, BUDGET)
     np.testing.assert_array_equal(noisy.X, before)
     assert (noisy.X != noisy.clean).sum() > 900
     np.testing.assert_array_equal(bits, noisy.clean)
@@ -79,7 +81,7 @@ def test_true_checks_remove_all_noise(noisy):
 def test_checks_with_errors_are_not_counted():
     """Two rows are equal to two others, two are not."""
     bits = np.repeat(random_bits(0, 3, 65, 0.5), 2, axis=0)
-    _, n_satisfied = remove_noise(bits, checks_of([[0, 1, 2, 3], [0, 1, 2, 4]]), rounds=0)
+    _, n_satisfied = remove_noise(bits, checks_of([[0, 1, 2, 3], [0, 1, 2, 4]]), replace(BUDGET, rounds=0))
     assert n_satisfied.tolist() == [1, 1, 1, 1, 0, 0]
 
 

@@ -3,7 +3,7 @@
 Without noise, the rows of a table with k atoms span a space of dimension k, and elimination finds a basis of it. With
 noise, the basis comes from rows that parity checks free of noise (`parity_checks.py`), and is completed by peeling
 (`peeling.py`). Any basis will do: others have the same products, and the moves of a search find the best one
-(`search/moves/basis.py`).
+(`search/moves/light_sums.py`).
 
 The same is done with columns in place of rows, which is better where rows are many and atoms have few ones. A basis of
 the space that the columns span consists of columns of the codes, and the atoms follow by coding the columns with them.
@@ -37,7 +37,7 @@ def linear_starts(context: SearchContext, budget: LinearStartBudget) -> Iterator
     columns = random.permutation(data.n_cols)[: budget.max_cols]
     bits = sample.T[columns].T.to_dense()
     basis = _basis(bits)
-    has_noise = basis.n_rows > budget.max_rank * min(bits.shape)
+    has_noise = basis.n_rows > budget.peeling.max_rank * min(bits.shape)
     if has_noise:
         basis = _spanning_rows(context, bits, budget)
     if _can_be_used(basis) and len(columns) == data.n_cols:
@@ -59,7 +59,7 @@ def _spanning_rows(context: SearchContext, bits: Bits, budget: LinearStartBudget
     """Return a basis of the space that the rows span without noise; without vectors if none is found."""
     clean = rows_without_noise(bits, context.random, budget.checks)
     basis = _basis(clean)
-    if basis.n_rows > budget.max_rank * min(clean.shape):
+    if basis.n_rows > budget.peeling.max_rank * min(clean.shape):
         basis = basis[:0]
     data = BitMatrix.from_dense(bits)
     return completed_basis(data, basis, context.random, context.workers, budget.peeling)

@@ -11,7 +11,8 @@ from .anytime import run_epochs
 from .context import SearchContext
 from .finish import finish
 from .fixed_rank import refill
-from .mdl_search import MdlSearch
+from .mdl_rounds import MdlSearch
+from .mdl_search import best_start, from_given
 from .moves.sweep import fresh_sweep
 from .plan import AnytimeTuning
 from .population import CostedState, Population
@@ -99,8 +100,8 @@ def breed_mdl(
 
     def start() -> Block:
         if given is not None:
-            return search.from_given(*given)
-        return search.best_start(first and first())
+            return from_given(search, *given)
+        return best_start(search, first and first())
 
     block = search.return_to(run_epochs(MdlBreeder(search, start, coder, tuning), search.stopping, tuning))
     if context.plan.fewest and refill(context, block, coding_rule("greedy", objective.algebra, objective.max_atoms)):

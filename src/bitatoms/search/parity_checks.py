@@ -20,8 +20,8 @@ from ..kernels.cpu import row_sums
 from .plan import CheckBudget
 
 Bits = NDArray[np.uint8]
-_LEAST_RISE = 1e-3  # of the mean of satisfied checks, less those that are not, in a round
 _PRIOR_NOISE = 0.01, 0.4  # limits of the estimated share of wrong bits
+_LEAST_ERRORS = 0.002  # that a vote is taken to have: no vote outweighs all others
 
 
 class Checks(NamedTuple):
@@ -40,9 +40,10 @@ def rows_without_noise(bits: Bits, random: np.random.Generator, budget: CheckBud
     checks = find_checks(bits, random, budget)
     if len(checks.rows) < budget.min_per_row * len(bits):
         return bits[:0]
-    bits, n_satisfied = remove_noise(bits, checks, budget.rounds)
+    bits, n_satisfied = remove_noise(bits, checks, budget)
     share = n_satisfied / np.maximum(1, np.bincount(checks.rows.ravel(), minlength=len(bits)))
-    is_clean = (n_satisfied >= budget.min_satisfied) & (share >= 0.5 * np.quantile(share, 0.9))
+    least_share = budget.min_share * np.quantile(share, budget.clean_quantile)
+    is_clean = (n_satisfied >= budget.min_satisfied) & (share >= least_share)
     return bits[is_clean]
 
 
@@ -51,13 +52,13 @@ def find_checks(bits: Bits, random: np.random.Generator, budget: CheckBudget) ->
     (n, m), words = bits.shape, BitMatrix.from_dense(bits).words
     n_pairs, most = n * (n - 1) // 2, budget.per_row * n
     n_compared = max(1, min(budget.compared_words // words.shape[1], budget.compared_per_pair * n_pairs))
-    n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, 22)))
+    n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, budget.max_hash_bits)))
     first, second, ends = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32), np.empty(1 << n_bits, np.int64)
-    hashes, found = np.empty(n, np.int64), np.empty((8 * most, 4), np.int64)
+    hashes, found = np.empty(n, np.int64), np.empty((budget.listed * most, 4), np.int64)
     checks = Checks(np.empty((0, 4), np.int64), np.empty((0, n_bits), np.int64))
     for table in range(1, budget.max_hash_tables + 1):
         columns = random.choice(m, n_bits, replace=False)
-        limit = _light_limit(np.delete(bits, columns, axis=1), random, budget.deviations)
+        limit = _light_limit(np.delete(bits, columns, axis=1), random, budget)
         if limit >= 0:
             row_sums.hash_rows_by_columns(words, columns, hashes)
             row_sums.bucket_pairs(hashes, ends, first, second)
@@ -69,7 +70,7 @@ def find_checks(bits: Bits, random: np.random.Generator, budget: CheckBudget) ->
             hashed = np.vstack([checks.hashed, np.broadcast_to(columns, (len(new), n_bits))])
             checks = Checks(rows, hashed).taken(np.unique(rows, axis=0, return_index=True)[1])
         is_enough = len(checks.rows) >= most and table >= budget.min_hash_tables
-        if is_enough or len(checks.rows) < budget.min_per_row * n * table / 16:
+        if is_enough or len(checks.rows) < budget.min_per_row * n * table * budget.least_progress:
             break
     return checks.taken(_chosen(len(checks.rows), most, random))
 
@@ -79,34 +80,35 @@ def _chosen(n: int, most: int, random: np.random.Generator) -> NDArray[np.intp]:
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))
 
 
-def _light_limit(bits: Bits, random: np.random.Generator, deviations: float) -> int:
+def _light_limit(bits: Bits, random: np.random.Generator, budget: CheckBudget) -> int:
     """Return the number of ones that few sums of four rows have."""
-    ones = parities(bits, random.integers(len(bits), size=(1000, 4))).sum(axis=1)
-    return int(np.median(ones) - deviations * ones.std())
+    ones = parities(bits, random.integers(len(bits), size=(budget.n_controls, 4))).sum(axis=1)
+    return int(np.median(ones) - budget.deviations * ones.std())
 
 
-def remove_noise(bits: Bits, checks: Checks, rounds: int) -> tuple[Bits, NDArray[np.int64]]:
+def remove_noise(bits: Bits, checks: Checks, budget: CheckBudget) -> tuple[Bits, NDArray[np.int64]]:
     """Flip the bits that checks find wrong, repeatedly; return them, and the number of checks without any error that
     each row is in.
 
-    A check votes with the logarithm of its odds to be right about a bit, estimated from the share of its columns in
-    which it is satisfied; so does the original bit.
+    A check votes with the logarithm of its odds to be right about a bit; so does the original bit. For a share q of
+    noise, the mean of a check over its columns is (1 - 2 q)^4, with 1 where it is satisfied and -1 elsewhere. It is
+    right about a bit if the sum of the other three rows is, in a share (1 + (1 - 2 q)^3) / 2 of the columns.
     """
     (n, m), (n_checks, n_hashed) = bits.shape, checks.hashed.shape
     members = checks.rows.T.ravel(), np.tile(np.arange(n_checks), 4)
     original = _signs(bits)
-    before = 0.0
-    for _ in range(rounds):
+    best_mean = 0.0  # as by chance
+    for _ in range(budget.rounds):
         satisfied = _signs(parities(bits, checks.rows))
-        if (share := satisfied.mean()) < before + _LEAST_RISE:
+        mean = satisfied.mean()
+        if mean < best_mean + budget.least_rise:
             break
-        before = share
+        best_mean = mean
         np.put_along_axis(satisfied, checks.hashed, 0, axis=1)  # no vote
-        agreement = np.clip(
-            satisfied.sum(axis=1) / max(1, m - n_hashed), 0.0, 1.0
-        )  # (1 - 2 q)^4 for a share q of noise
-        noise = np.clip((1 - np.median(agreement) ** 0.25) / 2, *_PRIOR_NOISE)
-        weights = csr_array((np.tile(_log_odds((1 - agreement**0.75) / 2), 4), members), (n, n_checks))
+        mean_of_check = np.clip(satisfied.sum(axis=1) / max(1, m - n_hashed), 0.0, 1.0)
+        noise = np.clip((1 - np.median(mean_of_check) ** (1 / 4)) / 2, *_PRIOR_NOISE)
+        weight = _log_odds((1 - mean_of_check ** (3 / 4)) / 2)
+        weights = csr_array((np.tile(weight, 4), members), (n, n_checks))
         votes = (weights @ satisfied) * _signs(bits) + _log_odds(noise) * original
         after = (votes < 0).astype(np.uint8)
         if np.array_equal(after, bits):
@@ -128,5 +130,5 @@ def _signs(bits: Bits) -> NDArray[np.float32]:
 
 def _log_odds(errors: NDArray[np.floating] | np.floating) -> NDArray[np.float32]:
     """Return the logarithm of the odds to be right, from the share of errors."""
-    clipped = np.clip(errors, 0.002, 0.5)
+    clipped = np.clip(errors, _LEAST_ERRORS, 0.5)
     return np.log((1 - clipped) / clipped).astype(np.float32)

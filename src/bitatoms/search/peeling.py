@@ -21,10 +21,11 @@ from ..core.information_sets import N_DRAWS, code_from_information_sets, draw_co
 from ..core.objective import Objective
 from ..kernels.cpu import gf2, row_sums
 from ..parallel import Workers
-from .moves.basis import lighten_codes
+from .moves.light_sums import lighten
 from .parity_checks import Bits
 from .plan import PeelingBudget
 
+_LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: clusters of rows must not hide it
 _FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
 
 
@@ -76,7 +77,7 @@ def _fitted(
     fit = Block(data[rows], known.basis, BitMatrix.from_dense(codes), None, workers)
     while update_together(fit):
         pass
-    lighten_codes(fit, _CODELENGTH, random, budget.patience)
+    lighten(fit, _CODELENGTH, random, budget.light_sums)
     is_rare = fit.uses() < max(2, budget.min_uses * len(rows))
     if is_rare.any() and not is_rare.all():
         fit.discard(is_rare)
@@ -128,7 +129,8 @@ def _near_limit(rows: Words, n_cols: int, max_false: float) -> int:
     row_sums.count_distances(rows, counts)
     below = np.cumsum(counts)
     median, upper = np.searchsorted(below, [below[-1] / 2, below[-1] * norm.cdf(1)])
-    deviation = max(1.0, upper - median, 0.9 * np.sqrt(median * (1 - median / max(1, n_cols))))
+    by_independent_bits = np.sqrt(median * (1 - median / max(1, n_cols)))
+    deviation = max(1.0, upper - median, _LEAST_DEVIATION * by_independent_bits)
     distances = np.arange(n_cols + 1)
     by_chance = below[-1] * norm.cdf((distances + 0.5 - median) / deviation)
     near = np.flatnonzero((below > 0) & (by_chance <= max_false * below) & (distances < median))

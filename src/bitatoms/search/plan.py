@@ -49,19 +49,35 @@ class FixedRankBudget:
 
 
 @dataclass(frozen=True)
+class LightSumBudget:
+    """How long sums of atoms are sought, and of what (`search/moves/light_sums.py`)."""
+
+    patience: int = 10  # draws in a row that give no lighter vector, after which it ends,
+    max_patience: int = 10  # or up to this many, where vectors as light as those found are rarely drawn
+    of_atoms: bool = False  # seek lighter atoms too, not only lighter codes: for a basis that is arbitrary so far
+
+
+@dataclass(frozen=True)
 class CheckBudget:
     """How many checks are sought, and the work that goes into it (`search/parity_checks.py`)."""
 
     min_hash_tables: int = 3  # a check has no vote in the columns of its hash
     max_hash_tables: int = 8
+    max_hash_bits: int = 22
     compared_words: int = 2_000_000  # per hash table
     compared_per_pair: int = 40  # other pairs
     max_per_bucket: int = 2000  # pairs of a bucket that are compared
+    n_controls: int = 1000  # sums of four random rows, to see how many ones such sums have
     deviations: float = 4.5  # standard deviations by which a check has fewer ones than most sums of four rows
     per_row: int = 12  # checks that are enough
+    listed: int = 8  # times as many are listed per hash table, to draw from
     min_per_row: float = 0.8  # with fewer, noise cannot be removed
+    least_progress: float = 1 / 16  # share of these that each hash table must bring, or no further one is made
     rounds: int = 15  # of removing noise
-    min_satisfied: int = 3  # checks without any error, in which a row must be to be taken as free of noise
+    least_rise: float = 1e-3  # of the mean of checks, 1 where satisfied and -1 elsewhere, in a round
+    min_satisfied: int = 3  # checks without any error, in which a row must be to be taken as free of noise,
+    min_share: float = 0.5  # and the share of its checks that these are, relative to
+    clean_quantile: float = 0.9  # this quantile of the share, which rows free of noise reach even if many others do not
 
 
 @dataclass(frozen=True)
@@ -71,7 +87,7 @@ class PeelingBudget:
     max_rounds: int = 80
     n_draws: int = 30  # of pivot columns per round, until groups are found
     coding_draws: int = 16
-    patience: int = 10  # draws of rows in a row that give no lighter codes
+    light_sums: LightSumBudget = LightSumBudget()
     max_rows: int = 600  # compared per draw
     max_false: float = 0.03  # share of the pairs compared as near that are so by chance
     new_vectors: int = 4  # per round, at most
@@ -79,7 +95,7 @@ class PeelingBudget:
     deviations: float = 3.5  # standard deviations by which coded rows have fewer errors than those
     max_left: float = 0.01  # share of rows not coded, at which the basis is complete
     min_uses: float = 0.01  # share of the rows coded so far that must use a vector
-    max_rank: float = 0.75  # of the number of rows or columns
+    max_rank: float = 0.75  # of the number of rows or columns; a larger basis is one of noise
 
 
 @dataclass(frozen=True)
@@ -90,14 +106,13 @@ class LinearStartBudget:
     max_rows: int = 2000
     max_cols: int = 512  # others get their atoms afterwards
     max_wide: int = 16384  # columns of a table; to code more takes long
-    max_rank: float = 0.75  # of the number of rows or columns
     checks: CheckBudget = CheckBudget()
     peeling: PeelingBudget = PeelingBudget()
 
 
 @dataclass(frozen=True)
 class MdlTuning:
-    """The constants of the search for the shortest codelength (`search/mdl_search.py`)."""
+    """The constants of the search for the shortest codelength (`search/mdl_search.py`, `search/mdl_rounds.py`)."""
 
     first_look_atoms: int = 128
     rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
@@ -118,8 +133,8 @@ class MdlTuning:
         max_starts=1, nanoseconds=0.05e9, nanoseconds_per_start=0.1e9, max_rows=500, max_iterations=50
     )
     min_explained_rows: int = 4000  # of fewer rows, all starts are tried
-    start_patience: int = 100  # failed attempts to shorten the codes of a start from linear algebra by sums of atoms,
-    patience: int = 10  # and of other states, where codes from information sets gained
+    start_sums: LightSumBudget = LightSumBudget(100, 4000, of_atoms=True)  # of starts from linear algebra
+    light_sums: LightSumBudget = LightSumBudget()  # of other states, where codes from information sets gained
     close: float = 1.06  # starts are continued up to this multiple of the lowest cost,
     ordinary_close: float = 1.25  # the best one of rows up to this one, if linear algebra or a factorization is better
     refined_max_cost: float = 1.02  # continued states are refined up to this multiple of the lowest cost, under OR

@@ -1,4 +1,4 @@
-"""Lighter atoms and codes: other atoms with the same product."""
+"""Light sums: other atoms with the same product, of which atoms or codes have fewer ones."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,15 @@ from bitatoms import BitMatrix
 from bitatoms.core.block import Block
 from bitatoms.core.objective import Objective
 from bitatoms.parallel import Workers
-from bitatoms.search.moves import basis
-from bitatoms.search.moves.basis import change_basis, lighten, lighten_codes
+from bitatoms.search.moves import light_sums
+from bitatoms.search.moves.basis import change_basis
+from bitatoms.search.moves.light_sums import lighten
+from bitatoms.search.plan import LightSumBudget, MdlTuning
 from support.blocks import assert_consistent, bits_of, block_of, factors
 from support.strategies import SEEDS, factorisations, random_bits
 
 CODELENGTH = Objective(True, "xor")
+CODES, BOTH = LightSumBudget(100, 100), MdlTuning().start_sums
 
 
 def scrambled(atoms, codes, seed=0):
@@ -31,14 +34,15 @@ def as_set(table):
 
 
 @settings(max_examples=40)
-@pytest.mark.parametrize("move", [lighten, lighten_codes])
+@pytest.mark.parametrize("of_atoms", [False, True])
 @given(factorisations(n_atoms=st.integers(0, 9)), st.booleans(), SEEDS)
-def test_lighter_atoms_and_codes_keep_the_product_and_never_raise_the_cost(move, problem, has_bias, seed):
+def test_lighter_atoms_and_codes_keep_the_product_and_never_raise_the_cost(of_atoms, problem, has_bias, seed):
     X, atoms, codes = problem
     bias = BitMatrix.from_dense(random_bits(seed, 1, X.shape[1], 0.5 * has_bias))
     block = Block(*map(bits_of, (X, atoms, codes)), None, Workers(), bias)
     cost, errors = CODELENGTH.cost(block), block.errors()
-    is_better = move(block, CODELENGTH, np.random.default_rng(seed), patience=5)
+    budget = LightSumBudget(5, 200 if of_atoms else 5, of_atoms)
+    is_better = lighten(block, CODELENGTH, np.random.default_rng(seed), budget)
     assert_consistent(block, np.where(X > 1, X, X ^ bias.to_dense()), "xor")
     assert block.errors() == errors
     new_atoms, new_codes = factors(block)
@@ -55,11 +59,11 @@ def test_the_planted_columns_of_a_scrambled_basis_are_found(n_atoms, density, se
     atoms, codes = random_bits(seed, n_atoms, 130, 0.5), random_bits(seed + 9, 400, n_atoms, density)
     X = naive.product(codes, atoms, "xor")
     block = block_of(X, *scrambled(atoms, codes), "xor")
-    lighten_codes(block, CODELENGTH, np.random.default_rng(seed))
+    lighten(block, CODELENGTH, np.random.default_rng(seed), CODES)
     found_atoms, found_codes = factors(block)
     assert as_set(found_codes.T) == as_set(codes.T)
     assert as_set(found_atoms) == as_set(atoms)
-    assert not lighten_codes(block, CODELENGTH, np.random.default_rng(1), patience=5)
+    assert not lighten(block, CODELENGTH, np.random.default_rng(1), LightSumBudget(5, 5))
 
 
 @pytest.mark.parametrize(("n_rows", "n_atoms", "density"), [(60, 12, 0.1), (40, 20, 0.1), (300, 40, 0.1)])
@@ -67,7 +71,7 @@ def test_planted_atoms_with_few_ones_are_found_where_rows_use_many_of_them(n_row
     atoms, codes = random_bits(1, n_atoms, 130, density), random_bits(2, n_rows, n_atoms, 0.4)
     X = naive.product(codes, atoms, "xor")
     block = block_of(X, *scrambled(atoms, codes), "xor")
-    assert lighten(block, CODELENGTH, np.random.default_rng(0), patience=10)
+    assert lighten(block, CODELENGTH, np.random.default_rng(0), LightSumBudget(10, 400, of_atoms=True))
     found_atoms, found_codes = factors(block)
     assert_consistent(block, X, "xor")
     assert as_set(found_atoms) == as_set(atoms)
@@ -78,7 +82,7 @@ def test_columns_that_are_rarely_drawn_are_found():
     """A draw finds one of them with probability .001."""
     atoms, codes = random_bits(1, 40, 70, 0.5), random_bits(2, 600, 40, 0.28)
     block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
-    lighten(block, CODELENGTH, np.random.default_rng(0))
+    lighten(block, CODELENGTH, np.random.default_rng(0), BOTH)
     assert len(as_set(factors(block)[1].T) & as_set(codes.T)) >= 35
 
 
@@ -87,15 +91,15 @@ def test_adding_one_atom_to_another_does_not_find_the_planted_columns():
     block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
     change_basis(block, CODELENGTH)
     before = CODELENGTH.cost(block)
-    assert lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
     assert CODELENGTH.cost(block) < 0.95 * before
 
 
 def test_columns_are_found_from_a_sample_of_many_rows(monkeypatch):
-    monkeypatch.setattr(basis, "_SAMPLE_ROWS", 300)
+    monkeypatch.setattr(light_sums, "_SAMPLE_ROWS", 300)
     atoms, codes = random_bits(1, 12, 70, 0.5), random_bits(2, 1000, 12, 0.2)
     block = block_of(naive.product(codes, atoms, "xor"), *scrambled(atoms, codes), "xor")
-    assert lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
     assert as_set(factors(block)[1].T) == as_set(codes.T)
 
 
@@ -105,7 +109,7 @@ def test_columns_may_be_sums_of_others():
     X = naive.product(codes, atoms, "xor")
     block = block_of(X, *scrambled(atoms, codes), "xor")
     before = CODELENGTH.cost(block)
-    assert lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
     assert_consistent(block, X, "xor")
     assert not block.wrong().any()
     assert CODELENGTH.cost(block) < before
@@ -119,7 +123,7 @@ def test_lighter_codes_that_cost_more_than_they_save_are_not_taken():
     atoms = np.hstack([atoms, np.zeros((5, 980), np.uint8)])
     assert dense_codes.sum() > 2 * codes.sum()
     block = block_of(naive.product(dense_codes, atoms, "xor"), atoms, dense_codes, "xor")
-    assert not lighten_codes(block, CODELENGTH, np.random.default_rng(0))
+    assert not lighten(block, CODELENGTH, np.random.default_rng(0), CODES)
     np.testing.assert_array_equal(factors(block)[0], atoms)
     np.testing.assert_array_equal(factors(block)[1], dense_codes)
 
@@ -136,5 +140,5 @@ def test_nothing_changes_under_or_with_one_atom_with_many_or_for_the_fewest_erro
         atoms = random_bits(1, n_atoms, 70, 0.5)
         block = block_of(random_bits(2, 150, 70, 0.5), *scrambled(atoms, codes[:, :n_atoms]), algebra)
         before = block.factors()
-        assert not lighten_codes(block, objective, np.random.default_rng(0), patience=5)
+        assert not lighten(block, objective, np.random.default_rng(0), LightSumBudget(5, 5))
         assert block.factors() == before

@@ -1,0 +1,233 @@
+"""Rounds of the search for the shortest codelength: grow, sweep and drop; then thin out, polish and perturb.
+
+Rounds do not stop at the first rise of the cost: they continue until several in a row gain almost nothing, and the
+result is the best state seen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.bias import settle_bias
+from ..core.block import Block, Change
+from ..core.coding import MAX_WIDE_BEAM_ATOMS
+from .context import SearchContext
+from .holdout import HoldOut
+from .moves.basis import change_basis
+from .moves.drop import eliminate, prune, savings, shrink
+from .moves.extend import extend
+from .moves.grow import grow
+from .moves.light_sums import lighten
+from .moves.sweep import beam_sweep, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep
+from .plan import LightSumBudget
+from .population import CostedState
+from .stopping import StoppingRule
+
+# Moves of the history that contain a sweep.
+_SWEEPS = frozenset(
+    ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake", "solve", "extend", "recombine")
+)
+
+
+class MdlSearch:
+    """One search in progress: its context, its rounds and the moves in them, and when it must end."""
+
+    def __init__(self, context: SearchContext) -> None:
+        self.context = context
+        self.data, self.objective, self.random = context.data, context.objective, context.random
+        self.plan, self.tuning, self.holdout = context.plan, context.plan.mdl, context.holdout
+        self.stopping = StoppingRule(context.monitor, self.plan.max_rounds)
+        self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
+        if self.holdout is None:
+            self.cost_without_atoms = self.objective.cost_of_nothing(self.data)
+        else:
+            self.cost_without_atoms = self.holdout.cost_of_nothing()
+
+    def should_stop(self) -> bool:
+        """Whether the search must end now."""
+        return self.stopping.should_stop()
+
+    def cost(self, block: Block) -> int:
+        """Return the cost by which states are compared, of held-out rows where there are any."""
+        if self.holdout is None:
+            return self.objective.cost(block)
+        cost = self.holdout.cost(block, self.objective)
+        self.context.monitor.record_holdout_cost(block, cost)
+        return cost
+
+    def gains(self, cost: int, best: int) -> bool:
+        """Whether a cost is clearly lower than the best so far."""
+        least = 0.0 if self.holdout is not None else self.plan.least_gain
+        return cost < best - least * max(0, min(best, self.cost_without_atoms - best))
+
+    def allows(self, move: str) -> bool:
+        """Whether the plan includes this move."""
+        return move not in self.plan.left_out
+
+    def record(self, block: Block, change: Change, move: str) -> None:
+        """Add a move to the history."""
+        self.context.monitor.record(block, change, 1 if move in _SWEEPS else 0, move)
+
+    # States.
+
+    def state_of(self, block: Block) -> CostedState:
+        """Return the state of a block, with a bias that takes the columns that are mostly wrong."""
+        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
+        return CostedState(self.cost(block), *block.factors(), bias)
+
+    def block_of(self, state: CostedState) -> Block:
+        return self.context.block(state.atoms, state.codes, state.bias)
+
+    def return_to(self, state: CostedState) -> Block:
+        """Return the block of an earlier state."""
+        block = self.block_of(state)
+        self.record(block, Change(), "go back")
+        return block
+
+    # Rounds.
+
+    def run_flat_sweeps(self, block: Block) -> None:
+        """Code a start by a few sweeps at one price for all features."""
+        self.record(block, Change(), "start")
+        for _ in range(self.tuning.flat_sweeps if block.n_atoms else 0):
+            self.record(block, flat_sweep(block, self.objective), "first code")
+
+    def first_cycle(self, block: Block) -> CostedState:
+        """Run one cycle of rounds."""
+        self.run_rounds(block, self.tuning.cycle_rounds)
+        return self.state_of(block)
+
+    def continued(self, state: CostedState) -> CostedState:
+        """Run rounds from a state until they gain nothing."""
+        block = self.block_of(state)
+        self.record(block, Change(), "go on")
+        self.run_rounds(block)
+        return self.state_of(block)
+
+    def run_rounds(self, block: Block, max_rounds: int | None = None) -> None:
+        """Run rounds of grow, sweep and drop until several in a row gain nothing."""
+        best, failures, n_rounds = self.cost(block), 0, 0
+        while not self.should_stop() and n_rounds != max_rounds:
+            if self.plan.patience is not None and failures >= self.plan.patience:
+                break
+            n_rounds += 1
+            self.one_round(block, n_rounds % self.tuning.cycle_rounds == 0)
+            cost = self.cost(block)
+            failures = 0 if self.gains(cost, best) else failures + 1
+            best = min(best, cost)
+
+    def one_round(self, block: Block, last_of_cycle: bool) -> None:
+        """Grow atoms, sweep twice, and drop atoms that cost more than they save."""
+        self.stopping.count_round()
+        max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * block.n_atoms))
+        if self.allows("grow"):
+            grow(block, self.objective, self.random, max_new, self.plan.n_fits)
+        self.record(block, plain_sweep(block, self.objective), "grow")
+        if last_of_cycle and self.allows("recode"):
+            self.record(block, fresh_sweep(block, self.objective), "recode")
+        else:
+            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
+        self.change_basis(block, self.tuning.light_sums if last_of_cycle and self.solve(block) else None)
+        self.drop(block, every=last_of_cycle)
+
+    def solve(self, block: Block) -> bool:
+        """Code rows from information sets, where that gains; return whether it does."""
+        if not self.allows("solve"):
+            return False
+        change = information_set_sweep(block, self.objective, self.extra_random)
+        if change:
+            self.record(block, change, "solve")
+        return bool(change)
+
+    def extend(self, block: Block) -> None:
+        """Extend the atoms by bits that do no harm, where that gains."""
+        if self.allows("extend") and (change := extend(block, self.objective)):
+            self.record(block, change, "extend")
+
+    def change_basis(self, block: Block, light_sums: LightSumBudget | None) -> None:
+        """Shorten atoms and codes without changing their product; with a budget for it, by sums of many atoms too."""
+        # A basis move gives some rows more atoms, which a limit may not allow.
+        if self.objective.max_atoms is not None or not self.allows("basis"):
+            return
+        is_better = light_sums is not None and lighten(block, self.objective, self.extra_random, light_sums)
+        if change_basis(block, self.objective) or is_better:
+            self.record(block, Change(), "basis")
+
+    def drop(self, block: Block, every: bool) -> None:
+        """Drop atoms that cost more than they save (``every``: try all of them), and more if there are too many."""
+        n_dropped = (eliminate if every and self.allows("eliminate") else prune)(
+            block, self.objective, self.plan.fewest
+        )
+        if every and self.holdout is not None and len(self.holdout.rows) >= self.tuning.min_holdout_rows:
+            n_dropped += self.drop_overfitted(block, self.holdout)
+        if self.plan.most is not None:
+            n_dropped += shrink(block, self.objective, self.plan.most)
+        if n_dropped:
+            self.record(block, Change(), "drop")
+
+    def drop_overfitted(self, block: Block, holdout: HoldOut) -> int:
+        """Drop atoms that save nothing on held-out rows, and return how many."""
+        dropped = ~holdout.saves(block, self.objective)
+        dropped &= np.cumsum(dropped) <= block.n_atoms - self.plan.fewest
+        if dropped.any():
+            block.discard(dropped)
+        return int(dropped.sum())
+
+    # After the rounds.
+
+    def refined(self, block: Block) -> Block:
+        """Thin out the atoms, and polish them."""
+        block, improved = self.thin_out(block)
+        self.polish(block, self.plan.by_beam or improved)
+        return block
+
+    def thin_out(self, block: Block) -> tuple[Block, bool]:
+        """Keep only the atoms that save most, step by step; return the best state and whether it is an improvement.
+
+        Many atoms can hide a few better ones: rows use whatever removes a few errors, and every atom seems worthwhile.
+        """
+        best, improved = self.state_of(block), False
+        share = self.tuning.thinned_share
+        while (n_kept := int(share * block.n_atoms)) >= max(1, self.plan.fewest) and not self.should_stop():
+            if not self.allows("boil down"):
+                break
+            order = np.argsort(-savings(block, self.objective), kind="stable")
+            block.discard(np.argsort(order, kind="stable") >= n_kept)
+            recode = beam_sweep if n_kept <= MAX_WIDE_BEAM_ATOMS and self.allows("beam") else fresh_sweep
+            self.record(block, recode(block, self.objective), "boil down")
+            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
+            self.solve(block)
+            state = self.state_of(block)
+            if state.cost < best.cost:
+                best, improved = state, True
+            elif state.cost > self.tuning.thinned_max_cost * best.cost:
+                break
+        return self.return_to(best), improved
+
+    def polish(self, block: Block, by_beam: bool, max_times: int | None = None) -> None:
+        """Sweep from scratch or by beam, change the basis and eliminate atoms, until that gains nothing."""
+        n_times = 0
+        while not self.should_stop() and n_times != max_times:
+            n_times += 1
+            before = self.cost(block)
+            if (by_beam or block.n_atoms <= self.tuning.always_beam_atoms) and self.allows("beam"):
+                self.record(block, beam_sweep(block, self.objective), "beam")
+            elif self.allows("recode"):
+                self.record(block, fresh_sweep(block, self.objective), "recode")
+            self.record(block, sweep(block, self.objective, swaps=self.allows("swap")), "code")
+            self.change_basis(block, self.tuning.light_sums if self.solve(block) else None)
+            self.extend(block)
+            self.drop(block, every=True)
+            if not self.gains(self.cost(block), before):
+                break
+
+    def perturb(self, block: Block) -> Block:
+        """Drop some atoms at random and run rounds from there; return the better of before and after."""
+        before = self.state_of(block)
+        dropped = self.random.random(block.n_atoms) < self.tuning.perturbed_share
+        if dropped.any():
+            block.discard(dropped)
+        self.record(block, fresh_sweep(block, self.objective), "shake")
+        self.run_rounds(block, self.tuning.perturb_rounds)
+        self.polish(block, self.plan.by_beam, 1)
+        return block if self.cost(block) < before.cost else self.return_to(before)

@@ -1,0 +1,59 @@
+"""Rounds of the search for the shortest codelength: what its moves keep, and how they are counted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitatoms import BitMatrix
+from bitatoms.core.objective import Objective
+from bitatoms.parallel import Workers
+from bitatoms.search.context import SearchContext
+from bitatoms.search.holdout import HoldOut
+from bitatoms.search.mdl_rounds import MdlSearch
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.plan import PLANS
+from support.results import atom_in_two_parts, every_algebra, planted_in
+from support.strategies import random_bits
+
+
+def search_of(X, algebra, holdout=None, **plan):
+    """Return a search for the shortest codelength that has not begun."""
+    monitor = SearchMonitor(by_codelength=True, algebra=algebra, by_holdout=holdout is not None)
+    data, objective, plan = BitMatrix.from_dense(X), Objective(True, algebra), replace(PLANS["fast"], **plan)
+    return MdlSearch(SearchContext(data, objective, plan, monitor, Workers(), np.random.default_rng(0), holdout))
+
+
+@every_algebra
+def test_thinning_out_keeps_the_atoms_that_save_most(algebra):
+    data = planted_in(algebra)
+    others = random_bits(0, 14, 60, 0.1)
+    codes = np.hstack([random_bits(1, 600, 14, 0.01), data.codes])
+    search = search_of(data.X, algebra, max_rounds=1)
+    block = search.context.block(*map(BitMatrix.from_dense, (np.vstack([others, data.atoms]), codes)))
+    block, improved = search.thin_out(block)
+    assert improved
+    assert {atom.tobytes() for atom in data.atoms} <= {atom.tobytes() for atom in block.atoms().to_dense()}
+    assert block.n_atoms < 14
+
+
+@every_algebra
+@pytest.mark.parametrize(("fewest", "n_dropped"), [(0, 2), (1, 2), (2, 1), (3, 0)])
+def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n_dropped):
+    atoms = np.kron(np.eye(3, dtype=np.uint8), np.ones((1, 20), np.uint8))
+    codes = random_bits(0, 400, 3, 0.3)
+    rows = BitMatrix.from_dense(random_bits(1, 100, 1, 0.3) @ atoms[1:2])  # they use the second atom only
+    search = search_of(codes @ atoms, algebra, HoldOut(rows, 1000, Workers()), fewest=fewest)
+    block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
+    assert search.drop_overfitted(block, search.holdout) == n_dropped
+    kept = [1] if n_dropped == 2 else [1, 2] if n_dropped else [0, 1, 2]
+    np.testing.assert_array_equal(block.atoms().to_dense(), atoms[kept])
+
+
+def test_a_move_that_extends_atoms_counts_as_a_sweep():
+    X, atoms, codes, _ = atom_in_two_parts(63)
+    search = search_of(X, "or")
+    block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
+    search.extend(block)
+    search.extend(block)  # nothing is left to extend
+    assert [(row.move, row.iterations) for row in search.context.monitor.history] == [("extend", 1)]
