@@ -55,7 +55,7 @@ def test_the_counts_of_a_model_are_those_of_the_codes_that_fit_writes(bitatoms, 
     assert bitatoms("fit", rows, *written, "--algebra", "xor", *how)[0] == 0
     codes = recounted("codes.npz")
     assert bitatoms("transform", "model.npz", "table.npz", "-o", "again.npz")[0] == 0
-    assert how or ba.read("again.npz").bits != codes  # this table shows the difference
+    assert ba.read("again.npz").bits != codes  # this table shows the difference
 
 
 def test_codes_of_a_store_in_another_store(bitatoms, recounted):

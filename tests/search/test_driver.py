@@ -184,8 +184,7 @@ def test_a_bias_is_learned_for_dense_features_and_used_everywhere(dense_table, a
     how = {"algebra": algebra, "search": search, "random_state": 0}
     result = factorize(X, **how)
     assert result.bias.any()
-    if algebra == "or":  # under XOR, atoms that most rows use may cancel the bias
-        assert not result.bias[X.mean(axis=0) < 0.5].any()
+    assert not result.bias[X.mean(axis=0) < 0.5].any()
     assert_matches_oracle(result, X)
     assert "are ones unless an atom changes that (the bias)" in result.summary()
     model = BinaryDictionaryLearning(**how).fit(X)
