@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix
+from bitatoms.core import information_sets
 from bitatoms.core.block import Block
 from bitatoms.core.coding import code, code_by_beam, coding_rule
 from bitatoms.core.information_sets import (
+    N_DRAWS,
     code_from_information_sets,
     code_hard_rows,
     draw_columns,
@@ -182,9 +184,9 @@ def test_cases_that_are_not_supported_change_nothing():
     assert supports(*most)
 
 
-def with_hard_rows(noise, n_atoms=30, workers=None, algebra="xor"):
+def with_hard_rows(noise, n_atoms=30, workers=None, algebra="xor", n_features=150):
     """Return a block in which twelve rows, of many atoms, have no code, and the table."""
-    table = planted_table(300, 150, n_atoms, atom_density=0.4, code_density=0.1, noise=noise, random_state=0)
+    table = planted_table(300, n_features, n_atoms, atom_density=0.4, code_density=0.1, noise=noise, random_state=0)
     codes = table.codes.copy()
     hard = np.argsort(codes.sum(axis=1), kind="stable")[-12:]
     codes[hard] = 0
@@ -208,6 +210,47 @@ def test_hard_rows_are_coded_from_as_many_draws_as_they_need():
     usual, _, _ = with_hard_rows(0.2)
     code_from_information_sets(usual, rule, np.random.default_rng(0))
     assert (factors(usual)[1] == table.codes).all(axis=1)[hard].sum() < 6
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return a list that gets an item for each draw of columns."""
+    draws = []
+    monkeypatch.setattr(information_sets, "draw_columns", lambda *args: draws.append(args) or draw_columns(*args))
+    return draws
+
+
+def test_hard_rows_take_no_more_draws_than_allowed(drawn, monkeypatch):
+    block, _, _ = with_hard_rows(0.2)
+    rule = Objective(True, "xor").rule(block)
+    found = find_hard_rows(block, rule)
+    assert N_DRAWS < found.n_draws
+    monkeypatch.setattr(information_sets, "_MAX_CODED", 1)
+    code_hard_rows(block, rule, found, np.random.default_rng(0))
+    assert len(drawn) == N_DRAWS
+
+
+def test_rows_that_are_hard_for_another_reason_take_few_draws(drawn):
+    """They are random, and no code has few errors."""
+    block, table, hard = with_hard_rows(0.2, n_features=250)
+    X = table.X.copy()
+    X[hard] = random_bits(1, len(hard), X.shape[1], 0.5)
+    block = block_of(X, table.atoms, factors(block)[1], "xor")
+    rule = Objective(True, "xor").rule(block)
+    found = find_hard_rows(block, rule)
+    assert set(hard) <= set(found.rows)
+    code_hard_rows(block, rule, found, np.random.default_rng(0))
+    assert len(drawn) == N_DRAWS < found.n_draws
+
+
+def test_rows_and_atoms_are_stale_after_hard_rows_are_coded():
+    block, _, _ = with_hard_rows(0.2)
+    rule = Objective(True, "xor").rule(block)
+    for stale in (block._rows.stale, block._atoms.stale):
+        stale[:] = 0
+    code_hard_rows(block, rule, find_hard_rows(block, rule), np.random.default_rng(0))
+    assert block._rows.stale.all()
+    assert block._atoms.stale.all()
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,11 @@ def test_atoms_that_save_nothing_on_held_out_rows_are_dropped(algebra, fewest, n
     np.testing.assert_array_equal(block.atoms().to_dense(), atoms[kept])
 
 
-def test_a_move_that_extends_atoms_counts_as_a_sweep():
-    X, atoms, codes, _ = atom_in_two_parts(63)
-    search = search_of(X, "or")
+def test_polish_extends_atoms_which_counts_as_a_sweep():
+    X, atoms, codes, joined = atom_in_two_parts(63)
+    search = search_of(X, "or", max_rounds=1)
     block = search.context.block(BitMatrix.from_dense(atoms), BitMatrix.from_dense(codes))
-    search.extend(block)
-    search.extend(block)  # nothing is left to extend
-    assert [(row.move, row.iterations) for row in search.context.monitor.history] == [("extend", 1)]
+    search.polish(block, by_beam=False)
+    history = search.context.monitor.history
+    assert [row.iterations for row in history if row.move == "extend"] == [1]  # then nothing is left to extend
+    assert sorted(block.atoms().to_dense().tolist()) == sorted(joined.tolist())

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix
-from bitatoms.core.block import Block
+from bitatoms import BitMatrix, codelength
+from bitatoms.core.block import Block, BlockState
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
@@ -20,6 +20,7 @@ from bitatoms.search.moves.sweep import (
     fewest_errors_sweep,
     flat_sweep,
     fresh_sweep,
+    gain_of_sample,
     information_set_sweep,
     plain_sweep,
     sweep,
@@ -367,6 +368,25 @@ def test_sweeps_from_information_sets_do_nothing_without_rows():
         assert not a_sweep(block, Objective(True, "xor"), np.random.default_rng(0))
 
 
+@pytest.mark.parametrize(("n_rows", "n_sampled"), [(1, 1), (200, 200), (600, 256)])
+def test_the_gain_of_a_sample_is_that_of_rows_from_all_of_the_table(n_rows, n_sampled):
+    data = planted(n_rows, 65, 8, random_state=0)
+    objective, codes = Objective(True, "xor"), data.codes.copy()
+    codes[n_rows // 2 :] = 0
+    block = block_of(data.X, data.atoms, codes, "xor")
+    sampled = np.linspace(0, n_rows - 1, n_sampled).astype(int)
+    before, after = (
+        codelength(data.X[sampled], data.atoms, some[sampled]).total for some in (codes, np.zeros_like(codes))
+    )
+
+    def clear(sample):
+        return sample.restore(BlockState(sample.atoms().words, np.zeros_like(sample.codes().words)))
+
+    assert gain_of_sample(block, objective, clear) == pytest.approx(1 - after / before)
+    np.testing.assert_array_equal(factors(block)[1], codes)
+    assert_consistent(block, data.X, "xor")
+
+
 @pytest.mark.parametrize("n_rows", [200, 600])
 def test_a_sweep_from_information_sets_finds_codes_that_other_sweeps_miss(n_rows):
     """Errors cost next to nothing where most codes are wrong: the sample shows that the fewest errors are better."""
@@ -380,6 +400,19 @@ def test_a_sweep_from_information_sets_finds_codes_that_other_sweeps_miss(n_rows
     assert max(shares[:3]) < 0.5
     assert shares[3] > 0.95
     assert not solving_sweep(block, objective)  # another would gain next to nothing
+
+
+@pytest.mark.parametrize(("algebra", "n_atoms"), [("xor", 2), ("or", 1)])
+def test_atoms_are_not_extended_under_xor_or_if_there_is_only_one(algebra, n_atoms):
+    """All users of an atom have a bit that it lacks: an update adds it."""
+    atoms = np.eye(n_atoms, 70, dtype=np.uint8)
+    codes = random_bits(0, 63, n_atoms, 0.5)
+    X = naive.product(codes, atoms, algebra)
+    X[:, 60:] |= codes[:, :1]
+    block, _ = state((X, atoms, codes), Objective(True, algebra), Workers())
+    assert harmless_bits(block).any()
+    assert not extend(block, Objective(True, algebra))
+    np.testing.assert_array_equal(factors(block)[0], atoms)
 
 
 @given(FILLED, WORKERS, BIASES)

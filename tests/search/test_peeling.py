@@ -13,8 +13,9 @@ from support.blocks import bits_of, packed, unpacked
 from support.strategies import random_bits
 
 
-def completed(X, basis, seed=0, workers=Workers()):  # noqa: B008 - frozen
-    found = completed_basis(bits_of(X), bits_of(basis), np.random.default_rng(seed), workers, PeelingBudget())
+def completed(X, basis, seed=9, workers=Workers(), **budget):  # noqa: B008 - frozen
+    """Return the completed basis; ``seed`` is not that of a table, of which random rows would be made again."""
+    found = completed_basis(bits_of(X), bits_of(basis), np.random.default_rng(seed), workers, PeelingBudget(**budget))
     assert found.n_cols == X.shape[1]
     return found.to_dense()
 
@@ -34,7 +35,7 @@ def test_a_basis_is_completed_to_one_of_the_planted_space(n_known, seed):
 
 def test_threads_and_chunks_do_not_change_the_basis():
     data = table()
-    found = [completed(data.X, data.atoms[:3], 0, workers) for workers in (Workers(), Workers(2, 64), Workers(5, 100))]
+    found = [completed(data.X, data.atoms[:3], 9, workers) for workers in (Workers(), Workers(2, 64), Workers(5, 100))]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 
@@ -46,6 +47,26 @@ def test_any_table_and_any_basis_give_a_basis(shape, density, n_known):
     X = random_bits(0, *shape, density)
     basis = completed(X, random_bits(1, n_known, shape[1], 0.5))
     assert len(basis) <= max(n_known, 0.75 * min(shape))
+
+
+def test_pivots_are_drawn_until_groups_are_found():
+    """At this noise, few pairs of rows have no error at 20 pivots."""
+    data = planted(200, 100, 24, atom_density=0.5, code_density=0.3, noise=0.15, random_state=0)
+    bases = [completed(data.X, data.atoms[:20], n_draws=n_draws) for n_draws in (1, 30)]
+    assert [naive.is_spanned(data.atoms, basis).all() for basis in bases] == [False, True]
+
+
+def test_vectors_that_no_row_uses_are_dropped():
+    data = table()
+    basis = completed(data.X, np.vstack([data.atoms, random_bits(8, 1, 100, 0.5)]))
+    assert naive.is_spanned(data.atoms, basis).all()
+    assert len(basis) == 8
+
+
+def test_a_basis_has_no_more_vectors_than_a_share_of_the_columns():
+    data, none = table(6), np.zeros((0, 100), np.uint8)
+    sizes = [len(completed(data.X, none, max_rank=max_rank)) for max_rank in (0.05, 0.75)]
+    assert sizes[0] <= 5 < sizes[1]
 
 
 def test_noise_adds_nothing():
