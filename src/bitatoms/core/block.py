@@ -54,8 +54,8 @@ class Block:
     cannot have changed. Unknown cells are never wrong.
 
     The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
-    `core.coding`, `core.information_sets`, `core.atoms`, `core.exact` and `core.removal`. Nothing else reads or writes
-    them.
+    `core.coding`, `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact`, `core.removal` and
+    `core.trials`. Nothing else reads or writes them.
 
     Parameters
     ----------

@@ -76,10 +76,11 @@ class MdlSearch:
         return CostedState(self.cost(block), *block.factors(), bias)
 
     def block_of(self, state: CostedState) -> Block:
+        """Return the block of a state."""
         return self.context.block(state.atoms, state.codes, state.bias)
 
     def return_to(self, state: CostedState) -> Block:
-        """Return the block of an earlier state."""
+        """Return the block of an earlier state, and add that to the history."""
         block = self.block_of(state)
         self.record(block, Change(), "go back")
         return block
