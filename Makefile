@@ -3,6 +3,9 @@ PYTHON ?= python3
 BENCH ?=
 DATA ?=
 
+# The tests start many processes, each of which would compile all modules again without bytecode files.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The development environment contains everything that the demo needs.
@@ -16,9 +19,10 @@ help:  ## list the targets
 demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a comparison, draw the atoms
 	$(BIN)/python examples/demo.py
 
+test: export OMP_NUM_THREADS = 1  # each process of the tests would start as many threads as there are processors
 test: .venv/.dev  ## run the checks while kernels are compiled, then all tests and the examples in the documentation
 	$(BIN)/python tests/support/compile_kernels.py & $(MAKE) check; status=$$?; wait; exit $$status
-	$(BIN)/python -m pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile  # one more: some tests wait for other processes
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)
 	REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/browser

@@ -1,17 +1,24 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests, and how they are distributed among processes."""
 
 from pathlib import Path
 
 import pytest
 
-from support.plans import use_budget, use_few_starts
+from bitatoms.parallel import count_threads
+from support.plans import use_small_budget
 
-# Modules that take longest, or wait for other processes. They are run first, so that no worker is left with one.
+# Modules that take longest, or wait for other processes. They are run first, so that no process is left with one.
 LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "test_faults.py", "test_interrupt.py")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Return the number of processes for ``-n auto``: one more than processors, because some tests wait for others."""
+    return count_threads(-1) + 1
+
+
 def pytest_collection_modifyitems(items):
-    """Run long modules first, in the order above."""
+    """Run long modules first, in the order above; with xdist, this needs ``--no-loadscope-reorder``."""
     items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))
 
 
@@ -19,6 +26,5 @@ def pytest_collection_modifyitems(items):
 def few_trials():
     """Search with few trials and starts, in tests that do not need more."""
     with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=8, nmf_starts=2)
-        use_few_starts(patch)
+        use_small_budget(patch)
         yield

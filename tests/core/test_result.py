@@ -8,32 +8,36 @@ import pytest
 import bitatoms as ba
 
 X = ba.datasets.planted(200, 20, 2, algebra="or", noise=0.02, random_state=0).X
-RESULT = ba.factorize(X, algebra="prefer-or", random_state=0)
 NO_ATOM = "No atom makes the description shorter"
 
 
+@pytest.fixture(scope="module")
+def result():
+    return ba.factorize(X, algebra="prefer-or", random_state=0)
+
+
 @pytest.mark.parametrize("row", [[0, 0, 0], [1, 0, 1]], ids=["without a bias", "with a bias"])
-def test_without_atoms_it_says_so_also_where_there_is_a_bias(row):
-    result = ba.factorize(np.array([row] * 20), random_state=0)
-    assert result.atoms.n_rows == 0
-    assert result.bias.tolist() == row
-    assert NO_ATOM in result.summary()
-    assert ("of the cells are wrong" in result.summary()) == any(row)
-    assert "a sample uses" not in result.summary()
-    assert NO_ATOM not in RESULT.summary()
+def test_without_atoms_it_says_so_also_where_there_is_a_bias(result, row):
+    empty = ba.factorize(np.array([row] * 20), random_state=0)
+    assert empty.atoms.n_rows == 0
+    assert empty.bias.tolist() == row
+    assert NO_ATOM in empty.summary()
+    assert ("of the cells are wrong" in empty.summary()) == any(row)
+    assert "a sample uses" not in empty.summary()
+    assert NO_ATOM not in result.summary()
 
 
-def test_a_comparison_of_searches_that_were_cut_short_is_not_called_final():
-    final = RESULT.summary()
-    assert f"XOR needs {RESULT.codelengths['xor']} bits" in final
+def test_a_comparison_of_searches_that_were_cut_short_is_not_called_final(result):
+    final = result.summary()
+    assert f"XOR needs {result.codelengths['xor']} bits" in final
     assert "not final" not in final
-    cut = replace(RESULT, ended="max_time").summary()
+    cut = replace(result, ended="max_time").summary()
     assert "The search ended at its time limit: with more time it may find more." in cut
     assert "This comparison is not final: the search was cut short." in cut
 
 
-def test_what_was_tried_is_not_advised():
-    small = replace(RESULT, bits_without=int(1.01 * RESULT.codelength.total), ended="converged")
+def test_what_was_tried_is_not_advised(result):
+    small = replace(result, bits_without=int(1.01 * result.codelength.total), ended="converged")
     assert "a thorough search or more rows may save more" in small.summary()
     assert "a thorough search, XOR or more rows may" in replace(small, codelengths={"or": 1}).summary()
     sampled = replace(small, codelengths={"or": 1}, compared={"or": 1, "xor": 2})  # as after passes over all rows

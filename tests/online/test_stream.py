@@ -28,8 +28,10 @@ from bitatoms.online.stream import StreamLearner
 from bitatoms.online.tuning import StreamTuning
 from bitatoms.parallel import Workers
 from bitatoms.search.moves.sweep import flat_sweep
+from bitatoms.search.plan import NmfBudget
 from bitatoms.validation import as_generator
 from support.blocks import ALGEBRAS, bits_of, block_of, packed
+from support.plans import use_budget
 from support.sources import assert_same, params_for
 from support.strategies import SEEDS, UNKNOWN, factorisations, random_bits
 
@@ -492,7 +494,8 @@ def test_callbacks_are_called_for_every_batch():
 
 @pytest.mark.parametrize(("n_components", "objective"), [(9, "auto"), (9, "codelength"), ("mdl", "auto")])
 @both_algebras
-def test_a_stream_is_described_about_as_shortly_as_by_fit(n_components, objective, algebra):
+def test_a_stream_is_described_about_as_shortly_as_by_fit(monkeypatch, n_components, objective, algebra):
+    use_budget(monkeypatch, nmf=NmfBudget(max_starts=2))
     made = planted(1024, 32, 8, algebra=algebra, random_state=0)
     how = {"n_components": n_components, "objective": objective, "algebra": algebra, "max_iter": 20}
     block = fresh_block(streamed(made.X, 256, **how), made.X)

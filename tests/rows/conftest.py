@@ -7,19 +7,14 @@ import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
-from support.plans import use_budget, use_few_starts
 from support.sources import learned, write_store
 
 N_ROWS, N_COLS = 3001, 70
 
 
 @pytest.fixture(autouse=True, scope="module")
-def fewer_trials():
-    """Limit trials and starts: rows from another source give the same bits for any number of them."""
-    with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=100, nmf_starts=2)
-        use_few_starts(patch)
-        yield
+def always_few_trials(few_trials):
+    """Search with few trials in all modules: rows from another source give the same bits for any number of them."""
 
 
 @pytest.fixture(scope="session")

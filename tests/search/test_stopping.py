@@ -1,5 +1,7 @@
 """What ends a search, what it leaves, and what its history and its callbacks see."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -28,15 +30,28 @@ SWEEPS = {
 MOVES = SWEEPS | {"no model", "start", "basis", "drop", "go on", "go back"}
 
 
+@pytest.fixture(scope="module")
+def search_to_the_end(small):
+    """Return a function that returns the result of a search that nothing ends, and the rounds of its callback."""
+
+    @cache
+    def searched(n_components, objective, search, algebra="xor"):
+        rounds = []
+        how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
+        return factorize(small, n_components, **how, callbacks=rounds.append), tuple(rounds)
+
+    return searched
+
+
 @every_algebra
 @every_search
 @every_goal
-def test_every_round_names_its_move_and_the_best_is_the_result(small, algebra, search, n_components, objective):
-    rounds = []
-    how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
-    result = factorize(small, n_components, **how, callbacks=rounds.append)
+def test_every_round_names_its_move_and_the_best_is_the_result(
+    search_to_the_end, algebra, search, n_components, objective
+):
+    result, rounds = search_to_the_end(n_components, objective, search, algebra)
     history = result.history
-    assert tuple(rounds) == history
+    assert rounds == history
     assert [row.round for row in history] == list(range(1, len(history) + 1))
     assert {row.move for row in history} <= MOVES
     assert {(row.start, row.algebra) for row in history} == {(1, algebra)}
@@ -62,9 +77,11 @@ def test_every_round_names_its_move_and_the_best_is_the_result(small, algebra, s
 @every_search
 @every_goal
 @pytest.mark.parametrize("at", [1, 9])
-def test_a_callback_that_returns_true_ends_the_search_with_the_best_so_far(small, search, n_components, objective, at):
+def test_a_callback_that_returns_true_ends_the_search_with_the_best_so_far(
+    search_to_the_end, small, search, n_components, objective, at
+):
     how = {"search": search, "objective": objective, "random_state": 0}
-    full = factorize(small, n_components, **how)
+    full, _ = search_to_the_end(n_components, objective, search)
     at = min(at, len(full.history) - 1)
     rounds = []
     result = factorize(small, n_components, **how, callbacks=lambda row: rounds.append(row) or row.round == at)
@@ -130,9 +147,10 @@ def test_more_rounds_never_give_a_longer_codelength(table):
 @every_search
 @every_goal
 @pytest.mark.parametrize("at", [1, 12])
-def test_ctrl_c_leaves_the_best_so_far(small, algebra, search, n_components, objective, at):
+def test_ctrl_c_leaves_the_best_so_far(search_to_the_end, small, algebra, search, n_components, objective, at):
     how = {"algebra": algebra, "search": search, "objective": objective, "random_state": 0}
-    at = min(at, len(factorize(small, n_components, **how).history)) if objective == "errors" else at
+    if objective == "errors":
+        at = min(at, len(search_to_the_end(n_components, objective, search, algebra)[0].history))
 
     def press(row):
         if row.round == at:

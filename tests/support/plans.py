@@ -14,8 +14,19 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
         patch.setitem(PLANS, name, replace(plan, fixed_rank=budget))
 
 
-def use_few_starts(patch):
-    """Let searches for the shortest codelength make one non-negative factorization and one shake instead of three."""
+def use_small_budget(patch):
+    """Let all searches make few trials, starts, iterations and shakes, but each kind of step."""
     for name, plan in PLANS.items():
-        mdl = replace(plan.mdl, nmf_ranks=plan.mdl.nmf_ranks[:1])
-        patch.setitem(PLANS, name, replace(plan, mdl=mdl, shakes=min(1, plan.shakes)))
+        fixed_rank = replace(
+            plan.fixed_rank,
+            effort=min(2, plan.fixed_rank.effort),  # above 1, the last coder is a beam
+            max_trials=8,
+            nmf=replace(plan.fixed_rank.nmf, max_starts=2, max_iterations=20),
+        )
+        mdl = replace(
+            plan.mdl,
+            start_patience=10,
+            nmf_ranks=plan.mdl.nmf_ranks[:1],
+            nmf=replace(plan.mdl.nmf, max_iterations=20),
+        )
+        patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, shakes=min(1, plan.shakes)))

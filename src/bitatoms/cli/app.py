@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -694,7 +695,7 @@ def demo(
     """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
     from . import demo
 
-    demo.run(data, folder, app)
+    demo.run(data, folder, _command())
 
 
 def _parse_atoms(text: str) -> int | str:
@@ -740,6 +741,12 @@ def _show_warning(
         print_note(message)
 
 
+@cache
+def _command() -> Any:
+    """Return all commands, built once: Typer would build them again for each call in a process."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 for success, 2 for invalid input, 130 after Ctrl-C, 143 after SIGTERM."""
     for stream in (sys.stdout, sys.stderr):
@@ -747,4 +754,4 @@ def run(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     with warnings.catch_warnings(), interrupted_by_sigterm(), noting_compilation():
         warnings.showwarning = _show_warning
-        app(arguments, prog_name="bitatoms")
+        _command()(arguments, prog_name="bitatoms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -41,8 +41,8 @@ _ALL = {
 }
 
 
-def run(which: str, folder: Path, app: typer.Typer) -> None:
-    """Write the data, fit a model and write a report."""
+def run(which: str, folder: Path, run_command: Callable[..., Any]) -> None:
+    """Write the data, fit a model and write a report, with the commands for it."""
     demonstration = _ALL[which]
     folder.mkdir(parents=True, exist_ok=True)
     data, model, page = folder / demonstration.file, folder / f"{which}-model.npz", folder / f"{which}.html"
@@ -53,5 +53,5 @@ def run(which: str, folder: Path, app: typer.Typer) -> None:
         ["report", str(model), str(data), *demonstration.options.split(), "-o", str(page)],
     ):
         print_line(f"\n$ bitatoms {shlex.join(command)}", style="bold")
-        if code := app(command, standalone_mode=False):
+        if code := run_command(command, standalone_mode=False):
             raise typer.Exit(code)
