@@ -41,6 +41,15 @@ def test_all_pages_with_code_are_tested():
     assert [page for page in PAGES if code_of(page)] == WITH_CODE
 
 
+@pytest.fixture
+def small_pictures(monkeypatch):
+    """Let commands use parts of the bundled pictures."""
+    picture, (X, labels) = ba.datasets.halftone()[100:260, 200:520], ba.datasets.digits()
+    monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:300], labels[:300]))
+
+
+@pytest.mark.usefixtures("small_pictures")
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     """Run the commands of a page in order in an empty folder."""

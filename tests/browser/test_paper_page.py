@@ -8,6 +8,8 @@ from bitatoms.reproduce import reproduce
 from bitatoms.table import Table
 from support.browser import DESKTOP, IS_WIDER_THAN_WINDOW, PHONE
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):

@@ -14,6 +14,8 @@ from bitatoms.report import write_report
 from bitatoms.table import Picture, Table
 from support.browser import CONTRAST, DESKTOP, HEADING_LEVELS, IS_WIDER_THAN_WINDOW, PHONE
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 HOSTILE = ("</script><script>window.hurt = 1</script>", '"><img src=x onerror="window.hurt = 1">', "' onclick='hurt()")
 
 

@@ -14,6 +14,8 @@ pytest.importorskip("zarr")
 
 from support.commands import runner
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 COMMAND = re.compile(r"\bbitatoms (?:fit|transform|reconstruct|show|report|convert|compare|pack) [^\n]*")
 
 

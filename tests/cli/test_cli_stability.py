@@ -14,6 +14,8 @@ pytest.importorskip("typer")
 
 from support.commands import runner
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 SEARCH = ("-k", 4, "--search", "paper", "--algebra", "or", "--resamples", 3)
 
 

@@ -11,6 +11,8 @@ from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from support.strategies import SEEDS, matrices, random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 SINGLE = Workers(1)
 
 

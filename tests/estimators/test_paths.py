@@ -5,6 +5,8 @@ import pytest
 
 import bitatoms as ba
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 TABLE = ba.Table(
     ba.BitMatrix.from_dense(ba.datasets.planted(90, 20, 2, noise=0.02, random_state=0).X),
     columns=[f"item {j}" for j in range(20)],

@@ -20,6 +20,8 @@ from support.pages import Outline, decode_png
 from support.reports import fitted_baskets, fitted_digits
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 HOSTILE = (
     "</script><script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

@@ -12,6 +12,8 @@ from bitatoms.reproduce import Claim, Experiment, Panel, Verdict, reproduce, wri
 from bitatoms.reproduce.datasets import load_digits, load_halftone
 from bitatoms.table import Table
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):

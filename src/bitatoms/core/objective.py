@@ -59,14 +59,15 @@ class Objective:
         """Return the cost of the uses of atoms that this many rows use."""
         if not self.by_codelength:
             return np.zeros(np.shape(uses), np.int64)
-        return string_bits(n_rows, uses) - self._spared(string_bits(n_rows, 0))
+        bits = string_bits(n_rows, uses)
+        return bits if self.share == 1 else bits - self._spared(string_bits(n_rows, 0))
 
     def of_atoms(self, n_features: int, ones: NDArray) -> NDArray[np.int64]:
         """Return the cost of atoms with this many ones."""
         if not self.by_codelength:
             return np.zeros(np.shape(ones), np.int64)
         bits = string_bits(n_features, ones)
-        return bits - self._spared(bits)
+        return bits if self.share == 1 else bits - self._spared(bits)
 
     def of_bias(
         self, n_rows: int, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix

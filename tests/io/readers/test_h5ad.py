@@ -21,6 +21,8 @@ from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 BITS = random_bits(1, 20, 70, 0.3)
 COUNTS = np.random.default_rng(2).poisson(0.5, BITS.shape).astype(np.float32)
 CELLS = tuple(f"cell{row}" for row in range(20))
