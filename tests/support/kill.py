@@ -14,6 +14,7 @@ from dataclasses import fields
 from random import Random
 
 import numpy as np
+import pytest
 import zarr  # noqa: F401, loaded here once and not in every fit
 
 from bitatoms.bits import BitMatrix
@@ -21,6 +22,7 @@ from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.store import Store, StoreRows
+from support.plans import use_small_budget
 from support.sources import learned
 
 WORKERS = Workers(1, chunk_rows=640)  # several chunks per pass
@@ -29,6 +31,7 @@ MAX_KILLS = 4  # of one fit, before it may finish
 
 def main(store, folder, params, seed, n_kills):
     """Fit without a kill, then with at least ``n_kills``, and print what happened as JSON."""
+    use_small_budget(pytest.MonkeyPatch())
     warm_up()
     random = Random(seed)
     uninterrupted, events = attempt(store, f"{folder}/uninterrupted", params)
