@@ -25,7 +25,7 @@ def use_small_budget(patch):
         )
         mdl = replace(
             plan.mdl,
-            start_patience=10,
+            start_sums=replace(plan.mdl.start_sums, patience=10, max_patience=10),
             nmf_ranks=plan.mdl.nmf_ranks[:1],
             nmf=replace(plan.mdl.nmf, max_iterations=20),
         )
