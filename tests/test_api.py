@@ -737,7 +737,7 @@ def test_a_second_interrupt_loses_only_the_order_of_atoms(table, monkeypatch, ho
         raise KeyboardInterrupt
 
     expected = factorize(table, **how, random_state=0, max_iter=2)
-    monkeypatch.setattr("bitatoms.search.driver.savings", impatient)
+    monkeypatch.setattr("bitatoms.search.best_result.savings", impatient)
     with pytest.raises(Interrupted) as caught:
         factorize(table, **how, random_state=0, max_iter=2)
     assert sorted(caught.value.result.atoms.to_dense().tolist()) == sorted(expected.atoms.to_dense().tolist())

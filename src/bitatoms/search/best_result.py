@@ -1,0 +1,84 @@
+"""The factorization of the best state of a search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.block import Block, Change, uncode_within_limit
+from ..core.coding import PRICED_CODERS
+from ..core.complete import complete_atoms, hash_rows
+from ..core.objective import Objective
+from ..core.remembered import hard_codes
+from ..core.result import Factorization
+from .context import SearchContext
+from .finish import record_state
+from .moves.drop import drop_useless, savings
+from .stopping import CONVERGED
+
+
+def best_result(context: SearchContext, block: Block | None, coder: str, ended: str) -> Factorization | None:
+    """Return the best state of a search, its atoms in order of the bits they save.
+
+    ``block`` is the last state, which often is the best one too. Without it the atoms keep their order.
+    """
+    monitor, best = context.monitor, context.monitor.best
+    if best is None:
+        return None
+    atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
+    saved = ones = missed = known = complete = rows_hash = remembered = None
+    if block is not None:
+        if block.factors() != (atoms, codes) or block.bias != best.bias:
+            block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
+        if monitor.settles_bias and ended == CONVERGED:
+            better = drop_useless(block, context.objective, monitor.min_atoms)
+            if better is not None:
+                record_state(context, better, Change(), 0, "drop")
+            if monitor.best is not best:
+                return best_result(context, better, coder, ended)
+        if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
+            block.discard(~block.in_use())
+            (atoms, codes), length = block.factors(), block.codelength(wrong)
+        if monitor.settles_bias and context.objective.residual_limit:
+            block = uncode_within_limit(block, context.objective.residual_limit)
+            codes, bias, wrong = block.codes(), block.bias, block.wrong()
+            length = block.codelength(wrong)
+        saved = savings(block, Objective(True, monitor.algebra), monitor.settles_bias)
+        order = np.argsort(-saved, kind="stable")
+        atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
+        if coder in PRICED_CODERS:
+            remembered = hard_codes(block, context.objective.rule(block))
+            remembered = remembered and remembered.T[order].T
+        data = block.data()
+        ones, missed = data.column_weights(), block.missed(data)
+        known = data.n_known if isinstance(data.n_known, np.ndarray) else None
+        complete = complete_atoms(data, atoms, block.workers, bias).column_weights()
+        rows_hash = hash_rows(data)
+    return Factorization(
+        atoms=atoms,
+        codes=codes,
+        bias=bias.to_dense()[0],
+        algebra=monitor.algebra,
+        codelength=length,
+        history=tuple(monitor.history),
+        wrong=wrong,
+        ended=ended,
+        coder=coder,
+        objective="codelength" if monitor.by_codelength else "errors",
+        saved=saved,
+        ones=ones,
+        missed=missed,
+        known=known,
+        complete=complete,
+        rows_hash=rows_hash,
+        remembered=remembered,
+    )
+
+
+def stopped_result(context: SearchContext, coder: str, ended: str) -> Factorization | None:
+    """Return the best state of a search that was cut off; after (another) Ctrl-C, without sorting its atoms."""
+    best = context.monitor.best
+    try:
+        block = None if best is None else context.block(best.atoms, best.codes, best.bias)
+        return best_result(context, block, coder, ended)
+    except (KeyboardInterrupt, MemoryError):
+        return best_result(context, None, coder, ended)

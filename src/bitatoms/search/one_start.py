@@ -1,0 +1,124 @@
+"""One start of a search, from its context to a factorization."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..core.block import Block, Change
+from ..core.coding import coding_rule
+from ..core.result import Factorization
+from ..kernels.structs import covering
+from ..parallel import OutOfTime
+from .best_result import best_result, stopped_result
+from .context import SearchContext
+from .finish import finish
+from .fixed_rank import search_fixed_rank
+from .forward_selection import SelectionLimits, forward_selection
+from .initial import distinct_rows, start_factors
+from .learning import LearningMethod, learn
+from .mdl_breeder import breed_mdl
+from .mdl_search import search_mdl
+from .params import SearchParams
+from .plan import AnytimeTuning
+from .stopping import MAX_MEMORY, MAX_TIME, SearchResult
+
+
+@dataclass(frozen=True, eq=False)
+class OneStart:
+    """One start of a search: run it, or ask for the best state that it has found so far."""
+
+    context: SearchContext
+    params: SearchParams
+
+    def run(self, end: float) -> tuple[str, Factorization | None]:
+        """Return the reason that the search ended, and the best state found by then.
+
+        If it is cut off at the time ``end``, or memory runs out, this is the best state recorded so far.
+        """
+        context, params, monitor = self.context, self.params, self.context.monitor
+        workers = replace(context.workers, deadline=end)
+        holdout = context.holdout and replace(context.holdout, workers=workers)
+        try:
+            found = _search_once(replace(context, workers=workers, holdout=holdout), params)
+            return found.ended, best_result(context, found.block, params.coder_after, found.ended)
+        except OutOfTime:
+            ended = MAX_TIME
+            if monitor.best is None:
+                n_atoms = 0 if params.n_components == "mdl" else params.n_components
+                monitor.record(_rows_as_atoms(context, n_atoms), Change(), 1, "start")
+        except MemoryError:
+            ended = MAX_MEMORY
+            if monitor.best is None:
+                raise
+        return ended, self.stopped(ended)
+
+    def stopped(self, ended: str) -> Factorization | None:
+        """Return the best state so far of a search that was cut off, or None."""
+        return stopped_result(self.context, self.params.coder_after, ended)
+
+    @property
+    def best_cost(self) -> int:
+        """The cost of the best state, by which starts are compared."""
+        return self.context.monitor.best_cost
+
+
+def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
+    """Return a state that is found at once: random rows as atoms, each used by its own row only."""
+    rows = distinct_rows(context.data, n_atoms, context.random)
+    words = np.zeros((context.data.n_rows, -(-len(rows) // 64)), np.uint64)
+    number = np.arange(len(rows))
+    words[rows, number // 64] = np.uint64(1) << (number % 64).astype(np.uint64)
+    return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
+
+
+def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Make one start, and learn a fixed number of atoms or choose the number."""
+    if params.search != "paper":
+        return _search_widely(context, params)
+    algebra, monitor = context.objective.algebra, context.monitor
+    rule = coding_rule(params.coder, algebra, params.max_atoms_per_sample, params.residual_limit)
+    method = LearningMethod(params.coder, params.update, rule, params.max_iter)
+    block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
+    if params.n_components == "mdl":
+        limits = SelectionLimits(params.patience, params.max_components)
+        return SearchResult(block, forward_selection(block, method, limits, monitor, context.random))
+    return SearchResult(block, learn(block, method, monitor))
+
+
+def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Run a search other than the paper's: for the codelength or, with a fixed number of atoms, for few errors."""
+    given = None
+    if not (isinstance(params.init, str) and params.init == "auto"):
+        covers = covering(context.objective.algebra)
+        given = start_factors(context.data, params, covers, context.workers, context.random)
+    anytime = context.plan.anytime
+    if anytime is not None and params.by_codelength:
+        return _search_anytime(context, params, anytime, given)
+    if params.n_components == "mdl" or (params.by_codelength and given is not None):
+        return finish(context, search_mdl(context, given), params.coder_after)
+    errors_only = replace(context, objective=replace(context.objective, by_codelength=False))
+    few_errors = search_fixed_rank(errors_only, given)
+    if params.by_codelength:
+        return finish(context, search_mdl(context, given, few_errors), params.coder_after)
+    return finish(context, few_errors, params.coder_after)
+
+
+def _search_anytime(
+    context: SearchContext,
+    params: SearchParams,
+    tuning: AnytimeTuning,
+    given: tuple[BitMatrix, BitMatrix | None] | None,
+) -> SearchResult:
+    """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
+    if params.n_components != "mdl" and given is None:
+        objective = replace(context.objective, by_codelength=False)
+        errors_only = replace(context, objective=objective, plan=replace(context.plan, anytime=None))
+
+        def first() -> Block:
+            return search_fixed_rank(errors_only).block
+
+        return finish(context, breed_mdl(context, tuning, params.coder_after, first=first), params.coder_after)
+    return finish(context, breed_mdl(context, tuning, params.coder_after, given), params.coder_after)
