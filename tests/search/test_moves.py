@@ -15,6 +15,7 @@ from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.extend import extend, harmless_bits
 from bitatoms.search.moves.grow import grow
+from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
     beam_sweep,
     fewest_errors_sweep,
@@ -439,3 +440,43 @@ def test_an_atom_learned_as_two_parts_is_joined(n_rows):
     assert extend(block, objective)
     assert eliminate(block, objective) == 1
     np.testing.assert_array_equal(factors(block)[0], joined)
+
+
+@settings(max_examples=40)
+@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES)
+def test_merging_never_raises_the_cost(problem, objective, workers, bias):
+    block, X = state(problem, objective, workers, bias)
+    before, n_atoms, codes = objective.cost(block), block.n_atoms, block.codes()
+    n_merged = merge(block, objective)
+    assert_consistent(block, X, objective.algebra)
+    assert_within(block, objective)
+    assert block.n_atoms == n_atoms - n_merged
+    if n_merged:
+        assert objective.cost(block) < before
+    else:
+        assert block.codes() == codes
+
+
+@every_algebra
+def test_merging_joins_the_parts_of_atoms(algebra):
+    """Each of three atoms is in two parts, each of which some of the users lack."""
+    data = planted_in(algebra, 300, 100, 3, noise=0.02)
+    atoms = np.vstack([data.atoms, data.atoms])
+    atoms[:3, 50:], atoms[3:, :50] = 0, 0
+    codes = np.hstack([data.codes] * 2)
+    codes &= 1 - random_bits(3, *codes.shape, 0.05)
+    objective = Objective(True, algebra)
+    block = block_of(data.X, atoms, codes, algebra)
+    assert merge(block, objective) == 3
+    found, users = factors(block)
+    assert sorted(found.tolist()) == sorted(data.atoms.tolist())
+    for k, atom in enumerate(found.tolist()):
+        own = data.atoms.tolist().index(atom)
+        np.testing.assert_array_equal(users[:, k], codes[:, own] | codes[:, own + 3])
+
+
+def test_a_limit_on_atoms_per_row_prevents_merging():
+    data = planted_in("or", 100, 60, 2)
+    atoms = np.repeat(data.atoms, 2, axis=0)
+    block = block_of(data.X, atoms, within(np.repeat(data.codes, 2, axis=1), 1), "or")
+    assert merge(block, Objective(True, "or", max_atoms=1)) == 0

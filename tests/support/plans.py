@@ -30,3 +30,9 @@ def use_small_budget(patch):
             nmf=replace(plan.mdl.nmf, max_iterations=20),
         )
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, shakes=min(1, plan.shakes)))
+
+
+def use_windows(patch, **tuning):
+    """Let searches for the shortest codelength search windows of other sizes, until the monkeypatch is undone."""
+    for name, plan in PLANS.items():
+        patch.setitem(PLANS, name, replace(plan, windows=replace(plan.windows, **tuning)))

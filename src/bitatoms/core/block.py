@@ -262,10 +262,15 @@ class Block:
 
         return reduce(np.add, self.map_rows(rate, 5.0 * atoms.size))
 
-    def codelength(self, wrong: NDArray[np.int64], bias: BitMatrix | None = None) -> Codelength:
-        """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias."""
+    def codelength(
+        self, wrong: NDArray[np.int64], bias: BitMatrix | None = None, n_features: int | None = None
+    ) -> Codelength:
+        """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias.
+
+        ``n_features`` is the number of columns of the table, if the data is a window of them.
+        """
         bias = self.bias if bias is None else bias
-        shape = self.n_rows, self.n_features
+        shape = self.n_rows, n_features or self.n_features
         return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), bias.count(), self.n_known)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

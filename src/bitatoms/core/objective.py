@@ -31,7 +31,8 @@ _MAX_FLAT_DENSITY = 0.3  # with more errors, each would cost next to nothing, an
 class Objective:
     """What a search minimizes, the codelength or the number of errors, and the limits of Algorithm 3.
 
-    ``share`` is the share of all rows that the search sees: all rows together pay for an atom.
+    ``share`` is the share of all rows that the search sees: all rows together pay for an atom. ``n_features`` is the
+    number of columns of the table, if the search sees only a window of them: an atom costs what it costs in the table.
     """
 
     by_codelength: bool
@@ -39,6 +40,7 @@ class Objective:
     max_atoms: int | None = None
     residual_limit: int = 0
     share: float = 1.0
+    n_features: int | None = None
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
@@ -66,7 +68,7 @@ class Objective:
         """Return the cost of atoms with this many ones."""
         if not self.by_codelength:
             return np.zeros(np.shape(ones), np.int64)
-        bits = string_bits(n_features, ones)
+        bits = string_bits(self.n_features or n_features, ones)
         return bits if self.share == 1 else bits - self._spared(bits)
 
     def of_bias(

@@ -15,6 +15,7 @@ from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
 
+THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
 SMALL_SAVING = 0.02  # below this share of bits saved, the summary says what to try
 
 
@@ -159,7 +160,7 @@ class ResultBase:
     def untried(self) -> tuple[str, ...]:
         """What may give a shorter description and was not tried: "thorough", "xor" or "or", and "rows"."""
         tried = {self.algebra, *self.codelengths, *self.compared}
-        thorough = () if any(row.move == "shake" for row in self.history) else ("thorough",)
+        thorough = () if any(row.move in ("shake", THOROUGH_WINDOW) for row in self.history) else ("thorough",)
         return (*thorough, *(algebra for algebra in ("xor", "or") if algebra not in tried), "rows")
 
     @property

@@ -211,7 +211,13 @@ class _Passes:
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias)
         self._monitor.record_counts(
-            settled.n_rows, spec.atoms.n_rows, settled.wrong, length, change, 1, f"pass {number} over all rows"
+            settled.n_rows,
+            spec.atoms.n_rows,
+            int(settled.wrong.sum()),
+            length,
+            change,
+            1,
+            f"pass {number} over all rows",
         )
         best, best_counts, gains = number, counts, True
         if self.state.counts is not None:

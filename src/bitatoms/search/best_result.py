@@ -37,12 +37,12 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
                 return best_result(context, better, coder, ended)
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
             block.discard(~block.in_use())
-            (atoms, codes), length = block.factors(), block.codelength(wrong)
+            (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
         if monitor.settles_bias and context.objective.residual_limit:
             block = uncode_within_limit(block, context.objective.residual_limit)
             codes, bias, wrong = block.codes(), block.bias, block.wrong()
-            length = block.codelength(wrong)
-        saved = savings(block, Objective(True, monitor.algebra), monitor.settles_bias)
+            length = monitor.codelength(block, wrong, block.bias)
+        saved = savings(block, Objective(True, monitor.algebra, n_features=monitor.n_features), monitor.settles_bias)
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
         if coder in PRICED_CODERS:

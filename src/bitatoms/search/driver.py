@@ -20,6 +20,7 @@ from .monitor import SearchMonitor
 from .one_start import OneStart
 from .params import SearchParams
 from .stopping import CONVERGED, MAX_ITER, MAX_TIME, cut_off
+from .windows import WindowSearch, is_wide
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ def search(
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             objective = params.objective(algebra, share)
             context = SearchContext(data, objective, params.plan, monitor, workers, own_random, holdout)
-            run = OneStart(context, params)
+            run = WindowSearch(context, params) if is_wide(data, params) else OneStart(context, params)
             try:
                 found_ended, result = run.run(cut_off(now, own_deadline))
             except KeyboardInterrupt:
@@ -99,7 +100,9 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
         warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
 
 
-def _keep_better(winners: dict[str, _Candidate], algebra: str, result: Factorization | None, run: OneStart) -> None:
+def _keep_better(
+    winners: dict[str, _Candidate], algebra: str, result: Factorization | None, run: OneStart | WindowSearch
+) -> None:
     """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
     before = winners.get(algebra)
     if result is not None and (before is None or run.best_cost < before.cost):

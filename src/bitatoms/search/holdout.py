@@ -39,7 +39,8 @@ class HoldOut:
         The rows are coded with the atoms of the block, at its prices. The cost of an error or a use depends on how rare
         it is in the block; each atom is counted once.
         """
-        n, m, wrong, uses = block.n_rows, block.n_features, block.wrong(), block.uses()
+        n, wrong, uses = block.n_rows, block.wrong(), block.uses()
+        m = objective.n_features or block.n_features
         held_out = self._coded(block, objective)
         bits = _bits(held_out.wrong(), held_out.n_known, wrong, block.n_known)
         bits += _bits(held_out.uses(), held_out.n_rows, uses, n)

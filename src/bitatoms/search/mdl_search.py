@@ -20,6 +20,8 @@ from .fixed_rank import refill
 from .initial import samples, spread
 from .linear_start import linear_starts
 from .mdl_rounds import MdlSearch
+from .monitor import Snapshot
+from .moves.merge import merge
 from .moves.sweep import fewest_errors_sweep, plain_sweep, sweep
 from .nmf_start import nmf_starts
 from .plan import FixedRankBudget
@@ -61,6 +63,17 @@ def search_mdl(
         search.record(block, Change(), "grow")
     if context.holdout is not None:
         search.cost(block)
+    return SearchResult(block, search.stopping.ended)
+
+
+def go_on(context: SearchContext, state: Snapshot, max_rounds: int) -> SearchResult:
+    """Merge atoms of a state, and run rounds from there."""
+    search = MdlSearch(context)
+    block = context.block(state.atoms, state.codes, state.bias)
+    search.record(block, Change(), "start")
+    if merge(block, search.objective):
+        search.record(block, Change(), "merge")
+    search.run_rounds(block, max_rounds)
     return SearchResult(block, search.stopping.ended)
 
 

@@ -54,6 +54,7 @@ class SearchMonitor:
     max_atoms: int | None = None  # that the best state has
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
+    n_features: int | None = None  # of the table, if the search sees only a window of its columns
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = field(default=None, init=False)
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
@@ -75,18 +76,22 @@ class SearchMonitor:
     def record(self, block: Block, change: Change, iterations: int, move: str = "learn") -> None:
         """Add a round to the history, and keep its state if it is the best so far."""
         bias, wrong = self._settled(block)
-        length = block.codelength(wrong, bias)
+        length = self.codelength(block, wrong, bias)
         if self.best is None or not self.by_holdout:
             cost = length.total if self.by_codelength else int(wrong.sum())
             self._keep_if_best(block, bias, wrong, length, cost)
-        self.record_counts(block.n_rows, block.n_atoms, wrong, length, change, iterations, move)
+        self.record_counts(block.n_rows, block.n_atoms, int(wrong.sum()), length, change, iterations, move)
 
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
         bias, wrong = self._settled(block)
         if not self._has_holdout_cost:
             self.best, self._has_holdout_cost = None, True
-        self._keep_if_best(block, bias, wrong, block.codelength(wrong, bias), cost)
+        self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost)
+
+    def codelength(self, block: Block, wrong: NDArray[np.int64], bias: BitMatrix) -> Codelength:
+        """Return the codelength of a state with these errors and this bias."""
+        return block.codelength(wrong, bias, self.n_features)
 
     def _settled(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
         """Return the bias of the state that a block gives, and in how many rows each of its columns is wrong."""
@@ -106,14 +111,13 @@ class SearchMonitor:
         self,
         n_rows: int,
         n_atoms: int,
-        wrong: NDArray[np.int64],
+        wrong_bits: int,
         length: Codelength,
         change: Change,
         iterations: int,
         move: str,
     ) -> None:
         """Add a round to the history, log it, and call the callbacks."""
-        wrong_bits = int(wrong.sum())
         row = Round(
             round=len(self.history) + 1,
             move=move,

@@ -142,6 +142,18 @@ class MdlTuning:
 
 
 @dataclass(frozen=True)
+class WindowTuning:
+    """How wide tables are searched, by windows of their columns (`search/windows.py`)."""
+
+    min_features: int = 2048  # of a table; narrower ones are searched as one window
+    width: int = 512  # columns of a window
+    max_atom_cells: int = 1 << 22  # atoms times columns of two windows that are joined
+    max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
+    join_rounds: int = 4  # after a join
+    starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
+
+
+@dataclass(frozen=True)
 class AnytimeTuning:
     """The constants of the anytime search (`search/anytime.py`)."""
 
@@ -170,6 +182,7 @@ class Plan:
     mdl: MdlTuning = field(default=MdlTuning(), repr=False)
     fixed_rank: FixedRankBudget = field(default=FixedRankBudget(), repr=False)
     anytime: AnytimeTuning | None = field(default=None, repr=False)  # None: one population, one start
+    windows: WindowTuning = field(default=WindowTuning(), repr=False)
 
 
 _FAST = Plan(

@@ -1,0 +1,119 @@
+"""Groups of columns that are searched together, where a table has too many columns to search all of them at once.
+
+Where neighbouring columns are alike, as along a genome or a spectrum, a group is a run of neighbours. Otherwise columns
+are grouped by what they have in common: the columns, each projected to a few random directions, are divided in two
+along the direction in which they differ most, and so are the two halves, until they are small enough (principal
+direction divisive partitioning; Boley 1998). Which of the two it is, is measured: a grouping is as good as the share of
+columns' nearest columns that it leaves in their own group.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+
+Columns = NDArray[np.intp]
+
+_SAMPLE_ROWS = 1024  # by which columns are compared
+_PROBES = 64  # columns whose nearest columns are found,
+_NEAREST = 8  # this many of them
+_ORDERED_SHARE = 0.5  # of these in the runs of their columns, with which no other grouping is tried
+_DIRECTIONS = 64  # to which columns are projected
+_UNIT = 32  # by which real numbers are multiplied before they are rounded
+_CHUNK_ROWS = 64  # projected at a time
+_CHUNK_COLUMNS = 1 << 16  # of which products are added at a time
+
+
+def column_groups(data: BitMatrix, width: int, random: np.random.Generator) -> list[Columns]:
+    """Return groups of at most ``width`` columns, each in increasing order; neighbouring groups are more alike."""
+    runs = _runs(data.n_cols, width)
+    if len(runs) == 1:
+        return runs
+    n_rows = min(data.n_rows, _SAMPLE_ROWS)
+    sample = data.filled()[np.sort(random.choice(data.n_rows, n_rows, replace=False))]
+    ones = sample.column_weights()
+    varied = np.flatnonzero((ones > 1) & (ones < n_rows - 1))
+    if len(varied) <= width:  # the others may be anywhere
+        return runs
+    probes = np.sort(random.choice(varied, min(_PROBES, len(varied)), replace=False))
+    nearest = _nearest_columns(sample, probes, varied)
+    share = _share_kept(runs, probes, nearest)
+    if share > _ORDERED_SHARE:
+        return runs
+    alike = _divided(_projections(sample, random), np.arange(data.n_cols), width)
+    return runs if _share_kept(alike, probes, nearest) < share else alike
+
+
+def _runs(n_cols: int, width: int) -> list[Columns]:
+    """Return runs of neighbouring columns of about equal lengths."""
+    edges = np.linspace(0, n_cols, -(-n_cols // width) + 1).astype(np.intp)
+    return [np.arange(start, stop) for start, stop in pairwise(edges)]
+
+
+def _nearest_columns(sample: BitMatrix, probes: Columns, others: Columns) -> NDArray[np.intp]:
+    """Return the other columns with which each probe is correlated most."""
+    columns = sample.T.words
+    ones = np.bitwise_count(columns).sum(axis=1, dtype=np.int64)
+    n = sample.n_rows
+    deviations = np.sqrt(ones * (n - ones))
+    nearest = np.empty((len(probes), min(_NEAREST, len(others) - 1)), np.intp)
+    for i, probe in enumerate(probes):
+        both = np.bitwise_count(columns[others] & columns[probe]).sum(axis=1, dtype=np.int64)
+        correlations = np.abs(n * both - ones[others] * ones[probe]) / (deviations[others] * deviations[probe])
+        correlations[others == probe] = -1.0
+        nearest[i] = others[np.argsort(-correlations, kind="stable")[: nearest.shape[1]]]
+    return nearest
+
+
+def _share_kept(groups: list[Columns], probes: Columns, nearest: NDArray[np.intp]) -> float:
+    """Return the share of the nearest columns that are in the group of their probe."""
+    group_of = np.empty(sum(map(len, groups)), np.intp)
+    for number, columns in enumerate(groups):
+        group_of[columns] = number
+    return float((group_of[nearest] == group_of[probes][:, np.newaxis]).mean())
+
+
+def _projections(sample: BitMatrix, random: np.random.Generator) -> NDArray[np.int16]:
+    """Return the columns, less their means and of the same length, in random directions: one row per column.
+
+    They are rounded to integers, whose sums do not depend on the order in which a library adds them.
+    """
+    n, m = sample.shape
+    directions = 2 * random.integers(2, size=(n, _DIRECTIONS), dtype=np.int32) - 1
+    projected = np.zeros((m, _DIRECTIONS), np.int32)
+    for start in range(0, n, _CHUNK_ROWS):
+        chunk = sample[start : start + _CHUNK_ROWS].to_sparse()
+        projected += chunk.T.astype(np.int32) @ directions[start : start + _CHUNK_ROWS]
+    ones, signs = sample.column_weights(), directions.sum(axis=0)
+    lengths = np.sqrt(np.maximum(1, ones * (n - ones)) / n)
+    points = np.empty((m, _DIRECTIONS), np.int16)
+    for k in range(_DIRECTIONS):
+        points[:, k] = np.rint(_UNIT / lengths * (projected[:, k] - ones * signs[k] / n))
+    return points
+
+
+def _divided(points: NDArray[np.int16], columns: Columns, width: int) -> list[Columns]:
+    """Divide columns in two along the direction in which they differ most, and so on up to groups of ``width``."""
+    n_groups = -(-len(columns) // width)
+    if n_groups == 1:
+        return [np.sort(columns)]
+    order = np.argsort(points[columns].astype(np.int64) @ _widest_direction(points, columns), kind="stable")
+    n_left = n_groups // 2 * len(columns) // n_groups
+    left, right = columns[order[:n_left]], columns[order[n_left:]]
+    return _divided(points, left, width) + _divided(points, right, width)
+
+
+def _widest_direction(points: NDArray[np.int16], columns: Columns) -> NDArray[np.int64]:
+    """Return the direction in which these columns differ most, in integers."""
+    products, total = np.zeros((_DIRECTIONS, _DIRECTIONS)), np.zeros(_DIRECTIONS)
+    for start in range(0, len(columns), _CHUNK_COLUMNS):
+        chunk = points[columns[start : start + _CHUNK_COLUMNS]].astype(np.float64)
+        products += chunk.T @ chunk
+        total += chunk.sum(axis=0)
+    _, axes = np.linalg.eigh(products - np.outer(total, total) / len(columns))
+    widest = np.rint(_UNIT**2 * axes[:, -1]).astype(np.int64)
+    return widest if widest[np.abs(widest).argmax()] > 0 else -widest

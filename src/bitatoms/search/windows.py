@@ -1,0 +1,310 @@
+"""Wide tables: search windows of their columns, then join neighbouring windows, and put the atoms side by side.
+
+An atom that a whole row suggests has thousands of columns to fit, and where only some of them belong together, no row
+fits the others. In a window of related columns (`search/column_groups.py`), an atom is as easy to find as in a narrow
+table. The codelength is a sum over columns and atoms, so that the codelengths of windows add up to that of the table,
+if atoms cost what they cost in the table (``Objective.n_features``). Two windows that are joined start from the atoms
+and codes of both, and the ordinary moves go on from there: atoms that the same rows use become one. A window keeps the
+best state it has had, so that no join makes the description longer.
+
+Windows are independent tasks for the threads, each with its own random numbers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix, stack_rows
+from ..core.block import Block, Change
+from ..core.complete import hash_rows
+from ..core.result import THOROUGH_WINDOW, Factorization
+from ..core.side_by_side import Part, side_by_side
+from ..mdl import Codelength, string_bits
+from ..parallel import OutOfTime, Workers
+from .best_result import best_result, stopped_result
+from .column_groups import column_groups
+from .context import SearchContext
+from .finish import finish
+from .mdl_search import go_on, search_mdl
+from .monitor import SearchMonitor, Snapshot
+from .params import SearchParams
+from .stopping import CONVERGED, MAX_MEMORY, MAX_TIME, SearchResult
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
+
+
+def is_wide(data: BitMatrix, params: SearchParams) -> bool:
+    """Return whether to search windows of the columns.
+
+    Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
+    """
+    is_free = params.n_components == "mdl" and params.max_components is None and params.search in ("fast", "thorough")
+    is_free &= params.max_atoms_per_sample is None and params.residual_limit == 0
+    starts_free = isinstance(params.init, str) and params.init == "auto"
+    return is_free and starts_free and data.n_cols >= params.plan.windows.min_features
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Some columns of the table, and the best state that was found of them."""
+
+    columns: NDArray[np.intp]
+    best: Snapshot
+    cost: int
+    random: np.random.Generator
+    ended: str = CONVERGED
+    iterations: int = 0  # of what was done last
+
+
+class WindowSearch:
+    """A search of a wide table: run it, or ask for the best state that it has found so far."""
+
+    def __init__(self, context: SearchContext, params: SearchParams) -> None:
+        self.context, self.params = context, params
+        self.workers = replace(context.workers, cancelled=threading.Event())
+        self.windows: list[Window] = []
+
+    def run(self, end: float) -> tuple[str, Factorization | None]:
+        """Return the reason that the search ended, and the best state found by then.
+
+        If it is cut off at the time ``end``, or memory runs out, this is the best state found so far.
+        """
+        self.workers = replace(self.workers, deadline=end)
+        try:
+            self._divide()
+            self._search()
+            while self._join():
+                pass
+            parts = [*self._map(self._result_of, self.windows, 1.0)]
+            ended = self._ended()
+            return ended, self._assembled(parts, ended)
+        except OutOfTime:
+            ended = MAX_TIME
+        except MemoryError:
+            ended = MAX_MEMORY
+            if not self.windows:
+                raise
+        return ended, self.stopped(ended)
+
+    def stopped(self, ended: str) -> Factorization | None:
+        """Return the best state so far of a search that was cut off, or None."""
+        if not self.windows:
+            return None
+        self.workers = replace(self.context.workers, deadline=float("inf"), cancelled=None)
+        return self._assembled([self._stopped_part(window, ended) for window in self.windows], ended)
+
+    @property
+    def best_cost(self) -> int:
+        """The cost of the best state, by which starts are compared."""
+        return sum(window.cost for window in self.windows)
+
+    # Steps.
+
+    def _divide(self) -> None:
+        """Divide the columns into windows, of which nothing is known yet."""
+        context, data, tuning = self.context, self.context.data, self.context.plan.windows
+        groups = column_groups(data, tuning.width, context.random)
+        weights = data.column_weights()
+        bits = string_bits(data.n_known, weights)
+        for columns, random in zip(groups, context.random.spawn(len(groups)), strict=True):
+            n_known = data.n_known[columns] if isinstance(data.n_known, np.ndarray) else data.n_known
+            empty = BitMatrix.zeros(0, len(columns)), BitMatrix.zeros(data.n_rows, 0), BitMatrix.zeros(1, len(columns))
+            length = Codelength(int(bits[columns].sum()), 0, 0)
+            self.windows.append(
+                Window(columns, Snapshot(*empty, length, weights[columns], n_known), length.total, random)
+            )
+        self._record("no model", 0)
+
+    def _search(self) -> None:
+        """Search each window."""
+        done = self._map(self._searched, self.windows, _SEARCH_SHARE)
+        for number, window in enumerate(done):
+            self.windows[number] = window
+            self._record(THOROUGH_WINDOW if self.params.search == "thorough" else "window", window.iterations)
+
+    def _join(self) -> bool:
+        """Join neighbouring windows, two by two; return whether there were any to join."""
+        old = self.windows
+        pairs, i = [], 0
+        while i < len(old):
+            pairs.append(old[i : i + 2] if self._may_join(old[i : i + 2]) else old[i : i + 1])
+            i += len(pairs[-1])
+        if len(pairs) == len(old) or self.context.monitor.should_stop():
+            return False
+        done: list[Window] = []
+        for pair, window in zip(pairs, self._map(self._joined, pairs, _JOIN_SHARE), strict=True):
+            done.append(window)
+            self.windows = done + old[sum(map(len, pairs[: len(done)])) :]
+            if len(pair) > 1:
+                self._record("join", window.iterations)
+        return True
+
+    def _may_join(self, pair: Sequence[Window]) -> bool:
+        """Return whether two windows are few enough atoms and columns to be joined."""
+        n_atoms, n_cols = sum(window.best.atoms.n_rows for window in pair), sum(len(window.columns) for window in pair)
+        return len(pair) == 2 and n_atoms * n_cols <= self.context.plan.windows.max_atom_cells
+
+    # Tasks: each has a window of its own, and runs in one thread.
+
+    def _searched(self, window: Window, deadline: float) -> Window:
+        """Search a window."""
+        context = self._context_of(window, deadline)
+        plan = context.plan
+        if self.params.search == "fast" and not plan.only_starts:
+            plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
+        return self._after(window, context, lambda: search_mdl(replace(context, plan=plan)))
+
+    def _joined(self, pair: list[Window], deadline: float) -> Window:
+        """Join windows and go on from the atoms and codes of both."""
+        if len(pair) == 1:
+            return pair[0]
+        window = _side_by_side(pair)
+        context = self._context_of(window, deadline)
+        return self._after(window, context, lambda: self._going_on(window, context))
+
+    def _going_on(self, window: Window, context: SearchContext) -> SearchResult:
+        """Go on from the state of joined windows; if they are the whole table, with all starts of an ordinary search.
+
+        Rows of the table can show atoms of many columns that no window shows.
+        """
+        found, data, tuning = (
+            go_on(context, window.best, context.plan.windows.join_rounds),
+            context.data,
+            context.plan.windows,
+        )
+        if data.n_cols < self.context.data.n_cols or data.n_rows * data.n_cols > tuning.max_cells:
+            return found
+        return search_mdl(context, first=found)
+
+    def _after(self, window: Window, context: SearchContext, search: Callable[[], SearchResult]) -> Window:
+        """Return a window with the best state that a search found, if it is better."""
+        monitor = context.monitor
+        try:
+            ended = search().ended
+        except OutOfTime:
+            ended = MAX_TIME
+        iterations = sum(row.iterations for row in monitor.history)
+        if monitor.best is None or monitor.best_cost >= window.cost:
+            return replace(window, ended=ended, iterations=iterations)
+        return replace(window, best=monitor.best, cost=monitor.best_cost, ended=ended, iterations=iterations)
+
+    def _result_of(self, window: Window, deadline: float) -> Part:
+        """Return the result of a window, whose rows are coded as `transform` codes them."""
+        context, coder = self._context_of(window, deadline), self.params.coder_after
+        found = finish(context, SearchResult(self._recorded(window, context), window.ended), coder)
+        result = best_result(context, found.block, coder, found.ended)
+        assert result is not None
+        return Part(window.columns, result)
+
+    def _stopped_part(self, window: Window, ended: str) -> Part:
+        """Return the result of a window, if the search was cut off."""
+        context = self._context_of(window, float("inf"))
+        self._recorded(window, context)
+        result = stopped_result(context, self.params.coder_after, ended)
+        assert result is not None
+        return Part(window.columns, result)
+
+    def _recorded(self, window: Window, context: SearchContext) -> Block:
+        """Return the best state of a window as a block, after its monitor has seen it."""
+        block = context.block(window.best.atoms, window.best.codes, window.best.bias)
+        context.monitor.record(block, Change(), 0, "start")
+        return block
+
+    def _context_of(self, window: Window, deadline: float) -> SearchContext:
+        """Return what a search of the columns of a window needs to know."""
+        context, m = self.context, self.context.data.n_cols
+        monitor = SearchMonitor(
+            by_codelength=True,
+            deadline=deadline,
+            algebra=context.objective.algebra,
+            by_holdout=context.monitor.by_holdout,
+            settles_bias=context.monitor.settles_bias,
+            n_features=m,
+        )
+        workers = Workers(1, None, self.workers.deadline, self.workers.cancelled)
+        holdout = context.holdout
+        if holdout is not None:
+            holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
+        return SearchContext(
+            context.data.take_columns(window.columns),
+            replace(context.objective, n_features=m),
+            context.plan,
+            monitor,
+            workers,
+            window.random,
+            holdout,
+        )
+
+    # Threads, time and progress.
+
+    def _map(self, task: Callable[[Item, float], Result], items: Sequence[Item], share: float) -> Iterator[Result]:
+        """Run a task on each item and yield the results in order; a task gets its deadline, too.
+
+        All must be done at this share of the time. An item gets an equal share of the time that is left.
+        """
+        monitor, n_threads = self.context.monitor, self.workers.n_threads
+        last = monitor.started + share * (monitor.deadline - monitor.started)
+        left = iter(range(len(items), 0, -1))  # next() on it is atomic
+
+        def run(item: Item) -> Result:
+            now, rounds_left = time.perf_counter(), -(-next(left) // n_threads)
+            return task(item, now + (last - now) / rounds_left)
+
+        return self.workers.map_stream(run, items)
+
+    def _record(self, move: str, iterations: int) -> None:
+        """Add a round to the history, with the sums over all windows."""
+        n_atoms = sum(window.best.atoms.n_rows for window in self.windows)
+        wrong = sum(window.best.wrong_bits for window in self.windows)
+        lengths = [window.best.codelength for window in self.windows]
+        length = Codelength(*(sum(getattr(each, part) for each in lengths) for part in ("errors", "codes", "atoms")))
+        n_rows = self.context.data.n_rows
+        self.context.monitor.record_counts(n_rows, n_atoms, wrong, length, Change(), iterations, move)
+
+    def _ended(self) -> str:
+        """Return the reason that the search ended."""
+        reasons = [window.ended for window in self.windows if window.ended != CONVERGED]
+        return self.context.monitor.stop_reason or next(iter(reasons), CONVERGED)
+
+    def _assembled(self, parts: list[Part], ended: str) -> Factorization:
+        """Return the result for the table from those of its windows."""
+        monitor, data = self.context.monitor, self.context.data
+        result = side_by_side(parts, data.n_cols)
+        n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
+        monitor.record_counts(data.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
+        return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(data))
+
+
+def _side_by_side(pair: Sequence[Window]) -> Window:
+    """Return a window with the columns, atoms and codes of two."""
+    one, other = pair
+    atoms = np.zeros((one.best.atoms.n_rows + other.best.atoms.n_rows, len(one.columns) + len(other.columns)), np.uint8)
+    atoms[: one.best.atoms.n_rows, : len(one.columns)] = one.best.atoms.to_dense()
+    atoms[one.best.atoms.n_rows :, len(one.columns) :] = other.best.atoms.to_dense()
+    codes = stack_rows([one.best.codes.T, other.best.codes.T], one.best.codes.n_rows).T
+    bias = stack_rows([one.best.bias.T, other.best.bias.T], 1).T
+    lengths = one.best.codelength, other.best.codelength
+    n_known = one.best.n_known
+    if not isinstance(n_known, int):
+        n_known = np.concatenate([n_known, other.best.n_known])
+    best = Snapshot(
+        BitMatrix.from_dense(atoms),
+        codes,
+        bias,
+        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
+        np.concatenate([one.best.wrong, other.best.wrong]),
+        n_known,
+    )
+    ended = one.ended if one.ended != CONVERGED else other.ended
+    columns = np.concatenate([one.columns, other.columns])
+    return Window(columns, best, one.cost + other.cost, one.random, ended)

@@ -1,0 +1,62 @@
+"""Groups of columns: each column is in one group, with the columns that it is like."""
+
+import numpy as np
+import pytest
+
+from bitatoms import BitMatrix
+from bitatoms.search.column_groups import column_groups
+
+
+def blocks_of_columns(n_blocks=12, width=40, n_rows=200, noise=0.05, seed=0):
+    """Return a table in which the columns of each block are noisy copies of one column."""
+    random = np.random.default_rng(seed)
+    signals = np.repeat(random.random((n_rows, n_blocks)) < 0.4, width, axis=1)
+    return signals ^ (random.random(signals.shape) < noise)
+
+
+def groups_of(X, width, seed=0):
+    return column_groups(BitMatrix.from_dense(X), width, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize(("n_cols", "width"), [(1, 64), (64, 64), (65, 64), (480, 64), (479, 33)])
+def test_each_column_is_in_one_group(n_cols, width, shuffled):
+    X = blocks_of_columns()[:, :n_cols]
+    if shuffled:
+        X = X[:, np.random.default_rng(1).permutation(n_cols)]
+    groups = groups_of(X, width)
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(n_cols))
+    assert len(groups) == -(-n_cols // width)
+    assert all(0 < len(columns) <= width and (np.diff(columns) > 0).all() for columns in groups)
+
+
+def test_neighbours_that_are_alike_stay_together():
+    groups = groups_of(blocks_of_columns(), 80)
+    assert [(columns[0], columns[-1]) for columns in groups] == [(80 * i, 80 * i + 79) for i in range(6)]
+
+
+def test_shuffled_columns_are_grouped_by_what_they_have_in_common():
+    X, width = blocks_of_columns(), 40
+    order = np.random.default_rng(1).permutation(X.shape[1])
+    block_of = order // width
+    groups = groups_of(X[:, order], 3 * width)
+    shares = [max((block_of[columns] == block).sum() for columns in groups) / width for block in range(12)]
+    assert np.mean(shares) > 0.75  # of a block in one group; of groups at random, the largest share is about 0.35
+
+
+def test_groups_depend_on_the_seed_alone():
+    X = blocks_of_columns()[:, np.random.default_rng(1).permutation(480)]
+    for first, second in zip(groups_of(X, 100), groups_of(X, 100), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_columns_that_are_all_the_same(value):
+    assert len(groups_of(np.full((50, 300), value), 100)) == 3
+
+
+def test_unknown_cells_count_as_zeros():
+    X = blocks_of_columns()
+    hidden = BitMatrix.from_dense(np.random.default_rng(2).random(X.shape) < 0.1)
+    found = column_groups(BitMatrix.from_dense(X).with_unknown(hidden), 80, np.random.default_rng(0))
+    assert [columns[0] for columns in found] == [0, 80, 160, 240, 320, 400]

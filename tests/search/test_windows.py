@@ -1,0 +1,184 @@
+"""Wide tables are searched by windows of columns: the result is one of the whole table, and a good one."""
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+
+import bitatoms as ba
+from bitatoms.search import windows
+from support.blocks import bits_of
+from support.plans import use_small_budget, use_windows
+from support.results import (
+    assert_matches_oracle,
+    assert_same_search,
+    bits_without_atoms,
+    every_algebra,
+    every_search,
+    planted_in,
+)
+from support.strategies import random_bits
+
+N_BLOCKS, WIDTH = 6, 50
+
+
+@pytest.fixture(autouse=True, scope="module")
+def narrow_windows():
+    """Tables of 100 columns count as wide, and windows are as wide as one block of the table below."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_windows(patch, min_features=100, width=WIDTH)
+        use_small_budget(patch)
+        yield
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    """Blocks of columns, each with atoms and users of its own."""
+    return [
+        ba.datasets.planted(200, WIDTH, 3, atom_density=0.3, code_density=0.3, noise=0.02, random_state=seed)
+        for seed in range(N_BLOCKS)
+    ]
+
+
+@pytest.fixture(scope="module")
+def table(blocks):
+    """The blocks side by side."""
+    return np.hstack([block.X for block in blocks])
+
+
+@every_algebra
+@every_search
+def test_result_and_history(table, algebra, search):
+    rounds = []
+    result = ba.factorize(table, algebra=algebra, search=search, random_state=0, callbacks=rounds.append)
+    assert_matches_oracle(result, table)
+    assert result.converged
+    assert tuple(rounds) == result.history
+    window = "thorough window" if search == "thorough" else "window"
+    assert [row.move for row in rounds] == ["no model", *[window] * 6, *["join"] * 5, "finish"]
+    bits = [row.bits for row in rounds]
+    assert bits == sorted(bits, reverse=True)
+    assert (bits[0], bits[-1]) == (result.bits_without, result.codelength.total)
+    assert bits[0] == bits_without_atoms(table)
+    assert result.n_iter == sum(row.iterations for row in rounds) > 6
+    assert ("thorough" in result.untried) == (search == "fast")
+
+
+def test_atoms_of_blocks_are_found(blocks, table):
+    result = ba.factorize(table, algebra="xor", random_state=0)
+    atoms, codes = block_diag(*(block.atoms for block in blocks)), np.hstack([block.codes for block in blocks])
+    assert result.codelength.total <= 1.001 * ba.codelength(table, atoms, codes, algebra="xor").total
+
+
+@every_algebra
+def test_atoms_in_all_windows_become_one(algebra):
+    data = planted_in(algebra, 200, 300, 5, noise=0.05)
+    result = ba.factorize(data.X, algebra=algebra, random_state=0)
+    true = ba.codelength(data.X, data.atoms, data.codes, algebra=algebra).total
+    assert (result.atoms.n_rows, result.codelength.total) == (5, pytest.approx(true, rel=1e-3))
+
+
+@every_algebra
+def test_threads_do_not_matter(table, algebra):
+    one, three = (ba.factorize(table, algebra=algebra, random_state=1, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert_same_search(one, three)
+
+
+@every_algebra
+def test_joins_do_not_matter_where_blocks_are_independent(table, algebra, monkeypatch):
+    """Without joins, the description is that of the windows; with them, it is not longer."""
+    joined = ba.factorize(table, algebra=algebra, random_state=0)
+    use_windows(monkeypatch, max_atom_cells=0)
+    alone = ba.factorize(table, algebra=algebra, random_state=0)
+    assert_matches_oracle(alone, table)
+    assert {row.move for row in alone.history} == {"no model", "window", "finish"}
+    own = [np.flatnonzero(atom)[[0, -1]] // WIDTH for atom in alone.atoms.to_dense()]
+    assert all(first == last for first, last in own)
+    assert joined.codelength.total <= alone.codelength.total
+
+
+@every_algebra
+def test_unknown_cells(table, algebra):
+    X = np.where(random_bits(5, *table.shape, 0.1), 2, table).astype(np.uint8)
+    result = ba.factorize(bits_of(X), algebra=algebra, random_state=0)
+    wrong = (result.reconstruct().to_dense() != X) & (X < 2)
+    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
+    np.testing.assert_array_equal(result.known, (X < 2).sum(axis=0))
+    other = np.where(X == 2, random_bits(6, *X.shape, 0.5), X)
+    same = ba.factorize(other, mask=X == 2, algebra=algebra, random_state=0)
+    assert_same_search(result, same)
+
+
+@every_algebra
+def test_a_sample_of_rows(table, algebra):
+    """Windows of a sample are compared by held-out rows; passes over all rows follow."""
+    X = np.tile(table, (4, 1))
+    result = ba.factorize(X, algebra=algebra, search_rows=300, random_state=0)
+    assert_matches_oracle(result, X)
+    assert result.codelength.total < 0.7 * bits_without_atoms(X)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"n_components": 4},
+        {"max_components": 4},
+        {"max_atoms_per_sample": 2},
+        {"residual_limit": 3},
+        {"init": "samples"},
+    ],
+)
+def test_limits_that_concern_all_windows(table, limit, monkeypatch):
+    """Where rows or the table have a limit, or a start is given, the table is searched as a whole."""
+    monkeypatch.setattr(windows.WindowSearch, "run", None)
+    result = ba.factorize(table, algebra="or", random_state=0, **limit)
+    assert_matches_oracle(result, table)
+
+
+@pytest.mark.parametrize("stop_at", [1, 3, 7, 9, 12])
+def test_a_callback_ends_it(table, stop_at):
+    result = ba.factorize(table, algebra="or", random_state=0, callbacks=[lambda row: row.round == stop_at])
+    assert result.ended == "callback"
+    assert_matches_oracle(result, table)
+
+
+@pytest.mark.parametrize("interrupt_at", [1, 3, 9])
+def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
+    def interrupt(row):
+        if row.round == interrupt_at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ba.Interrupted) as raised:
+        ba.factorize(table, algebra="or", random_state=0, n_jobs=2, callbacks=interrupt)
+    found = raised.value.result
+    assert_matches_oracle(found, table)
+    assert found.ended == "interrupted"
+    assert (found.atoms.n_rows > 0) == (interrupt_at > 1)
+
+
+@pytest.mark.parametrize("max_time", [1e-6, 0.05])
+def test_max_time(table, max_time):
+    result = ba.factorize(table, algebra="or", random_state=0, max_time=max_time)
+    assert_matches_oracle(result, table)
+    assert result.ended == "max_time"
+
+
+def test_memory_that_runs_out(table, monkeypatch):
+    searched, n_calls = windows.search_mdl, []
+
+    def fails_later(context, **more):
+        n_calls.append(1)
+        if len(n_calls) > 3:
+            raise MemoryError
+        return searched(context, **more)
+
+    monkeypatch.setattr(windows, "search_mdl", fails_later)
+    result = ba.factorize(table, algebra="or", random_state=0)
+    assert result.ended == "max_memory"
+    assert_matches_oracle(result, table)
+    assert result.atoms.n_rows > 0
+
+
+def test_both_algebras_are_compared(table):
+    result = ba.factorize(table, algebra="auto", random_state=0)
+    assert set(result.codelengths) == {"xor", "or"}
+    assert result.codelength.total == min(result.codelengths.values())
