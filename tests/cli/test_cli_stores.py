@@ -366,6 +366,10 @@ INVALID = {
         ["pack", "counts.csv", "-o", "x.zarr"],
         "counts.csv: line 2, column 'b': 7 is",
     ),
+    "too little memory to pack": (
+        ["pack", "table.csv", "-o", "x.zarr", "--max-memory", "1kB"],
+        "--max-memory 1000 is too small to pack a table; pass at least 50331648 bytes",
+    ),
     "a tile to pack": (["pack", "table.csv", "-o", "x.zarr", "--tile", "7x10"], "pass --tile to bitatoms fit instead"),
     "no store to write": (["pack", "table.csv"], "--output"),
     "patterns of a store": (
@@ -443,7 +447,7 @@ def test_help_mentions_the_options(bitatoms):
     for command, options in {
         "fit": ("--max-memory", "--checkpoint", "--resume", "--search-rows"),
         "transform": ("--max-memory",),
-        "pack": ("--output", "--binarize", "bitatoms pack big.csv.gz -o rows.zarr"),
+        "pack": ("--output", "--binarize", "--max-memory", "bitatoms pack big.csv.gz -o rows.zarr"),
     }.items():
         code, stdout, _ = bitatoms(command, "--help")
         assert code == 0

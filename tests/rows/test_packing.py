@@ -1,5 +1,7 @@
 """pack: tables in memory, files and iterators become the store that `read` would give."""
 
+import errno
+import io
 import os
 import subprocess
 import sys
@@ -164,12 +166,95 @@ def test_pack_of_tables_larger_than_memory(tmp_path, monkeypatch):
     for name in ("table.zarr", "table.parquet", "array.zarr", "rows.npy", "rows.npz", "table.mtx", "columns.npy"):
         with pytest.raises(ba.FileError, match="of memory are available"):
             ba.read(tmp_path / name)
-        if name not in ("table.mtx", "columns.npy"):
-            store = pack(tmp_path / name, tmp_path / "packed.zarr")
-            assert store.take(np.arange(70)) == SMALL.bits
-        else:  # its cells are not stored row by row
-            with pytest.raises(ba.FileError, match="of memory are available"):
-                pack(tmp_path / name, tmp_path / "packed.zarr")
+        store = pack(tmp_path / name, tmp_path / "packed.zarr")
+        assert store.take(np.arange(70)) == SMALL.bits
+
+
+def write_genotypes(folder):
+    """Write a .bed file, in which every third genotype is missing in the last SNP, and return its path."""
+    pytest.importorskip("bed_reader")
+    n_rows, n_snps = 1602, 12_000
+    (folder / "x.fam").write_text("".join(f"0 i{row} 0 0 0 0\n" for row in range(n_rows)))
+    (folder / "x.bim").write_text("".join(f"1\trs{snp}\t0\t0\tA\tG\n" for snp in range(n_snps)))
+    codes = np.tile(np.arange(n_rows, dtype=np.uint8) % 7 // 2, (n_snps, 1))
+    codes[codes == 1] = 3
+    codes[-1, ::3] = 1
+    padded = np.pad(codes, ((0, 0), (0, -n_rows % 4))).reshape(n_snps, -1, 4)
+    packed = (padded << np.array([0, 2, 4, 6], np.uint8)).sum(2, np.uint8)
+    (folder / "x.bed").write_bytes(b"\x6c\x1b\x01" + packed.tobytes())
+    return folder / "x.bed"
+
+
+def write_entries(folder):
+    """Write a Matrix Market file, column by column, and return its path."""
+    rows, columns = np.nonzero(np.arange(5000)[:, np.newaxis] % 2000 == np.arange(9000) % 2000)
+    order = np.lexsort((rows, columns))
+    header = f"%%MatrixMarket matrix coordinate pattern general\n5000 9000 {len(order)}"
+    np.savetxt(folder / "x.mtx", np.column_stack((rows, columns))[order] + 1, "%d", header=header, comments="")
+    return folder / "x.mtx"
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")  # missing genotypes are read as unknown cells
+@pytest.mark.parametrize("write", [write_genotypes, write_entries])
+def test_the_memory_limit_does_not_change_the_store(tmp_path, write):
+    """Above the limit, cells are put into the order of rows in a temporary file next to the store."""
+    path, seen = write(tmp_path), set()
+
+    def look(n_rows):
+        seen.update(file.suffix for file in tmp_path.glob(".limited.zarr.*.part/*"))
+
+    stores = [
+        pack(path, tmp_path / "limited.zarr", max_memory="48 MiB", callback=look),
+        pack(path, tmp_path / "memory.zarr", max_memory="2GiB"),
+    ]
+    assert seen == {"", ".cells", ".zarr"}
+    files = [
+        {file.relative_to(store.path): file.read_bytes() for file in store.path.rglob("*") if file.is_file()}
+        for store in stores
+    ]
+    assert files[0] == files[1]
+    assert stores[0].shape == ba.read(path).shape
+    assert {entry.name for entry in tmp_path.iterdir()} == {
+        "limited.zarr", "memory.zarr", *(file.name for file in tmp_path.glob("x.*"))
+    }  # fmt: skip
+
+
+def test_ctrl_c_and_a_full_disk_leave_no_temporary_files(tmp_path, monkeypatch):
+    path = write_entries(tmp_path)
+
+    def interrupt(n_rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pack(path, tmp_path / "new.zarr", max_memory="48 MiB", callback=interrupt)
+    assert list(tmp_path.iterdir()) == [path]
+
+    class FullDisk(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("bitatoms.io.scratch.open", lambda *_: FullDisk(), raising=False)
+    with pytest.raises(ba.FileError) as error:
+        pack(path, tmp_path / "new.zarr", max_memory="48 MiB")
+    assert (
+        str(error.value) == f"{tmp_path / 'new.zarr'}: cannot be written: No space left on device; nothing was changed"
+    )
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_memory_limit_that_is_too_small_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"max_memory=1000 is too small to pack a table; pass at least \d+ bytes"):
+        pack(SMALL, tmp_path / "new.zarr", max_memory=1000)
+    with pytest.raises(ValueError, match="max_memory must be an amount"):
+        pack(SMALL, tmp_path / "new.zarr", max_memory="lots")
+
+
+def test_a_small_file_that_claims_a_huge_table_is_an_error(tmp_path):
+    path = tmp_path / "huge.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate pattern general\n1000000000 1000000000 1\n1 1\n")
+    with pytest.raises(ba.FileError, match="bytes can be expected to hold: corrupt or malicious"):
+        pack(path, tmp_path / "new.zarr")
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file size limits")

@@ -674,6 +674,7 @@ def reproduce(
 def pack(
     source: Data,
     output: Annotated[Path, _output("--output", "-o", help="The store to write, .zarr.")],
+    max_memory: Annotated[str | None, options.max_memory(GENERAL, "Memory limit, such as 500MB or 2GiB.")] = None,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -684,7 +685,7 @@ def pack(
     """
     from . import stores
 
-    _exit(stores.pack_table(Input(source, reading), output, quiet, json))
+    _exit(stores.pack_table(Input(source, reading), output, max_memory, quiet, json))
 
 
 @app.command(epilog=_examples("bitatoms demo", "bitatoms demo genotypes --folder somewhere"))

@@ -50,9 +50,10 @@ AbsentColumns = Annotated[Absent, parameter("absent", panel=READING)]
 REFUSE = Absent(declaration("absent")[1].default)
 
 
-def max_memory(panel: str) -> Any:
+def max_memory(panel: str, help: str | None = None) -> Any:
     """Return the option that bounds the memory for a packed store."""
-    return parameter("max_memory", panel=panel, metavar="SIZE", show_default="512MiB")
+    more = {} if help is None else {"help": help}
+    return parameter("max_memory", panel=panel, metavar="SIZE", show_default="512MiB", **more)
 
 
 def parse_size(text: str) -> tuple[int, int]:

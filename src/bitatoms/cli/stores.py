@@ -186,7 +186,7 @@ def _is_packed_output(path: Path, format: str | None) -> bool:
     return table_format(path, format) == "zarr"
 
 
-def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None:
+def pack_table(data: Input, output: Path, max_memory: str | None, quiet: bool, json: bool) -> str | None:
     """Write a table as a packed store. If Ctrl-C ended the command after that, return what was written."""
     check_not_stream(output, "a store")
     check_writable(output, read=(data.path,))
@@ -194,7 +194,7 @@ def pack_table(data: Input, output: Path, quiet: bool, json: bool) -> str | None
         raise FileError(f"{output}: a packed store is a folder; use the extension .zarr")
     if data.reading.tile is not None:
         raise FileError(f"{output}: pass ", Parameter("tile"), " to bitatoms fit instead")
-    store = _pack(data, output, quiet or json)
+    store = _pack(data, output, max_memory, quiet or json)
     if quiet and not json:
         return None
     try:
@@ -218,12 +218,13 @@ def _fit_command(store: Store) -> str:
     return f"bitatoms fit {quote_path(Path(store.name))} -o model.npz{limit}"
 
 
-def _pack(data: Input, output: Path, quiet: bool) -> Store:
+def _pack(data: Input, output: Path, max_memory: str | None, quiet: bool) -> Store:
     """Pack a file, or standard input, with progress."""
     task = f"Packing {data.title}"
     with spooled(data) as file, named_in_errors(data, file), show_status(task, quiet) as status:
         progress = ProgressLine(quiet, status, task).update_rows
-        return pack(file, output, format=data.reading.format, callback=progress, **data.reading.options)
+        how = data.reading
+        return pack(file, output, format=how.format, max_memory=max_memory, callback=progress, **how.options)
 
 
 def _count_ones(store: Store, quiet: bool) -> int:

@@ -16,6 +16,7 @@ from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import FORMATS, infer_format, load_reader, sniff_format
+from .memory import memory_limit
 from .stream import (
     DROPPING_FORMATS,
     ReadOptions,
@@ -24,9 +25,11 @@ from .stream import (
     TableStream,
     collect,
     find_columns,
+    named_chunks,
     packed_bytes,
     unique_columns,
 )
+from .transposing import Transposer
 
 _TEXT = ("csv", "tsv")
 _OPTION_FORMATS = {  # the formats to which an option applies
@@ -37,6 +40,8 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "blocks": ("pbm", "png", "tiff"),
 }
 _STREAMED = ("parquet", "feather", "zarr")
+_FREE_BYTES = 1 << 30  # of a packed table, whatever the size of the file
+_MAX_EXPANSION = 100_000  # bytes of a packed table per byte of its file; lists of items reach 1000
 
 
 @documented(ReadKwargs)
@@ -125,10 +130,19 @@ class StreamingSource(Source):
         """Raise if the size is impossible, or if the reader holds the table in memory and it does not fit."""
         if min(n_rows, n_cols) < 0 or not (streamable or self.format in _STREAMED):
             super().check_size(n_rows, n_cols)
+        elif self.format not in _STREAMED and packed_bytes(n_rows, n_cols) > self._largest_size():
+            raise self.error(
+                f"it claims to have {n_rows} rows and {n_cols} columns, far more than its {self.path.stat().st_size} "
+                "bytes can be expected to hold: corrupt or malicious"
+            )
+
+    def _largest_size(self) -> int:
+        """Return the bytes of the largest packed table that is written: few ones can be in any number of zeros."""
+        return max(memory_limit(), _FREE_BYTES + _MAX_EXPANSION * self.path.stat().st_size)
 
 
 class TransposedSource(Source):
-    """A file whose rows and columns are exchanged; the table is in memory twice, even if its rows are not kept."""
+    """A file whose rows and columns are exchanged in memory, which holds the table twice."""
 
     def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
         """Raise if the packed table and its transpose do not fit into memory."""
@@ -141,6 +155,13 @@ class TransposedSource(Source):
 
 def _transposed(source: Source, stream: TableStream) -> TableStream:
     """Return a stream with rows and columns exchanged; the rows are read now."""
+    if source.scratch is not None:
+        transposer = Transposer(source.scratch, stream.n_cols)
+        names: list[str] = []
+        for chunk in stream.chunks:
+            transposer.add(chunk.bits)
+            names.extend(chunk.names or ())
+        return TableStream(transposer.n_cols, named_chunks(transposer.rows(), stream.columns), names or None)
 
     def chunks() -> Iterator[RowChunk]:
         n_rows = 0
@@ -159,7 +180,7 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
     Errors, including those found while iterating, are raised as one-line FileErrors.
     """
     with _translate_errors(source):
-        if options.transpose:
+        if options.transpose and source.scratch is None:
             source = TransposedSource(*source)
         stream = _open_stream(source, options)
         if stream.columns is not None and not options.transpose:

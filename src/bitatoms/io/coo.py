@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,16 +10,20 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import packing
 from .cells import CellPosition, Cells, array_position
+from .sorted_entries import FLIPPED, UNKNOWN, SortedEntries
 from .stream import CHUNK_BITS, ReadOptions, Source
 
 CHUNK_ENTRIES = 1 << 18  # entries read together; each takes about fifty bytes until it is a bit
 
 
 class CooBuilder:
-    """Build the bits of a table whose cells come in any order; cells without an entry are zeros.
+    """Build the rows of a table whose cells come in any order; cells without an entry are zeros.
 
     Duplicate entries are summed, as in SciPy: two ones make a 2, which is an error. With a threshold, duplicates are
     accepted only if the result does not depend on the sum: if the threshold is 0 and no entry is negative.
+
+    If the source has a scratch folder and the packed table does not fit into its memory limit, the entries are sorted
+    by row, as many as fit into memory at a time, and written to a file, from which each chunk of rows reads its own.
 
     Parameters
     ----------
@@ -34,18 +38,25 @@ class CooBuilder:
     """
 
     def __init__(self, source: Source, options: ReadOptions, shape: tuple[int, int], first: int = 0) -> None:
-        source.check_size(*shape)
+        source.check_size(*shape, streamable=True)
         self._source = source
         self._cells = Cells(source, options)
         self._shape = shape
         self._first = first
-        self._width = -(-shape[1] // 64)
-        # The cells whose bit differs from that of a cell without an entry; with a threshold also those with an entry.
-        self._flipped = np.zeros((shape[0], self._width), np.uint64)
-        self._entered = self._flipped if self._cells.threshold is None else np.zeros_like(self._flipped)
-        self._unknown: NDArray[np.uint64] | None = None
+        self._row_bits = 64 * -(-shape[1] // 64)
         self._duplicate: tuple[int, int] | None = None
-        self._has_negative = False
+        self._has_negative = self._is_summed = False
+        # Bits and unknown cells of a chunk and of the previous one, and the cells with an entry.
+        n_tables = 4 if self._cells.threshold is None else 5
+        n_rows, self._chunk_rows = shape[0], shape[0]
+        if source.scratch is not None:
+            self._chunk_rows = min(n_rows, source.scratch.chunk_rows(shape[1], n_tables))
+        self._sorted: SortedEntries | None = None
+        if source.scratch is None or self._chunk_rows == n_rows:
+            self._bits = self._new_bits(0)
+        else:
+            starts = np.arange(0, n_rows, self._chunk_rows, dtype=np.uint64) * np.uint64(self._row_bits)
+            self._sorted = SortedEntries(source.scratch, starts)
 
     def add(self, rows: NDArray[np.integer], columns: NDArray[np.integer], values: NDArray[np.generic]) -> None:
         """Add entries."""
@@ -56,38 +67,56 @@ class CooBuilder:
         packed = self._cells.pack_numbers(
             values[np.newaxis], lambda _, entry: self._position(int(rows[entry]), int(columns[entry]))
         )
-        ones = packed.filled().to_dense(np.bool_)[0]
-        indices = rows.astype(np.int64) * (64 * self._width) + columns.astype(np.int64)
-        if packed.unknown is not None:
-            self._unknown = np.zeros_like(self._flipped) if self._unknown is None else self._unknown
-            lacking = packed.unknown.to_dense(np.bool_)[0]
-            _flip(self._unknown, self._new_indices(indices[lacking], self._unknown, False))
-        summed = values.dtype.kind != "b"  # SciPy does not sum booleans
+        self._is_summed = self._is_summed or values.dtype.kind != "b"  # SciPy does not sum booleans
+        kept = ones = packed.filled().to_dense(np.bool_)[0]
         threshold = self._cells.threshold
-        if threshold is None:
-            _flip(self._flipped, self._new_indices(indices[ones], self._flipped, summed))
-            return
-        entered = values != 0  # also if missing: such a cell is no one, even where zeros are ones
-        self._has_negative = self._has_negative or bool((values[entered] < 0).any())
-        _flip(self._entered, self._new_indices(indices[entered], self._entered, summed))
-        flipped = entered & (ones != (threshold < 0))
-        _flip(self._flipped, self._new_indices(indices[flipped], self._flipped, False))
+        if threshold is not None:
+            kept = values != 0  # also if missing: such a cell is no one, even where zeros are ones
+            self._has_negative = self._has_negative or bool((values[kept] < 0).any())
+            ones = ones != (threshold < 0)
+        states = ones.astype(np.uint8)  # FLIPPED
+        if packed.unknown is not None:
+            lacking = packed.unknown.to_dense(np.bool_)[0]
+            states[lacking] |= UNKNOWN
+            kept = kept | lacking
+        indices = rows.astype(np.int64) * self._row_bits + columns.astype(np.int64)
+        if not kept.all():
+            indices, states = indices[kept], states[kept]
+        if self._sorted is None:
+            self._bits.add(indices, states)
+        else:
+            self._sorted.add(indices, states)
 
-    def build(self) -> BitMatrix:
-        """Return the bits, after the last entry."""
+    def chunks(self) -> Iterator[BitMatrix]:
+        """Yield the rows, after the last entry: all of them, or as many as fit into the memory limit at a time."""
         self._cells.check_missing()
+        if self._sorted is None:
+            yield self._build(self._bits)
+            return
+        for chunk, start in enumerate(range(0, self._shape[0], self._chunk_rows)):
+            bits = self._new_bits(start)
+            for indices, states in self._sorted.read(chunk):
+                bits.add(indices, states)
+            yield self._build(bits)
+        self._sorted.remove()
+
+    def _new_bits(self, start: int) -> _EntryBits:
+        """Return the bits of the chunk of rows that begins here, without entries."""
+        n_rows = min(self._chunk_rows, self._shape[0] - start)
+        words = np.zeros((n_rows, self._row_bits // 64), np.uint64)
+        return _EntryBits(
+            words,
+            None if self._cells.threshold is None else np.zeros_like(words),
+            lambda index: self._report_duplicate(start * self._row_bits + index),
+        )
+
+    def _build(self, entries: _EntryBits) -> BitMatrix:
+        """Return the bits of a chunk of rows."""
         threshold = self._cells.threshold
         if self._duplicate is not None and (threshold != 0 or self._has_negative):
             position = self._position(*self._duplicate)
             raise self._source.error(position, " has several entries; sum duplicate entries first")
-        if threshold is not None and threshold < 0 and self._width:
-            np.invert(self._flipped, out=self._flipped)
-            if self._shape[1] % 64:
-                self._flipped[:, -1] &= np.uint64((1 << self._shape[1] % 64) - 1)
-        bits = BitMatrix.from_words(self._flipped, self._shape[1], check=False)
-        # As in SciPy's sums, a cell is missing if one of its entries is.
-        unknown = None if self._unknown is None else BitMatrix.from_words(self._unknown, self._shape[1], check=False)
-        return bits.with_unknown(unknown)
+        return entries.build(self._shape[1], background=threshold is not None and threshold < 0)
 
     def _position(self, row: int, column: int) -> CellPosition:
         """Return the position of a cell as the file counts."""
@@ -100,27 +129,79 @@ class CooBuilder:
             invalid = (low if low < 0 else high) + self._first
             raise self._source.error(f"corrupt: it has an entry in {axis} {invalid}, but only {length} {axis}s")
 
-    def _new_indices(self, indices: NDArray[np.int64], known: NDArray[np.uint64], summed: bool) -> NDArray[np.int64]:
-        """Return the flat indices that are not known yet, each once; report duplicates if they are summed."""
+    def _report_duplicate(self, index: int) -> None:
+        """Raise for a duplicate one; with a threshold, keep the first duplicate for `_build` to decide."""
+        if not self._is_summed or self._duplicate is not None:
+            return
+        self._duplicate = row, column = divmod(index, self._row_bits)
+        if self._cells.threshold is None:
+            raise self._cells.invalid_cell("2", self._position(row, column), ", which has two entries")
+
+
+class _EntryBits:
+    """The bits of consecutive rows, from their entries in any order.
+
+    Parameters
+    ----------
+    flipped : ndarray of shape (n_rows, n_words), uint64
+        Zeros; the cells whose bit differs from that of a cell without an entry are set in it.
+    entered : ndarray of that shape, or None
+        Zeros; the cells with an entry are set in it. None if they are the flipped ones.
+    on_duplicate : callable
+        Called with the index of a cell that has two entries.
+    """
+
+    def __init__(
+        self, flipped: NDArray[np.uint64], entered: NDArray[np.uint64] | None, on_duplicate: Callable[[int], None]
+    ) -> None:
+        self._flipped, self._entered = flipped, entered
+        self._unknown: NDArray[np.uint64] | None = None
+        self._on_duplicate = on_duplicate
+
+    def add(self, indices: NDArray[np.int64], states: NDArray[np.uint8]) -> None:
+        """Add entries: indices of cells, 64 times the number of words per row, and states."""
+        lacking = states >= UNKNOWN
+        if lacking.any():
+            self._unknown = np.zeros_like(self._flipped) if self._unknown is None else self._unknown
+            _flip(self._unknown, self._new_indices(indices[lacking], self._unknown, None))
+        flipped = indices[(states & FLIPPED).astype(np.bool_)]
+        if self._entered is None:
+            _flip(self._flipped, self._new_indices(flipped, self._flipped, self._on_duplicate))
+        else:
+            _flip(self._entered, self._new_indices(indices, self._entered, self._on_duplicate))
+            _flip(self._flipped, self._new_indices(flipped, self._flipped, None))
+
+    def build(self, n_cols: int, background: bool) -> BitMatrix:
+        """Return the bits; ``background`` is that of cells without an entry."""
+        words, unknown = self._flipped, self._unknown
+        if background and words.shape[1]:
+            np.invert(words, out=words)
+            if n_cols % 64:
+                words[:, -1] &= np.uint64((1 << n_cols % 64) - 1)
+        if unknown is None:
+            return BitMatrix.from_words(words, n_cols, check=False)
+        # As in SciPy's sums, a cell is missing if one of its entries is. In place, because memory is limited.
+        words |= unknown
+        words ^= unknown
+        return BitMatrix.from_words(words, n_cols, False, BitMatrix.from_words(unknown, n_cols, check=False))
+
+    def _new_indices(
+        self, indices: NDArray[np.int64], known: NDArray[np.uint64], on_duplicate: Callable[[int], None] | None
+    ) -> NDArray[np.int64]:
+        """Return the indices that are not known yet, each once; report the first duplicate."""
         if (indices[1:] <= indices[:-1]).any():
             indices = np.sort(indices)
             repeated = indices[1:] == indices[:-1]
             if repeated.any():
-                self._report_duplicates(indices[1:][repeated], summed)
+                if on_duplicate is not None:
+                    on_duplicate(int(indices[1:][repeated][0]))
                 indices = np.concatenate((indices[:1], indices[1:][~repeated]))
         repeated = ((known.ravel()[indices >> 6] >> (indices & 63).astype(np.uint64)) & np.uint64(1)).astype(np.bool_)
         if repeated.any():
-            self._report_duplicates(indices[repeated], summed)
+            if on_duplicate is not None:
+                on_duplicate(int(indices[repeated][0]))
             indices = indices[~repeated]
         return indices
-
-    def _report_duplicates(self, indices: NDArray[np.int64], summed: bool) -> None:
-        """Raise for duplicate ones; with a threshold, keep the first duplicate for `build` to decide."""
-        if not summed or self._duplicate is not None:
-            return
-        self._duplicate = row, column = divmod(int(indices[0]), 64 * self._width)
-        if self._cells.threshold is None:
-            raise self._cells.invalid_cell("2", self._position(row, column), ", which has two entries")
 
 
 def _flip(words: NDArray[np.uint64], indices: NDArray[np.int64]) -> None:

@@ -200,9 +200,11 @@ class _ArrayAppender:
         self._buffer, self._n_buffered = [values[count:].copy()], len(values) - count
 
     def _create(self, first: NDArray[Any]) -> Any:
-        """Create the array, empty; the first values decide the compression level."""
+        """Create the array, empty; the first chunk decides the compression level."""
         from zarr.codecs import ZstdCodec
 
+        # Not all values that were appended together, so that the same rows give the same bytes.
+        first = first[: self._chunk_rows]
         dense = bool(self._row_shape) and np.bitwise_count(first).sum() > _DENSE * 8 * first.size
         return self._group.create_array(
             self._name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..table import Header, Names, Picture, Table, first_duplicate
 from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
 from .memory import memory_limit
+from .scratch import Scratch
 
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather", "pairs")  # their readers drop columns before converting cells
@@ -30,6 +31,7 @@ class Source(NamedTuple):
     path: Path
     format: str
     name: str  # as the user wrote it, for messages
+    scratch: Scratch | None = None  # for cells that are not in the order of rows, if the table may exceed memory
 
     def error(self, *message: object) -> FileError:
         """Return an error about this file; the parts of the message are text, parameters and positions."""
@@ -101,6 +103,14 @@ class RowChunk(NamedTuple):
 
     bits: BitMatrix
     names: Sequence[str] | None = None
+
+
+def named_chunks(chunks: Iterable[BitMatrix], names: Sequence[str] | None) -> Iterator[RowChunk]:
+    """Yield chunks of rows with their names, if rows have names."""
+    start = 0
+    for bits in chunks:
+        yield RowChunk(bits, None if names is None else names[start : start + len(bits)])
+        start += len(bits)
 
 
 @dataclass

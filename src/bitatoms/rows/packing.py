@@ -16,9 +16,11 @@ from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.formats import infer_format, load_reader
 from ..io.packed_store import PackedStoreWriter
+from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from ..parameters import ReadKwargs, documented
 from ..table import Table, match_columns
+from .budget import MemoryLimitError, parse_memory_limit
 from .store import Store
 
 _FILE_OPTIONS = ("header", "row_names", "separator", "blocks", "transpose")
@@ -30,6 +32,7 @@ def pack(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
+    max_memory: int | str | None = None,
     callback: Callable[[int], object] | None = None,
     **options: Unpack[ReadKwargs],
 ) -> Store:
@@ -46,6 +49,10 @@ def pack(
         The store to write, usually with the ending .zarr. The write is atomic.
     format : str, optional
         The format of a file, as in `bitatoms.read`.
+    max_memory : int, str or None, default=None
+        Memory limit for a file whose cells are not stored row by row, such as 500MB or 2GiB: a number of bytes, or text
+        with a unit; None is 512 MiB. It does not change the result. Names of rows and columns are in memory in
+        addition.
     callback : callable, optional
         Called repeatedly with the number of rows packed so far.
     {parameters}
@@ -63,7 +70,10 @@ def pack(
     Notes
     -----
     Text, Parquet, Feather and Zarr files, row-major arrays and iterators are packed one chunk at a time. Other formats
-    do not store cells row by row: the packed table, one bit per cell, is in memory once.
+    do not store cells row by row (.bed, .mtx, CSC and other sparse matrices, lists of items, column-major arrays), and
+    with ``transpose=True`` no format does. Such a table is read once. If it does not fit into ``max_memory``, its cells
+    are stored in a temporary file in the folder of the store: at most two bits per cell of a .bed file or an array,
+    eight bytes per entry of a sparse matrix.
 
     Examples
     --------
@@ -75,28 +85,50 @@ def pack(
     (3000, 50)
     """
     read_options = ReadOptions.from_kwargs(options)
+    limit = _check_limit(max_memory)
     load_reader("zarr", os.fspath(path))  # raises an error that names the extra to install
     if isinstance(source, Store):
         source = source.path
+    about = {"options": _non_default(read_options), "bitatoms": __version__}
     if isinstance(source, (str, os.PathLike)):
-        file = StreamingSource(Path(source), infer_format(source, format), os.fspath(source))
-        stream, name, kind = open_table(file, read_options), file.path.name, file.format
+        kind = infer_format(source, format)
+        about = {"source": Path(source).name, "format": kind, **about}
+        with atomic_write(Path(path)) as made:
+            scratch = Scratch(made.parent, Path(path), limit)
+            file = StreamingSource(Path(source), kind, os.fspath(source), scratch)
+            _write(open_table(file, read_options), made, about, callback)
     else:
         if format is not None:
             raise _only_for_files("format")
-        stream, name, kind = _stream_in_memory(source, read_options), type(source).__name__, "memory"
-    about = {"source": name, "format": kind, "options": _non_default(read_options), "bitatoms": __version__}
+        about = {"source": type(source).__name__, "format": "memory", **about}
+        stream = _stream_in_memory(source, read_options)
+        with atomic_write(Path(path)) as made:
+            _write(stream, made, about, callback)
+    return Store(path)
+
+
+def _check_limit(max_memory: int | str | None) -> int:
+    """Return a memory limit in bytes; raise InputError if nothing can be packed within it."""
+    limit = parse_memory_limit(max_memory)
+    if limit < LEAST_LIMIT:
+        raise MemoryLimitError(
+            Parameter("max_memory", limit),
+            f" is too small to pack a table; pass at least {LEAST_LIMIT} bytes ({LEAST_LIMIT >> 20} MiB)",
+        )
+    return limit
+
+
+def _write(
+    stream: TableStream, path: Path, about: dict[str, Any], callback: Callable[[int], object] | None = None
+) -> None:
+    """Write the rows of a stream to a store."""
     described = stream.n_cols, stream.columns, stream.picture, about
-    with (
-        atomic_write(Path(path)) as made,
-        PackedStoreWriter(made, *described, absent_is_zero=stream.absent_is_zero) as store,
-    ):
+    with PackedStoreWriter(path, *described, absent_is_zero=stream.absent_is_zero) as store:
         for rows in stream.chunks:
             for chunk in _split(rows):
                 store.append(chunk)
                 if callback is not None:
                     callback(store.n_rows)
-    return Store(path)
 
 
 def _non_default(options: ReadOptions) -> dict[str, Any]:

@@ -209,7 +209,7 @@ def test_table_that_does_not_fit_into_memory_is_an_error(tmp_path, ending, monke
 def test_file_that_changes_while_it_is_read_is_an_error(tmp_path, ending, monkeypatch):
     path = tmp_path / f"lists.{ending}"
     path.write_text("1\n")
-    monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_: path.write_text("5\n"))
+    monkeypatch.setattr("bitatoms.io.stream.Source.check_size", lambda *_, **__: path.write_text("5\n"))
     assert_read_error(path, "changed while it was read")
 
 

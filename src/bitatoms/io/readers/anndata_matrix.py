@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from ... import dataframes, validation
 from ...bits import BitMatrix
 from ...errors import Parameter, warn
-from ..chunked import ChunkCells, Indices, Locate, read_row_chunks, stack_columns
+from ..chunked import ChunkCells, Indices, Locate, read_row_chunks
+from ..coo import CHUNK_ENTRIES
 from ..stream import CHUNK_BITS, ReadOptions, Source
+from ..transposing import rows_of_columns
 
-_CHUNK_ENTRIES = CHUNK_BITS // 4  # stored values read together
+_CHUNK_ENTRIES = CHUNK_BITS // 4  # most stored values read together
 _SPARSE_ENCODINGS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
@@ -67,7 +69,7 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
     else:
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
-    source.check_size(n_rows, n_cols)
+    source.check_size(n_rows, n_cols, streamable=True)
     return MatrixElement(kind, path, (n_rows, n_cols), element, variables)
 
 
@@ -141,7 +143,7 @@ def read_matrix(
         yield from _read_lines(source, file, matrix, matrix.shape, cells)
     elif min(matrix.shape):
         columns = _read_lines(source, file, matrix, matrix.shape[::-1], cells)
-        yield stack_columns(columns, matrix.shape)
+        yield from rows_of_columns(source, columns, matrix.shape)
     else:
         yield BitMatrix.zeros(*matrix.shape)
 
@@ -154,10 +156,13 @@ def _read_lines(
 
     n_lines, length = shape
     data, indices, indptr = _open_compressed(source, file, matrix, shape)
-    max_lines = max(1, 8 * CHUNK_BITS // max(1, length))
+    max_lines = max(1, CHUNK_BITS // max(1, length))
+    # Not less than a stored chunk, because zarr decompresses it for every read.
+    stored = max(array.chunks[0] if array.chunks else 0 for array in (data, indices))
+    most = min(_CHUNK_ENTRIES, max(CHUNK_ENTRIES, stored))
     start = 0
     while start < n_lines:
-        full = int(np.searchsorted(indptr, indptr[start] + _CHUNK_ENTRIES, "right")) - 1
+        full = int(np.searchsorted(indptr, indptr[start] + most, "right")) - 1
         stop = min(max(start + 1, full), start + max_lines, n_lines)
         entries = slice(int(indptr[start]), int(indptr[stop]))
         lines = csr_array(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...bits import BitMatrix
 from ...table import Table
 from ..coo import CooBuilder, column_indices_by_row
-from ..stream import ReadOptions, RowChunk, Source, TableStream
+from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
 from ..text_lines import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 from . import cell_ranger
@@ -42,7 +42,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a Matrix Market file."""
     with open_decompressed(source) as file:
         header = _read_header(source, file)
-    source.check_size(*header.shape)
+    source.check_size(*header.shape, streamable=True)
     with open_decompressed(source) as file:
         rows, columns = _read_names(source, file, header)
     if rows is None and columns is None:
@@ -61,7 +61,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
                 n_entries += _add_entries(source, header, lines, n_entries, builder)
         if n_entries < header.n_entries:
             raise source.error(f"truncated: it ends after {n_entries} of {header.n_entries} entries")
-        yield RowChunk(builder.build(), rows)
+        yield from named_chunks(builder.chunks(), rows)
 
     return TableStream(header.shape[1], chunks(), columns)
 

@@ -18,7 +18,7 @@ from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Names, Table, check_picture
 from ..cells import Cells, PositionOf, array_position
-from ..chunked import BitsBuilder, stack_columns
+from ..chunked import BitsBuilder
 from ..errors import FileError
 from ..npz import (
     METADATA_KEY,
@@ -32,6 +32,7 @@ from ..npz import (
     write_npz,
 )
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..transposing import rows_of_columns
 from .sparse import Shape, is_sparse, read_shape, read_sparse
 
 VERSION = 2  # 2 if cells are unknown, else 1
@@ -100,7 +101,7 @@ def _table_shape(values: ArrayReader) -> Shape:
             f"{values.what} has {len(shape)} dimension{'' if len(shape) == 1 else 's'} (shape {str(shape)[:60]}); "
             "a table has two; reshape it to (rows, columns)"
         )
-    values.source.check_size(*shape, streamable=not values.fortran_order)
+    values.source.check_size(*shape, streamable=True)
     return shape[0], shape[1]
 
 
@@ -122,10 +123,10 @@ def _chunks(source: Source, options: ReadOptions, name: str | None) -> Iterator[
         n_rows, n_cols = _table_shape(values)
         if values.fortran_order:
             columns = _pack_lines(values, n_cols, n_rows, cells, lambda column, row: array_position(row, column))
-            yield RowChunk(stack_columns(columns, (n_rows, n_cols)))
+            yield from map(RowChunk, rows_of_columns(source, columns, (n_rows, n_cols), cells.check_missing))
         else:
             yield from map(RowChunk, _pack_lines(values, n_rows, n_cols, cells, array_position))
-    cells.check_missing()
+            cells.check_missing()
 
 
 def _pack_lines(

@@ -19,7 +19,7 @@ from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, ONE_WORDS, CellPosition, Cells
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
-from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns
+from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns, named_chunks
 from ..text_lines import check_separator, detect_separator, open_text_writer, read_lines, split_lines
 from ..text_numbers import parse_number
 from .transactions import CHANGED, check_names, warn_about_empty
@@ -53,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         else:
             cells.add_missing(1, CellPosition(line, layout.labels[1], unit="line"))
     cells.check_missing()
-    source.check_size(len(rows), len(items))
+    source.check_size(len(rows), len(items), streamable=True)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (len(rows), len(items)))
@@ -64,7 +64,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             except KeyError:
                 raise source.error(CHANGED) from None
             builder.add(indices[:, 0], indices[:, 1], np.ones(len(chunk), np.bool_))
-        yield RowChunk(builder.build(), list(rows))
+        yield from named_chunks(builder.chunks(), list(rows))
 
     return TableStream(len(items), chunks(), list(items), absent_is_zero=True)
 

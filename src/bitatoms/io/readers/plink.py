@@ -18,14 +18,15 @@ from ...bits import BitMatrix
 from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
 from ..cells import MISSING, Cells
-from ..chunked import stack_columns
 from ..errors import FileError
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
 from ..text_lines import open_text_writer, read_lines
+from ..transposing import rows_of_columns
 
 _MAGIC = b"\x6c\x1b"
 _SNP_MAJOR = b"\x01"
 _MISSING = -127  # in the arrays of bed-reader
+_CHUNK_CELLS = CHUNK_BITS // 2  # cells read together; each takes about four bytes until it is a bit
 _FIELD = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff]+")  # no blanks and no invisible characters
 _NO_GENOTYPES = (
     "it is not a table of genotypes; a .bed file has two columns per SNP, such as 'rs1:A' (carries the allele A) "
@@ -84,10 +85,10 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     names = [_row_name(*fields[:2]) for fields in _read_fields(source, "fam")]
     snps = _read_snps(source, options)
     _check_length(source, len(names), len(snps))
-    source.check_size(len(names), 2 * len(snps))
-    source.check_size(2 * len(snps), len(names))
+    source.check_size(len(names), 2 * len(snps), streamable=True)
+    source.check_size(2 * len(snps), len(names), streamable=True)
     columns = [column for snp in snps for column in snp.columns]
-    return TableStream(len(columns), _chunks(source, options, names, snps), columns)
+    return TableStream(len(columns), _chunks(source, options, names, columns), columns)
 
 
 def _row_name(family: str, individual: str) -> str:
@@ -142,35 +143,34 @@ def _check_length(source: Source, n_individuals: int, n_snps: int) -> None:
         )
 
 
-def _chunks(source: Source, options: ReadOptions, names: list[str], snps: list[Snp]) -> Iterator[RowChunk]:
-    """Yield all rows as one chunk: the file is ordered by SNP, so its packed columns are transposed at the end."""
+def _chunks(source: Source, options: ReadOptions, names: list[str], columns: list[str]) -> Iterator[RowChunk]:
+    """Yield the rows; the file is ordered by SNP, so all of it is read before the first row."""
     cells = Cells(source, options)
-    columns = _column_chunks(source, cells, names, snps)
-    bits = stack_columns(columns, (len(names), 2 * len(snps)))
-    cells.check_missing()
-    yield RowChunk(bits, names)
+    packed = _column_chunks(source, cells, names, columns)
+    yield from named_chunks(rows_of_columns(source, packed, (len(names), len(columns)), cells.check_missing), names)
 
 
-def _column_chunks(source: Source, cells: Cells, names: list[str], snps: list[Snp]) -> Iterator[BitMatrix]:
+def _column_chunks(source: Source, cells: Cells, names: list[str], columns: list[str]) -> Iterator[BitMatrix]:
     """Yield the columns of the table as rows of packed bits."""
     from bed_reader import open_bed
 
-    n_rows = len(names)
-    chunk_snps = max(1, CHUNK_BITS // max(1, 2 * n_rows))
+    n_rows, n_snps = len(names), len(columns) // 2
+    chunk_snps = max(1, _CHUNK_CELLS // max(1, 2 * n_rows))
     with (
         source.catch_library_errors(),
         # With both counts given, bed-reader opens no other file.
-        open_bed(source.path, iid_count=n_rows, sid_count=len(snps), num_threads=1) as bed,
+        open_bed(source.path, iid_count=n_rows, sid_count=n_snps, num_threads=1) as bed,
     ):
-        for start in range(0, len(snps), chunk_snps):
-            copies = bed.read(np.s_[:, start : min(start + chunk_snps, len(snps))], dtype="int8", order="F").T
+        for start in range(0, n_snps, chunk_snps):
+            copies = bed.read(np.s_[:, start : min(start + chunk_snps, n_snps)], dtype="int8", order="F").T
             pairs = np.empty((len(copies), 2, n_rows), np.uint8)
             np.greater_equal(copies, 1, out=pairs[:, 0])
             np.equal(copies, 2, out=pairs[:, 1])
             missing = np.flatnonzero(copies == _MISSING)
             if len(missing):
                 snp, row = divmod(int(missing[0]), n_rows)
-                position = f"SNP {snps[start + snp].name[:40]!r} of individual {names[row][:40]!r}"
+                name = _snp_of_columns(*columns[2 * (start + snp) : 2 * (start + snp) + 2]).name
+                position = f"SNP {name[:40]!r} of individual {names[row][:40]!r}"
                 cells.add_missing(len(missing), position)
                 pairs.swapaxes(1, 2)[np.divmod(missing, n_rows)] = MISSING
             yield cells.pack(pairs.reshape(2 * len(copies), n_rows))
@@ -246,6 +246,12 @@ def _encode(carries: NDArray[np.bool_], carries_two: NDArray[np.bool_]) -> NDArr
     return np.packbits(np.stack([~carries, ~carries_two], axis=2).reshape(len(carries), -1), axis=1, bitorder="little")
 
 
+def _snp_of_columns(first: str, second: str) -> Snp:
+    """Return the SNP whose columns these are, if they are those of a SNP."""
+    allele = second[len(first) :]
+    return Snp(first[: max(0, len(first) - len(allele) - 1)], allele)
+
+
 def _snps_of_columns(table: Table, path: Path) -> list[Snp]:
     """Return the SNP of each pair of columns."""
     columns = table.columns
@@ -254,8 +260,7 @@ def _snps_of_columns(table: Table, path: Path) -> list[Snp]:
         raise FileError(f"{path.name}: the table {problem}, so {_NO_GENOTYPES}")
     snps = []
     for first, second in zip(columns[0::2], columns[1::2], strict=True):
-        allele = second[len(first) :]
-        snp = Snp(first[: max(0, len(first) - len(allele) - 1)], allele)
+        snp = _snp_of_columns(first, second)
         if not all(snp) or snp.columns != (first, second):
             raise FileError(
                 f"{path.name}: the columns {first!r} and {second!r} are not those of a SNP, so {_NO_GENOTYPES}"

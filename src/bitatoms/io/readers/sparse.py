@@ -30,7 +30,7 @@ def read_sparse(source: Source, options: ReadOptions, file: NpzReader) -> TableS
     """Open a sparse matrix."""
     if (shape := read_shape(file)) is None:
         raise source.error("the shape of the sparse matrix is not two integers; save it with scipy.sparse.save_npz")
-    source.check_size(*shape)
+    source.check_size(*shape, streamable=True)
     read_entries = _READERS[_read_format(file)]
 
     def chunks() -> Iterator[RowChunk]:
@@ -38,7 +38,7 @@ def read_sparse(source: Source, options: ReadOptions, file: NpzReader) -> TableS
         with open_npz(source) as reopened:
             for rows, columns, values in read_entries(reopened, shape):
                 builder.add(rows, columns, values)
-        yield RowChunk(builder.build())
+        yield from map(RowChunk, builder.chunks())
 
     return TableStream(shape[1], chunks())
 

@@ -44,7 +44,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
             n_rows += len(lines.counts)
             distinct.add(lines.values)
     items = distinct.sorted()
-    source.check_size(n_rows, len(items))
+    source.check_size(n_rows, len(items), streamable=True)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (n_rows, len(items)))
@@ -55,7 +55,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
                     raise source.error(CHANGED)
                 rows = np.repeat(np.arange(lines.line - 1, lines.line - 1 + len(lines.counts)), lines.counts)
                 builder.add(rows, columns, np.ones(len(rows), np.bool_))
-        yield RowChunk(builder.build())
+        yield from map(RowChunk, builder.chunks())
 
     return TableStream(len(items), chunks(), list(map(str, items.tolist())), absent_is_zero=True)
 
@@ -98,14 +98,14 @@ def _read_names(source: Source, options: ReadOptions) -> TableStream:
         n_rows += 1
         for item in items:
             columns.setdefault(item, len(columns))
-    source.check_size(n_rows, len(columns))
+    source.check_size(n_rows, len(columns), streamable=True)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (n_rows, len(columns)))
         for row_indices, column_indices in _entries(source, _item_lists(source, options), columns):
             ones = np.ones(len(row_indices), np.bool_)
             builder.add(np.array(row_indices), np.array(column_indices), ones)
-        yield RowChunk(builder.build())
+        yield from map(RowChunk, builder.chunks())
 
     return TableStream(len(columns), chunks(), list(columns), absent_is_zero=True)
 

@@ -34,8 +34,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
                 raise MissingLibrary(
                     f'{source.name}: AnnData needs anndata; install it with pip install "bitatoms[anndata]"'
                 )
-            # A plain Source, whose size check is strict: a CSC matrix is collected in memory.
-            return read_anndata(Source(*source), options, open_zarr)
+            return read_anndata(source, options, open_zarr)
         return _read_array(source, options, store, _select_array(source, options, store))
 
 

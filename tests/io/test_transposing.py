@@ -1,0 +1,224 @@
+"""Tables larger than the memory limit whose cells are not stored row by row: the same bits as in memory."""
+
+import re
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.io.api import StreamingSource, open_table
+from bitatoms.io.coo import CooBuilder
+from bitatoms.io.formats import infer_format
+from bitatoms.io.scratch import Scratch
+from bitatoms.io.stream import ReadOptions, Source, collect
+from bitatoms.io.transposing import Transposer
+from support.strategies import random_bits
+
+SHAPES = [(0, 5), (5, 0), (1, 1), (7, 1), (1, 70), (63, 2), (65, 64), (130, 127), (200, 67)]
+LIMIT = 3 * 5 * 64 * 8 * 3  # three chunks of 64 rows of at most 64 columns, or one of 192
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    return Scratch(tmp_path / "scratch", tmp_path / "rows.zarr", LIMIT)
+
+
+def table_of(shape, unknown=0.05):
+    """Return a table of random bits with unknown cells in all but the first column."""
+    bits = BitMatrix.from_dense(random_bits(1, *shape, 0.4))
+    cells = random_bits(2, *shape, unknown)
+    cells[:, :1] = 0
+    return bits.with_unknown(BitMatrix.from_dense(cells))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("step", [1, 3, 40])
+def test_columns_become_rows(scratch, shape, step):
+    table = table_of(shape)
+    columns = table.transpose()
+    transposer = Transposer(scratch, shape[0])
+    for start in range(0, shape[1], step):
+        transposer.add(columns[start : start + step])
+    assert transposer.n_cols == shape[1]
+    chunks = list(transposer.rows())
+    assert stack_rows(chunks, shape[1]) == table
+    assert len(chunks) == -(-shape[0] // 64) or shape[1] <= 64
+    assert list(scratch.folder.iterdir()) == []
+
+
+def test_rows_that_exceed_the_limit_are_an_error_before_the_file_is_read(tmp_path, scratch):
+    np.save(tmp_path / "wide.npy", np.asfortranarray(np.full((2, 200), 7.0)))
+    source = StreamingSource(tmp_path / "wide.npy", "npy", "wide.npy", scratch)
+    with pytest.raises(ba.errors.InputError) as error:
+        collect(open_table(source, ReadOptions()))
+    limit = f"max_memory={LIMIT} is too small for rows of 200 columns; pass at least 30720 bytes"
+    assert str(error.value).startswith(limit)
+
+
+def test_columns_are_written_to_the_scratch_folder_only_if_they_exceed_the_buffer(scratch):
+    columns = table_of((130, 200), 0).transpose()
+    transposer = Transposer(scratch, 130)
+    transposer.add(columns[:9])
+    assert list(scratch.folder.iterdir()) == []
+    transposer.add(columns[9:])
+    (file,) = scratch.folder.iterdir()
+    assert file.stat().st_size % (8 * 3) == 0
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")  # missing values are read as unknown cells
+@pytest.mark.parametrize("shape", [(1, 1), (7, 1), (65, 64), (130, 127), (900, 67)])
+@pytest.mark.parametrize("binarize", [None, 0.5, 0, -1])
+@pytest.mark.parametrize("missing", ["unknown", "zero"])
+def test_entries_in_any_order(tmp_path, scratch, shape, binarize, missing):
+    random = np.random.default_rng(3)
+    cells = np.flatnonzero(random.random(shape[0] * shape[1]) < 0.3)
+    random.shuffle(cells)
+    values = random.choice([0.0, 1.0, np.nan] if binarize is None else [-2.0, 0, 0.2, 3, np.nan], len(cells))
+    options = ReadOptions(binarize=binarize, missing=missing)
+    built = []
+    for each in (None, scratch):
+        builder = CooBuilder(Source(tmp_path, "mtx", "x.mtx", each), options, shape)
+        for start in range(0, len(cells), 50):
+            rows, columns = np.divmod(cells[start : start + 50], shape[1])
+            builder.add(rows, columns, values[start : start + 50])
+        built.append(list(builder.chunks()))
+    whole, chunks = built
+    assert len(whole) == 1
+    assert len(chunks) > 1 or shape[0] < 900
+    assert stack_rows(chunks, shape[1]) == whole[0]
+    assert list(scratch.folder.iterdir()) == []
+
+
+def add_columns(scratch, shape):
+    """Return the rows of a table that is given by columns, half of them with an unknown cell."""
+    transposer = Transposer(scratch, shape[0])
+    for start in range(0, shape[1], 256):
+        columns = BitMatrix.zeros(256, shape[0])
+        unknown = BitMatrix.from_words(np.eye(256, columns.words.shape[1], dtype=np.uint64), shape[0])
+        transposer.add(columns.with_unknown(unknown) if start % 512 else columns)
+    return transposer.rows()
+
+
+def add_entries(scratch, shape):
+    """Return the rows of a table that is given by entries, column by column, one of them unknown."""
+    builder = CooBuilder(Source(scratch.folder, "mtx", "x.mtx", scratch), ReadOptions(binarize=0), shape)
+    for column in range(0, shape[1], 256):
+        values = np.ones(shape[0])
+        values[0] = np.nan if column == 256 else 1
+        builder.add(np.arange(shape[0]), np.full(shape[0], column), values)
+    return builder.chunks()
+
+
+@pytest.mark.filterwarnings("ignore::bitatoms.errors.InputWarning")
+@pytest.mark.parametrize("add", [add_columns, add_entries])
+def test_memory_is_within_the_limit(scratch, add):
+    shape = 8192, 32_768  # 32 MiB packed
+    limit = 12 << 20
+    n_unknown = 0
+    add(replace(scratch, limit=limit), (64, 512))  # compile kernels first
+    tracemalloc.start()
+    try:
+        for bits in add(replace(scratch, limit=limit), shape):
+            n_unknown += bits.n_unknown
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert n_unknown == {add_columns: 64 * 128, add_entries: 1}[add]
+    assert limit / 8 < peak < limit
+
+
+@pytest.mark.parametrize(
+    ("binarize", "values", "message"),
+    [
+        (None, (1, 1), "x.mtx: row 851, column 3, which has two entries: 2 is neither 0 nor 1"),
+        (0.5, (1, 1), "x.mtx: row 851, column 3 has several entries; sum duplicate entries first"),
+        (0, (2, -1), "x.mtx: row 851, column 3 has several entries; sum duplicate entries first"),
+        (0, (2, 1), None),
+        (None, (True, True), None),
+    ],
+)
+def test_duplicate_entries(tmp_path, scratch, binarize, values, message):
+    def build(scratch):
+        builder = CooBuilder(Source(tmp_path, "mtx", "x.mtx", scratch), ReadOptions(binarize=binarize), (900, 67), 1)
+        for value in values:
+            builder.add(np.array([850]), np.array([2]), np.array([value]))
+        return stack_rows(builder.chunks(), 67)
+
+    for each in (None, scratch):
+        if message is None:
+            assert np.argwhere(build(each).to_dense()).tolist() == [[850, 2]]
+        else:
+            with pytest.raises(ba.FileError, match=re.escape(message)):
+                build(each)
+
+
+def write_csc(path, table):
+    sp.save_npz(path, sp.csc_array(table.bits.to_dense(float)))
+
+
+def write_anndata(path, table):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(sp.csc_matrix(table.bits.to_dense(np.float32)))
+    adata.obs_names, adata.var_names = list(table.row_names), list(table.columns)
+    adata.write_zarr(path) if path.suffix == ".zarr" else adata.write_h5ad(path)
+
+
+def write_genotypes(path, table):
+    pytest.importorskip("bed_reader")
+    ba.write(table, path)
+
+
+def write_column_major(path, table):
+    np.save(path, np.asfortranarray(table.bits.to_dense(float)))
+
+
+def write_items(path, table):
+    columns = map(str, range(table.shape[1])) if path.suffix == ".dat" else table.columns
+    rows = table.row_names if path.name in FORMATS else None
+    ba.write(ba.Table(table.bits.filled(), rows, tuple(columns)), path, FORMATS.get(path.name))
+
+
+WRITERS = {
+    "x.bed": write_genotypes,
+    "x.npz": write_csc,
+    "x.npy": write_column_major,
+    "x.h5ad": write_anndata,
+    "x.zarr": write_anndata,
+    "x.mtx": lambda path, table: ba.write(table, path),
+    "x.dat": write_items,
+    "x.basket": write_items,
+    "x.txt": write_items,
+}
+FORMATS = {"x.txt": "pairs"}
+
+
+def genotypes(n_rows, n_snps):
+    """Return a table of genotypes, some of them missing."""
+    copies = np.random.default_rng(5).choice([0.0, 1, 2, np.nan], (n_rows, n_snps), p=[0.4, 0.3, 0.2, 0.1])
+    copies[0] = 1  # a row without ones could not be written as a list of items
+    pairs = np.stack([copies >= 1, copies == 2], axis=2).astype(float)
+    pairs[np.isnan(copies)] = np.nan
+    bits = BitMatrix.from_any(pairs.reshape(n_rows, -1), missing="unknown")
+    columns = [f"rs{snp}:{allele}" for snp in range(n_snps) for allele in ("A", "AA")]
+    return ba.Table(bits, [f"i{row}" for row in range(n_rows)], columns)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("shape", [(3, 1), (901, 101)])
+@pytest.mark.parametrize("name", WRITERS)
+def test_files_give_the_table_in_memory(tmp_path, scratch, monkeypatch, name, shape, transpose):
+    monkeypatch.setattr("bitatoms.io.readers.plink._CHUNK_CELLS", 2 * 901 * 7)
+    scratch = replace(scratch, limit=5 * LIMIT)
+    path = tmp_path / name
+    format = infer_format(path, FORMATS.get(name))
+    WRITERS[name](path, genotypes(*shape))
+    expected = ba.read(path, format, transpose=transpose)
+    source = StreamingSource(path, format, str(path), scratch)
+    assert collect(open_table(source, ReadOptions(transpose=transpose))) == expected
+    assert list(scratch.folder.iterdir()) == []
