@@ -25,6 +25,8 @@ from .rows.source import RowSource
 from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
+from .search.windows import is_wide_and_sparse
+from .sparse_bits import SparseBits
 from .table import Header, Names, Table, matched_table
 from .validation import as_csr, as_generator, check_choice, dense_table, is_sparse
 from .verbosity import log_to_stderr
@@ -67,12 +69,23 @@ def factorize(
     """
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
-    data = _packed(X, mask, given["binarize"])
+    data = _sparse(X, mask, given["binarize"], params) or _packed(X, mask, given["binarize"])
     params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     learned = learn_from(MemoryRows(data, workers), params, workers, **run)
     return with_codes(learned) if isinstance(learned, PassResult) else learned
+
+
+def _sparse(X: Any, mask: Any, binarize: float | None, params: SearchParams) -> SparseBits | None:
+    """Return a sparse table that is searched by its ones, which need not be packed; None if it is another one."""
+    if mask is not None and mask is not np.ma.nomask:
+        return None
+    X = as_array_like(X)
+    if not is_sparse(X) or X.ndim != 2 or X.shape[1] < params.plan.windows.min_features:
+        return None
+    bits = SparseBits.from_sparse(X, binarize)
+    return bits if bits is not None and is_wide_and_sparse(bits, params) else None
 
 
 def _packed(X: Any, mask: Any, binarize: float | None) -> BitMatrix:

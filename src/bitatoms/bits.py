@@ -273,7 +273,7 @@ class BitMatrix:
         if missing != "refuse" and (lacking := validation.missing_cells(values)).any():
             values = np.where(lacking, values.dtype.type(0), values)
             if missing == "unknown":
-                unknown = cls._from_csr(np.concatenate(([0], np.cumsum(lacking)))[indptr], indices[lacking], n_cols)
+                unknown = cls.from_csr(np.concatenate(([0], np.cumsum(lacking)))[indptr], indices[lacking], n_cols)
         ones = validation.binarized(values, threshold)
         if ones is None:
             rows = np.repeat(np.arange(n_rows), np.diff(indptr))
@@ -284,10 +284,10 @@ class BitMatrix:
         if not differs.all():
             indptr = np.concatenate(([0], np.cumsum(differs)))[indptr]
             indices = indices[differs]
-        return cls._from_csr(indptr, indices, n_cols, background).with_unknown(unknown)
+        return cls.from_csr(indptr, indices, n_cols, background).with_unknown(unknown)
 
     @classmethod
-    def _from_csr(
+    def from_csr(
         cls, indptr: NDArray[np.integer], indices: NDArray[np.integer], n_cols: int, background: bool = False
     ) -> BitMatrix:
         """Return a matrix of the background with other bits at these columns of each row."""

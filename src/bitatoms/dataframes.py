@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,10 @@ def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
 
 
 def as_array_like(X: Any, layer: str | None = None) -> Any:
-    """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged."""
+    """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged.
+
+    A pandas frame whose columns are all sparse, with zeros not stored, becomes a sparse matrix too.
+    """
     if is_anndata(X):
         X, layer = select_raw(X, layer)
         if layer is not None and layer not in X.layers:
@@ -56,6 +60,9 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
         if not kept:
             return np.empty((X.num_rows, 0), np.uint8)
         return np.stack([_arrow_column(column) for column in kept]).T  # column-major, as in Arrow
+    if package_name(X) == "pandas" and hasattr(X, "columns") and hasattr(X, "sparse"):
+        with suppress(ValueError):  # other values than zero are not stored
+            return X.sparse.to_coo()
     return X
 
 

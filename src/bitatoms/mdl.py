@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_MAX_TABLE_LENGTH = 1 << 16  # up to this length, the codelengths of all numbers of ones are cached
+_MAX_TABLE_ONES = 1 << 16  # the codelengths of up to this many ones are cached
 _MAX_EXACT_LENGTH = 10**6  # up to this length, results are exact
 _MAX_EXACT_ONES = 1000  # up to this number of ones, the exact binomial is cheap at any length
 _TOLERANCE = 1e-8  # floats closer than this to an integer are recomputed exactly (their error is below 1e-10)
@@ -90,7 +90,7 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
     array([ 3,  6, 10])
     """
     counts = np.asarray(ones, np.int64)
-    if isinstance(length, np.ndarray) or length > _MAX_TABLE_LENGTH:
+    if isinstance(length, np.ndarray) or counts.max(initial=0) > _MAX_TABLE_ONES:
         return _bits(length, counts)
     return _table(length).take(counts)
 
@@ -148,8 +148,8 @@ def _ceil_log2(number: int) -> int:
 
 @lru_cache(maxsize=8)
 def _table(length: int) -> NDArray[np.int64]:
-    """Return the codelengths of strings with 0, 1, ..., length ones."""
-    table = _bits(length, np.arange(length + 1))
+    """Return the codelengths of strings of this length with 0, 1, 2, ... ones."""
+    table = _bits(length, np.arange(min(length, _MAX_TABLE_ONES) + 1))
     table.flags.writeable = False
     return table
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, codelength
-from bitatoms.core.block import Block, BlockState
+from bitatoms.core.block import Block, BlockState, Rest
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
@@ -26,6 +26,7 @@ from bitatoms.search.moves.sweep import (
     plain_sweep,
     sweep,
 )
+from bitatoms.search.moves.trim import trim
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.results import (
     ALGEBRAS,
@@ -480,3 +481,70 @@ def test_a_limit_on_atoms_per_row_prevents_merging():
     atoms = np.repeat(data.atoms, 2, axis=0)
     block = block_of(data.X, atoms, within(np.repeat(data.codes, 2, axis=1), 1), "or")
     assert merge(block, Objective(True, "or", max_atoms=1)) == 0
+
+
+@settings(max_examples=40)
+@given(FILLED, UNLIMITED_OBJECTIVES, WORKERS, BIASES)
+def test_trimming_clears_bits_that_cost_more_than_they_save(problem, objective, workers, bias):
+    block, X = state(problem, objective, workers, bias)
+    (atoms, codes), before = factors(block), objective.cost(block)
+    n_cleared = trim(block, objective)
+    trimmed, same = factors(block)
+    assert_consistent(block, X, objective.algebra)
+    np.testing.assert_array_equal(same, codes)
+    assert ((atoms == 1) | (trimmed == 0)).all()
+    assert n_cleared == (atoms != trimmed).sum()
+    assert objective.cost(block) < before if n_cleared else objective.cost(block) == before
+
+
+def test_trimming_a_common_column():
+    """Most users of the atom have a column that nearly half of all rows have, whether they use the atom or not."""
+    random = np.random.default_rng(0)
+    X, users = random.random((2000, 60)) < 0.01, np.arange(2000) < 200
+    X[:, 59] = random.random(2000) < 0.45
+    X[users, :5] = True
+    X[:102, 59], X[102:200, 59] = True, False
+    atom = np.isin(np.arange(60), [0, 1, 2, 3, 4, 59])[np.newaxis].astype(np.uint8)
+    block = block_of(X.astype(np.uint8), atom, users[:, np.newaxis].astype(np.uint8), "or")
+    assert trim(block, Objective(True, "or")) == 1
+    assert np.flatnonzero(factors(block)[0][0]).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+def test_growing_from_pairs_of_columns(algebra):
+    """Two columns that few rows have, always together, in more rows than are drawn as seeds."""
+    random = np.random.default_rng(0)
+    X = (random.random((3000, 60)) < 0.03).astype(np.uint8)
+    X[:, [10, 20]] = 0
+    X[:40, [10, 20]] = 1
+    objective, nothing = Objective(True, algebra), np.zeros((0, 60), np.uint8)
+    grown = []
+    for is_sparse in (False, True):
+        block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
+        grow(block, objective, np.random.default_rng(3), 8, 1, is_sparse)
+        grown.append({tuple(np.flatnonzero(atom)) for atom in factors(block)[0]})
+    assert (10, 20) in grown[1]
+
+
+@settings(max_examples=30)
+@given(FILLED, UNLIMITED_OBJECTIVES, st.integers(0, 40), BIASES)
+def test_rows_that_are_only_counted(problem, objective, n_rest, bias_seed):
+    """A block with other rows that use no atom costs what a block of all rows costs."""
+    X, atoms, codes = problem
+    bias = None if bias_seed is None else BitMatrix.from_dense(random_bits(bias_seed, 1, X.shape[1], 0.3))
+    others = random_bits(9, n_rest, X.shape[1], 0.2)
+    everything = np.vstack([X, others]).astype(np.uint8)
+    if (X > 1).any():
+        everything[len(X) :], others = 0, np.zeros_like(others)
+    all_codes = np.vstack([codes, np.zeros((n_rest, codes.shape[1]), np.uint8)])
+    covers = objective.algebra == "or"
+    whole = Block(bits_of(everything), bits_of(atoms), bits_of(all_codes), covers, Workers(), bias)
+    rest = Rest(n_rest, others.sum(axis=0).astype(np.int64))
+    part = Block(bits_of(X), bits_of(atoms), bits_of(codes), covers, Workers(), bias, rest)
+    np.testing.assert_array_equal(part.wrong(), whole.wrong())
+    np.testing.assert_array_equal(part.missed(part.data()), whole.missed(whole.data()))
+    assert (part.n_samples, objective.cost(part)) == (whole.n_rows, objective.cost(whole))
+    assert part.codelength(part.wrong()) == whole.codelength(whole.wrong())
+    np.testing.assert_array_equal(savings(part, objective), savings(whole, objective))
+    for found, wanted in zip(objective.rule(part).prices, objective.rule(whole).prices, strict=True):
+        np.testing.assert_array_equal(found, wanted)

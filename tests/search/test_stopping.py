@@ -27,7 +27,7 @@ SWEEPS = {
     *("look", "first code", "grow", "code", "recode", "boil down", "beam", "solve", "extend", "shake"),
     *("trial", "exact", "recombine", "finish"),
 }
-MOVES = SWEEPS | {"no model", "start", "basis", "drop", "go on", "go back"}
+MOVES = SWEEPS | {"no model", "start", "basis", "trim", "drop", "go on", "go back"}
 
 
 @pytest.fixture(scope="module")

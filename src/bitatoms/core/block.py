@@ -39,6 +39,13 @@ class Change:
         return bool(self.codes or self.atoms or self.errors)
 
 
+class Rest(NamedTuple):
+    """The other rows of a table, which use no atom whatever the atoms are: only their ones are counted."""
+
+    n_rows: int
+    ones: NDArray[np.int64]  # (m,): rows that have each feature
+
+
 class BlockState(NamedTuple):
     """The factors of a block, to restore it from."""
 
@@ -67,6 +74,8 @@ class Block:
         True for the OR algebra.
     workers : Workers
     bias : BitMatrix of shape (1, m), optional
+    rest : Rest, optional
+        Further rows of the table, which are only counted.
     """
 
     def __init__(
@@ -77,15 +86,18 @@ class Block:
         covers: bool | None,
         workers: Workers,
         bias: BitMatrix | None = None,
+        rest: Rest | None = None,
     ) -> None:
         n, n_words = data.words.shape
         self.n_features = data.n_cols
-        self.unknown, self.n_known = data.unknown, data.n_known
+        self.rest = rest
+        self.unknown, self.n_known = data.unknown, data.n_known + (rest.n_rows if rest else 0)
         self.covers: Covers = True if covers else None
         self.workers = workers
         self.bias = BitMatrix.zeros(1, data.n_cols) if bias is None else bias
         if codes is None:
             codes = BitMatrix.zeros(n, atoms.n_rows)
+        assert codes.shape == (n, atoms.n_rows)  # kernels do not check
         masks = np.zeros((n if covers else 0, n_words), np.uint64)
         errors = data.words ^ self.bias.words
         if data.unknown is not None:
@@ -147,6 +159,11 @@ class Block:
         return len(self._rows.errors)
 
     @property
+    def n_samples(self) -> int:
+        """Number of rows, with those that are only counted."""
+        return self.n_rows + (self.rest.n_rows if self.rest else 0)
+
+    @property
     def n_atoms(self) -> int:
         return len(self._atoms.words)
 
@@ -188,9 +205,10 @@ class Block:
         self.add_product(words, rows)
         return words
 
-    def with_factors(self, atoms: BitMatrix, codes: BitMatrix) -> Block:
-        """Return a block of the same data and bias with other atoms and codes."""
-        return Block(self.data(), atoms, codes, self.covers, self.workers, self.bias)
+    def with_factors(self, atoms: BitMatrix, codes: BitMatrix, bias: BitMatrix | None = None) -> Block:
+        """Return a block of the same data with other atoms and codes, and with the same bias or another one."""
+        bias = self.bias if bias is None else bias
+        return Block(self.data(), atoms, codes, self.covers, self.workers, bias, self.rest)
 
     def sample(self, rows: NDArray[np.intp]) -> Block:
         """Return a block of some of the rows, with the same atoms, their codes and the same bias."""
@@ -218,7 +236,11 @@ class Block:
             packing.column_weights(self._rows.errors[start:stop], np.empty((PLANES, n_words), np.uint64), counts)
             return counts
 
-        return reduce(np.add, self.map_rows(count, 2.0 * n_words))
+        counts: NDArray[np.int64] = reduce(np.add, self.map_rows(count, 2.0 * n_words))
+        if self.rest is None:
+            return counts
+        n_rows, ones = self.rest
+        return counts + np.where(self.bias.to_dense(bool)[0], n_rows - ones, ones)
 
     def row_costs(self, prices: Prices) -> NDArray[np.int64]:
         """Return the cost of each row at these prices: its errors and its uses of atoms."""
@@ -228,7 +250,19 @@ class Block:
 
     def missed(self, data: BitMatrix) -> NDArray[np.int64]:
         """Return in how many rows each feature is one but predicted to be zero; ``data`` is that of the block."""
-        return BitMatrix.from_words(data.words & self._rows.errors, self.n_features, check=False).column_weights()
+        counts = BitMatrix.from_words(data.words & self._rows.errors, self.n_features, check=False).column_weights()
+        return counts if self.rest is None else counts + np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
+
+    def complete_in_rest(self, atoms: BitMatrix) -> NDArray[np.int64]:
+        """Return in how many rows that are only counted each atom is complete; they have one of the features at most.
+
+        Only atoms with fewer than two features can be, and none with a feature that the bias sets.
+        """
+        weights = atoms.row_weights()
+        if self.rest is None:
+            return np.zeros(len(weights), np.int64)
+        with_one = atoms.to_dense().astype(np.int64) @ np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
+        return np.where(weights == 0, self.rest.n_rows, np.where(weights == 1, with_one, 0))
 
     # Errors that one more atom could fix: under OR those that no atom covers.
 
@@ -270,7 +304,7 @@ class Block:
         ``n_features`` is the number of columns of the table, if the data is a window of them.
         """
         bias = self.bias if bias is None else bias
-        shape = self.n_rows, n_features or self.n_features
+        shape = self.n_samples, n_features or self.n_features
         return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), bias.count(), self.n_known)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -19,7 +19,7 @@ from ..bits import BitMatrix
 from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..mdl import string_bits
 from .bias import mostly_wrong
-from .block import Block, lanes_of
+from .block import Block, Rest, lanes_of
 from .coding import coding_rule, typical_cost
 
 _MIN_ERROR_BITS = 0.05  # the price of an error where half of the rows have one
@@ -44,14 +44,15 @@ class Objective:
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
-        n, m, wrong = block.n_rows, block.n_features, block.wrong()
+        n, m, wrong = block.n_samples, block.n_features, block.wrong()
         errors = self.of_errors(block.n_known, wrong)
         parts = errors, self.of_uses(n, block.uses()), self.of_atoms(m, block.weights())
         return sum(int(part.sum()) for part in parts) + int(self.of_bias(n, block.n_known, wrong, block.bias))
 
-    def cost_of_nothing(self, data: BitMatrix) -> int:
-        """Return the cost without any atom."""
-        return int(self.of_errors(data.n_known, data.column_weights()).sum())
+    def cost_of_nothing(self, data: BitMatrix, rest: Rest | None = None) -> int:
+        """Return the cost without any atom, with rows that are only counted."""
+        n_more, ones = rest or (0, 0)
+        return int(self.of_errors(data.n_known + n_more, data.column_weights() + ones).sum())
 
     def of_errors(self, n_known: int | NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
         """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
@@ -88,7 +89,7 @@ class Objective:
 
     def rule(self, block: Block, flat: bool = False) -> Rule:
         """Return the rule of coding at the current prices; ``flat``: one price for all features."""
-        return self.rule_from_counts(block.n_rows, block.n_known, block.wrong(), block.uses(), flat)
+        return self.rule_from_counts(block.n_samples, block.n_known, block.wrong(), block.uses(), flat)
 
     def rule_from_counts(
         self,

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from ..bits import BitMatrix, stack_rows
+from ..bits import BitMatrix
 from ..mdl import codelength_from_counts
 from .result import Factorization
 
@@ -18,12 +17,13 @@ from .result import Factorization
 class Part(NamedTuple):
     """The factorization of some columns of a table."""
 
-    columns: NDArray[np.intp]  # in increasing order
+    columns: NDArray[np.intp]
     result: Factorization
+    rows: NDArray[np.intp] | None = None  # of the table that have codes; None for all
 
 
-def side_by_side(parts: Sequence[Part], n_features: int) -> Factorization:
-    """Return the factorization with the atoms of all parts, each of which has other columns of the same rows.
+def side_by_side(parts: Sequence[Part], n_rows: int, n_features: int) -> Factorization:
+    """Return the factorization of a table with the atoms of all parts, each of which has other columns.
 
     The atom that saves most bits comes first. What the parts do not have in common is that of the first one:
     the hash of the rows and the history are for the caller to set.
@@ -35,14 +35,14 @@ def side_by_side(parts: Sequence[Part], n_features: int) -> Factorization:
         saved = np.concatenate([result.saved for result in results])
     n_atoms = sum(result.atoms.n_rows for result in results)
     order = np.arange(n_atoms) if saved is None else np.argsort(-saved, kind="stable")
-    codes = stack_rows([result.codes.T for result in results], first.n_samples)[order].T
+    codes = _joined_codes(parts, n_rows).T[order].T
     atoms = _joined_atoms(parts, n_features)[order]
     wrong, bias = _scattered(parts, n_features, "wrong"), _scattered(parts, n_features, "bias")
     known = None if first.known is None else _scattered(parts, n_features, "known")
     assert wrong is not None
     assert bias is not None
     length = codelength_from_counts(
-        first.n_samples, n_features, wrong, codes.column_weights(), atoms.row_weights(), int(bias.sum()), known
+        n_rows, n_features, wrong, codes.column_weights(), atoms.row_weights(), int(bias.sum()), known
     )
     complete = None
     if all(result.complete is not None for result in results):
@@ -60,7 +60,7 @@ def side_by_side(parts: Sequence[Part], n_features: int) -> Factorization:
         known=known,
         complete=complete,
         rows_hash=None,
-        remembered=_joined_codes([result.remembered for result in results], results, order),
+        remembered=_joined_remembered(results, order),
     )
 
 
@@ -70,14 +70,13 @@ def _joined_atoms(parts: Sequence[Part], n_features: int) -> BitMatrix:
     indices = np.concatenate([part.columns[atoms.indices] for part, atoms in zip(parts, sparse, strict=True)])
     n_ones = np.concatenate([np.diff(atoms.indptr) for atoms in sparse])
     indptr = np.concatenate([[0], np.cumsum(n_ones)])
-    shape = len(n_ones), n_features
-    return BitMatrix.from_sparse(csr_array((np.ones(len(indices), np.uint8), indices, indptr), shape=shape))
+    return BitMatrix.from_csr(indptr, indices, n_features)
 
 
 def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | None:
     """Return an array of the results with one value per column, for all columns of the table."""
     out = None
-    for columns, result in parts:
+    for columns, result, _ in parts:
         values = getattr(result, field)
         if values is None:
             return None
@@ -87,18 +86,29 @@ def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | 
     return out
 
 
-def _joined_codes(
-    codes: Sequence[BitMatrix | None], results: Sequence[Factorization], order: NDArray[np.intp]
-) -> BitMatrix | None:
+def _joined_codes(parts: Sequence[Part], n_rows: int) -> BitMatrix:
+    """Return the codes of all parts, of all rows."""
+    rows, atoms, n_atoms = [], [], 0
+    for part in parts:
+        sparse = part.result.codes.to_sparse().tocoo()
+        rows.append(sparse.coords[0] if part.rows is None else part.rows[sparse.coords[0]])
+        atoms.append(sparse.coords[1].astype(np.int64) + n_atoms)
+        n_atoms += part.result.codes.n_cols
+    row_of, atom_of = np.concatenate(rows), np.concatenate(atoms)
+    indptr = np.concatenate(([0], np.cumsum(np.bincount(row_of, minlength=n_rows))))
+    return BitMatrix.from_csr(indptr, atom_of[np.argsort(row_of, kind="stable")], n_atoms)
+
+
+def _joined_remembered(results: Sequence[Factorization], order: NDArray[np.intp]) -> BitMatrix | None:
     """Return remembered codes of all atoms: the first ones of all parts in one row, and so on."""
-    n_codes = max((len(of_part) for of_part in codes if of_part is not None), default=0)
+    n_codes = max((len(result.remembered) for result in results if result.remembered is not None), default=0)
     if not n_codes:
         return None
     joined = np.zeros((len(order), n_codes), np.uint8)
     start = 0
-    for of_part, result in zip(codes, results, strict=True):
+    for result in results:
         stop = start + result.atoms.n_rows
-        if of_part is not None:
-            joined[start:stop, : len(of_part)] = of_part.to_dense().T
+        if result.remembered is not None:
+            joined[start:stop, : len(result.remembered)] = result.remembered.to_dense().T
         start = stop
     return BitMatrix.from_dense(joined[order]).T

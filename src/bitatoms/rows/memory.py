@@ -15,6 +15,7 @@ from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..parallel import Workers
+from ..sparse_bits import SparseBits
 from .budget import chunk_rows
 from .source import PartialPass, SavePartial
 
@@ -22,9 +23,9 @@ from .source import PartialPass, SavePartial
 class MemoryRows:
     """The rows of a table in memory (a `RowSource`). The codes of a pass are a list of one matrix per chunk."""
 
-    def __init__(self, data: BitMatrix, workers: Workers) -> None:
+    def __init__(self, data: BitMatrix | SparseBits, workers: Workers) -> None:
         self.n_rows, self.n_features = data.shape
-        self.in_memory: BitMatrix | None = data
+        self.in_memory: BitMatrix | SparseBits | None = data
         self._data, self._workers = data, workers
         self._chunk_rows = workers.chunk_rows or chunk_rows(data.n_cols)
 
@@ -47,6 +48,8 @@ class MemoryRows:
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
+        if isinstance(self._data, SparseBits):
+            return fingerprint_of(np.array(self._data.shape), self._data.indptr, self._data.indices.astype(np.int64))
         unknown = self._data.unknown
         return fingerprint_of(self._data.words, *(() if unknown is None or not unknown.count() else (unknown.words,)))
 
@@ -58,13 +61,13 @@ class MemoryRows:
         """Do nothing: the memory is freed with the last reference."""
 
 
-def row_chunks(data: BitMatrix, n_rows: int) -> Iterator[BitMatrix]:
+def row_chunks(data: BitMatrix | SparseBits, n_rows: int) -> Iterator[BitMatrix]:
     """Yield the rows in chunks of this size; the last one may be smaller."""
     return (data[start : start + n_rows] for start in range(0, len(data), n_rows))
 
 
 def paired_chunks(
-    data: BitMatrix, codes: Iterable[BitMatrix] | None, n_rows: int
+    data: BitMatrix | SparseBits, codes: Iterable[BitMatrix] | None, n_rows: int
 ) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
     """Yield the rows in chunks, each with its codes of the previous pass."""
     chunks = row_chunks(data, n_rows)

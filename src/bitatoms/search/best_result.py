@@ -13,6 +13,7 @@ from ..core.result import Factorization
 from .context import SearchContext
 from .finish import record_state
 from .moves.drop import drop_useless, savings
+from .moves.trim import trim
 from .stopping import CONVERGED
 
 
@@ -28,13 +29,16 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
     saved = ones = missed = known = complete = rows_hash = remembered = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
-            block = Block(block.data(), atoms, codes, block.covers, block.workers, best.bias)
+            block = block.with_factors(atoms, codes, best.bias)
         if monitor.settles_bias and ended == CONVERGED:
-            better = drop_useless(block, context.objective, monitor.min_atoms)
+            trimmed = block.with_factors(atoms, codes)
+            if n_cleared := trim(trimmed, context.objective):
+                record_state(context, trimmed, Change(atoms=n_cleared), 0, "trim")
+            better = drop_useless(trimmed if monitor.best is not best else block, context.objective, monitor.min_atoms)
             if better is not None:
                 record_state(context, better, Change(), 0, "drop")
             if monitor.best is not best:
-                return best_result(context, better, coder, ended)
+                return best_result(context, trimmed, coder, ended)
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
             block.discard(~block.in_use())
             (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
@@ -49,9 +53,9 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
             remembered = hard_codes(block, context.objective.rule(block))
             remembered = remembered and remembered.T[order].T
         data = block.data()
-        ones, missed = data.column_weights(), block.missed(data)
-        known = data.n_known if isinstance(data.n_known, np.ndarray) else None
-        complete = complete_atoms(data, atoms, block.workers, bias).column_weights()
+        ones, missed = data.column_weights() + (block.rest.ones if block.rest else 0), block.missed(data)
+        known = block.n_known if isinstance(block.n_known, np.ndarray) else None
+        complete = complete_atoms(data, atoms, block.workers, bias).column_weights() + block.complete_in_rest(atoms)
         rows_hash = hash_rows(data)
     return Factorization(
         atoms=atoms,

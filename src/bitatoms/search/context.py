@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..bits import BitMatrix
-from ..core.block import Block
+from ..core.block import Block, Rest
 from ..core.coding import coding_rule
 from ..core.objective import Objective
 from ..kernels.structs import Rule, covering
@@ -28,10 +28,11 @@ class SearchContext:
     workers: Workers
     random: np.random.Generator
     holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
+    rest: Rest | None = None  # other rows of the table, which are only counted
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""
-        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias)
+        return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.rest)
 
     @property
     def greedy_rule(self) -> Rule:

@@ -14,13 +14,14 @@ from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
 from ..mdl import string_bits
 from ..parallel import Workers
+from ..sparse_bits import SparseBits
 from .context import SearchContext
 from .holdout import HoldOut
 from .monitor import SearchMonitor
 from .one_start import OneStart
 from .params import SearchParams
 from .stopping import CONVERGED, MAX_ITER, MAX_TIME, cut_off
-from .windows import WindowSearch, is_wide
+from .windows import WindowSearch, is_wide, is_wide_and_sparse
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class _Candidate(NamedTuple):
 
 
 def search(
-    data: BitMatrix,
+    data: BitMatrix | SparseBits,
     params: SearchParams,
     workers: Workers,
     random: np.random.Generator,
@@ -45,6 +46,7 @@ def search(
 
     Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     """
+    table = _as_searched(data, params, holdout)
     winners: dict[str, _Candidate] = {}  # by algebra
     without = int(string_bits(data.n_known, data.column_weights()).sum())
     ended: str | None = None  # what ended the search before all starts were made
@@ -68,8 +70,13 @@ def search(
             )
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             objective = params.objective(algebra, share)
-            context = SearchContext(data, objective, params.plan, monitor, workers, own_random, holdout)
-            run = WindowSearch(context, params) if is_wide(data, params) else OneStart(context, params)
+            run: OneStart | WindowSearch
+            if is_wide(table, params):
+                run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout)
+            else:
+                assert isinstance(table, BitMatrix)
+                context = SearchContext(table, objective, params.plan, monitor, workers, own_random, holdout)
+                run = OneStart(context, params)
             try:
                 found_ended, result = run.run(cut_off(now, own_deadline))
             except KeyboardInterrupt:
@@ -84,6 +91,13 @@ def search(
             break
     best = _best_algebra(winners, params, holdout, share)
     return replace(best, ended=ended or best.ended, bits_without=without)
+
+
+def _as_searched(data: BitMatrix | SparseBits, params: SearchParams, holdout: HoldOut | None) -> BitMatrix | SparseBits:
+    """Return a table in the form in which it is searched, which does not depend on the form it has."""
+    if holdout is None and is_wide_and_sparse(data, params):
+        return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
+    return data if isinstance(data, BitMatrix) else data.packed()
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:

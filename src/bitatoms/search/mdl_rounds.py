@@ -38,8 +38,10 @@ class MdlSearch:
         self.plan, self.tuning, self.holdout = context.plan, context.plan.mdl, context.holdout
         self.stopping = StoppingRule(context.monitor, self.plan.max_rounds)
         self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
+        n_cells = self.data.n_rows * self.data.n_cols
+        self.is_sparse = context.rest is not None or self.data.count() < self.tuning.sparse_share * n_cells
         if self.holdout is None:
-            self.cost_without_atoms = self.objective.cost_of_nothing(self.data)
+            self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.rest)
         else:
             self.cost_without_atoms = self.holdout.cost_of_nothing()
 
@@ -122,7 +124,7 @@ class MdlSearch:
         self.stopping.count_round()
         max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * block.n_atoms))
         if self.allows("grow"):
-            grow(block, self.objective, self.random, max_new, self.plan.n_fits)
+            grow(block, self.objective, self.random, max_new, self.plan.n_fits, self.is_sparse)
         self.record(block, plain_sweep(block, self.objective), "grow")
         if last_of_cycle and self.allows("recode"):
             self.record(block, fresh_sweep(block, self.objective), "recode")

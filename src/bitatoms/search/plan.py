@@ -114,6 +114,7 @@ class LinearStartBudget:
 class MdlTuning:
     """The constants of the search for the shortest codelength (`search/mdl_search.py`, `search/mdl_rounds.py`)."""
 
+    sparse_share: float = 0.05  # tables with a smaller share of ones are sparse
     first_look_atoms: int = 128
     rows_per_start_atom: int = 16  # starting atoms are sought among this many rows each
     flat_sweeps: int = 3
@@ -151,6 +152,8 @@ class WindowTuning:
     max_cells: int = 1 << 24  # of a table that is searched as a whole, too, if all its windows are joined
     join_rounds: int = 4  # after a join
     starts: tuple[int, ...] = (64,)  # of a window, in place of those of "fast"
+    max_related: int = 64  # columns of a window of a sparse table
+    max_sparse_share: float = 1 / 32  # of ones in a table that is sparse
 
 
 @dataclass(frozen=True)

@@ -22,28 +22,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.block import Block, Change
+from ..core.block import Block, Change, Rest
 from ..core.complete import hash_rows
+from ..core.objective import Objective
 from ..core.result import THOROUGH_WINDOW, Factorization
 from ..core.side_by_side import Part, side_by_side
 from ..mdl import Codelength, string_bits
 from ..parallel import OutOfTime, Workers
+from ..sparse_bits import SparseBits
 from .best_result import best_result, stopped_result
 from .column_groups import column_groups
 from .context import SearchContext
 from .finish import finish
+from .holdout import HoldOut
 from .mdl_search import go_on, search_mdl
 from .monitor import SearchMonitor, Snapshot
 from .params import SearchParams
+from .related_columns import can_count_pairs, related_columns
 from .stopping import CONVERGED, MAX_MEMORY, MAX_TIME, SearchResult
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
+_MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
-def is_wide(data: BitMatrix, params: SearchParams) -> bool:
+def is_wide(data: BitMatrix | SparseBits, params: SearchParams) -> bool:
     """Return whether to search windows of the columns.
 
     Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
@@ -54,6 +59,14 @@ def is_wide(data: BitMatrix, params: SearchParams) -> bool:
     return is_free and starts_free and data.n_cols >= params.plan.windows.min_features
 
 
+def is_wide_and_sparse(data: BitMatrix | SparseBits, params: SearchParams) -> bool:
+    """Return whether to search windows of columns that occur together, each with the rows that have ones there."""
+    if not is_wide(data, params) or (isinstance(data, BitMatrix) and data.n_unknown):
+        return False
+    is_sparse = data.count() <= params.plan.windows.max_sparse_share * data.n_rows * data.n_cols
+    return is_sparse and can_count_pairs(data.row_weights())
+
+
 @dataclass(frozen=True, eq=False)
 class Window:
     """Some columns of the table, and the best state that was found of them."""
@@ -61,18 +74,42 @@ class Window:
     columns: NDArray[np.intp]
     best: Snapshot
     cost: int
-    random: np.random.Generator
+    random: np.random.Generator | None  # None for columns that no atom has
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
 
 
 class WindowSearch:
-    """A search of a wide table: run it, or ask for the best state that it has found so far."""
+    """A search of a wide table: run it, or ask for the best state that it has found so far.
 
-    def __init__(self, context: SearchContext, params: SearchParams) -> None:
-        self.context, self.params = context, params
-        self.workers = replace(context.workers, cancelled=threading.Event())
+    Parameters
+    ----------
+    table : BitMatrix or SparseBits
+    params : SearchParams
+    objective : Objective
+    monitor : SearchMonitor
+        Gets the sums over all windows.
+    workers : Workers
+    random : numpy.random.Generator
+    holdout : HoldOut, optional
+        Compares states where the table is a sample of the rows.
+    """
+
+    def __init__(
+        self,
+        table: BitMatrix | SparseBits,
+        params: SearchParams,
+        objective: Objective,
+        monitor: SearchMonitor,
+        workers: Workers,
+        random: np.random.Generator,
+        holdout: HoldOut | None = None,
+    ) -> None:
+        self.table, self.params, self.monitor, self.random, self.holdout = table, params, monitor, random, holdout
+        self.objective = replace(objective, n_features=table.n_cols)
+        self.workers = replace(workers, cancelled=threading.Event())
         self.windows: list[Window] = []
+        self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
 
     def run(self, end: float) -> tuple[str, Factorization | None]:
         """Return the reason that the search ended, and the best state found by then.
@@ -100,7 +137,7 @@ class WindowSearch:
         """Return the best state so far of a search that was cut off, or None."""
         if not self.windows:
             return None
-        self.workers = replace(self.context.workers, deadline=float("inf"), cancelled=None)
+        self.workers = replace(self.workers, deadline=float("inf"), cancelled=None)
         return self._assembled([self._stopped_part(window, ended) for window in self.windows], ended)
 
     @property
@@ -112,25 +149,33 @@ class WindowSearch:
 
     def _divide(self) -> None:
         """Divide the columns into windows, of which nothing is known yet."""
-        context, data, tuning = self.context, self.context.data, self.context.plan.windows
-        groups = column_groups(data, tuning.width, context.random)
-        weights = data.column_weights()
-        bits = string_bits(data.n_known, weights)
-        for columns, random in zip(groups, context.random.spawn(len(groups)), strict=True):
-            n_known = data.n_known[columns] if isinstance(data.n_known, np.ndarray) else data.n_known
-            empty = BitMatrix.zeros(0, len(columns)), BitMatrix.zeros(data.n_rows, 0), BitMatrix.zeros(1, len(columns))
-            length = Codelength(int(bits[columns].sum()), 0, 0)
-            self.windows.append(
-                Window(columns, Snapshot(*empty, length, weights[columns], n_known), length.total, random)
-            )
+        table, tuning = self.table, self.params.plan.windows
+        if isinstance(table, SparseBits):
+            groups = related_columns(table, tuning.max_related)
+        else:
+            groups = column_groups(table, tuning.width, self.random)
+        weights = table.column_weights()
+        bits = string_bits(table.n_known, weights)
+        unrelated = np.ones(table.n_cols, bool)
+        randoms: list[np.random.Generator | None] = [*self.random.spawn(len(groups))]
+        for columns in groups:
+            unrelated[columns] = False
+        if unrelated.any():
+            groups, randoms = [*groups, np.flatnonzero(unrelated)], [*randoms, None]
+        for columns, random in zip(groups, randoms, strict=True):
+            n_known = table.n_known[columns] if isinstance(table.n_known, np.ndarray) else table.n_known
+            length, m = Codelength(int(bits[columns].sum()), 0, 0), len(columns)
+            empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
+            self._add([Window(columns, Snapshot(*empty, length, weights[columns], n_known), length.total, random)])
         self._record("no model", 0)
 
     def _search(self) -> None:
         """Search each window."""
-        done = self._map(self._searched, self.windows, _SEARCH_SHARE)
-        for number, window in enumerate(done):
-            self.windows[number] = window
-            self._record(THOROUGH_WINDOW if self.params.search == "thorough" else "window", window.iterations)
+        move = THOROUGH_WINDOW if self.params.search == "thorough" else "window"
+        for number, window in enumerate(self._map(self._searched, self.windows, _SEARCH_SHARE)):
+            self._add([window], number)
+            if window.random is not None:
+                self._record(move, window.iterations)
 
     def _join(self) -> bool:
         """Join neighbouring windows, two by two; return whether there were any to join."""
@@ -139,37 +184,39 @@ class WindowSearch:
         while i < len(old):
             pairs.append(old[i : i + 2] if self._may_join(old[i : i + 2]) else old[i : i + 1])
             i += len(pairs[-1])
-        if len(pairs) == len(old) or self.context.monitor.should_stop():
+        if len(pairs) == len(old) or self.monitor.should_stop():
             return False
-        done: list[Window] = []
-        for pair, window in zip(pairs, self._map(self._joined, pairs, _JOIN_SHARE), strict=True):
-            done.append(window)
-            self.windows = done + old[sum(map(len, pairs[: len(done)])) :]
-            if len(pair) > 1:
+        for number, window in enumerate(self._map(self._joined, pairs, _JOIN_SHARE)):
+            if len(pairs[number]) > 1:
+                self._add([window], number, number + 2)
                 self._record("join", window.iterations)
         return True
 
     def _may_join(self, pair: Sequence[Window]) -> bool:
-        """Return whether two windows are few enough atoms and columns to be joined."""
+        """Return whether two windows have the same rows, and few enough atoms and columns to be joined."""
+        if len(pair) < 2 or isinstance(self.table, SparseBits):
+            return False
         n_atoms, n_cols = sum(window.best.atoms.n_rows for window in pair), sum(len(window.columns) for window in pair)
-        return len(pair) == 2 and n_atoms * n_cols <= self.context.plan.windows.max_atom_cells
+        return n_atoms * n_cols <= self.params.plan.windows.max_atom_cells
 
     # Tasks: each has a window of its own, and runs in one thread.
 
     def _searched(self, window: Window, deadline: float) -> Window:
         """Search a window."""
-        context = self._context_of(window, deadline)
-        plan = context.plan
-        if self.params.search == "fast" and not plan.only_starts:
-            plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
-        return self._after(window, context, lambda: search_mdl(replace(context, plan=plan)))
+        if window.random is None:
+            return window
+        context, _ = self._context_of(window, deadline)
+        if context.rest is not None:  # atoms grow from pairs of columns
+            first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
+            return self._after(window, context, lambda: search_mdl(context, first=first))
+        return self._after(window, context, lambda: search_mdl(context))
 
     def _joined(self, pair: list[Window], deadline: float) -> Window:
         """Join windows and go on from the atoms and codes of both."""
         if len(pair) == 1:
             return pair[0]
         window = _side_by_side(pair)
-        context = self._context_of(window, deadline)
+        context, _ = self._context_of(window, deadline)
         return self._after(window, context, lambda: self._going_on(window, context))
 
     def _going_on(self, window: Window, context: SearchContext) -> SearchResult:
@@ -177,14 +224,11 @@ class WindowSearch:
 
         Rows of the table can show atoms of many columns that no window shows.
         """
-        found, data, tuning = (
-            go_on(context, window.best, context.plan.windows.join_rounds),
-            context.data,
-            context.plan.windows,
-        )
-        if data.n_cols < self.context.data.n_cols or data.n_rows * data.n_cols > tuning.max_cells:
+        data, plan = context.data, self.params.plan
+        found = go_on(context, window.best, plan.windows.join_rounds)
+        if data.n_cols < self.table.n_cols or data.n_rows * data.n_cols > plan.windows.max_cells:
             return found
-        return search_mdl(context, first=found)
+        return search_mdl(replace(context, plan=plan), first=found)
 
     def _after(self, window: Window, context: SearchContext, search: Callable[[], SearchResult]) -> Window:
         """Return a window with the best state that a search found, if it is better."""
@@ -200,50 +244,77 @@ class WindowSearch:
 
     def _result_of(self, window: Window, deadline: float) -> Part:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
-        context, coder = self._context_of(window, deadline), self.params.coder_after
+        if window.random is None:
+            return self._part_without_atoms(window)
+        (context, rows), coder = self._context_of(window, deadline), self.params.coder_after
         found = finish(context, SearchResult(self._recorded(window, context), window.ended), coder)
         result = best_result(context, found.block, coder, found.ended)
         assert result is not None
-        return Part(window.columns, result)
+        return Part(window.columns, result, rows)
 
     def _stopped_part(self, window: Window, ended: str) -> Part:
         """Return the result of a window, if the search was cut off."""
-        context = self._context_of(window, float("inf"))
+        if window.random is None or not window.best.atoms.n_rows:
+            return self._part_without_atoms(window)
+        context, rows = self._context_of(window, float("inf"))
         self._recorded(window, context)
         result = stopped_result(context, self.params.coder_after, ended)
         assert result is not None
+        return Part(window.columns, result, rows)
+
+    def _part_without_atoms(self, window: Window) -> Part:
+        """Return the result of a window of which nothing was found."""
+        best, nothing = window.best, np.zeros(0, np.int64)
+        result = Factorization(
+            atoms=best.atoms,
+            codes=BitMatrix.zeros(self.table.n_rows, 0),
+            bias=best.bias.to_dense()[0],
+            algebra=self.objective.algebra,
+            codelength=best.codelength,
+            history=(),
+            wrong=best.wrong,
+            coder=self.params.coder_after,
+            saved=nothing,
+            ones=best.wrong,
+            missed=best.wrong,
+            known=best.n_known if isinstance(best.n_known, np.ndarray) else None,
+            complete=nothing,
+        )
         return Part(window.columns, result)
 
     def _recorded(self, window: Window, context: SearchContext) -> Block:
         """Return the best state of a window as a block, after its monitor has seen it."""
-        block = context.block(window.best.atoms, window.best.codes, window.best.bias)
+        best = window.best
+        block = context.block(best.atoms, best.codes if best.atoms.n_rows else None, best.bias)
         context.monitor.record(block, Change(), 0, "start")
         return block
 
-    def _context_of(self, window: Window, deadline: float) -> SearchContext:
-        """Return what a search of the columns of a window needs to know."""
-        context, m = self.context, self.context.data.n_cols
+    def _context_of(self, window: Window, deadline: float) -> tuple[SearchContext, NDArray[np.intp] | None]:
+        """Return what a search of the columns of a window needs to know, and its rows, if these are not all."""
+        table, plan, rows, rest = self.table, self.params.plan, None, None
+        if isinstance(table, SparseBits):
+            rows, data = table.take_columns(window.columns, _MIN_ONES)
+            ones = table.by_column.row_weights()[window.columns] - data.column_weights()
+            rest = Rest(table.n_rows - len(rows), ones)
+            plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
+        else:
+            data = table.take_columns(window.columns)
+            if self.params.search == "fast" and not plan.only_starts:
+                plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
+        workers = Workers(1, None, self.workers.deadline, self.workers.cancelled)
+        holdout = self.holdout
+        if holdout is not None:
+            holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
         monitor = SearchMonitor(
             by_codelength=True,
             deadline=deadline,
-            algebra=context.objective.algebra,
-            by_holdout=context.monitor.by_holdout,
-            settles_bias=context.monitor.settles_bias,
-            n_features=m,
+            algebra=self.objective.algebra,
+            by_holdout=self.monitor.by_holdout,
+            settles_bias=self.monitor.settles_bias,
+            n_features=table.n_cols,
         )
-        workers = Workers(1, None, self.workers.deadline, self.workers.cancelled)
-        holdout = context.holdout
-        if holdout is not None:
-            holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
-        return SearchContext(
-            context.data.take_columns(window.columns),
-            replace(context.objective, n_features=m),
-            context.plan,
-            monitor,
-            workers,
-            window.random,
-            holdout,
-        )
+        random = window.random or np.random.default_rng(0)
+        return SearchContext(data, self.objective, plan, monitor, workers, random, holdout, rest), rows
 
     # Threads, time and progress.
 
@@ -252,7 +323,7 @@ class WindowSearch:
 
         All must be done at this share of the time. An item gets an equal share of the time that is left.
         """
-        monitor, n_threads = self.context.monitor, self.workers.n_threads
+        monitor, n_threads = self.monitor, self.workers.n_threads
         last = monitor.started + share * (monitor.deadline - monitor.started)
         left = iter(range(len(items), 0, -1))  # next() on it is atomic
 
@@ -262,27 +333,34 @@ class WindowSearch:
 
         return self.workers.map_stream(run, items)
 
+    def _add(self, windows: list[Window], start: int | None = None, stop: int | None = None) -> None:
+        """Put windows in the place of those from start to stop, of one by default; without start, at the end."""
+        start = len(self.windows) if start is None else start
+        replaced = slice(start, start + 1 if stop is None else stop)
+        for sign, changed in ((-1, self.windows[replaced]), (1, windows)):
+            for window in changed:
+                length = window.best.codelength
+                parts = window.best.atoms.n_rows, window.best.wrong_bits, length.errors, length.codes, length.atoms
+                self._sums += sign * np.array(parts)
+        self.windows[replaced] = windows
+
     def _record(self, move: str, iterations: int) -> None:
         """Add a round to the history, with the sums over all windows."""
-        n_atoms = sum(window.best.atoms.n_rows for window in self.windows)
-        wrong = sum(window.best.wrong_bits for window in self.windows)
-        lengths = [window.best.codelength for window in self.windows]
-        length = Codelength(*(sum(getattr(each, part) for each in lengths) for part in ("errors", "codes", "atoms")))
-        n_rows = self.context.data.n_rows
-        self.context.monitor.record_counts(n_rows, n_atoms, wrong, length, Change(), iterations, move)
+        n_atoms, wrong, *length = self._sums.tolist()
+        self.monitor.record_counts(self.table.n_rows, n_atoms, wrong, Codelength(*length), Change(), iterations, move)
 
     def _ended(self) -> str:
         """Return the reason that the search ended."""
         reasons = [window.ended for window in self.windows if window.ended != CONVERGED]
-        return self.context.monitor.stop_reason or next(iter(reasons), CONVERGED)
+        return self.monitor.stop_reason or next(iter(reasons), CONVERGED)
 
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
-        monitor, data = self.context.monitor, self.context.data
-        result = side_by_side(parts, data.n_cols)
+        monitor, table = self.monitor, self.table
+        result = side_by_side(parts, *table.shape)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
-        monitor.record_counts(data.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
-        return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(data))
+        monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
+        return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))
 
 
 def _side_by_side(pair: Sequence[Window]) -> Window:

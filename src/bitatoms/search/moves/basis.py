@@ -15,7 +15,7 @@ from ...kernels.cpu import dictionary
 
 def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> int:
     """Make the move that saves most bits in atoms and codes, until none saves any; return how many were made."""
-    n, m, p = block.n_rows, block.n_features, block.n_atoms
+    n, m, p = block.n_samples, block.n_features, block.n_atoms
     if block.covers or p < 2:
         return 0
     atoms, users = block.atoms().words.copy(), block.users()

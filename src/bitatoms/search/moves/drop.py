@@ -29,7 +29,7 @@ def savings(block: Block, objective: Objective, settles_bias: bool = False) -> N
     """
     atoms, wrong, uses = block.atoms().words, block.wrong(), block.uses()
     bias = block.bias if settles_bias else None
-    return savings_from_counts(block.n_rows, block.n_known, atoms, wrong, uses, block.votes, objective, bias)
+    return savings_from_counts(block.n_samples, block.n_known, atoms, wrong, uses, block.votes, objective, bias)
 
 
 def savings_from_counts(
@@ -83,12 +83,12 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Bloc
         worst = int(saved.argmin())
         if saved[worst] > 0:
             break
-        data, (atoms, codes) = block.data(), block.factors()
+        atoms, codes = block.factors()
         left = np.flatnonzero(np.arange(block.n_atoms) != worst)
-        block = Block(data, atoms[left], codes.T[left].T, block.covers, block.workers, block.bias)
+        block = block.with_factors(atoms[left], codes.T[left].T)
         bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
         if bias != block.bias:
-            block = Block(data, *block.factors(), block.covers, block.workers, bias)
+            block = block.with_factors(*block.factors(), bias)
         kept = block
     return kept
 
@@ -109,7 +109,7 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
     """Try to drop these atoms one at a time, until ``max_dropped`` are dropped."""
     if len(order) == 0 or max_dropped <= 0:
         return 0
-    n, m = block.n_rows, block.n_features
+    n, m = block.n_samples, block.n_features
     removal = AtomRemoval(block, objective.rule(block))
     wrong, uses, weights = block.wrong(), block.uses(), block.weights()
     errors_cost = int(objective.of_errors(block.n_known, wrong).sum())

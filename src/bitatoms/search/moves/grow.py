@@ -9,17 +9,30 @@ from ...bits import BitMatrix
 from ...core.block import Block, Words
 from ...core.coding import coding_rule, would_use
 from ...core.objective import Objective
+from ...kernels.cpu import dictionary
 
 _ROW_SEEDS, _PAIR_SEEDS, _COLUMN_SEEDS = 64, 16, 16
+_COLUMN_PAIR_SEEDS = 128  # in sparse tables
+_MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
 
 
-def grow(block: Block, objective: Objective, random: np.random.Generator, max_new: int, n_fits: int = 2) -> int:
+def grow(
+    block: Block,
+    objective: Objective,
+    random: np.random.Generator,
+    max_new: int,
+    n_fits: int = 2,
+    is_sparse: bool = False,
+) -> int:
     """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
     A candidate's users and bits are chosen alternately, ``n_fits`` times. Of candidates that claim mostly the same
-    rows only the best is taken. No row uses the new atoms yet.
+    rows only the best is taken. No row uses the new atoms yet. In sparse tables, where most rows have nothing of a
+    pattern, candidates also start from the pairs of columns that are wrong together most.
     """
     seeds = _seeds(block, objective, random)
+    if is_sparse and 1 < block.n_features <= _MAX_PAIRED_COLUMNS:
+        seeds = np.unique(np.vstack([seeds, _pairs_of_columns(block, objective)]), axis=0)
     if len(seeds) == 0:
         return 0
     atoms, users, costs = _fitted(block, objective, seeds, n_fits)
@@ -52,9 +65,27 @@ def _seeds(block: Block, objective: Objective, random: np.random.Generator) -> W
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
 
+def _pairs_of_columns(block: Block, objective: Objective) -> Words:
+    """Return the pairs of columns that would save most as atoms of the rows in which both are fixable errors."""
+    m = block.n_features
+    fixable = BitMatrix.from_words(block.fixable_errors(np.arange(block.n_rows)), m, check=False).T.words
+    both = np.empty((m, m), np.int32)
+    dictionary.overlap_atoms(fixable.copy(), np.ones(m, np.uint8), 1, both)
+    one, other = np.nonzero(np.triu(both, 1) > 1)
+    uses, wrong = both[one, other].astype(np.int64), block.wrong()
+    saved = -objective.of_uses(block.n_samples, uses)
+    for columns in (one, other):
+        n_known = block.n_known[columns] if isinstance(block.n_known, np.ndarray) else block.n_known
+        saved += objective.of_errors(n_known, wrong[columns]) - objective.of_errors(n_known, wrong[columns] - uses)
+    best = np.argsort(-saved, kind="stable")[:_COLUMN_PAIR_SEEDS]
+    pairs = np.zeros((len(best), m), bool)
+    pairs[np.arange(len(best)), one[best]] = pairs[np.arange(len(best)), other[best]] = True
+    return _pack(pairs)
+
+
 def _fitted(block: Block, objective: Objective, seeds: Words, n_fits: int) -> tuple[Words, Words, NDArray[np.int64]]:
     """Return the candidates fitted from these seeds, the rows that would use them, and what each adds to the cost."""
-    n, m = block.n_rows, block.n_features
+    n, m = block.n_samples, block.n_features
     wrong = block.wrong()
     atoms, uses = seeds, np.zeros(len(seeds), np.int64)
     for fit in range(n_fits + 1):

@@ -46,7 +46,7 @@ def lighten(block: Block, objective: Objective, random: np.random.Generator, bud
 
 def _change_to_best(block: Block, objective: Objective, bases: list[Words | None]) -> bool:
     """Change the basis to the best of those that these sums of columns of the codes give, if it saves bits."""
-    n, m, users, atoms = block.n_rows, block.n_features, block.users(), block.atoms().words
+    n, m, users, atoms = block.n_samples, block.n_features, block.users(), block.atoms().words
     best, least = None, objective.of_atoms(m, block.weights()).sum() + objective.of_uses(n, block.uses()).sum()
     for sums in bases:
         if sums is not None:

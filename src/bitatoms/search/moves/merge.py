@@ -67,7 +67,7 @@ def _candidates(block: Block) -> NDArray[np.intp]:
 
 def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDArray[np.int64]:
     """Return about how much lower the cost is after each of these merges alone."""
-    n, m = block.n_rows, block.n_features
+    n, m = block.n_samples, block.n_features
     atoms, users, weights, uses = block.atoms().words, block.users(), block.weights(), block.uses()
     wrong = block.wrong()
     now = objective.of_errors(block.n_known, wrong)

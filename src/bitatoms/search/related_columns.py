@@ -1,0 +1,78 @@
+"""Groups of columns of a sparse table that occur together more often than by chance.
+
+In a sparse table all pairs of columns that occur in the same row can be counted. Two columns with f and g ones in n
+rows occur together in about E = f g / n rows by chance. The surprise of b rows is b log2(b / E) - (b - E) log2 e bits,
+by which a Poisson distribution around b describes the count better than one around E. Columns are joined to groups by
+their most surprising pairs, up to a largest size. A column whose pairs all surprise by less than the description of an
+atom of two columns takes is in no group: no such atom would pay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mdl import string_bits
+from ..sparse_bits import SparseBits
+
+_MAX_PAIRS = 4 * 10**9  # pairs of ones in the same row, above which counting takes too long
+_CHUNK_PAIRS = 1 << 24  # counted at a time
+_MIN_TOGETHER = 2  # rows
+
+
+class Pairs(NamedTuple):
+    """Pairs of columns that occur together."""
+
+    one: NDArray[np.intp]
+    other: NDArray[np.intp]
+    surprise: NDArray[np.float64]  # in bits
+
+
+def can_count_pairs(row_weights: NDArray[np.int64]) -> bool:
+    """Return whether the pairs of ones in the same row are few enough to count."""
+    return float((row_weights.astype(np.float64) ** 2).sum()) <= _MAX_PAIRS
+
+
+def related_columns(data: SparseBits, max_size: int) -> list[NDArray[np.intp]]:
+    """Return groups of two to ``max_size`` columns, each in increasing order; the others are related to no column."""
+    pairs = surprising_pairs(data)
+    group_of = np.arange(data.n_cols)
+    members: dict[int, list[int]] = {}
+    for i in np.argsort(-pairs.surprise, kind="stable").tolist():
+        one, other = int(group_of[pairs.one[i]]), int(group_of[pairs.other[i]])
+        if one == other:
+            continue
+        columns = members.get(one, [one]) + members.get(other, [other])
+        if len(columns) <= max_size:
+            members.pop(other, None)
+            members[one] = columns
+            group_of[columns] = one
+    return sorted((np.sort(np.array(columns, np.intp)) for columns in members.values()), key=lambda group: group[0])
+
+
+def surprising_pairs(data: SparseBits) -> Pairs:
+    """Return the pairs of columns whose surprise exceeds the bits of an atom of two columns."""
+    n, m = data.shape
+    ones = data.column_weights()
+    rows, columns = data.to_sparse(), data.by_column.to_sparse()
+    found: list[Pairs] = []
+    # The pairs of a column are at most the ones of its rows.
+    work = np.cumsum(np.bincount(data.indices, np.repeat(data.row_weights(), data.row_weights()), minlength=m))
+    start, least = 0, float(string_bits(m, 2))
+    while start < m:
+        before = work[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(work, before + _CHUNK_PAIRS, side="right")))
+        together = (columns[start:stop] @ rows).tocoo()
+        one, other = together.coords[0] + start, together.coords[1]
+        kept = (other > one) & (together.data >= _MIN_TOGETHER)
+        one, other, count = one[kept], other[kept], together.data[kept].astype(np.float64)
+        expected = ones[one] * (ones[other] / n)
+        surprise = count * np.log2(count / expected) - (count - expected) / np.log(2)
+        kept = (count > expected) & (surprise > least)
+        found.append(Pairs(one[kept].astype(np.intp), other[kept].astype(np.intp), surprise[kept]))
+        start = stop
+    if not found:
+        return Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
+    return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))

@@ -1,0 +1,120 @@
+"""Sparse tables are searched by their ones: the result is that of the packed table, and has the planted bundles."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import bitatoms as ba
+from bitatoms.bits import BitMatrix
+from support.results import assert_matches_oracle, assert_same_search, bits_without_atoms, every_algebra, every_search
+
+N_ROWS, N_COLS = 1000, 2100
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+
+@pytest.fixture(scope="module")
+def bundles():
+    random = np.random.default_rng(0)
+    return [np.sort(columns) for columns in np.split(random.permutation(N_COLS)[:40], 8)]
+
+
+@pytest.fixture(scope="module")
+def table(bundles):
+    """Few ones in each row, a column that most rows have, and bundles of five columns, each in 60 rows."""
+    random = np.random.default_rng(1)
+    X = random.random((N_ROWS, N_COLS)) < 0.002
+    X[:, 77] = random.random(N_ROWS) < 0.7
+    for columns in bundles:
+        users = random.choice(N_ROWS, 60, replace=False)
+        X[np.ix_(users, columns)] |= random.random((60, 5)) < 0.9
+    return X.astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def result(table):
+    return ba.factorize(table, algebra="or", random_state=0)
+
+
+def test_bundles_are_found_exactly(result, table, bundles):
+    assert_matches_oracle(result, table)
+    assert result.converged
+    found = {tuple(np.flatnonzero(atom)) for atom in result.atoms.to_dense()}
+    assert {tuple(columns) for columns in bundles} <= found
+    assert result.bias.nonzero()[0].tolist() == [77] or result.codelength.total < bits_without_atoms(table)
+    assert result.history[0].bits == result.bits_without == bits_without_atoms(table)
+    assert result.history[-1].bits == result.codelength.total
+
+
+def test_figures_count_all_rows(result, table):
+    np.testing.assert_array_equal(result.ones, table.sum(axis=0))
+    missed = (table == 1) & (result.reconstruct().to_dense() == 0)
+    np.testing.assert_array_equal(result.missed, missed.sum(axis=0))
+    atoms = result.atoms.to_dense()
+    signed = np.where(result.bias == 1, 1 - table, table)
+    complete = [(signed[:, atom == 1] == 1).all(axis=1).sum() for atom in atoms]
+    assert result.complete.tolist() == complete
+    full = result.codelength.total
+    for k in range(3):
+        kept = [i for i in range(len(atoms)) if i != k]
+        codes = result.codes.to_dense()[:, kept]
+        without = ba.codelength(table, atoms[kept], codes, result.bias, algebra="or").total
+        assert result.saved[k] == without - full
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "packed", "pandas"])
+def test_every_form_of_the_table_gives_the_same_bits(kind, table, result, monkeypatch):
+    if kind == "pandas":
+        frame = pytest.importorskip("pandas").DataFrame
+        X = frame.sparse.from_spmatrix(csr_array(table))
+    else:
+        X = BitMatrix.from_dense(table) if kind == "packed" else csr_array(table).asformat(kind)
+    if kind != "packed":  # nothing is packed to the width of the table
+        monkeypatch.setattr(BitMatrix, "from_sparse", None)
+        monkeypatch.setattr("bitatoms.sparse_bits.SparseBits.packed", None)
+    assert_same_search(ba.factorize(X, algebra="or", random_state=0), result)
+
+
+def test_threads_do_not_matter(table, result):
+    assert_same_search(ba.factorize(table, algebra="or", random_state=0, n_jobs=3), result)
+
+
+@every_algebra
+@every_search
+def test_every_search(table, algebra, search):
+    found = ba.factorize(csr_array(table), algebra=algebra, search=search, random_state=1)
+    assert_matches_oracle(found, table)
+    assert found.codelength.total < bits_without_atoms(table)
+
+
+def test_a_table_of_which_nothing_is_related():
+    X = (np.random.default_rng(0).random((300, N_COLS)) < 0.002).astype(np.uint8)
+    result = ba.factorize(csr_array(X), algebra="or", random_state=0)
+    assert result.atoms.shape == (0, N_COLS)
+    assert result.codes.shape == (300, 0)
+    assert_matches_oracle(result, X)
+
+
+def test_an_interrupt_leaves_what_is_found(table):
+    def interrupt(row):
+        if row.round == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ba.Interrupted) as raised:
+        ba.factorize(csr_array(table), algebra="or", random_state=0, callbacks=interrupt)
+    assert_matches_oracle(raised.value.result, table)
+    assert raised.value.result.atoms.n_rows > 0
+
+
+@pytest.mark.parametrize("how", [{"n_components": 3}, {"max_components": 3}, {"search_rows": 700}])
+def test_what_cannot_be_searched_by_ones_is_packed(table, how):
+    found = ba.factorize(csr_array(table), algebra="or", random_state=0, **how)
+    assert_matches_oracle(found, table)
+    assert_same_search(found, ba.factorize(table, algebra="or", random_state=0, **how))
+
+
+def test_the_model_codes_new_rows(table, result):
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(csr_array(table))
+    assert BitMatrix.from_any(model.components_) == result.atoms
+    codes = model.transform(csr_array(table[:200]))
+    agree = (codes == result.codes.to_dense()[:200]).mean()
+    assert agree > 0.99
