@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array
 
 import bitatoms as ba
 from bitatoms.mdl import string_bits
@@ -107,24 +107,17 @@ def cells(scale: float, seed: int, inside: float = 0.7, outside: float = 0.02) -
     """Return 12 groups of cells, each with 2000 peaks that are open in 70 % of the group and in 2 % of other cells."""
     random = np.random.default_rng(seed)
     n_rows, n_cols, n_peaks = 20_000, int(100_000 * scale), int(2000 * scale)
-    group = random.integers(12, size=n_rows)
-    X = [random.random((n_rows, 1000)) < outside for _ in range(n_cols // 1000)]
-    table = ba.BitMatrix.from_dense(np.hstack(X)).to_sparse().tolil()
-    order = random.permutation(n_cols)
-    sets = []
-    rows, columns = [], []
-    for g in range(12):
-        own = np.sort(order[g * n_peaks : (g + 1) * n_peaks])
-        members = np.flatnonzero(group == g)
-        kept = np.nonzero(random.random((len(members), n_peaks)) < inside)
-        rows.append(members[kept[0]])
-        columns.append(own[kept[1]])
-        sets.append(own)
-    more = coo_array((np.ones(sum(map(len, rows)), np.uint8), (np.concatenate(rows), np.concatenate(columns))),
-                     shape=table.shape)  # fmt: skip
-    table = csr_array(table + more)
-    table.data[:] = 1
-    return Planted(table, None, tuple(sets))
+    group, order = random.integers(12, size=n_rows), random.permutation(n_cols)
+    program_of = np.full(n_cols, -1)
+    program_of[order[: 12 * n_peaks]] = np.repeat(np.arange(12), n_peaks)
+    columns = []
+    for column in range(n_cols):
+        share = np.where(group == program_of[column], inside, outside)
+        columns.append(np.flatnonzero(random.random(n_rows) < share).astype(np.int32))
+    indptr = np.concatenate(([0], np.cumsum([len(rows) for rows in columns])))
+    ones = np.ones(indptr[-1], np.uint8)
+    table = csr_array(csc_array((ones, np.concatenate(columns), indptr), shape=(n_rows, n_cols)))
+    return Planted(table, None, tuple(np.flatnonzero(program_of == program) for program in range(12)))
 
 
 def baskets(folder: Path, name: str) -> csr_array:
@@ -206,23 +199,18 @@ def measure(part: str, folder: Path | None, scale: float, seed: int, algebra: st
 
 
 def rescored(table: Any, result: ba.Factorization) -> int:
-    """Return the codelength of the factors, computed in chunks of rows from their product."""
+    """Return the codelength of the factors, computed from the product of sparse matrices, in chunks of rows."""
     n, m = result.n_samples, result.atoms.n_cols
-    wrong = np.zeros(m, np.int64)
-    size = max(1, (1 << 28) // m)
+    wrong, atoms, size = np.zeros(m, np.int64), result.atoms.to_sparse().astype(np.int32), max(1, 10**9 // m)
     for start in range(0, n, size):
         rows = slice(start, min(n, start + size))
-        data = ba.BitMatrix.from_any(table[rows])
-        product = np.zeros((len(data), m), bool) ^ result.bias.astype(bool)
-        codes, atoms = result.codes[rows].to_sparse(), result.atoms.to_sparse()
-        for i in range(len(data)):
-            for k in codes.indices[codes.indptr[i] : codes.indptr[i + 1]]:
-                own = atoms.indices[atoms.indptr[k] : atoms.indptr[k + 1]]
-                if result.algebra == "xor":
-                    product[i, own] ^= True
-                else:
-                    product[i, own] = True ^ result.bias[own].astype(bool)
-        wrong += (data.to_dense(bool) ^ product).sum(axis=0)
+        data = table[rows] if isinstance(table, csr_array) else table[rows].to_sparse()
+        product = result.codes[rows].to_sparse().astype(np.int32) @ atoms
+        product.data = product.data % 2 if result.algebra == "xor" else np.minimum(product.data, 1)
+        both = data.astype(np.int32).multiply(product)
+        for part, sign in ((data, 1), (product, 1), (both, -2)):
+            wrong += sign * np.asarray(part.sum(axis=0), np.int64).ravel()
+    wrong = np.where(result.bias == 1, n - wrong, wrong)
     bits = string_bits(n, wrong).sum() + string_bits(n, result.uses).sum()
     bits += string_bits(m, result.atoms.row_weights()).sum()
     if result.bias.any():

@@ -90,7 +90,7 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
     array([ 3,  6, 10])
     """
     counts = np.asarray(ones, np.int64)
-    if isinstance(length, np.ndarray) or counts.max(initial=0) > _MAX_TABLE_ONES:
+    if isinstance(length, np.ndarray) or (length > _MAX_TABLE_ONES and counts.max(initial=0) > _MAX_TABLE_ONES):
         return _bits(length, counts)
     return _table(length).take(counts)
 

@@ -58,7 +58,8 @@ def test_pack_and_fit_of_a_store_suggest_the_next_command(bitatoms, monkeypatch,
     """Also where the search of the rows takes more than the default limit, or the user sets one."""
     if default_limit is not None:
         monkeypatch.setattr("bitatoms.rows.budget.DEFAULT_LIMIT", default_limit)
-    code, stdout, _ = bitatoms("pack", *COUNTS, "-o", "my rows.zarr")
+    enough = () if default_limit is None else ("--max-memory", "64MB")  # packing takes more than that limit
+    code, stdout, _ = bitatoms("pack", *COUNTS, "-o", "my rows.zarr", *enough)
     assert code == 0
     commands, output = follow(bitatoms, stdout)
     assert [(command.split()[1], "--max-memory" in command) for command in commands] == [("fit", bool(default_limit))]

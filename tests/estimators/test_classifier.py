@@ -25,7 +25,7 @@ from bitatoms.parallel import Workers
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
-@parametrize_with_checks([BinaryDictionaryClassifier(binarize=0.0, n_models=1, max_components=2)])
+@parametrize_with_checks([BinaryDictionaryClassifier(binarize=0.0, n_models=1, max_components=2, algebra="or")])
 def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
 

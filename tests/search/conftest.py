@@ -8,8 +8,8 @@ from support.results import planted_in
 
 @pytest.fixture(scope="module")
 def table():
-    """Eight atoms in noise: every move has something to do."""
-    return planted(300, 60, 8, noise=0.05, code_density=0.4, random_state=1).X
+    """Six atoms in noise: every move has something to do."""
+    return planted(200, 45, 6, noise=0.05, code_density=0.4, random_state=1).X
 
 
 @pytest.fixture(scope="module")

@@ -18,14 +18,14 @@ from support.results import (
 )
 from support.strategies import random_bits
 
-N_BLOCKS, WIDTH = 6, 50
+N_BLOCKS, WIDTH = 4, 40
 
 
 @pytest.fixture(autouse=True, scope="module")
 def narrow_windows():
-    """Tables of 100 columns count as wide, and windows are as wide as one block of the table below."""
+    """Tables of 100 columns count as wide, windows are as wide as a block of the table below, and no search follows."""
     with pytest.MonkeyPatch.context() as patch:
-        use_windows(patch, min_features=100, width=WIDTH)
+        use_windows(patch, min_features=100, width=WIDTH, max_cells=0)
         use_small_budget(patch)
         yield
 
@@ -34,7 +34,7 @@ def narrow_windows():
 def blocks():
     """Blocks of columns, each with atoms and users of its own."""
     return [
-        ba.datasets.planted(200, WIDTH, 3, atom_density=0.3, code_density=0.3, noise=0.02, random_state=seed)
+        ba.datasets.planted(150, WIDTH, 3, atom_density=0.3, code_density=0.3, noise=0.02, random_state=seed)
         for seed in range(N_BLOCKS)
     ]
 
@@ -54,12 +54,12 @@ def test_result_and_history(table, algebra, search):
     assert result.converged
     assert tuple(rounds) == result.history
     window = "thorough window" if search == "thorough" else "window"
-    assert [row.move for row in rounds] == ["no model", *[window] * 6, *["join"] * 5, "finish"]
+    assert [row.move for row in rounds] == ["no model", *[window] * 4, *["join"] * 3, "finish"]
     bits = [row.bits for row in rounds]
     assert bits == sorted(bits, reverse=True)
     assert (bits[0], bits[-1]) == (result.bits_without, result.codelength.total)
     assert bits[0] == bits_without_atoms(table)
-    assert result.n_iter == sum(row.iterations for row in rounds) > 6
+    assert result.n_iter == sum(row.iterations for row in rounds) > 4
     assert ("thorough" in result.untried) == (search == "fast")
 
 
@@ -70,11 +70,12 @@ def test_atoms_of_blocks_are_found(blocks, table):
 
 
 @every_algebra
-def test_atoms_in_all_windows_become_one(algebra):
-    data = planted_in(algebra, 200, 300, 5, noise=0.05)
+def test_atoms_in_all_windows_become_one(algebra, monkeypatch):
+    use_windows(monkeypatch, max_cells=10**6)
+    data = planted_in(algebra, 200, 160, 4, noise=0.05)
     result = ba.factorize(data.X, algebra=algebra, random_state=0)
     true = ba.codelength(data.X, data.atoms, data.codes, algebra=algebra).total
-    assert (result.atoms.n_rows, result.codelength.total) == (5, pytest.approx(true, rel=1e-3))
+    assert (result.atoms.n_rows, result.codelength.total) == (4, pytest.approx(true, rel=1e-3))
 
 
 @every_algebra
@@ -134,14 +135,14 @@ def test_limits_that_concern_all_windows(table, limit, monkeypatch):
     assert_matches_oracle(result, table)
 
 
-@pytest.mark.parametrize("stop_at", [1, 3, 7, 9, 12])
+@pytest.mark.parametrize("stop_at", [1, 3, 6])
 def test_a_callback_ends_it(table, stop_at):
     result = ba.factorize(table, algebra="or", random_state=0, callbacks=[lambda row: row.round == stop_at])
     assert result.ended == "callback"
     assert_matches_oracle(result, table)
 
 
-@pytest.mark.parametrize("interrupt_at", [1, 3, 9])
+@pytest.mark.parametrize("interrupt_at", [1, 3, 7])
 def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
     def interrupt(row):
         if row.round == interrupt_at:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from ..bits import BitMatrix
 from ..core.atoms import update_together
@@ -128,11 +128,11 @@ def _near_limit(rows: Words, n_cols: int, max_false: float) -> int:
     counts = np.empty(n_cols + 1, np.int64)
     row_sums.count_distances(rows, counts)
     below = np.cumsum(counts)
-    median, upper = np.searchsorted(below, [below[-1] / 2, below[-1] * norm.cdf(1)])
+    median, upper = np.searchsorted(below, [below[-1] / 2, below[-1] * ndtr(1)])
     by_independent_bits = np.sqrt(median * (1 - median / max(1, n_cols)))
     deviation = max(1.0, upper - median, _LEAST_DEVIATION * by_independent_bits)
     distances = np.arange(n_cols + 1)
-    by_chance = below[-1] * norm.cdf((distances + 0.5 - median) / deviation)
+    by_chance = below[-1] * ndtr((distances + 0.5 - median) / deviation)
     near = np.flatnonzero((below > 0) & (by_chance <= max_false * below) & (distances < median))
     return int(near[-1]) if len(near) else -1
 

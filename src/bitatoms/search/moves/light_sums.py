@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrik
 
 from ...bits import BitMatrix
 from ...core.block import Block, Words
@@ -74,12 +73,21 @@ def _sums_of_atoms(atoms: BitMatrix, random: np.random.Generator, budget: LightS
     Others would make the codes longer, by more than they save where there are many rows.
     """
     p, m = atoms.shape
-    sums = _lightest_sums(atoms, int(binom.ppf(0.5**p, m, 0.5)), random, budget)
+    sums = _lightest_sums(atoms, _binomial_quantile(0.5**p, m), random, budget)
     if sums is None:
         return None
     lighter = BitMatrix.from_words(_times(sums, atoms.words), m, check=False)
     further = _lightest_sums(lighter, _light_limit(m), random, budget)
     return sums if further is None else _times(further, sums)
+
+
+def _binomial_quantile(probability: float, length: int) -> int:
+    """Return the least number of ones that at least this share of random strings of this length have at most.
+
+    As in `scipy.stats.binom`, which takes most of a second to import.
+    """
+    least = int(np.ceil(bdtrik(probability, length, 0.5)))
+    return least - 1 if least and bdtr(least - 1, length, 0.5) >= probability else least
 
 
 def _light_limit(length: int) -> int:
