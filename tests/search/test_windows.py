@@ -118,6 +118,13 @@ def test_a_sample_of_rows(table, algebra):
     assert result.codelength.total < 0.7 * bits_without_atoms(X)
 
 
+def test_a_window_of_a_sample_is_compared_with_itself_without_atoms():
+    """Atoms that save little save something for held-out rows, too: estimates for all rows are compared."""
+    data = ba.datasets.planted(4000, 120, 4, atom_density=0.3, code_density=0.1, noise=0.1, random_state=0)
+    result = ba.factorize(data.X, algebra="or", search_rows=1500, random_state=0)
+    assert result.atoms.n_rows >= 4
+
+
 @pytest.mark.parametrize(
     "limit",
     [
@@ -139,6 +146,7 @@ def test_limits_that_concern_all_windows(table, limit, monkeypatch):
 def test_a_callback_ends_it(table, stop_at):
     result = ba.factorize(table, algebra="or", random_state=0, callbacks=[lambda row: row.round == stop_at])
     assert result.ended == "callback"
+    assert len(result.history) == stop_at + 1  # what is found by then is put together
     assert_matches_oracle(result, table)
 
 

@@ -22,7 +22,7 @@ from ..search.driver import report_result, search
 from ..search.holdout import HoldOut, split_rows
 from ..search.params import SearchParams
 from ..search.stopping import cut_off
-from ..search.windows import is_wide_and_sparse
+from ..search.windows import is_wide, is_wide_and_sparse
 from .budget import MemoryLimitError
 from .passes import Journal, PassLimits, PassResult, ended_by, initial_state, run_passes
 from .source import RowSource
@@ -91,8 +91,9 @@ def learn(
 
 def _max_search_rows(rows: RowSource, params: SearchParams) -> int | None:
     """Return the number of rows to search, or None for all; raise InputError if all are needed and not in memory."""
-    if rows.in_memory is not None and params.search_rows == "auto" and is_wide_and_sparse(rows.in_memory, params):
-        return None  # a window has few of the rows
+    if rows.in_memory is not None and params.search_rows == "auto" and is_wide(rows.in_memory, params):
+        # A window has few of the columns, or of the rows.
+        return None if is_wide_and_sparse(rows.in_memory, params) else _MAX_ROWS
     needs_all = "update" if params.update == "k-prox" else "search" if params.search == "paper" else None
     if needs_all is None:
         return default_search_rows(rows.n_features) if params.search_rows == "auto" else params.search_rows

@@ -51,7 +51,11 @@ class HoldOut:
 
     def cost_of_nothing(self) -> int:
         """Return the same estimate without any atom."""
-        return int(string_bits(self.rows.n_known, self.rows.column_weights()).sum() * self.n_all / len(self.rows))
+        return int(self.costs_of_nothing().sum())
+
+    def costs_of_nothing(self) -> NDArray[np.floating]:
+        """Return the same estimate for each column."""
+        return string_bits(self.rows.n_known, self.rows.column_weights()) * (self.n_all / len(self.rows))
 
     def saves(self, block: Block, objective: Objective) -> NDArray[np.bool_]:
         """Return which atoms of a block save more bits on these rows than the rows' share of the atom costs."""

@@ -79,6 +79,10 @@ class Window:
     iterations: int = 0  # of what was done last
 
 
+class _Stopped(Exception):
+    """A callback or the deadline ends the search."""
+
+
 class WindowSearch:
     """A search of a wide table: run it, or ask for the best state that it has found so far.
 
@@ -125,6 +129,8 @@ class WindowSearch:
             parts = [*self._map(self._result_of, self.windows, 1.0)]
             ended = self._ended()
             return ended, self._assembled(parts, ended)
+        except _Stopped:
+            ended = self._ended()
         except OutOfTime:
             ended = MAX_TIME
         except MemoryError:
@@ -156,6 +162,7 @@ class WindowSearch:
             groups = column_groups(table, tuning.width, self.random)
         weights = table.column_weights()
         bits = string_bits(table.n_known, weights)
+        costs = bits if self.holdout is None else self.holdout.costs_of_nothing()
         unrelated = np.ones(table.n_cols, bool)
         randoms: list[np.random.Generator | None] = [*self.random.spawn(len(groups))]
         for columns in groups:
@@ -166,7 +173,8 @@ class WindowSearch:
             n_known = table.n_known[columns] if isinstance(table.n_known, np.ndarray) else table.n_known
             length, m = Codelength(int(bits[columns].sum()), 0, 0), len(columns)
             empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
-            self._add([Window(columns, Snapshot(*empty, length, weights[columns], n_known), length.total, random)])
+            cost = int(costs[columns].sum())
+            self._add([Window(columns, Snapshot(*empty, length, weights[columns], n_known), cost, random)])
         self._record("no model", 0)
 
     def _search(self) -> None:
@@ -184,7 +192,7 @@ class WindowSearch:
         while i < len(old):
             pairs.append(old[i : i + 2] if self._may_join(old[i : i + 2]) else old[i : i + 1])
             i += len(pairs[-1])
-        if len(pairs) == len(old) or self.monitor.should_stop():
+        if len(pairs) == len(old):
             return False
         for number, window in enumerate(self._map(self._joined, pairs, _JOIN_SHARE)):
             if len(pairs[number]) > 1:
@@ -345,9 +353,11 @@ class WindowSearch:
         self.windows[replaced] = windows
 
     def _record(self, move: str, iterations: int) -> None:
-        """Add a round to the history, with the sums over all windows."""
+        """Add a round to the history, with the sums over all windows; raise _Stopped if that ends the search."""
         n_atoms, wrong, *length = self._sums.tolist()
         self.monitor.record_counts(self.table.n_rows, n_atoms, wrong, Codelength(*length), Change(), iterations, move)
+        if self.monitor.should_stop():
+            raise _Stopped
 
     def _ended(self) -> str:
         """Return the reason that the search ended."""
