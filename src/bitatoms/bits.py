@@ -290,7 +290,11 @@ class BitMatrix:
     def from_csr(
         cls, indptr: NDArray[np.integer], indices: NDArray[np.integer], n_cols: int, background: bool = False
     ) -> BitMatrix:
-        """Return a matrix of the background with other bits at these columns of each row."""
+        """Return a matrix of the background with other bits at these columns of each row.
+
+        The arrays, of a sparse matrix in CSR format whose columns occur once per row, are not checked: pass only what
+        the calling code has checked or computed.
+        """
         words = _filled(len(indptr) - 1, n_cols, one=background)
         packing.flip_sparse(indptr, indices, words)
         return cls.from_words(words, n_cols, check=False)
