@@ -139,6 +139,14 @@ def test_a_truncated_file_raises(folder):
         assert_raises(folder, "state.npz: ")
 
 
+def test_an_array_that_is_lost_raises(folder):
+    with np.load(folder / "state.npz") as stored:
+        kept = {name: stored[name] for name in stored.files if not name.endswith("remembered")}
+        assert len(kept) < len(stored.files)
+    np.savez(folder / "state.npz", **kept)
+    assert_raises(folder, "state.npz: ")
+
+
 @settings(max_examples=30, deadline=None)
 @given(position=st.floats(0, 1), byte=st.integers(0, 255))
 def test_a_changed_byte_raises_or_does_not_matter(tmp_path_factory, position, byte):

@@ -114,6 +114,7 @@ def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
         "typical": float(rule.typical).hex(),  # exact
         "priced": rule.prices is not None,
         "goes_on": spec.kept is not None,
+        "remembers": spec.remembered is not None,
     }
 
 
@@ -131,7 +132,7 @@ def _spec_from_file(
     if entry["goes_on"]:
         last = -1 if previous is None else len(previous.atoms) - 1
         kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
-    if f"{name} remembered" in file:
+    if entry.get("remembers", f"{name} remembered" in file):  # version 0.1 does not say so
         remembered = BitMatrix(file.read_array(f"{name} remembered").astype(np.uint64, casting="safe"), len(atoms))
     coder = entry["coder"]
     if len(bias) != 1 or coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
@@ -159,7 +160,14 @@ def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]
         arrays[f"{name} complete"] = counts.complete
     hashed = {} if counts.rows_hash is None else {"rows_hash": f"{counts.rows_hash:x}"}
     unknown = {} if all_known else {"has_unknown": True}
-    return {"n_rows": counts.n_rows, "codes_changed": counts.codes_changed, **hashed, **unknown}
+    has_complete = counts.complete is not None
+    return {
+        "n_rows": counts.n_rows,
+        "codes_changed": counts.codes_changed,
+        "has_complete": has_complete,
+        **hashed,
+        **unknown,
+    }
 
 
 def _counts_from_file(
@@ -175,7 +183,7 @@ def _counts_from_file(
     }
     arrays.setdefault("known", np.full(sizes["m"], n_rows))
     complete = None
-    if f"{name} complete" in file:
+    if entry.get("has_complete", f"{name} complete" in file):
         complete = _int_array(file, f"{name} complete", (sizes["p"],), (0, n_rows)).astype(np.int64)
     return Counts(
         n_rows=n_rows,
