@@ -69,7 +69,9 @@ def factorize(
     """
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
-    data = _sparse(X, mask, given["binarize"], params) or _packed(X, mask, given["binarize"])
+    data: BitMatrix | SparseBits | None = _sparse(X, mask, given["binarize"], params)
+    if data is None:
+        data = _packed(X, mask, given["binarize"])
     params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
@@ -79,12 +81,11 @@ def factorize(
 
 def _sparse(X: Any, mask: Any, binarize: float | None, params: SearchParams) -> SparseBits | None:
     """Return a sparse table that is searched by its ones, which need not be packed; None if it is another one."""
-    if mask is not None and mask is not np.ma.nomask:
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[1] < params.plan.windows.min_features or not (mask is None or mask is np.ma.nomask):
         return None
     X = as_array_like(X)
-    if not is_sparse(X) or X.ndim != 2 or X.shape[1] < params.plan.windows.min_features:
-        return None
-    bits = SparseBits.from_sparse(X, binarize)
+    bits = SparseBits.from_sparse(X, binarize) if is_sparse(X) else None
     return bits if bits is not None and is_wide_and_sparse(bits, params) else None
 
 

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, codelength
-from bitatoms.core.block import Block, BlockState, Rest
+from bitatoms.core.block import Block, BlockState, Change, Rest
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
+from bitatoms.search.best_result import best_result
+from bitatoms.search.context import SearchContext
+from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.extend import extend, harmless_bits
@@ -27,6 +30,7 @@ from bitatoms.search.moves.sweep import (
     sweep,
 )
 from bitatoms.search.moves.trim import trim
+from bitatoms.search.plan import PLANS
 from support.blocks import assert_consistent, bits_of, block_of, factors, table_of, within
 from support.results import (
     ALGEBRAS,
@@ -497,33 +501,74 @@ def test_trimming_clears_bits_that_cost_more_than_they_save(problem, objective, 
     assert objective.cost(block) < before if n_cleared else objective.cost(block) == before
 
 
-def test_trimming_a_common_column():
-    """Most users of the atom have a column that nearly half of all rows have, whether they use the atom or not."""
+def with_a_common_column():
+    """Return a table, and which rows use its atom, columns 0 to 4.
+
+    Nearly half of all rows have column 59, and so do slightly more than half of those that use the atom.
+    """
     random = np.random.default_rng(0)
     X, users = random.random((2000, 60)) < 0.01, np.arange(2000) < 200
     X[:, 59] = random.random(2000) < 0.45
     X[users, :5] = True
     X[:102, 59], X[102:200, 59] = True, False
+    return X.astype(np.uint8), users
+
+
+def test_trimming_a_common_column():
+    X, users = with_a_common_column()
     atom = np.isin(np.arange(60), [0, 1, 2, 3, 4, 59])[np.newaxis].astype(np.uint8)
-    block = block_of(X.astype(np.uint8), atom, users[:, np.newaxis].astype(np.uint8), "or")
+    block = block_of(X, atom, users[:, np.newaxis].astype(np.uint8), "or")
     assert trim(block, Objective(True, "or")) == 1
     assert np.flatnonzero(factors(block)[0][0]).tolist() == [0, 1, 2, 3, 4]
 
 
+def test_the_result_of_a_search_has_trimmed_atoms():
+    X, users = with_a_common_column()
+    atom = np.isin(np.arange(60), [0, 1, 2, 3, 4, 59])[np.newaxis].astype(np.uint8)
+    monitor = SearchMonitor(by_codelength=True, algebra="or", settles_bias=True)
+    random = np.random.default_rng(0)
+    context = SearchContext(bits_of(X), Objective(True, "or"), PLANS["fast"], monitor, Workers(), random)
+    block = context.block(bits_of(atom), bits_of(users[:, np.newaxis].astype(np.uint8)))
+    monitor.record(block, Change(), 0, "start")
+    result = best_result(context, block, "beam", "converged")
+    assert np.flatnonzero(result.atoms.to_dense()[0]).tolist() == [0, 1, 2, 3, 4]
+    assert result.history[-1].move == "trim"
+
+
+def test_atoms_of_a_window_cost_what_they_cost_in_the_table():
+    ones = np.arange(40)
+    bits = Objective(True, "or", n_features=5000).of_atoms(40, ones)
+    assert bits.tolist() == [naive.string_bits(5000, int(n)) for n in ones]
+
+
 @pytest.mark.parametrize("algebra", ALGEBRAS)
 def test_growing_from_pairs_of_columns(algebra):
-    """Two columns that few rows have, always together, in more rows than are drawn as seeds."""
+    """Two columns that very few rows have, always together: no such row is drawn as a seed."""
     random = np.random.default_rng(0)
     X = (random.random((3000, 60)) < 0.03).astype(np.uint8)
     X[:, [10, 20]] = 0
-    X[:40, [10, 20]] = 1
+    X[:8, [10, 20]] = 1
     objective, nothing = Objective(True, algebra), np.zeros((0, 60), np.uint8)
     grown = []
     for is_sparse in (False, True):
         block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
-        grow(block, objective, np.random.default_rng(3), 8, 1, is_sparse)
+        grow(block, objective, np.random.default_rng(1), 8, 1, is_sparse)
         grown.append({tuple(np.flatnonzero(atom)) for atom in factors(block)[0]})
-    assert (10, 20) in grown[1]
+    assert [(10, 20) in atoms for atoms in grown] == [False, True]
+
+
+@settings(max_examples=40)
+@given(FILLED, st.integers(0, 40), BIASES)
+def test_complete_atoms_of_rows_that_are_only_counted(problem, n_rest, bias_seed):
+    X, atoms, codes = problem
+    bias = None if bias_seed is None else BitMatrix.from_dense(random_bits(bias_seed, 1, X.shape[1], 0.3))
+    others = np.zeros((n_rest, X.shape[1]), np.uint8)  # with at most one feature each
+    random = np.random.default_rng(0)
+    others[np.arange(n_rest), random.integers(X.shape[1], size=n_rest)] = random.random(n_rest) < 0.7
+    rest = Rest(n_rest, others.sum(axis=0).astype(np.int64))
+    block = Block(bits_of(X), bits_of(atoms), bits_of(codes), True, Workers(), bias, rest)
+    expected = naive.complete(others, atoms, None if bias is None else bias.to_dense()[0]).sum(axis=0)
+    np.testing.assert_array_equal(block.complete_in_rest(block.atoms()), expected)
 
 
 @settings(max_examples=30)

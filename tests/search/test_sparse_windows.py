@@ -74,6 +74,13 @@ def test_every_form_of_the_table_gives_the_same_bits(kind, table, result, monkey
     assert_same_search(ba.factorize(X, algebra="or", random_state=0), result)
 
 
+def test_all_rows_are_searched(table, result, monkeypatch):
+    monkeypatch.setattr("bitatoms.rows.subsample._MAX_ROWS", 300)
+    found = ba.factorize(csr_array(table), algebra="or", random_state=0)
+    assert {row.rows for row in found.history} == {N_ROWS}
+    assert_same_search(found, result)
+
+
 def test_threads_do_not_matter(table, result):
     assert_same_search(ba.factorize(table, algebra="or", random_state=0, n_jobs=3), result)
 

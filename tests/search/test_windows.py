@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import block_diag
 
 import bitatoms as ba
+from bitatoms.mdl import string_bits
 from bitatoms.search import windows
 from support.blocks import bits_of
 from support.plans import use_small_budget, use_windows
@@ -76,6 +77,26 @@ def test_atoms_in_all_windows_become_one(algebra, monkeypatch):
     result = ba.factorize(data.X, algebra=algebra, random_state=0)
     true = ba.codelength(data.X, data.atoms, data.codes, algebra=algebra).total
     assert (result.atoms.n_rows, result.codelength.total) == (4, pytest.approx(true, rel=1e-3))
+
+
+def test_parts_of_atoms_are_merged_when_windows_are_joined():
+    data = planted_in("or", 200, 160, 4, noise=0.01)
+    result = ba.factorize(data.X, algebra="or", random_state=0)
+    assert result.history[-1].move == "finish"
+    assert result.atoms.n_rows == 4
+
+
+def test_atoms_cost_in_windows_what_they_cost_in_the_table(table, monkeypatch):
+    use_windows(monkeypatch, max_atom_cells=0)
+    result = ba.factorize(table, algebra="or", random_state=0)
+    *_, last, finish = result.history
+    bits = string_bits(table.shape[1], result.atoms.row_weights()).sum()
+    assert (finish.bits_atoms, last.move) == (bits + bits_of_bias(result), "window")
+    assert last.bits - finish.bits < 0.01 * last.bits  # what the end of the search gains
+
+
+def bits_of_bias(result):
+    return string_bits(result.atoms.n_cols, int(result.bias.sum())) if result.bias.any() else 0
 
 
 @every_algebra

@@ -40,7 +40,7 @@ class Change:
 
 
 class Rest(NamedTuple):
-    """The other rows of a table, which use no atom whatever the atoms are: only their ones are counted."""
+    """The other rows of a table, with at most one feature each: they use no atom, and only their ones are counted."""
 
     n_rows: int
     ones: NDArray[np.int64]  # (m,): rows that have each feature
@@ -254,15 +254,17 @@ class Block:
         return counts if self.rest is None else counts + np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
 
     def complete_in_rest(self, atoms: BitMatrix) -> NDArray[np.int64]:
-        """Return in how many rows that are only counted each atom is complete; they have one of the features at most.
+        """Return in how many rows that are only counted each atom is complete (see `complete_atoms`).
 
-        Only atoms with fewer than two features can be, and none with a feature that the bias sets.
+        These rows have at most one feature, so that a row with one feature of an atom has no other one.
         """
-        weights = atoms.row_weights()
         if self.rest is None:
-            return np.zeros(len(weights), np.int64)
-        with_one = atoms.to_dense().astype(np.int64) @ np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
-        return np.where(weights == 0, self.rest.n_rows, np.where(weights == 1, with_one, 0))
+            return np.zeros(len(atoms), np.int64)
+        sets, (n_rows, ones) = ~self.bias.to_dense(bool)[0], self.rest
+        features = atoms.to_dense().astype(np.int64)
+        n_set, with_one = features @ sets, features @ np.where(sets, ones, 0)
+        without_cleared = n_rows - features @ np.where(sets, 0, ones)
+        return np.where(n_set == 0, without_cleared, np.where(n_set == 1, with_one, 0))
 
     # Errors that one more atom could fix: under OR those that no atom covers.
 
