@@ -25,8 +25,7 @@ from .rows.source import RowSource
 from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
-from .search.windows import is_wide_and_sparse
-from .sparse_bits import SparseBits
+from .sparse_bits import Bits, as_bits
 from .table import Header, Names, Table, matched_table
 from .validation import as_csr, as_generator, check_choice, dense_table, is_sparse
 from .verbosity import log_to_stderr
@@ -69,9 +68,7 @@ def factorize(
     """
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
-    data: BitMatrix | SparseBits | None = _sparse(X, mask, given["binarize"], params)
-    if data is None:
-        data = _packed(X, mask, given["binarize"])
+    data = _as_bits(X, mask, given["binarize"])
     params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
@@ -79,20 +76,10 @@ def factorize(
     return with_codes(learned) if isinstance(learned, PassResult) else learned
 
 
-def _sparse(X: Any, mask: Any, binarize: float | None, params: SearchParams) -> SparseBits | None:
-    """Return a sparse table that is searched by its ones, which need not be packed; None if it is another one."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) != 2 or shape[1] < params.plan.windows.min_features or not (mask is None or mask is np.ma.nomask):
-        return None
-    X = as_array_like(X)
-    bits = SparseBits.from_sparse(X, binarize) if is_sparse(X) else None
-    return bits if bits is not None and is_wide_and_sparse(bits, params) else None
-
-
-def _packed(X: Any, mask: Any, binarize: float | None) -> BitMatrix:
-    """Pack a table; the cells of the mask are unknown, whatever they contain."""
+def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:
+    """Return a table as bits; the cells of the mask are unknown, whatever they contain."""
     if mask is None or mask is np.ma.nomask:
-        return BitMatrix.from_any(X, binarize, missing="unknown")
+        return as_bits(X.data if isinstance(X, Table) else X, binarize, missing="unknown")
     hidden = _packed_mask(mask)
     X = X.bits if isinstance(X, Table) else as_array_like(X)
     shape = X.shape if isinstance(X, BitMatrix) or is_sparse(X) else np.shape(X)

@@ -14,6 +14,7 @@ from .bits import BitMatrix
 from .errors import warn
 from .io.api import read, read_matching
 from .parameters import Missing
+from .sparse_bits import as_bits
 from .table import Header, Table, matched_table
 
 
@@ -31,7 +32,7 @@ class TableEstimator(BaseEstimator):
             delattr(self, name)
 
     def _validate_table(self, X: Any, reset: bool) -> Table:
-        """Return X as packed bits, after scikit-learn's checks of missing values and shape.
+        """Return X as a table, after scikit-learn's checks of missing values and shape.
 
         With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
         of the model by name, in any order.
@@ -53,7 +54,7 @@ class TableEstimator(BaseEstimator):
                 dtype=None,
                 ensure_all_finite=False,  # BitMatrix.from_any reports where such a value is
             )
-            return Table(BitMatrix.from_any(checked, self.binarize, missing=self._missing))
+            return Table(as_bits(checked, self.binarize, missing=self._missing))
         check_not_empty(table.shape)
         if reset:
             self._set_features(table.header)

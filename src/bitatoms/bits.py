@@ -266,25 +266,9 @@ class BitMatrix:
         array([[0, 0, 1],
                [1, 0, 0]], dtype=uint8)
         """
-        threshold = validation.check_threshold(binarize)
-        values, indices, indptr = validation.sparse_table(S, name)
-        n_rows, n_cols = S.shape
-        unknown = None
-        if missing != "refuse" and (lacking := validation.missing_cells(values)).any():
-            values = np.where(lacking, values.dtype.type(0), values)
-            if missing == "unknown":
-                unknown = cls.from_csr(np.concatenate(([0], np.cumsum(lacking)))[indptr], indices[lacking], n_cols)
-        ones = validation.binarized(values, threshold)
-        if ones is None:
-            rows = np.repeat(np.arange(n_rows), np.diff(indptr))
-            cell_at = lambda index: (int(rows[index]), int(indices[index]))  # noqa: E731
-            validation.raise_invalid([values], cell_at, threshold, name, missing)
-        background = threshold is not None and threshold < 0  # entries not stored are ones
-        differs = ones != background
-        if not differs.all():
-            indptr = np.concatenate(([0], np.cumsum(differs)))[indptr]
-            indices = indices[differs]
-        return cls.from_csr(indptr, indices, n_cols, background).with_unknown(unknown)
+        indptr, indices, background, lacking = validation.sparse_ones(S, binarize, name, missing)
+        unknown = None if lacking is None else cls.from_csr(*lacking, S.shape[1])
+        return cls.from_csr(indptr, indices, S.shape[1], background).with_unknown(unknown)
 
     @classmethod
     def from_csr(

@@ -1,27 +1,33 @@
-"""SparseBits: a sparse matrix of bits, by the columns of the ones of each row."""
+"""SparseBits: a sparse matrix of bits, by the columns of the ones of each row; `as_bits`: packed or sparse bits."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import validation
+from . import dataframes, validation
 from .bits import BitMatrix
+from .errors import InputError
+from .memory import memory_limit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_MIN_COLS = 1 << 11  # narrower tables are searched packed
+_BITS_PER_ONE = 32  # of the index of its column
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseBits:
     """Rows of bits, of which only the ones are stored; all cells are known.
 
-    It has those methods of a `BitMatrix` that a search by windows of columns needs. Memory is in proportion to the
-    ones, not to rows times columns.
+    It has methods of a `BitMatrix`, and packs where others are needed (``bits``). Memory is in proportion to the ones,
+    not to rows times columns.
 
     Parameters
     ----------
@@ -44,25 +50,21 @@ class SparseBits:
         return cls(sparse.indptr.astype(np.int64), sparse.indices, bits.n_cols)
 
     @classmethod
-    def from_sparse(cls, S: Any, binarize: float | None = None, name: str = "X") -> SparseBits | None:
-        """Return a SciPy sparse matrix as bits, as `BitMatrix.from_sparse` does.
+    def from_cells(cls, rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> SparseBits:
+        """Return bits from the rows and columns of the ones, row after row, in increasing order, each once."""
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=shape[0]))))
+        return cls(indptr, columns.astype(_index_type(shape[1])), shape[1])
 
-        None if cells are missing, or if entries that are not stored are ones.
-        """
-        threshold = validation.check_threshold(binarize)
-        if threshold is not None and threshold < 0:
-            return None
-        values, indices, indptr = validation.sparse_table(S, name)
-        if validation.missing_cells(values).any():
-            return None
-        ones = validation.binarized(values, threshold)
-        if ones is None:
-            rows = np.repeat(np.arange(S.shape[0]), np.diff(indptr))
-            cell_at = lambda index: (int(rows[index]), int(indices[index]))  # noqa: E731
-            validation.raise_invalid([values], cell_at, threshold, name)
-        if not ones.all():
-            indptr, indices = np.concatenate(([0], np.cumsum(ones)))[indptr], indices[ones]
-        return cls(indptr.astype(np.int64), indices, S.shape[1])
+    @property
+    def bits(self) -> BitMatrix:
+        """The bits packed, 64 to a word; an error if they do not fit into memory."""
+        needed, available = 8 * self.n_rows * -(-self.n_cols // 64), memory_limit()
+        if needed > available:
+            raise InputError(
+                f"a table of {self.n_rows} rows and {self.n_cols} columns takes {needed / 2**30:.1f} GiB packed, which "
+                f"is needed here, but only {available / 2**30:.1f} GiB of memory are available; select columns or rows"
+            )
+        return BitMatrix.from_csr(self.indptr, self.indices, self.n_cols)
 
     @property
     def n_rows(self) -> int:
@@ -79,6 +81,21 @@ class SparseBits:
         """Number of rows in which each column is known: all of them."""
         return self.n_rows
 
+    @property
+    def unknown(self) -> None:
+        """The cells whose value is unknown: none."""
+        return None
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of unknown cells: none."""
+        return 0
+
+    @property
+    def density(self) -> float:
+        """Share of ones."""
+        return self.count() / max(1, self.n_rows * self.n_cols)
+
     def count(self) -> int:
         """Return the number of ones."""
         return len(self.indices)
@@ -94,18 +111,57 @@ class SparseBits:
     def __len__(self) -> int:
         return self.n_rows
 
-    def __getitem__(self, rows: slice | NDArray[np.integer]) -> BitMatrix:
-        """Return the rows of a slice or of an array of indices, packed."""
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SparseBits):
+            return NotImplemented
+        same = self.shape == other.shape and np.array_equal(self.indptr, other.indptr)
+        return bool(same and np.array_equal(self.indices, other.indices))
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.count()))
+
+    def __repr__(self) -> str:
+        return f"SparseBits({self.n_rows} x {self.n_cols}, density {self.density:.3g})"
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> SparseBits:
+        """Return the rows of a slice or of an array of indices."""
         if isinstance(rows, slice):
-            rows = np.arange(*rows.indices(self.n_rows))
+            start, stop, step = rows.indices(self.n_rows)
+            if step == 1:
+                indptr = self.indptr[start : max(start, stop) + 1]
+                return SparseBits(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.n_cols)
+            rows = np.arange(start, stop, step)
         n_ones = self.row_weights()[rows]
         indptr = np.concatenate(([0], np.cumsum(n_ones)))
         of_entry = np.repeat(self.indptr[rows] - indptr[:-1], n_ones) + np.arange(indptr[-1])
-        return BitMatrix.from_csr(indptr, self.indices[of_entry], self.n_cols)
+        return SparseBits(indptr, self.indices[of_entry], self.n_cols)
 
-    def packed(self) -> BitMatrix:
-        """Return the bits packed, 64 to a word."""
-        return BitMatrix.from_csr(self.indptr, self.indices, self.n_cols)
+    def take_columns(self, columns: ArrayLike, absent: str = "zero") -> BitMatrix | SparseBits:
+        """Return the columns with these indices, each at most once, in this order, as `BitMatrix.take_columns` does.
+
+        -1 stands for a column that is absent. If the cells of absent columns are unknown, the result is packed.
+        """
+        columns = np.asarray(columns).astype(np.int64)
+        if absent == "unknown" and (columns < 0).any():
+            return self.bits.take_columns(columns, absent)
+        present = np.flatnonzero(columns >= 0)
+        position = np.full(self.n_cols, -1, _index_type(len(columns)))
+        position[columns[present]] = present
+        taken = position[self.indices]
+        kept = taken >= 0
+        indptr, taken = np.concatenate(([0], np.cumsum(kept)))[self.indptr], taken[kept]
+        if (np.diff(columns[present]) < 0).any():
+            rows = np.repeat(np.arange(self.n_rows), np.diff(indptr))
+            taken = taken[np.lexsort((taken, rows))]
+        return SparseBits(indptr, taken, len(columns))
+
+    def filled(self) -> SparseBits:
+        """Return the same bits: no cell is unknown."""
+        return self
+
+    def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
+        """Return the bits as an array of shape (n_rows, n_cols)."""
+        return self.bits.to_dense(dtype)
 
     def to_sparse(self) -> csr_array:
         """Return the bits as a SciPy sparse array in CSR format, of dtype int32, in which products can be counted."""
@@ -119,7 +175,11 @@ class SparseBits:
         transposed = self.to_sparse().tocsc()
         return SparseBits(transposed.indptr.astype(np.int64), transposed.indices, self.n_rows)
 
-    def take_columns(self, columns: NDArray[np.intp], min_ones: int) -> tuple[NDArray[np.intp], BitMatrix]:
+    def transpose(self) -> SparseBits:
+        """Return the matrix with rows and columns exchanged."""
+        return self.by_column
+
+    def window(self, columns: NDArray[np.intp], min_ones: int) -> tuple[NDArray[np.intp], BitMatrix]:
         """Return the rows with at least ``min_ones`` ones in these columns, and their bits there, packed."""
         by_column = self.by_column
         n_ones = by_column.row_weights()[columns]
@@ -133,3 +193,45 @@ class SparseBits:
         order = np.argsort(number[position[selected]], kind="stable")
         indptr = np.concatenate(([0], np.cumsum(weights[enough])))
         return kept[enough], BitMatrix.from_csr(indptr, of_column[selected][order], len(columns))
+
+
+Bits = BitMatrix | SparseBits
+
+
+def is_smaller_sparse(shape: tuple[int, int], n_ones: int) -> bool:
+    """Return whether a table is held by its ones: if it is wide, and they take less memory than packed rows."""
+    n_rows, n_cols = shape
+    return n_cols >= _MIN_COLS and n_ones * _BITS_PER_ONE <= n_rows * n_cols
+
+
+def as_bits(X: Any, binarize: float | None = None, name: str = "X", missing: str = "refuse") -> Bits:
+    """Convert a table of any supported type, as `BitMatrix.from_any` does; wide sparse matrices are not packed."""
+    if isinstance(X, SparseBits) and (binarize is None or 0 <= binarize < 1):
+        return X
+    X = dataframes.as_array_like(X)
+    if not validation.is_sparse(X) or X.ndim != 2 or not is_smaller_sparse(X.shape, X.nnz):
+        return BitMatrix.from_any(X, binarize, name, missing)
+    indptr, indices, background, lacking = validation.sparse_ones(X, binarize, name, missing)
+    if background or lacking is not None:
+        return BitMatrix.from_any(X, binarize, name, missing)
+    return SparseBits(indptr.astype(np.int64), indices, X.shape[1])
+
+
+def stack_bits(chunks: Iterable[SparseBits], n_cols: int) -> SparseBits:
+    """Return all rows of chunks of rows."""
+    parts = list(chunks)
+    if len(parts) == 1:
+        return parts[0]
+    weights = np.concatenate([np.zeros(1, np.int64), *(part.row_weights() for part in parts)])
+    indices = np.concatenate([np.empty(0, _index_type(n_cols)), *(part.indices for part in parts)])
+    return SparseBits(np.cumsum(weights), indices, n_cols)
+
+
+def packed(data: Bits) -> BitMatrix:
+    """Return bits packed."""
+    return data if isinstance(data, BitMatrix) else data.bits
+
+
+def _index_type(n: int) -> type[np.integer]:
+    """Return the type of indices below ``n``."""
+    return np.int32 if n <= 2**31 else np.int64

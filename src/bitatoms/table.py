@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from . import dataframes, validation
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
+from .sparse_bits import Bits, as_bits, packed
 
 Names = tuple[str, ...]
 
@@ -54,14 +55,15 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class Table:
-    """Packed bits with row and column names, as returned by `bitatoms.read`.
+    """Bits with row and column names, as returned by `bitatoms.read`.
 
     Every function and estimator that takes a table of 0 and 1 also takes a Table, and keeps the names.
 
     Parameters
     ----------
-    bits : BitMatrix of shape (n_rows, n_cols)
-        The bits.
+    bits : BitMatrix of shape (n_rows, n_cols), or SparseBits
+        The bits. The attribute of this name is packed: where a table is held by its ones, because it has thousands of
+        columns and few ones, it is packed when it is first used. ``data`` is what the table holds.
     row_names, columns : sequence of str, optional
         The names of the rows and of the columns. Column names are unique.
     picture : Picture, optional
@@ -86,7 +88,7 @@ class Table:
     ('bread',)
     """
 
-    bits: BitMatrix
+    data: Bits
     row_names: Names | None
     columns: Names | None
     picture: Picture | None
@@ -94,7 +96,7 @@ class Table:
 
     def __init__(
         self,
-        bits: BitMatrix,
+        bits: Bits,
         row_names: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
         picture: Picture | None = None,
@@ -108,7 +110,7 @@ class Table:
         names = _checked_names(columns, bits.n_cols, "columns")
         if names is not None and (duplicate := first_duplicate(names)) is not None:
             raise ValueError(f"two columns have the name {duplicate!r}; rename one of them")
-        object.__setattr__(self, "bits", bits)
+        object.__setattr__(self, "data", bits)
         object.__setattr__(self, "row_names", _checked_names(row_names, bits.n_rows, "rows"))
         object.__setattr__(self, "columns", names)
         object.__setattr__(self, "picture", None if picture is None else check_picture(picture, bits.shape))
@@ -148,12 +150,19 @@ class Table:
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
         if isinstance(X, cls):
-            bits = BitMatrix.from_any(X.bits, binarize, missing=missing)
-            return cls(bits, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
+            data = as_bits(X.data, binarize, missing=missing)
+            return cls(data, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
         row_names, columns = dataframes.axis_names(X)
         values = dataframes.as_array_like(X, layer)
         dataframes.check_scaled(X, layer, values, binarize)
-        return cls(BitMatrix.from_any(values, binarize, missing=missing), row_names, columns)
+        return cls(as_bits(values, binarize, missing=missing), row_names, columns)
+
+    @property
+    def bits(self) -> BitMatrix:
+        """The bits, packed."""
+        bits = packed(self.data)
+        object.__setattr__(self, "data", bits)
+        return bits
 
     @property
     def rows(self) -> Names | None:
@@ -164,12 +173,12 @@ class Table:
     @property
     def shape(self) -> tuple[int, int]:
         """Number of rows and number of columns."""
-        return self.bits.shape
+        return self.data.shape
 
     @property
     def header(self) -> Header:
         """Its columns."""
-        return Header(self.bits.n_cols, self.columns, self.absent_is_zero)
+        return Header(self.data.n_cols, self.columns, self.absent_is_zero)
 
     def row_name(self, row: int) -> str:
         """Return the name of a row, or ``"row i"`` (counted from 0) if rows have no names."""
@@ -181,7 +190,7 @@ class Table:
 
     def to_dense(self, dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """Return the bits as an array of shape (n_rows, n_cols)."""
-        return self.bits.to_dense(dtype)
+        return self.data.to_dense(dtype)
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame of dtype uint8, with its names.
@@ -199,23 +208,25 @@ class Table:
         return frame
 
     def __len__(self) -> int:
-        return len(self.bits)
+        return len(self.data)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
         mine, theirs = ((t.row_names, t.columns, t.picture) for t in (self, other))
-        return mine == theirs and self.bits == other.bits
+        if mine != theirs or self.shape != other.shape:
+            return False
+        return self.data == other.data if type(self.data) is type(other.data) else self.bits == other.bits
 
     def __hash__(self) -> int:
-        return hash((self.bits, self.row_names, self.columns))
+        return hash((self.data.shape, self.row_names, self.columns))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return self.bits.__array__(dtype, copy)
 
     def __repr__(self) -> str:
-        parts = [f"{self.bits.n_rows} x {self.bits.n_cols}", f"density {self.bits.density:.3g}"]
-        if n_unknown := self.bits.n_unknown:
+        parts = ["{} x {}".format(*self.shape), f"density {self.data.density:.3g}"]
+        if n_unknown := self.data.n_unknown:
             parts.append(f"{n_unknown} cell{'s' * (n_unknown > 1)} unknown")
         for what, names in (("rows", self.row_names), ("columns", self.columns)):
             if names:
@@ -280,7 +291,11 @@ class ColumnMatch:
     fill: str = "zero"
     is_fill_chosen: bool = False
 
-    def gather(self, bits: BitMatrix) -> BitMatrix:
+    @overload
+    def gather(self, bits: BitMatrix) -> BitMatrix: ...
+    @overload
+    def gather(self, bits: Bits) -> Bits: ...
+    def gather(self, bits: Bits) -> Bits:
         """Return rows of the table with the columns of the model."""
         return bits if self.indices is None else bits.take_columns(self.indices, self.fill)
 
@@ -288,7 +303,7 @@ class ColumnMatch:
         """Return the table with the columns of the model."""
         if self.indices is None:
             return table
-        return Table(self.gather(table.bits), table.row_names, self.names, absent_is_zero=table.absent_is_zero)
+        return Table(self.gather(table.data), table.row_names, self.names, absent_is_zero=table.absent_is_zero)
 
     def inverse(self, n_cols: int) -> NDArray[np.int64]:
         """Return for each of the table's columns its index in the model, or -1 if it is unknown."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,39 @@ def sparse_table(S: Any, name: str) -> tuple[NDArray[Any], NDArray[np.integer], 
         csr.sum_duplicates()
     count = int(csr.indptr[-1])
     return csr.data[:count], csr.indices[:count], csr.indptr
+
+
+class SparseOnes(NamedTuple):
+    """The ones of a sparse matrix, in CSR format, each once, in increasing order in each row."""
+
+    indptr: NDArray[np.integer]
+    indices: NDArray[np.integer]
+    background: bool  # what entries are that are not stored; if they are ones, these are the zeros
+    lacking: tuple[NDArray[np.integer], NDArray[np.integer]] | None  # indptr and indices of unknown cells
+
+
+def sparse_ones(S: Any, binarize: float | None, name: str, missing: str) -> SparseOnes:
+    """Return the ones of a SciPy sparse matrix; raise as `raise_invalid` does for values that are not valid."""
+    threshold = check_threshold(binarize)
+    values, indices, indptr = sparse_table(S, name)
+    unknown = None
+    if missing != "refuse" and (lacking := missing_cells(values)).any():
+        values = np.where(lacking, values.dtype.type(0), values)
+        unknown = _selected(indptr, indices, lacking) if missing == "unknown" else None
+    ones = binarized(values, threshold)
+    if ones is None:
+        rows = np.repeat(np.arange(S.shape[0]), np.diff(indptr))
+        cell_at = lambda index: (int(rows[index]), int(indices[index]))  # noqa: E731
+        raise_invalid([values], cell_at, threshold, name, missing)
+    background = threshold is not None and threshold < 0
+    return SparseOnes(*_selected(indptr, indices, ones != background), background, unknown)
+
+
+def _selected(
+    indptr: NDArray[np.integer], indices: NDArray[np.integer], kept: NDArray[np.bool_]
+) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Return the arrays of a CSR matrix with some of its entries."""
+    return (indptr, indices) if kept.all() else (np.concatenate(([0], np.cumsum(kept)))[indptr], indices[kept])
 
 
 def as_csr(S: Any, name: str) -> Any:

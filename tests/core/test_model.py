@@ -1,14 +1,18 @@
-"""Completion of unknown cells by a model."""
+"""Codes of new rows by a model, their bits, and the completion of unknown cells."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
+from bitatoms.sparse_bits import SparseBits
 from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -64,3 +68,37 @@ def test_a_table_without_unknown_cells_is_returned_as_it_is(hidden):
     factors, _, _, model = hidden
     data = BitMatrix.from_dense(factors.X)
     assert model.completed(data, SINGLE) is data
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(("xor", "or")), st.sampled_from((65, 200)), st.sampled_from((0.0, 0.1)), SEEDS)
+def test_codes_and_bits_of_rows_where_columns_have_no_atom(algebra, n_cols, unknown, seed):
+    """Columns that no atom has are left out, which changes neither codes nor bits."""
+    random = np.random.default_rng(seed)
+    atoms = random_bits(seed, 5, n_cols, 0.3) * (random.random(n_cols) < 0.4).astype(np.uint8)
+    X = random_bits(seed + 1, 70, n_cols, 0.3)
+    mask = random_bits(seed + 2, 70, n_cols, unknown)
+    data, cells = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask)), np.where(mask, 2, X)
+    found = factorize(X, init=atoms, n_components=5, search="paper", coder="greedy", update="mob", algebra=algebra)
+    model = Model.from_factorization(found)
+    model = replace(model, atoms=BitMatrix.from_dense(atoms), bias=random_bits(seed + 3, 1, n_cols, 0.1)[0])
+    shifted = np.where(cells > 1, 2, cells ^ model.bias)
+    codes = model.codes(data, SINGLE)
+    np.testing.assert_array_equal(codes.to_dense(), naive.code(shifted, atoms, codes.to_dense() * 0, "greedy", algebra))
+    assert model.code(data, SINGLE).codes() == codes
+    predicted = naive.product(codes.to_dense(), atoms, algebra) ^ model.bias
+    wrong, used = ((counts + 0.5) / (len(X) + 1) for counts in (model.wrong, model.uses))
+    bits = -np.log2(np.where(cells == predicted, 1 - wrong, wrong)) * (cells < 2)
+    expected = bits.sum(axis=1) - np.log2(np.where(codes.to_dense(), used, 1 - used)).sum(axis=1)
+    np.testing.assert_allclose(model.row_bits(data, codes, SINGLE), expected)
+    if not unknown:
+        sparse = SparseBits.from_bits(data.filled())
+        assert model.codes(sparse, SINGLE) == codes
+        np.testing.assert_array_equal(model.row_bits(sparse, codes, SINGLE), model.row_bits(data, codes, SINGLE))
+
+
+def test_columns_without_atoms_count_towards_the_residual_limit():
+    atoms, rows = np.array([[1, 1, 0, 0]], np.uint8), np.array([[1, 1, 0, 0], [1, 1, 1, 1]], np.uint8)
+    model = Model.from_factorization(factorize(rows, init=atoms, n_components=1, search="paper", coder="greedy"))
+    model = replace(model, atoms=BitMatrix.from_dense(atoms), residual_limit=3)
+    assert model.codes(BitMatrix.from_dense(rows), SINGLE).to_dense().tolist() == [[0], [1]]

@@ -315,7 +315,7 @@ def test_a_model_with_absurd_values_is_refused_or_usable(path, named):
             json.dumps(model_json(found, 3))
             assert found.summary()
             block = found.code(named.bits[:20], Workers())
-            assert found.row_bits(block.errors(), block.factors()[1]).shape == (20,)
+            assert found.row_bits(block.data(), block.codes(), Workers()).shape == (20,)
     assert n_refused > 100
 
 

@@ -398,7 +398,7 @@ def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     assert codes.dtype == np.uint8
     assert codes.numblocks == (table.numblocks[0], 1)
     np.testing.assert_array_equal(codes.compute(), expected.to_dense())
-    bits = model().row_bits(block.errors(), expected)
+    bits = model().row_bits(block.data(), expected, Workers(1))
     np.testing.assert_array_equal(dask_api.score_samples(model(), table).compute(), -bits)
     samples = dask_api.inverse_transform(model(), codes)
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())

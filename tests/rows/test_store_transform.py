@@ -16,7 +16,7 @@ from support.sources import write_store
 def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model, chunk_rows):
     block = model.code(any_bits, Workers())
     codes = block.factors()[1]
-    scores = -model.row_bits(block.errors(), codes)
+    scores = -model.row_bits(block.data(), codes, Workers())
     named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
     for store in (*any_stores, named):
         workers = Workers(2, chunk_rows)
@@ -54,7 +54,7 @@ def test_absent_columns_of_stores_and_dask_frames_may_be_unknown(tmp_path, any_b
     model = replace(model, columns=names)
     given = ba.Table(any_bits.take_columns(range(3, 70)), columns=names[3:])
     block = model.code(any_bits.take_columns([-1, -1, -1, *range(3, 70)], absent="unknown"), Workers())
-    scores = -model.row_bits(block.errors(), block.codes())
+    scores = -model.row_bits(block.data(), block.codes(), Workers())
     store = ba.pack(given, tmp_path / "rows.zarr")
     with pytest.warns(InputWarning, match=r"rows\.zarr: 3 absent columns are unknown: 'item 0', 'item 1', 'item 2'"):
         assert codes_in_memory(store, model, Workers(2), None, "unknown") == block.codes()
@@ -86,6 +86,6 @@ def test_columns_of_a_store_are_matched_by_name(tmp_path, bits, model, items):
         assert codes_in_memory(store, model, Workers(2, 64), None, absent) == codes
     with note:
         scores = score_samples(store, model, Workers(2, 64), None, absent)
-    np.testing.assert_array_equal(scores, -model.row_bits(block.errors(), codes))
+    np.testing.assert_array_equal(scores, -model.row_bits(block.data(), codes, Workers()))
     with note:
         assert ba.read(code_store(store, model, tmp_path / "codes.zarr", Workers(), None, absent).path).bits == codes

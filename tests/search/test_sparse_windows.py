@@ -6,28 +6,15 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from support.bundles import N_COLS, N_ROWS, bundles, table_with_bundles
 from support.results import assert_matches_oracle, assert_same_search, bits_without_atoms, every_algebra, every_search
 
-N_ROWS, N_COLS = 1000, 2100
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
 @pytest.fixture(scope="module")
-def bundles():
-    random = np.random.default_rng(0)
-    return [np.sort(columns) for columns in np.split(random.permutation(N_COLS)[:40], 8)]
-
-
-@pytest.fixture(scope="module")
-def table(bundles):
-    """Few ones in each row, a column that most rows have, and bundles of five columns, each in 60 rows."""
-    random = np.random.default_rng(1)
-    X = random.random((N_ROWS, N_COLS)) < 0.002
-    X[:, 77] = random.random(N_ROWS) < 0.7
-    for columns in bundles:
-        users = random.choice(N_ROWS, 60, replace=False)
-        X[np.ix_(users, columns)] |= random.random((60, 5)) < 0.9
-    return X.astype(np.uint8)
+def table():
+    return table_with_bundles()
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +22,11 @@ def result(table):
     return ba.factorize(table, algebra="or", random_state=0)
 
 
-def test_bundles_are_found_exactly(result, table, bundles):
+def test_bundles_are_found_exactly(result, table):
     assert_matches_oracle(result, table)
     assert result.converged
     found = {tuple(np.flatnonzero(atom)) for atom in result.atoms.to_dense()}
-    assert {tuple(columns) for columns in bundles} <= found
+    assert {tuple(columns) for columns in bundles()} <= found
     assert result.bias.nonzero()[0].tolist() == [77] or result.codelength.total < bits_without_atoms(table)
     assert result.history[0].bits == result.bits_without == bits_without_atoms(table)
     assert result.history[-1].bits == result.codelength.total
@@ -68,9 +55,10 @@ def test_every_form_of_the_table_gives_the_same_bits(kind, table, result, monkey
         X = frame.sparse.from_spmatrix(csr_array(table))
     else:
         X = BitMatrix.from_dense(table) if kind == "packed" else csr_array(table).asformat(kind)
-    if kind != "packed":  # nothing is packed to the width of the table
+    if kind != "packed":  # half of it cannot be packed
         monkeypatch.setattr(BitMatrix, "from_sparse", None)
-        monkeypatch.setattr("bitatoms.sparse_bits.SparseBits.packed", None)
+        monkeypatch.setattr("bitatoms.core.complete._HASHED_WORDS", 1 << 10)
+        monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: table.size // 16)
     assert_same_search(ba.factorize(X, algebra="or", random_state=0), result)
 
 

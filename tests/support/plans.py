@@ -33,6 +33,11 @@ def use_small_budget(patch):
 
 
 def use_windows(patch, **tuning):
-    """Let searches for the shortest codelength search windows of other sizes, until the monkeypatch is undone."""
+    """Let searches for the shortest codelength search windows of other sizes, until the monkeypatch is undone.
+
+    Sparse tables that are as wide as those that are searched so are not packed.
+    """
+    if "min_features" in tuning:
+        patch.setattr("bitatoms.sparse_bits._MIN_COLS", tuning["min_features"])
     for name, plan in PLANS.items():
         patch.setitem(PLANS, name, replace(plan, windows=replace(plan.windows, **tuning)))

@@ -417,7 +417,7 @@ def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
 
 def _codes(model: Model, table: Table, n_jobs: int) -> Table:
     """Return the codes of a table, with names."""
-    codes = model.code(table.bits, Workers(count_threads(n_jobs))).factors()[1]
+    codes = model.codes(table.data, Workers(count_threads(n_jobs)))
     return Table(codes, table.row_names, model.atom_names)
 
 

@@ -43,7 +43,7 @@ def read_table(data: Input, learned: Header | None = None, absent: str | None = 
     if reading.tile is None:
         return table
     names = table.row_names, table.columns
-    return Table(table.bits, *names, Picture(reading.tile), absent_is_zero=table.absent_is_zero)
+    return Table(table.data, *names, Picture(reading.tile), absent_is_zero=table.absent_is_zero)
 
 
 def read_with_status(data: Input, quiet: bool, learned: Header | None = None, absent: str | None = None) -> Table:

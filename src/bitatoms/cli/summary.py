@@ -28,15 +28,15 @@ def describe_table(table: Table) -> str:
 
 def describe_shape(table: Table) -> str:
     """Describe the size and the density of a table."""
-    n_cells, n_unknown = math.prod(table.shape), table.bits.n_unknown
-    ones = f"{describe_size(table.shape)}, {percent(table.bits.count(), n_cells - n_unknown)} ones"
+    n_cells, n_unknown = math.prod(table.shape), table.data.n_unknown
+    ones = f"{describe_size(table.shape)}, {percent(table.data.count(), n_cells - n_unknown)} ones"
     return f"{ones} among the known cells, {percent(n_unknown, n_cells)} unknown" if n_unknown else ones
 
 
 def describe_unknown(table: Table) -> str:
     """Describe where most unknown cells are; empty if there are none."""
-    unknown = table.bits.unknown
-    if unknown is None or not table.bits.n_unknown:
+    unknown = table.data.unknown
+    if unknown is None or not table.data.n_unknown:
         return ""
     columns = _most(unknown.column_weights(), len(table), lambda column: table.names_of([column])[0])
     rows = _most(unknown.row_weights(), table.shape[1], table.row_name)

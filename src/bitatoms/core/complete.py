@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..parallel import Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits, SparseBits
 
 _MAX_HASHED_WORDS, _HASHED_WORDS = 1 << 28, 1 << 20  # of sparse rows, in all and at a time
 _PAIR_COST = 1.5  # nanoseconds per row and atom
@@ -49,7 +49,7 @@ def complete_atoms(
     return BitMatrix.from_words(out, p, check=False)
 
 
-def hash_rows(data: BitMatrix | SparseBits) -> int | None:
+def hash_rows(data: Bits) -> int | None:
     """Return a 64-bit hash of the rows, whatever their order: the sum of the hashes of the rows, modulo 2**64.
 
     None for sparse rows that would take too much time, because zeros count.
@@ -59,7 +59,7 @@ def hash_rows(data: BitMatrix | SparseBits) -> int | None:
         if data.n_rows * n_words > _MAX_HASHED_WORDS:
             return None
         size = max(1, _HASHED_WORDS // n_words)
-        return sum(hash_rows(data[start : start + size]) or 0 for start in range(0, len(data), size)) % 2**64
+        return sum(hash_rows(data[start : start + size].bits) or 0 for start in range(0, len(data), size)) % 2**64
     state = np.full(data.n_rows, data.n_cols, np.uint64)
     for words_of_column in data.words.T:
         state = _mixed(state ^ words_of_column)

@@ -123,7 +123,7 @@ class RowCoder:
 
     def describe(self, data: BitMatrix, workers: Workers) -> DescribedRows:
         """Return the rows with the codes that take the fewest bits; the search starts from the codes of the model."""
-        codes = self.model.code(data, workers).codes()
+        codes = self.model.codes(data, workers)
         return self._run(data, codes, workers, self._max_atoms, self.frequencies.costs())
 
     def row_bits(self, data: BitMatrix, codes: BitMatrix, workers: Workers, left_out: int = 0) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ class RowCoder:
             chunk, shares = data[start:stop], np.empty((stop - start, data.n_cols))
             codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
             if is_sampled:
-                codes = model.code(chunk, Workers(1)).codes().to_dense()
+                codes = model.codes(chunk, Workers(1)).to_dense()
             given = _cells(chunk), codes, atoms, bias, covers, self._max_atoms, costs, _UNIT
             if is_sampled:
                 average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)

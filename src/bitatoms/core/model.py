@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..kernels.structs import Rule
+from ..kernels.structs import Prices, Rule, covering
 from ..parallel import Workers
+from ..sparse_bits import Bits, packed
 from ..table import Header, Names, Picture, feature_names
 from .block import Block
 from .coding import PRICED_CODERS, coding_rule, typical_cost
@@ -20,6 +23,8 @@ from .objective import codelength_prices, unit_prices
 from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
+
+_CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
 
 
 class Pattern(NamedTuple):
@@ -100,9 +105,41 @@ class Model(CountsResult):
         rule = coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
         return rule._replace(typical=typical)
 
+    def codes(self, data: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes of samples, found from scratch and from the remembered codes."""
+        _, spec = self._coding
+        chunks = (coded_block(chunk, None, spec, workers).codes() for chunk in self._chunks(data))
+        return stack_rows(chunks, self.atoms.n_rows)
+
     def code(self, data: BitMatrix, workers: Workers) -> Block:
-        """Return the samples as a block, coded from scratch and from the remembered codes."""
-        return coded_block(data, None, self.pass_spec, workers)
+        """Return the samples as a block with their codes."""
+        bias = BitMatrix.from_dense(self.bias[np.newaxis])
+        return Block(data, self.atoms, self.codes(data, workers), covering(self.algebra), workers, bias)
+
+    def _chunks(self, data: Bits) -> Iterator[BitMatrix]:
+        """Yield samples in chunks, with the columns of atoms."""
+        columns, spec = self._coding
+        size = max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, spec.atoms.n_cols))
+        for start in range(0, len(data), size):
+            chunk = data if size >= len(data) else data[start : start + size]
+            yield packed(chunk if columns is None else chunk.take_columns(columns))
+
+    @cached_property
+    def _coding(self) -> tuple[NDArray[np.intp] | None, PassSpec]:
+        """The columns that some atom has, None for all, and the pass that codes samples by these columns.
+
+        Other columns are wrong or not whatever the code of a sample is. They matter only to ``residual_limit``.
+        """
+        spec, has_atom = self.pass_spec, self.atoms.column_weights() > 0
+        if has_atom.all() or self.residual_limit:
+            return None, spec
+        columns, rule = np.flatnonzero(has_atom), spec.rule
+        if rule.prices is not None:
+            prices = Prices(rule.prices.bits[columns], rule.prices.uses)
+            rule = rule._replace(prices=prices)
+            rule = rule._replace(typical=typical_cost(prices, self.n_samples, self.wrong[columns], self.uses))
+        taken = spec.atoms.take_columns(columns), spec.bias.take_columns(columns)
+        return columns, replace(spec, atoms=taken[0], bias=taken[1], rule=rule)
 
     @property
     def pass_spec(self) -> PassSpec:
@@ -110,12 +147,26 @@ class Model(CountsResult):
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
         return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered)
 
-    def row_bits(self, errors: BitMatrix, codes: BitMatrix) -> NDArray[np.float64]:
+    def row_bits(self, data: Bits, codes: BitMatrix, workers: Workers) -> NDArray[np.float64]:
         """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from.
 
         Unknown cells cost nothing.
         """
-        return _bits(errors, _share(self.wrong, self.n_known)) + _bits(codes, _share(self.uses, self.n_samples))
+        columns, spec = self._coding
+        right, wrong = _bits_of_values(self.wrong, self.n_known)
+        unused, used = _bits_of_values(self.uses, self.n_samples)
+        zero, one = np.where(self.bias, wrong, right), np.where(self.bias, right, wrong)
+        bits, start = [np.empty(0)], 0
+        for chunk in self._chunks(data):
+            code = codes[start : start + len(chunk)]
+            start += len(chunk)
+            errors = Block(chunk, spec.atoms, code, spec.rule.covers, workers, spec.bias).errors()
+            kept = slice(None) if columns is None else columns
+            bits.append(_sums(errors, right[kept], wrong[kept]) + _sums(code, unused, used))
+        if columns is None:
+            return np.concatenate(bits)
+        zero[columns] = one[columns] = 0
+        return np.concatenate(bits) + _sums(data, zero, one)
 
     def signed_atoms(self) -> NDArray[np.int8]:
         """Return what each atom says about each feature: 1 present, -1 absent, 0 nothing.
@@ -185,13 +236,15 @@ class Model(CountsResult):
         return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
 
 
-def _share(counts: NDArray[np.int64], n: int | NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return counts as shares of ``n``, strictly between 0 and 1."""
-    return (counts + 0.5) / (n + 1)
+def _bits_of_values(
+    counts: NDArray[np.int64], n: int | NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the bits of a zero and of a one in each column, if there are this many ones among ``n`` cells."""
+    share = (counts + 0.5) / (n + 1)  # strictly between 0 and 1
+    return -np.log2(1 - share), -np.log2(share)
 
 
-def _bits(table: BitMatrix, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the bits that the ones and zeros of each row cost, where ones have these shares."""
-    one, zero = -np.log2(share), -np.log2(1 - share)
-    bits = np.asarray(table.filled().to_sparse() @ (one - zero)) + zero.sum()
-    return bits if table.unknown is None else bits - np.asarray(table.unknown.to_sparse() @ zero)
+def _sums(table: Bits, zero: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum over the known cells of each row, by what a zero and a one cost in each column."""
+    sums = np.asarray(table.filled().to_sparse() @ (one - zero)) + zero.sum()
+    return sums if table.unknown is None else sums - np.asarray(table.unknown.to_sparse() @ zero)

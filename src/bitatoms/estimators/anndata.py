@@ -43,4 +43,4 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
         raise TypeError(f'adata must be an AnnData, got {type(adata).__name__}; for its raw, pass layer="raw"')
     learned = model.as_model()
     table = matched_table(adata, learned.header, model.absent, binarize=model.binarize, layer=layer)
-    h5ad.annotate(adata, learned.code(table.bits, Workers(count_threads(model.n_jobs))).factors()[1], learned)
+    h5ad.annotate(adata, learned.codes(table.data, Workers(count_threads(model.n_jobs))), learned)

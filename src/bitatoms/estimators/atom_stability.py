@@ -308,7 +308,7 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
     params = with_matched_init(searching._search_params(), estimator._header)
     if not dispatch.is_out_of_core(X):
         table = searching._validate_table(X, reset=False)
-        yield _Opened(estimator, params, MemoryRows(table.bits, Workers()))
+        yield _Opened(estimator, params, MemoryRows(table.data, Workers()))
         return
     how = searching.binarize, Workers(), parse_memory_limit(searching.max_memory), None
     with dispatch.open_rows(X, *how) as (rows, columns, _):

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import learn_from, with_matched_init
 from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
-from ..core.block import Block
 from ..core.model import Model, Pattern
 from ..core.result import CountsResult, Factorization, Interrupted
 from ..errors import InputError, InputWarning, Parameter
@@ -238,7 +237,7 @@ class BinaryDictionaryLearning(TableTransformer):
         if not dispatch.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
-            yield MemoryRows(table.bits, self._workers()), tile_of(table)
+            yield MemoryRows(table.data, self._workers()), tile_of(table)
             return
         how = self.binarize, self._workers(), parse_memory_limit(self.max_memory), self.checkpoint, client
         with dispatch.open_rows(X, *how) as (rows, columns, picture):
@@ -340,7 +339,7 @@ class BinaryDictionaryLearning(TableTransformer):
         if not dispatch.is_out_of_core(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
-            return self._code(X).factors()[1].to_dense()
+            return self.as_model().codes(self._validate_table(X, reset=False).data, self._workers()).to_dense()
         model, store = self.as_model(), dispatch.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
@@ -471,10 +470,8 @@ class BinaryDictionaryLearning(TableTransformer):
             from ..rows import dask_transform
 
             return dask_transform.score_samples(self.as_model(), X, self.binarize, self.absent)
-        block = self._code(X)
-        codes = block.factors()[1]
-        errors = block.errors()
-        return -self._model.row_bits(errors, codes)
+        model, data, workers = self.as_model(), self._validate_table(X, reset=False).data, self._workers()
+        return -model.row_bits(data, model.codes(data, workers), workers)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the mean number of bits per sample; higher is better.
@@ -492,10 +489,6 @@ class BinaryDictionaryLearning(TableTransformer):
             The mean of ``score_samples(X)``.
         """
         return float(self.score_samples(X).mean())
-
-    def _code(self, X: Any) -> Block:
-        """Return the samples, coded afresh."""
-        return self.as_model().code(self._validate_table(X, reset=False).bits, self._workers())
 
     def patterns(self) -> list[Pattern]:
         """Return the atoms in readable form: features by name, how many samples use them, bits saved.

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ..errors import Parameter
+from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
+from ..sparse_bits import SparseBits, packed
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import FORMATS, infer_format, load_reader, sniff_format
-from .memory import memory_limit
 from .stream import (
     DROPPING_FORMATS,
     ReadOptions,
@@ -27,6 +28,7 @@ from .stream import (
     find_columns,
     named_chunks,
     packed_bytes,
+    table_bytes,
     unique_columns,
 )
 from .transposing import Transposer
@@ -40,8 +42,6 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "blocks": ("pbm", "png", "tiff"),
 }
 _STREAMED = ("parquet", "feather", "zarr")
-_FREE_BYTES = 1 << 30  # of a packed table, whatever the size of the file
-_MAX_EXPANSION = 100_000  # bytes of a packed table per byte of its file; lists of items reach 1000
 
 
 @documented(ReadKwargs)
@@ -49,8 +49,8 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
     """Read a table of 0 and 1 from a file, with the names of its rows and columns.
 
     Rows are packed while they are read: memory holds the packed table, one bit per cell (two if cells are missing), and
-    a few chunks. Cells of text files may also be true and false, yes and no, x and blank. A warning states how many
-    values are missing.
+    a few chunks. Sparse matrices and lists of items with 2048 columns or more and few ones are not packed. Cells of
+    text files may also be true and false, yes and no, x and blank. A warning states how many values are missing.
 
     Parameters
     ----------
@@ -126,30 +126,23 @@ def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
 class StreamingSource(Source):
     """A file whose rows are not kept; it may be larger than memory if its format can be read in chunks."""
 
-    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False, n_ones: int | None = None) -> None:
         """Raise if the size is impossible, or if the reader holds the table in memory and it does not fit."""
         if min(n_rows, n_cols) < 0 or not (streamable or self.format in _STREAMED):
             super().check_size(n_rows, n_cols)
-        elif self.format not in _STREAMED and packed_bytes(n_rows, n_cols) > self._largest_size():
-            raise self.error(
-                f"it claims to have {n_rows} rows and {n_cols} columns, far more than its {self.path.stat().st_size} "
-                "bytes can be expected to hold: corrupt or malicious"
-            )
-
-    def _largest_size(self) -> int:
-        """Return the bytes of the largest packed table that is written: few ones can be in any number of zeros."""
-        return max(memory_limit(), _FREE_BYTES + _MAX_EXPANSION * self.path.stat().st_size)
+        elif self.format not in _STREAMED:
+            self.check_plausible(packed_bytes(n_rows, n_cols), n_rows, n_cols, memory_limit())
 
 
 class TransposedSource(Source):
     """A file whose rows and columns are exchanged in memory, which holds the table twice."""
 
-    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
-        """Raise if the packed table and its transpose do not fit into memory."""
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False, n_ones: int | None = None) -> None:
+        """Raise if the table and its transpose do not fit into memory."""
         if min(n_rows, n_cols) < 0:
             super().check_size(n_rows, n_cols)
         what = f"{n_rows} rows of {n_cols} columns and their transpose"
-        needed = packed_bytes(n_rows, n_cols) + packed_bytes(n_cols, n_rows)
+        needed = table_bytes(n_rows, n_cols, n_ones) + table_bytes(n_cols, n_rows, n_ones)
         self.check_memory(needed, what, "; read fewer rows or columns")
 
 
@@ -159,19 +152,20 @@ def _transposed(source: Source, stream: TableStream) -> TableStream:
         transposer = Transposer(source.scratch, stream.n_cols)
         names: list[str] = []
         for chunk in stream.chunks:
-            transposer.add(chunk.bits)
+            transposer.add(packed(chunk.bits))
             names.extend(chunk.names or ())
         return TableStream(transposer.n_cols, named_chunks(transposer.rows(), stream.columns), names or None)
 
     def chunks() -> Iterator[RowChunk]:
-        n_rows = 0
+        n_rows, n_ones = 0, None
         for chunk in stream.chunks:
             n_rows += len(chunk.bits)
-            source.check_size(n_rows, stream.n_cols)
+            n_ones = (n_ones or 0) + chunk.bits.count() if isinstance(chunk.bits, SparseBits) else None
+            source.check_size(n_rows, stream.n_cols, n_ones=n_ones)
             yield chunk
 
     table = collect(TableStream(stream.n_cols, chunks()))
-    return TableStream(len(table), iter([RowChunk(table.bits.transpose(), stream.columns)]), table.row_names)
+    return TableStream(len(table), iter([RowChunk(table.data.transpose(), stream.columns)]), table.row_names)
 
 
 def open_table(source: Source, options: ReadOptions) -> TableStream:
@@ -273,7 +267,7 @@ def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -
     table = table if isinstance(table, Table) else Table.from_any(table)
     path = Path(path)
     format = infer_format(path, format, writing=True)
-    if table.bits.n_unknown and not FORMATS[format].stores_unknown:
+    if table.data.n_unknown and not FORMATS[format].stores_unknown:
         cells = "1 cell is" if table.bits.n_unknown == 1 else f"{table.bits.n_unknown} cells are"
         fix = "; read the table with ", Parameter("missing", "zero"), ", or write .npz or .csv"
         raise FileError(f"{path.name}: {cells} unknown, which this format cannot store", *fix)

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.cpu import packing
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
 from .cells import CellPosition, Cells, array_position
-from .sorted_entries import FLIPPED, UNKNOWN, SortedEntries
+from .sorted_entries import FLIPPED, UNKNOWN, Entries, SortedEntries
 from .stream import CHUNK_BITS, ReadOptions, Source
 
 CHUNK_ENTRIES = 1 << 18  # entries read together; each takes about fifty bytes until it is a bit
@@ -24,6 +25,7 @@ class CooBuilder:
 
     If the source has a scratch folder and the packed table does not fit into its memory limit, the entries are sorted
     by row, as many as fit into memory at a time, and written to a file, from which each chunk of rows reads its own.
+    Without a scratch folder, the entries of a wide table are kept as they are, and packed only if they become many.
 
     Parameters
     ----------
@@ -38,7 +40,6 @@ class CooBuilder:
     """
 
     def __init__(self, source: Source, options: ReadOptions, shape: tuple[int, int], first: int = 0) -> None:
-        source.check_size(*shape, streamable=True)
         self._source = source
         self._cells = Cells(source, options)
         self._shape = shape
@@ -52,8 +53,14 @@ class CooBuilder:
         if source.scratch is not None:
             self._chunk_rows = min(n_rows, source.scratch.chunk_rows(shape[1], n_tables))
         self._sorted: SortedEntries | None = None
+        self._bits: _EntryBits | None = None
+        self._entries: list[Entries] = []
+        self._n_entries = 0
+        may_be_sparse = source.scratch is None and is_smaller_sparse(shape, 0)
+        source.check_size(*shape, streamable=True, n_ones=0 if may_be_sparse else None)
         if source.scratch is None or self._chunk_rows == n_rows:
-            self._bits = self._new_bits(0)
+            if not may_be_sparse:
+                self._pack_entries()
         else:
             starts = np.arange(0, n_rows, self._chunk_rows, dtype=np.uint64) * np.uint64(self._row_bits)
             self._sorted = SortedEntries(source.scratch, starts)
@@ -82,16 +89,22 @@ class CooBuilder:
         indices = rows.astype(np.int64) * self._row_bits + columns.astype(np.int64)
         if not kept.all():
             indices, states = indices[kept], states[kept]
-        if self._sorted is None:
+        if self._sorted is not None:
+            self._sorted.add(indices, states)
+        elif self._bits is not None:
             self._bits.add(indices, states)
         else:
-            self._sorted.add(indices, states)
+            self._entries.append((indices, states))
+            self._n_entries += len(indices)
+            if not is_smaller_sparse(self._shape, self._n_entries):
+                self._pack_entries()
 
-    def chunks(self) -> Iterator[BitMatrix]:
+    def chunks(self) -> Iterator[Bits]:
         """Yield the rows, after the last entry: all of them, or as many as fit into the memory limit at a time."""
         self._cells.check_missing()
         if self._sorted is None:
-            yield self._build(self._bits)
+            sparse = self._sparse() if self._bits is None else None
+            yield self._build(self._pack_entries()) if sparse is None else sparse
             return
         for chunk, start in enumerate(range(0, self._shape[0], self._chunk_rows)):
             bits = self._new_bits(start)
@@ -99,6 +112,41 @@ class CooBuilder:
                 bits.add(indices, states)
             yield self._build(bits)
         self._sorted.remove()
+
+    def _pack_entries(self) -> _EntryBits:
+        """Return the packed bits of all rows, after adding the entries that are not packed yet."""
+        if self._bits is None:
+            self._source.check_size(*self._shape, streamable=True)
+            self._bits = self._new_bits(0)
+            for indices, states in self._entries:
+                self._bits.add(indices, states)
+            self._entries = []
+        return self._bits
+
+    def _sparse(self) -> SparseBits | None:
+        """Return all rows by their ones; None if some cells are unknown, or those without an entry are ones."""
+        threshold = self._cells.threshold
+        if threshold is not None and threshold < 0:
+            return None
+        indices = np.concatenate([np.empty(0, np.int64), *(entry[0] for entry in self._entries)])
+        states = np.concatenate([np.empty(0, np.uint8), *(entry[1] for entry in self._entries)])
+        if (states >= UNKNOWN).any():
+            return None
+        self._entries = []
+        if threshold is None:
+            indices = indices[states == FLIPPED]
+        if (indices[1:] <= indices[:-1]).any():
+            order = np.argsort(indices, kind="stable")
+            indices, states = indices[order], states[order] if threshold is not None else states
+            repeated = np.flatnonzero(indices[1:] == indices[:-1])
+            if len(repeated):
+                self._report_duplicate(int(indices[repeated[0]]))
+                self._check_duplicate()
+        if threshold is not None:
+            indices = indices[states == FLIPPED]
+        first = np.concatenate((np.ones(min(1, len(indices)), bool), indices[1:] != indices[:-1]))
+        rows, columns = np.divmod(indices[first], self._row_bits)
+        return SparseBits.from_cells(rows, columns, self._shape)
 
     def _new_bits(self, start: int) -> _EntryBits:
         """Return the bits of the chunk of rows that begins here, without entries."""
@@ -112,11 +160,15 @@ class CooBuilder:
 
     def _build(self, entries: _EntryBits) -> BitMatrix:
         """Return the bits of a chunk of rows."""
+        self._check_duplicate()
         threshold = self._cells.threshold
-        if self._duplicate is not None and (threshold != 0 or self._has_negative):
+        return entries.build(self._shape[1], background=threshold is not None and threshold < 0)
+
+    def _check_duplicate(self) -> None:
+        """Raise if a cell has several entries whose sum would matter."""
+        if self._duplicate is not None and (self._cells.threshold != 0 or self._has_negative):
             position = self._position(*self._duplicate)
             raise self._source.error(position, " has several entries; sum duplicate entries first")
-        return entries.build(self._shape[1], background=threshold is not None and threshold < 0)
 
     def _position(self, row: int, column: int) -> CellPosition:
         """Return the position of a cell as the file counts."""
@@ -130,7 +182,7 @@ class CooBuilder:
             raise self._source.error(f"corrupt: it has an entry in {axis} {invalid}, but only {length} {axis}s")
 
     def _report_duplicate(self, index: int) -> None:
-        """Raise for a duplicate one; with a threshold, keep the first duplicate for `_build` to decide."""
+        """Raise for a duplicate one; with a threshold, keep the first duplicate for `_check_duplicate`."""
         if not self._is_summed or self._duplicate is not None:
             return
         self._duplicate = row, column = divmod(index, self._row_bits)
@@ -209,7 +261,7 @@ def _flip(words: NDArray[np.uint64], indices: NDArray[np.int64]) -> None:
     packing.flip_sparse(np.array([0, len(indices)]), indices, words.reshape(1, -1))
 
 
-def column_indices_by_row(bits: BitMatrix) -> Iterator[NDArray[np.integer]]:
+def column_indices_by_row(bits: Bits) -> Iterator[NDArray[np.integer]]:
     """Yield the column indices of the ones of each row."""
     chunk_rows = max(1, CHUNK_BITS // max(1, bits.n_cols))
     for start in range(0, len(bits), chunk_rows):

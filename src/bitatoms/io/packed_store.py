@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
+from ..sparse_bits import packed
 from ..table import Picture, check_picture
 from .checksums import Checksums, checksums_of, rows_per_chunk, write_checksums
 from .errors import FileError
@@ -116,8 +117,9 @@ class PackedStoreWriter:
             )
         if (rows.names is not None) != (self._names is not None):
             raise ValueError("either all rows of a store must have names, or none")
-        self._bits.append(_packed_bytes(rows.bits.filled()))
-        self._append_unknown(rows.bits)
+        bits = packed(rows.bits)
+        self._bits.append(_packed_bytes(bits.filled()))
+        self._append_unknown(bits)
         if rows.names is not None and self._names is not None:
             names = [name.encode("utf-8", "surrogatepass") for name in rows.names]
             if len(names) != len(rows.bits):

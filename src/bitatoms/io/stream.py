@@ -14,13 +14,17 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..errors import Parameter
+from ..memory import memory_limit
 from ..parameters import ReadKwargs, with_defaults
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ..table import Header, Names, Picture, Table, first_duplicate
 from ..verbosity import CONTROLS_OF_NAMES, escape_name
 from .errors import FileError, MissingLibrary
-from .memory import memory_limit
 from .scratch import Scratch
 
+_BYTES_PER_ONE, _BYTES_PER_LINE = 32, 8  # of a sparse table while it is sorted; per row and per column
+_FREE_BYTES = 1 << 30  # of a table, whatever the size of the file: few ones can be in any number of zeros
+_MAX_EXPANSION = 100_000  # bytes of a table per byte of its file; lists of items reach 1000
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather", "pairs")  # their readers drop columns before converting cells
 
@@ -48,16 +52,28 @@ class Source(NamedTuple):
             reason = " ".join(str(error).split()) or type(error).__name__
             raise self.error(f"corrupt, or not a file of the format {self.format!r}: {reason[:200]}") from error
 
-    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False) -> None:
-        """Raise if the packed table does not fit into memory.
+    def check_size(self, n_rows: int, n_cols: int, streamable: bool = False, n_ones: int | None = None) -> None:
+        """Raise if the table does not fit into memory.
 
         ``streamable`` means that the rows are read in chunks, so that a caller that keeps none of them can read a
-        larger table.
+        larger table. ``n_ones`` is the number of ones, if the reader does not pack a wide table with few of them; 0 if
+        it does not know the number, and checks the size again before it packs rows.
         """
         if n_rows < 0 or n_cols < 0:
             raise self.error(f"corrupt: it claims to have {n_rows} rows and {n_cols} columns")
-        needed = packed_bytes(n_rows, n_cols)
+        needed = table_bytes(n_rows, n_cols, n_ones)
+        if needed < packed_bytes(n_rows, n_cols):
+            self.check_plausible(_BYTES_PER_LINE * (n_rows + n_cols), n_rows, n_cols)
         self.check_memory(needed, f"{n_rows} rows of {n_cols} columns", "; read fewer rows or columns")
+
+    def check_plausible(self, n_bytes: int, n_rows: int, n_cols: int, allowed: int = 0) -> None:
+        """Raise if a table of this size takes far more bytes than are allowed or the size of the file suggests."""
+        size = self.path.stat().st_size
+        if n_bytes > max(allowed, _FREE_BYTES + _MAX_EXPANSION * size):
+            raise self.error(
+                f"it claims to have {n_rows} rows and {n_cols} columns, far more than its {size} bytes can be expected "
+                "to hold: corrupt or malicious"
+            )
 
     def check_memory(self, needed: int, what: str, hint: str = "") -> None:
         """Raise if something takes more bytes than this process may use."""
@@ -72,6 +88,13 @@ class Source(NamedTuple):
 def packed_bytes(n_rows: int, n_cols: int) -> int:
     """Return the bytes of a packed table."""
     return max(n_rows, 1) * max(-(-n_cols // 64), 1) * 8
+
+
+def table_bytes(n_rows: int, n_cols: int, n_ones: int | None = None) -> int:
+    """Return the bytes of a table: packed, or, if the number of ones is given and these take less, by its ones."""
+    if n_ones is None or not is_smaller_sparse((n_rows, n_cols), n_ones):
+        return packed_bytes(n_rows, n_cols)
+    return _BYTES_PER_ONE * n_ones + _BYTES_PER_LINE * (n_rows + n_cols)
 
 
 @dataclass(frozen=True)
@@ -101,11 +124,11 @@ class ReadOptions:
 class RowChunk(NamedTuple):
     """Consecutive rows of a table."""
 
-    bits: BitMatrix
+    bits: Bits
     names: Sequence[str] | None = None
 
 
-def named_chunks(chunks: Iterable[BitMatrix], names: Sequence[str] | None) -> Iterator[RowChunk]:
+def named_chunks(chunks: Iterable[Bits], names: Sequence[str] | None) -> Iterator[RowChunk]:
     """Yield chunks of rows with their names, if rows have names."""
     start = 0
     for bits in chunks:
@@ -131,22 +154,46 @@ class TableStream:
 
 def collect(stream: TableStream) -> Table:
     """Return the table of a stream."""
-    words, unknown = _GrowingWords(stream.n_cols), _GrowingWords(stream.n_cols)
+    rows = _GrowingBits(stream.n_cols)
     names: list[str] | None = []
-    n_rows = 0
     for chunk in stream.chunks:
         if chunk.names is None:
             names = None
         elif names is not None:
             names.extend(chunk.names)
-        if chunk.bits.unknown is not None:
-            unknown.put(chunk.bits.unknown.words, n_rows)
-        words.put(chunk.bits.words, n_rows)
-        n_rows += len(chunk.bits)
-    mask = BitMatrix.from_words(unknown.take(n_rows), stream.n_cols, check=False) if unknown.n_rows else None
-    bits = BitMatrix.from_words(words.take(n_rows), stream.n_cols, False, mask)
+        rows.add(chunk.bits)
     row_names = tuple(names) if names else None
-    return Table(bits, row_names, stream.header.names, stream.picture, absent_is_zero=stream.absent_is_zero)
+    return Table(rows.take(), row_names, stream.header.names, stream.picture, absent_is_zero=stream.absent_is_zero)
+
+
+class _GrowingBits:
+    """Rows that are added in chunks: sparse as long as all chunks are, then packed."""
+
+    def __init__(self, n_cols: int) -> None:
+        self._n_cols, self._n_rows = n_cols, 0
+        self._sparse: list[SparseBits] = []
+        self._words, self._unknown = _GrowingWords(n_cols), _GrowingWords(n_cols)
+
+    def add(self, bits: Bits) -> None:
+        """Add rows."""
+        if isinstance(bits, SparseBits) and not self._n_rows:
+            self._sparse.append(bits)
+            return
+        for rows in (*map(packed, self._sparse), packed(bits)):
+            if rows.unknown is not None:
+                self._unknown.put(rows.unknown.words, self._n_rows)
+            self._words.put(rows.words, self._n_rows)
+            self._n_rows += len(rows)
+        self._sparse = []
+
+    def take(self) -> Bits:
+        """Return all rows."""
+        if self._sparse:
+            return stack_bits(self._sparse, self._n_cols)
+        unknown = None
+        if self._unknown.n_rows:
+            unknown = BitMatrix.from_words(self._unknown.take(self._n_rows), self._n_cols, check=False)
+        return BitMatrix.from_words(self._words.take(self._n_rows), self._n_cols, False, unknown)
 
 
 class _GrowingWords:

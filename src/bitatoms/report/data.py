@@ -202,7 +202,7 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
     codelength = codelength_from_counts(
         n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), table.bits.n_known
     )
-    row_bits = model.row_bits(errors, codes)
+    row_bits = model.row_bits(table.data, codes, workers)
     curve, stride = codelength_curve(model, table.bits, codelength, workers)
     if model.missed is not None and is_learned_from(model, table):
         wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength

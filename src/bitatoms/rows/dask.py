@@ -24,7 +24,7 @@ from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import OutOfTime, Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
 from .memory import collect, paired_chunks, row_chunks
@@ -74,7 +74,7 @@ class DaskRows:
         with self._tasks.released_on_error(packed):
             n_rows, self.n_features = check_partitions(self._tasks.results(list(map(delayed(shape_or_error), packed))))
         self.n_rows = int(n_rows.sum())
-        self.in_memory: BitMatrix | SparseBits | None = None
+        self.in_memory: Bits | None = None
         self._packed = [partition for partition, n in zip(packed, n_rows, strict=True) if n]
         self._edges = np.concatenate(([0], np.cumsum(n_rows[n_rows > 0])))
         self._groups = self._tasks.grouped_by_worker(self._packed)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..core.block import Block
 from ..core.model import Model
 from ..errors import InputError
 from ..parallel import Workers
@@ -165,14 +164,16 @@ def _by_partition(function: Any, X: Any, sent: Any, binarize: float | None, dtyp
 
 def _codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
     """Return the codes of a partition."""
-    codes = [block.codes() for block in _coded_blocks(partition, sent, binarize, block_info)]
-    return stack_rows(codes, sent[0].atoms.n_rows).to_dense()
+    model, match = sent
+    chunks = _packed_chunks(partition, match, binarize, block_info)
+    return stack_rows((model.codes(chunk, Workers(1)) for chunk in chunks), model.atoms.n_rows).to_dense()
 
 
 def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
     """Return minus the bits of each row of a partition."""
-    blocks = _coded_blocks(partition, sent, binarize, block_info)
-    return np.concatenate([np.empty(0), *(scores_of(block, sent[0]) for block in blocks)])
+    model, match = sent
+    chunks = _packed_chunks(partition, match, binarize, block_info)
+    return np.concatenate([np.empty(0), *(scores_of(model, chunk, Workers(1)) for chunk in chunks)])
 
 
 def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:
@@ -180,12 +181,11 @@ def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uin
     return model.reconstruct(BitMatrix.from_any(partition, name="the code matrix")).to_dense()
 
 
-def _coded_blocks(partition: Any, sent: Matched, binarize: float | None, block_info: Any) -> Iterator[Block]:
-    """Yield the rows of a partition, coded one chunk at a time; errors give the row in the complete table if known."""
-    model, match = sent
+def _packed_chunks(partition: Any, match: ColumnMatch, binarize: float | None, block_info: Any) -> Iterator[BitMatrix]:
+    """Yield the rows of a partition in chunks; errors give the row in the complete table if known."""
     packed = pack_partition(partition, binarize)
     if isinstance(packed, InvalidPartition):
         start = block_info[0]["array-location"][0][0]
         raise packed.error if np.isnan(start) else shifted(packed.error, int(start))
     for chunk in row_chunks(packed, default_chunk_rows(packed.n_cols)):
-        yield model.code(match.gather(chunk), Workers(1))
+        yield match.gather(chunk)

@@ -15,7 +15,7 @@ from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..parallel import Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits, SparseBits, packed
 from .budget import chunk_rows
 from .source import PartialPass, SavePartial
 
@@ -23,15 +23,15 @@ from .source import PartialPass, SavePartial
 class MemoryRows:
     """The rows of a table in memory (a `RowSource`). The codes of a pass are a list of one matrix per chunk."""
 
-    def __init__(self, data: BitMatrix | SparseBits, workers: Workers) -> None:
+    def __init__(self, data: Bits, workers: Workers) -> None:
         self.n_rows, self.n_features = data.shape
-        self.in_memory: BitMatrix | SparseBits | None = data
+        self.in_memory: Bits | None = data
         self._data, self._workers = data, workers
         self._chunk_rows = workers.chunk_rows or chunk_rows(data.n_cols)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices."""
-        return self._data[rows]
+        return packed(self._data[rows])
 
     def run_pass(
         self,
@@ -61,13 +61,13 @@ class MemoryRows:
         """Do nothing: the memory is freed with the last reference."""
 
 
-def row_chunks(data: BitMatrix | SparseBits, n_rows: int) -> Iterator[BitMatrix]:
+def row_chunks(data: Bits, n_rows: int) -> Iterator[BitMatrix]:
     """Yield the rows in chunks of this size; the last one may be smaller."""
-    return (data[start : start + n_rows] for start in range(0, len(data), n_rows))
+    return (packed(data[start : start + n_rows]) for start in range(0, len(data), n_rows))
 
 
 def paired_chunks(
-    data: BitMatrix | SparseBits, codes: Iterable[BitMatrix] | None, n_rows: int
+    data: Bits, codes: Iterable[BitMatrix] | None, n_rows: int
 ) -> Iterator[tuple[BitMatrix, BitMatrix | None]]:
     """Yield the rows in chunks, each with its codes of the previous pass."""
     chunks = row_chunks(data, n_rows)

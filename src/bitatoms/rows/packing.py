@@ -160,7 +160,7 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     parts = _parts(source)
     if parts is None:
         table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
-        chunk = RowChunk(table.bits, table.row_names)
+        chunk = RowChunk(table.data, table.row_names)
         stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture, table.absent_is_zero)
     else:
         stream = _stream_parts(parts, options)
@@ -190,7 +190,7 @@ def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
     first = next(tables, None)
     if first is None:
         raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
-    rows = (RowChunk(table.bits, table.row_names) for table in itertools.chain([first], tables))
+    rows = (RowChunk(table.data, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
     return TableStream(first.shape[1], rows, first.columns, picture, first.absent_is_zero)
 

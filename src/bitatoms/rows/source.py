@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits
 
 
 class PartialPass(NamedTuple):
@@ -36,7 +36,7 @@ class RowSource(Protocol):
 
     n_rows: int
     n_features: int
-    in_memory: BitMatrix | SparseBits | None  # all rows, if they are in memory
+    in_memory: Bits | None  # all rows, if they are in memory
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, which are in increasing order."""

@@ -23,7 +23,7 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
 from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits
 from ..table import Header, Names, Picture
 from .budget import MemoryBudget, chunk_rows, parse_memory_limit
 from .code_cache import CodeCache, Codes
@@ -210,7 +210,7 @@ class StoreRows:
     ) -> None:
         self.store = store
         self.n_rows, self.n_features = store.shape
-        self.in_memory: BitMatrix | SparseBits | None = None
+        self.in_memory: Bits | None = None
         self._workers = workers
         self._budget = memory_budget(store, max_memory, workers)
         self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search

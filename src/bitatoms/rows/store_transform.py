@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
-from ..core.block import Block
 from ..core.model import Model
-from ..core.row_pass import coded_block
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..parallel import Workers
+from ..sparse_bits import Bits
 from ..table import match_columns
 from .store import Store, memory_budget
 
@@ -58,7 +57,7 @@ def code_chunks(
     store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
 ) -> Iterator[BitMatrix]:
     """Code all rows, and yield their codes in chunks of rows."""
-    return _map_chunks(codes_of, store, model, workers, max_memory, absent)
+    return _map_chunks(Model.codes, store, model, workers, max_memory, absent)
 
 
 def codes_in_memory(
@@ -96,34 +95,27 @@ def score_samples(
     return scores
 
 
-def codes_of(block: Block, model: Model) -> BitMatrix:
-    """Return the codes of the rows of a block."""
-    return block.codes()
-
-
-def scores_of(block: Block, model: Model) -> NDArray[np.float64]:
-    """Return minus the bits of each row of a block."""
-    return -model.row_bits(block.errors(), codes_of(block, model))
+def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
+    """Return minus the bits of each row."""
+    return -model.row_bits(data, model.codes(data, workers), workers)
 
 
 def _map_chunks(
-    function: Callable[[Block, Model], Result],
+    function: Callable[[Model, BitMatrix, Workers], Result],
     store: Store,
     model: Model,
     workers: Workers,
     max_memory: int | None,
     absent: str | None,
 ) -> Iterator[Result]:
-    """Code the rows in chunks, and yield a function of each; columns are matched before the first."""
+    """Yield a function of each chunk of rows; columns are matched before the first."""
     match = match_columns(model.header, store.header, absent, store.path.name)
     match.warn_differences(store.path.name)
-    spec, single_thread = model.pass_spec, Workers(1)
+    single_thread = Workers(1)
     # Chunks whose columns are gathered are in memory twice.
     width = model.atoms.n_cols + (0 if match.indices is None else store.n_features)
     budget = memory_budget(store, max_memory, workers, width)
     if match.absent and match.fill == "unknown":
         budget = replace(budget, has_unknown=True)
     size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows)
-    return workers.map_stream(
-        lambda data: function(coded_block(match.gather(data), None, spec, single_thread), model), store.chunks(size)
-    )
+    return workers.map_stream(lambda data: function(model, match.gather(data), single_thread), store.chunks(size))

@@ -14,7 +14,7 @@ from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
 from ..mdl import string_bits
 from ..parallel import Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits, SparseBits, packed
 from .context import SearchContext
 from .holdout import HoldOut
 from .monitor import SearchMonitor
@@ -34,7 +34,7 @@ class _Candidate(NamedTuple):
 
 
 def search(
-    data: BitMatrix | SparseBits,
+    data: Bits,
     params: SearchParams,
     workers: Workers,
     random: np.random.Generator,
@@ -93,11 +93,11 @@ def search(
     return replace(best, ended=ended or best.ended, bits_without=without)
 
 
-def _as_searched(data: BitMatrix | SparseBits, params: SearchParams, holdout: HoldOut | None) -> BitMatrix | SparseBits:
+def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
     """Return a table in the form in which it is searched, which does not depend on the form it has."""
     if holdout is None and is_wide_and_sparse(data, params):
         return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
-    return data if isinstance(data, BitMatrix) else data.packed()
+    return packed(data)
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:

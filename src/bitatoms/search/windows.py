@@ -29,7 +29,7 @@ from ..core.result import THOROUGH_WINDOW, Factorization
 from ..core.side_by_side import Part, side_by_side
 from ..mdl import Codelength, string_bits
 from ..parallel import OutOfTime, Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits, SparseBits
 from .best_result import best_result, stopped_result
 from .column_groups import column_groups
 from .context import SearchContext
@@ -48,7 +48,7 @@ _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all s
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
-def is_wide(data: BitMatrix | SparseBits, params: SearchParams) -> bool:
+def is_wide(data: Bits, params: SearchParams) -> bool:
     """Return whether to search windows of the columns.
 
     Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
@@ -59,7 +59,7 @@ def is_wide(data: BitMatrix | SparseBits, params: SearchParams) -> bool:
     return is_free and starts_free and data.n_cols >= params.plan.windows.min_features
 
 
-def is_wide_and_sparse(data: BitMatrix | SparseBits, params: SearchParams) -> bool:
+def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     """Return whether to search windows of columns that occur together, each with the rows that have ones there."""
     if not is_wide(data, params) or (isinstance(data, BitMatrix) and data.n_unknown):
         return False
@@ -101,7 +101,7 @@ class WindowSearch:
 
     def __init__(
         self,
-        table: BitMatrix | SparseBits,
+        table: Bits,
         params: SearchParams,
         objective: Objective,
         monitor: SearchMonitor,
@@ -301,7 +301,7 @@ class WindowSearch:
         """Return what a search of the columns of a window needs to know, and its rows, if these are not all."""
         table, plan, rows, rest = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
-            rows, data = table.take_columns(window.columns, _MIN_ONES)
+            rows, data = table.window(window.columns, _MIN_ONES)
             ones = table.by_column.row_weights()[window.columns] - data.column_weights()
             rest = Rest(table.n_rows - len(rows), ones)
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})

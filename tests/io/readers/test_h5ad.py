@@ -277,7 +277,7 @@ MALFORMED = {
         ),
         "malicious",
     ),
-    "a huge sparse matrix": (_replace("X", _sparse(shape=np.array(HUGE))), "GiB packed"),
+    "a huge sparse matrix": (_replace("X", _sparse(shape=np.array(HUGE))), "corrupt or malicious"),
     "rows without columns": (_replace("X", _sparse(shape=np.array((10**15, 0)))), "GiB packed"),
     "a negative shape": (_replace("X", _sparse(shape=np.array((-1, 5)))), "claims to have -1 rows"),
     "a shape of one number": (_replace("X", _sparse(shape=np.array((5,)))), "corrupt"),

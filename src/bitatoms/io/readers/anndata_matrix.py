@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ... import dataframes, validation
 from ...bits import BitMatrix
 from ...errors import Parameter, warn
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
 from ..chunked import ChunkCells, Indices, Locate, read_row_chunks
 from ..coo import CHUNK_ENTRIES
 from ..stream import CHUNK_BITS, ReadOptions, Source
@@ -69,7 +70,7 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
     else:
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
-    source.check_size(n_rows, n_cols, streamable=True)
+    source.check_size(n_rows, n_cols, streamable=True, n_ones=0 if kind == "csr" and source.scratch is None else None)
     return MatrixElement(kind, path, (n_rows, n_cols), element, variables)
 
 
@@ -132,9 +133,7 @@ class AnnDataCells(ChunkCells):
             warn(f"{self.cells.source.name}: ", *self._advice)
 
 
-def read_matrix(
-    source: Source, file: HierarchicalFile, matrix: MatrixElement, cells: ChunkCells
-) -> Iterator[BitMatrix]:
+def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, cells: ChunkCells) -> Iterator[Bits]:
     """Yield the rows of a matrix as bits."""
     if matrix.kind == "dense":
         chunk = matrix.element.chunks or (1, matrix.shape[1])
@@ -143,20 +142,23 @@ def read_matrix(
         yield from _read_lines(source, file, matrix, matrix.shape, cells)
     elif min(matrix.shape):
         columns = _read_lines(source, file, matrix, matrix.shape[::-1], cells)
-        yield from rows_of_columns(source, columns, matrix.shape)
+        yield from rows_of_columns(source, map(packed, columns), matrix.shape)
     else:
         yield BitMatrix.zeros(*matrix.shape)
 
 
 def _read_lines(
     source: Source, file: HierarchicalFile, matrix: MatrixElement, shape: tuple[int, int], cells: ChunkCells
-) -> Iterator[BitMatrix]:
-    """Yield the lines of a sparse matrix (rows of CSR, columns of CSC) as bits."""
+) -> Iterator[Bits]:
+    """Yield the lines of a sparse matrix (rows of CSR, columns of CSC) as bits, which are sparse if few are ones."""
     from scipy.sparse import csr_array
 
     n_lines, length = shape
     data, indices, indptr = _open_compressed(source, file, matrix, shape)
-    max_lines = max(1, CHUNK_BITS // max(1, length))
+    is_sparse = matrix.kind == "csr" and source.scratch is None and is_smaller_sparse(shape, int(indptr[-1]))
+    if not is_sparse:
+        source.check_size(*matrix.shape, streamable=True)
+    max_lines = n_lines if is_sparse else max(1, CHUNK_BITS // max(1, length))
     # Not less than a stored chunk, because zarr decompresses it for every read.
     stored = max(array.chunks[0] if array.chunks else 0 for array in (data, indices))
     most = min(_CHUNK_ENTRIES, max(CHUNK_ENTRIES, stored))
@@ -169,7 +171,7 @@ def _read_lines(
             (file.read(data, entries), file.read(indices, entries), indptr[start : stop + 1] - indptr[start]),
             shape=(stop - start, length),
         )
-        yield _pack_lines(lines, start, matrix.kind == "csc", cells)
+        yield _as_bits(lines, start, matrix.kind == "csc", cells, is_sparse)
         start = stop
 
 
@@ -195,8 +197,8 @@ def _open_compressed(
     return data, indices, indptr
 
 
-def _pack_lines(lines: Any, start: int, by_columns: bool, cells: ChunkCells) -> BitMatrix:
-    """Return lines of a sparse matrix as bits; ``start`` is the index of the first."""
+def _as_bits(lines: Any, start: int, by_columns: bool, cells: ChunkCells, is_sparse: bool) -> Bits:
+    """Return lines of a sparse matrix as bits, sparse or packed; ``start`` is the index of the first."""
     from scipy.sparse import csr_array
 
     data, indices, indptr = validation.sparse_table(lines, "it")
@@ -213,6 +215,8 @@ def _pack_lines(lines: Any, start: int, by_columns: bool, cells: ChunkCells) -> 
     unknown = None if packed.unknown is None else where(packed.unknown.to_dense(np.bool_)[0])
     threshold = cells.cells.threshold
     if threshold is None or threshold >= 0:
+        if is_sparse and unknown is None:
+            return SparseBits(np.concatenate(([0], np.cumsum(ones)))[indptr], indices[ones], lines.shape[1])
         return where(ones).with_unknown(unknown)
     # Zeros, which are not stored, are above the threshold.
     zeros = where(~ones)

@@ -42,7 +42,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     """Open a Matrix Market file."""
     with open_decompressed(source) as file:
         header = _read_header(source, file)
-    source.check_size(*header.shape, streamable=True)
+    source.check_size(*header.shape, streamable=True, n_ones=header.n_entries if header.sparse else None)
     with open_decompressed(source) as file:
         rows, columns = _read_names(source, file, header)
     if rows is None and columns is None:

@@ -53,7 +53,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         else:
             cells.add_missing(1, CellPosition(line, layout.labels[1], unit="line"))
     cells.check_missing()
-    source.check_size(len(rows), len(items), streamable=True)
+    source.check_size(len(rows), len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (len(rows), len(items)))

@@ -30,7 +30,7 @@ def read_sparse(source: Source, options: ReadOptions, file: NpzReader) -> TableS
     """Open a sparse matrix."""
     if (shape := read_shape(file)) is None:
         raise source.error("the shape of the sparse matrix is not two integers; save it with scipy.sparse.save_npz")
-    source.check_size(*shape, streamable=True)
+    source.check_size(*shape, streamable=True, n_ones=0)
     read_entries = _READERS[_read_format(file)]
 
     def chunks() -> Iterator[RowChunk]:

@@ -44,7 +44,7 @@ def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
             n_rows += len(lines.counts)
             distinct.add(lines.values)
     items = distinct.sorted()
-    source.check_size(n_rows, len(items), streamable=True)
+    source.check_size(n_rows, len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (n_rows, len(items)))
@@ -98,7 +98,7 @@ def _read_names(source: Source, options: ReadOptions) -> TableStream:
         n_rows += 1
         for item in items:
             columns.setdefault(item, len(columns))
-    source.check_size(n_rows, len(columns), streamable=True)
+    source.check_size(n_rows, len(columns), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (n_rows, len(columns)))

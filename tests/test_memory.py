@@ -2,7 +2,7 @@
 
 import pytest
 
-from bitatoms.io import memory
+from bitatoms import memory
 
 MACHINE = 16 << 30
 

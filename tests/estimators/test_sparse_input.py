@@ -1,0 +1,86 @@
+"""Wide sparse tables are fitted, coded and scored by their ones, with the results of packed tables."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, save_npz
+
+import bitatoms as ba
+from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
+from support.bundles import N_COLS, table_with_bundles
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+X = table_with_bundles()
+NAMES = tuple(f"c{j}" for j in range(N_COLS))
+
+
+def new_model():
+    return BinaryDictionaryLearning(algebra="or", random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return new_model().fit(BitMatrix.from_dense(X))
+
+
+@pytest.fixture
+def half_of_it_cannot_be_packed(monkeypatch):
+    monkeypatch.setattr("bitatoms.core.complete._HASHED_WORDS", 1 << 10)
+    monkeypatch.setattr("bitatoms.core.model._CHUNK_BITS", 1 << 10)
+    monkeypatch.setattr("bitatoms.core.model._MIN_CHUNK_ROWS", 100)
+    monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: X.size // 16)
+
+
+@pytest.mark.usefixtures("half_of_it_cannot_be_packed")
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "pandas", "file", "Table", "AnnData"])
+def test_every_form_of_the_table(kind, fitted, tmp_path):
+    given = csr_array(X)
+    if kind == "pandas":
+        given = pytest.importorskip("pandas").DataFrame.sparse.from_spmatrix(given)
+    elif kind == "file":
+        save_npz(tmp_path / "table.npz", given)
+        given = tmp_path / "table.npz"
+    elif kind == "Table":
+        given = Table.from_any(given)
+    elif kind == "AnnData":
+        given = pytest.importorskip("anndata").AnnData(given)
+    else:
+        given = given.asformat(kind)
+    model = new_model().fit(given)
+    np.testing.assert_array_equal(model.components_, fitted.components_)
+    assert model.codelength_ == fitted.codelength_
+    np.testing.assert_array_equal(model.transform(given), fitted.transform(X))
+    np.testing.assert_array_equal(model.score_samples(given), fitted.score_samples(X))
+
+
+def test_columns_are_matched_by_name(fitted):
+    model = new_model().fit(Table(BitMatrix.from_dense(X), columns=NAMES))
+    order = np.random.default_rng(0).permutation(N_COLS)
+    turned = Table(Table.from_any(csr_array(X[:, order])).data, columns=[NAMES[j] for j in order])
+    np.testing.assert_array_equal(model.transform(turned), fitted.transform(X))
+    fewer = Table(Table.from_any(csr_array(X[:, order[5:]])).data, columns=[NAMES[j] for j in order[5:]])
+    for absent in ("zero", "unknown"):
+        with pytest.warns(UserWarning, match="5 absent columns"):
+            codes = model.set_params(absent=absent).transform(fewer)
+        with pytest.warns(UserWarning, match="5 absent columns"):
+            np.testing.assert_array_equal(codes, model.transform(Table(fewer.bits, columns=fewer.columns)))
+
+
+@pytest.mark.parametrize("parameters", [{"n_components": 3}, {"max_components": 4}, {"search": "paper"}])
+def test_searches_that_need_packed_rows(parameters):
+    parameters = {"max_iter": 3} | parameters
+    rows = X[:200]
+    with pytest.warns(UserWarning, match="max_iter"):
+        sparse = BinaryDictionaryLearning(random_state=0, **parameters).fit(csr_array(rows))
+    with pytest.warns(UserWarning, match="max_iter"):
+        packed = BinaryDictionaryLearning(random_state=0, **parameters).fit(rows)
+    np.testing.assert_array_equal(sparse.components_, packed.components_)
+    np.testing.assert_array_equal(sparse.transform(csr_array(rows)), packed.transform(rows))
+
+
+def test_a_store_and_a_dask_array_give_the_same_codes_and_scores(fitted, tmp_path):
+    store = ba.pack(Table.from_any(csr_array(X)), tmp_path / "rows.zarr")
+    np.testing.assert_array_equal(fitted.transform(store), fitted.transform(X))
+    np.testing.assert_array_equal(fitted.score_samples(store), fitted.score_samples(X))
+    array = pytest.importorskip("dask.array").from_array(X, chunks=(300, N_COLS))
+    np.testing.assert_array_equal(fitted.score_samples(array).compute(), fitted.score_samples(X))
