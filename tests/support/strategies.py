@@ -88,3 +88,11 @@ def planted(seed, n_rows, n_cols, n_atoms, algebra):
     X[1:] ^= random_bits(seed + 2, n_rows - 1, n_cols, 0.1)
     codes[1:] ^= random_bits(seed + 3, n_rows - 1, n_atoms, min(0.3, 2 / n_atoms))
     return X, atoms, codes
+
+
+def heterogeneous_rows(seed, n, m, density=0.03):
+    """A sparse table without structure: some rows, and some columns, have far more ones than others."""
+    random = np.random.default_rng(seed)
+    odds = np.outer(np.exp(1.2 * random.normal(size=n)), np.arange(1, m + 1) ** -0.7)
+    odds *= density / odds.mean()
+    return (random.random((n, m)) < odds / (1 + odds)).astype(np.uint8)

@@ -12,7 +12,7 @@ from ..core.remembered import hard_codes
 from ..core.result import Factorization
 from .context import SearchContext
 from .finish import record_state
-from .moves.drop import drop_useless, savings
+from .moves.drop import drop_chance, drop_useless, savings
 from .moves.trim import trim
 from .stopping import CONVERGED
 
@@ -39,6 +39,12 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
                 record_state(context, better, Change(), 0, "drop")
             if monitor.best is not best:
                 return best_result(context, trimmed, coder, ended)
+            margins = context.margins
+            if margins and (without := drop_chance(block, context.objective, margins)) is not None:
+                block = without
+                (atoms, codes), bias, wrong = block.factors(), block.bias, block.wrong()
+                length = monitor.codelength(block, wrong, bias)
+                record_state(context, block, Change(), 0, "drop")
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
             block.discard(~block.in_use())
             (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)

@@ -9,6 +9,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..core.block import Block, Rest
 from ..core.coding import coding_rule
+from ..core.margins import Margins
 from ..core.objective import Objective
 from ..kernels.structs import Rule, covering
 from ..parallel import Workers
@@ -29,6 +30,7 @@ class SearchContext:
     random: np.random.Generator
     holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
     rest: Rest | None = None  # other rows of the table, which are only counted
+    margins: Margins | None = None  # atoms that these explain are dropped in the end
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..bits import BitMatrix
+from ..core.margins import Margins
 from ..core.result import Factorization, Interrupted, ResultBase
 from ..errors import warn
 from ..mdl import string_bits
@@ -47,6 +48,7 @@ def search(
     Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
     """
     table = _as_searched(data, params, holdout)
+    margins = _margins(table, params, holdout)
     winners: dict[str, _Candidate] = {}  # by algebra
     without = int(string_bits(data.n_known, data.column_weights()).sum())
     ended: str | None = None  # what ended the search before all starts were made
@@ -72,10 +74,11 @@ def search(
             objective = params.objective(algebra, share)
             run: OneStart | WindowSearch
             if is_wide(table, params):
-                run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout)
+                run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout, margins)
             else:
                 assert isinstance(table, BitMatrix)
                 context = SearchContext(table, objective, params.plan, monitor, workers, own_random, holdout)
+                context = replace(context, margins=margins)
                 run = OneStart(context, params)
             try:
                 found_ended, result = run.run(cut_off(now, own_deadline))
@@ -98,6 +101,20 @@ def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> B
     if holdout is None and is_wide_and_sparse(data, params):
         return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
     return packed(data)
+
+
+def _margins(table: BitMatrix | SparseBits, params: SearchParams, holdout: HoldOut | None) -> Margins | None:
+    """Return the margins of a sparse table, in which atoms can be found by chance; None for others.
+
+    Not for tables with unknown cells, and for samples of rows, whose atoms are compared by other rows.
+    """
+    has_unknown = isinstance(table, BitMatrix) and table.n_unknown > 0
+    if holdout is not None or has_unknown or params.n_components != "mdl" or not params.settles_bias:
+        return None
+    weights = table.column_weights()
+    if weights.sum() >= params.plan.mdl.sparse_share * table.n_rows * table.n_cols:
+        return None
+    return Margins.from_weights(table.row_weights(), weights)
 
 
 def _ends_all_starts(ended: str, params: SearchParams) -> bool:

@@ -1,8 +1,8 @@
 """Groups of columns of a sparse table that occur together more often than by chance.
 
 In a sparse table all pairs of columns that occur in the same row can be counted. Two columns with f and g ones in n
-rows occur together in about E = f g / n rows by chance. The surprise of b rows is b log2(b / E) - (b - E) log2 e bits,
-by which a Poisson distribution around b describes the count better than one around E. Columns are joined to groups by
+rows occur together in about E = f g / n rows by chance. The surprise of b rows (`core/margins.py`) is the bits by which
+a Poisson distribution around b describes the count better than one around E. Columns are joined to groups by
 their most surprising pairs, up to a largest size. A column whose pairs all surprise by less than the description of an
 atom of two columns takes is in no group: no such atom would pay.
 """
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.margins import surprise
 from ..mdl import string_bits
 from ..sparse_bits import SparseBits
 
@@ -69,9 +70,9 @@ def surprising_pairs(data: SparseBits) -> Pairs:
         kept = (other > one) & (together.data >= _MIN_TOGETHER)
         one, other, count = one[kept], other[kept], together.data[kept].astype(np.float64)
         expected = ones[one] * (ones[other] / n)
-        surprise = count * np.log2(count / expected) - (count - expected) / np.log(2)
-        kept = (count > expected) & (surprise > least)
-        found.append(Pairs(one[kept].astype(np.intp), other[kept].astype(np.intp), surprise[kept]))
+        bits = surprise(count, expected)
+        kept = (count > expected) & (bits > least)
+        found.append(Pairs(one[kept].astype(np.intp), other[kept].astype(np.intp), bits[kept]))
         start = stop
     if not found:
         return Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix, stack_rows
 from ..core.block import Block, Change, Rest
 from ..core.complete import hash_rows
+from ..core.margins import Margins
 from ..core.objective import Objective
 from ..core.result import THOROUGH_WINDOW, Factorization
 from ..core.side_by_side import Part, side_by_side
@@ -97,6 +98,8 @@ class WindowSearch:
     random : numpy.random.Generator
     holdout : HoldOut, optional
         Compares states where the table is a sample of the rows.
+    margins : Margins, optional
+        Atoms that these explain are dropped in the end.
     """
 
     def __init__(
@@ -108,8 +111,10 @@ class WindowSearch:
         workers: Workers,
         random: np.random.Generator,
         holdout: HoldOut | None = None,
+        margins: Margins | None = None,
     ) -> None:
-        self.table, self.params, self.monitor, self.random, self.holdout = table, params, monitor, random, holdout
+        self.table, self.params, self.monitor, self.random = table, params, monitor, random
+        self.holdout, self.margins = holdout, margins
         self.objective = replace(objective, n_features=table.n_cols)
         self.workers = replace(workers, cancelled=threading.Event())
         self.windows: list[Window] = []
@@ -322,7 +327,8 @@ class WindowSearch:
             n_features=table.n_cols,
         )
         random = window.random or np.random.default_rng(0)
-        return SearchContext(data, self.objective, plan, monitor, workers, random, holdout, rest), rows
+        margins = self.margins and self.margins.take_columns(window.columns)
+        return SearchContext(data, self.objective, plan, monitor, workers, random, holdout, rest, margins), rows
 
     # Threads, time and progress.
 

@@ -1,0 +1,148 @@
+"""Margins: how many features of an atom rows have by chance, given the number of ones of each row and each column.
+
+Rows with many ones have more of every column. Two columns with f and g ones in n rows therefore occur together in more
+than f g / n rows, although nothing relates them. Of all distributions of tables whose rows and columns have the
+given numbers of ones on average, the one of largest entropy has independent cells: row r has column c with odds
+x_r y_c (the Rasch model, or bipartite configuration model). A table whose ones are shuffled, margins kept, is much like
+a table drawn from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CLASSES_PER_UNIT = 50  # of the logarithm: rows, and columns, whose numbers of ones differ by 2 % may be of one class
+_MAX_STEPS = 200
+_TOLERANCE = 1e-4  # ones of a row, on average, by which the distribution may be off
+_MAX_COLUMNS = 64  # of an atom that are looked at: most users have most of its columns
+
+
+class _Classes(NamedTuple):
+    """Rows or columns with about as many ones."""
+
+    sizes: NDArray[np.float64]
+    weights: NDArray[np.float64]  # mean number of ones
+    class_of: NDArray[np.intp]  # the class of each row or column
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """The distribution of tables of which only the number of ones of each row and each column is known.
+
+    Parameters
+    ----------
+    row_sizes, row_weights : ndarray of shape (n_row_classes,)
+        Number of rows with about as many ones, and the mean number of their ones.
+    shares : ndarray of shape (n_row_classes, n_column_classes)
+        Probability of a one in a row of a class and a column of a class.
+    class_of : ndarray of shape (m,)
+        The class of each column.
+    factors : ndarray of shape (m,)
+        Ones of each column, divided by the mean of its class.
+    n_columns : int
+        Number of columns of the table.
+    """
+
+    row_sizes: NDArray[np.float64]
+    row_weights: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    class_of: NDArray[np.intp]
+    factors: NDArray[np.float64]
+    n_columns: int
+
+    @classmethod
+    def from_weights(cls, row_weights: NDArray[np.int64], column_weights: NDArray[np.int64]) -> Margins:
+        """Return the distribution for these numbers of ones of each row and each column."""
+        rows, columns = _classes(row_weights), _classes(column_weights)
+        factors = column_weights / np.maximum(columns.weights, 1e-9)[columns.class_of]
+        shares = _fitted_shares(rows, columns)
+        return cls(rows.sizes, rows.weights, shares, columns.class_of, factors, len(column_weights))
+
+    @property
+    def bits_of_choice(self) -> float:
+        """Bits that it takes to choose one of all pairs of columns of the table."""
+        return float(np.log2(max(1, self.n_columns * (self.n_columns - 1) // 2)))
+
+    def take_columns(self, columns: NDArray[np.intp]) -> Margins:
+        """Return the same for a window of the columns."""
+        return replace(self, class_of=self.class_of[columns], factors=self.factors[columns])
+
+    def looked_at(self, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those columns of an atom whose ones are counted."""
+        index = np.unique(np.linspace(0, len(columns) - 1, min(_MAX_COLUMNS, len(columns))).astype(np.intp))
+        return columns[index]
+
+    def explain(self, columns: NDArray[np.intp], n_rows_with: NDArray[np.int64], either_way: bool) -> bool:
+        """Return whether chance explains how many rows have 2, 3, ... or more of these columns.
+
+        Of all pairs of columns of a table drawn from this distribution, less than one is expected to surprise by the
+        bits that it takes to choose a pair. Columns that surprise by no more are explained. So are columns that occur
+        together less often than by chance, unless ``either_way``.
+        """
+        at_least = np.cumsum(n_rows_with[::-1])[::-1][2:]
+        expected = self._expected(columns)[2:]
+        bits = np.where((at_least > expected) | either_way, surprise(at_least, expected), 0)
+        return bool(bits.max(initial=0) <= self.bits_of_choice + np.log2(len(bits) * (1 + either_way)))
+
+    def _expected(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return how many rows have 0, 1, 2, ... or more of these columns by chance."""
+        shares = np.minimum(1, self.shares[:, self.class_of[columns]] * self.factors[columns])
+        exactly = _number_of_ones(shares)
+        # A row has as many ones as it has: of the other columns the more, the fewer of these. They are many, and
+        # rarely ones, so that their number has a Poisson distribution.
+        others = np.maximum(self.row_weights - shares.sum(axis=1), 1e-9)
+        left = (self.row_weights[:, np.newaxis] - np.arange(len(columns))).clip(0)
+        exactly[:, 1:] *= np.cumprod(left / others[:, np.newaxis], axis=1)
+        exactly /= exactly.sum(axis=1, keepdims=True)
+        return (exactly[:, ::-1].cumsum(axis=1)[:, ::-1] * self.row_sizes[:, np.newaxis]).sum(axis=0)
+
+
+def surprise(count: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how surprising it is that something happens this often, in bits.
+
+    A sum of independent events that is E on average is at least b > E, or at most b < E, with a probability of at most
+    2^-s, where s = b log2(b / E) - (b - E) log2 e (Chernoff).
+    """
+    safe = np.maximum(expected, np.finfo(np.float64).tiny)
+    return count * np.log2(np.where(count > 0, count, 1) / safe) - (count - expected) / np.log(2)
+
+
+def _number_of_ones(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities of 0, 1, 2, ... ones of independent cells, for each row of ``shares``."""
+    exactly = np.zeros((len(shares), shares.shape[1] + 1))
+    exactly[:, 0] = 1
+    for share in shares.T[:, :, np.newaxis]:
+        exactly[:, 1:] += (exactly[:, :-1] - exactly[:, 1:]) * share
+        exactly[:, :1] *= 1 - share
+    return exactly
+
+
+def _classes(weights: NDArray[np.int64]) -> _Classes:
+    """Return rows or columns by their number of ones."""
+    unit = _CLASSES_PER_UNIT
+    rank = np.where(weights < unit, weights, unit * (1 + np.log(weights.clip(1) / unit)))
+    _, class_of, sizes = np.unique(rank.astype(np.int64), return_inverse=True, return_counts=True)
+    return _Classes(sizes.astype(np.float64), np.bincount(class_of, weights, len(sizes)) / sizes, class_of)
+
+
+def _fitted_shares(rows: _Classes, columns: _Classes) -> NDArray[np.float64]:
+    """Return the probability of a one for each class of rows and of columns, by scaling the odds until it fits."""
+    scale = np.sqrt(max(1.0, float((rows.sizes * rows.weights).sum())))
+    x, y = (rows.weights / scale)[:, np.newaxis], columns.weights / scale
+    for _ in range(_MAX_STEPS):
+        of_rows = (columns.sizes * x * y / (1 + x * y)).sum(axis=1)
+        if np.abs(of_rows - rows.weights).max(initial=0) <= _TOLERANCE:
+            break
+        x = _scaled(x[:, 0], rows.weights, of_rows)[:, np.newaxis]
+        of_columns = (rows.sizes[:, np.newaxis] * x * y / (1 + x * y)).sum(axis=0)
+        y = _scaled(y, columns.weights, of_columns)
+    return x * y / (1 + x * y)
+
+
+def _scaled(odds: NDArray[np.float64], wanted: NDArray[np.float64], now: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return odds that are larger by as much as more ones are wanted."""
+    return odds * wanted / np.where(now > 0, now, 1)
