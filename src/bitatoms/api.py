@@ -18,6 +18,7 @@ from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts
 from .parallel import Workers, count_threads
 from .parameters import FactorizeKwargs, NComponents, SearchKwargs, documented, select, with_defaults
+from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
 from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult
@@ -72,7 +73,8 @@ def factorize(
     params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
-    learned = learn_from(MemoryRows(data, workers), params, workers, **run)
+    rows = MemoryRows(data, workers, given_memory_limit(given["max_memory"]))
+    learned = learn_from(rows, params, workers, **run)
     return with_codes(learned) if isinstance(learned, PassResult) else learned
 
 

@@ -14,7 +14,7 @@ from .bits import BitMatrix
 from .errors import warn
 from .io.api import read, read_matching
 from .parameters import Missing
-from .sparse_bits import as_bits
+from .sparse_bits import SparseBits, as_bits
 from .table import Header, Table, matched_table
 
 
@@ -38,10 +38,12 @@ class TableEstimator(BaseEstimator):
         of the model by name, in any order.
         """
         table = self._as_table(X) if reset else self._matched_table(X)
-        if table is None and isinstance(X, (BitMatrix, np.ma.MaskedArray)):  # scikit-learn would drop the mask
-            table = Table(BitMatrix.from_any(X, self.binarize, missing=self._missing))
+        if table is None and isinstance(
+            X, (BitMatrix, SparseBits, np.ma.MaskedArray)
+        ):  # scikit-learn would drop the mask
+            table = Table(as_bits(X, self.binarize, missing=self._missing))
             check_not_empty(table.shape)
-            validate_data(self, table.bits, reset=reset, skip_check_array=True)
+            validate_data(self, table.data, reset=reset, skip_check_array=True)
             return table
         if table is None:
             if validation.is_sparse(X) and X.ndim == 2:

@@ -338,7 +338,8 @@ class SearchKwargs(TypedDict, total=False):
             'If X has more rows than this, "fast" and "thorough" search a subsample of this size, drawn with '
             "``random_state``. Then, in passes over all rows, they code the rows, fit the atoms to all of them and "
             'drop the atoms that cost more bits than they save (see docs/scale.md). "auto" is 65536; if that many rows '
-            "would have more than 2**31 bits, it is smaller, but at least 4096. None searches all rows.",
+            "would have more than 2**31 bits (2**33 if they are searched by windows of columns), it is smaller, but at "
+            "least 4096. Tables that are searched by their ones are searched whole. None searches all rows.",
             minimum=2,
             option="search-rows",
         ),
@@ -382,6 +383,19 @@ class FactorizeKwargs(SearchKwargs, total=False):
     n_jobs: NJobs
     verbose: Verbose
     binarize: Binarize
+    max_memory: Annotated[
+        int | str | None,
+        Param(
+            None,
+            "Memory limit for rows, codes and counts, such as 500MB or 2GiB.",
+            "A number of bytes, or text with a unit. If the rows that are searched by default do not fit, fewer are "
+            "searched, at least 1024 of them; apart from that, it does not change the result. With None, passes over "
+            "a packed store take 512 MiB, and a search takes what it needs. Python and the libraries take about 200 MB "
+            "in addition.",
+            option="max-memory",
+            is_run_setting=True,
+        ),
+    ]
     random_state: RandomState
 
 
@@ -389,17 +403,6 @@ class EstimatorKwargs(FactorizeKwargs, total=False):
     """Parameters of `bitatoms.BinaryDictionaryLearning`: those of `factorize`, of new rows, stores and streams."""
 
     absent: AbsentColumns
-    max_memory: Annotated[
-        int | str | None,
-        Param(
-            None,
-            "Memory limit for processing a packed store, such as 500MB or 2GiB.",
-            "A number of bytes, or text with a unit; None is 512 MiB. It limits rows, codes and counts together. It "
-            "does not change the result.",
-            option="max-memory",
-            is_run_setting=True,
-        ),
-    ]
     forget: Annotated[
         float,
         Param(

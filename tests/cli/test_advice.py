@@ -79,7 +79,8 @@ def test_show_of_a_store_suggests_a_fit(bitatoms, tmp_path):
 
 
 def test_errors_about_stores_suggest_commands(bitatoms, tmp_path):
-    code, _, stderr = bitatoms("fit", *COUNTS, "--max-memory", "1GB")
+    assert bitatoms("fit", *COUNTS, "-o", "own.npz", "-q")[0] == 0
+    code, _, stderr = bitatoms("transform", "own.npz", *COUNTS, "--max-memory", "1GB")
     assert code == 2
     assert [command.split()[1] for command in follow(bitatoms, stderr)[0]] == ["pack"]
     table = ba.read(tmp_path / "rows.zarr")
@@ -88,7 +89,7 @@ def test_errors_about_stores_suggest_commands(bitatoms, tmp_path):
     assert code == 2
     assert [command.split()[1] for command in follow(bitatoms, stderr)[0]] == ["convert"]
     assert ba.read(tmp_path / "table.npz") == table
-    assert bitatoms("fit", "-", "--max-memory", "1GB")[2].endswith("bitatoms pack - -o rows.zarr\n")
+    assert bitatoms("transform", "own.npz", "-", "--max-memory", "1GB")[2].endswith("bitatoms pack - -o rows.zarr\n")
 
 
 OPTION = re.compile(r"--[a-z-]+ [^ ;,]+")

@@ -143,7 +143,7 @@ def test_an_interrupt_keeps_the_resamples_that_were_searched(bitatoms, folder, m
         (("table.csv", "model.npz", "-k", 3), "a model has its own --atoms, --algebra and --search"),
         (("table.csv", "--share", 0), "share must be above 0"),
         (("table.csv", "none.npz"), "there is no such file"),
-        (("table.csv", "--max-memory", "1MB"), "--max-memory applies only to packed stores"),
+        (("table.csv", "--max-memory", "1kB"), "--max-memory 1000 is too small for a search of"),
         (("table.csv", "-o", "table.csv"), "this command already reads or writes this file"),
         (("table.csv", "-o", "model.csv"), "a model is an .npz file"),
     ],

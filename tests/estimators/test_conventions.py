@@ -78,7 +78,7 @@ def test_parameters_and_defaults_equal_those_of_factorize():
             if name not in but
         }
 
-    own = ("absent", "max_memory", "forget")  # for new rows, stores and streams, which the function does not accept
+    own = ("absent", "forget")  # for new rows and streams, which the function does not accept
     assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X", "mask"))
 
 

@@ -78,9 +78,26 @@ def test_searches_that_need_packed_rows(parameters):
     np.testing.assert_array_equal(sparse.transform(csr_array(rows)), packed.transform(rows))
 
 
-def test_a_store_and_a_dask_array_give_the_same_codes_and_scores(fitted, tmp_path):
+def test_a_store_and_a_dask_array(fitted, tmp_path, monkeypatch):
+    """All rows are searched by their ones, wherever they are."""
+    monkeypatch.setattr("bitatoms.rows.subsample._MAX_ROWS", 100)
+    array = pytest.importorskip("dask.array").from_array(X, chunks=(300, N_COLS))
     store = ba.pack(Table.from_any(csr_array(X)), tmp_path / "rows.zarr")
+    for rows in (X, store, array):
+        model = new_model().fit(rows)
+        np.testing.assert_array_equal(model.components_, fitted.components_)
+        assert model.codelength_ == fitted.codelength_
     np.testing.assert_array_equal(fitted.transform(store), fitted.transform(X))
     np.testing.assert_array_equal(fitted.score_samples(store), fitted.score_samples(X))
-    array = pytest.importorskip("dask.array").from_array(X, chunks=(300, N_COLS))
     np.testing.assert_array_equal(fitted.score_samples(array).compute(), fitted.score_samples(X))
+
+
+def test_a_memory_limit_that_the_ones_exceed(fitted, monkeypatch):
+    """A sample of the rows is then searched, packed."""
+    monkeypatch.setattr("bitatoms.rows.budget._ONES_BYTES", 0)
+    ones = 32 * int(X.sum()) + 16 * sum(X.shape)
+    table = Table.from_any(csr_array(X))
+    model = new_model().set_params(max_memory=ones + 100_000).fit(table)
+    np.testing.assert_array_equal(model.components_, fitted.components_)
+    with pytest.raises(ValueError, match="is too small for a search of 1000 rows with 2100 features"):
+        new_model().set_params(max_memory=ones - 1).fit(table)

@@ -84,6 +84,39 @@ def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):
     assert [part.name for part in caught.value.args if isinstance(part, Parameter)] == ["max_memory", "search_rows"]
 
 
+def test_as_many_rows_are_searched_as_fit(bits, stores):
+    """A limit that is given applies to tables in memory, which it counts, and to stores."""
+    needed = MemoryBudget(0, 70, 1, 0).needed(3001, 0)
+    found = {}
+    for share in (1.0, 0.5):
+        limit = int(share * needed) + bits.words.nbytes
+        for rows in (MemoryRows(bits, Workers(), limit), StoreRows(stores[0], Workers(), limit)):
+            learn_all = learned(rows, n_components=5, max_iter=1)
+            found.setdefault(share, []).append({row.rows for row in getattr(learn_all, "result", learn_all).history})
+    assert found[1.0][0] == {3001}
+    in_memory = found[0.5][0]
+    assert min(in_memory) in range(1024 * 8 // 9, 3001 * 8 // 9)  # one in nine is held out
+    assert max(in_memory) == 3001
+    with pytest.raises(InputError, match=r"too small for a search of 1024 rows .*") as caught:
+        learned(MemoryRows(bits, Workers(), 100_000))
+    assert f"pass at least {14 * 16 * 1024 + bits.words.nbytes} bytes" in str(caught.value)
+    with pytest.raises(InputError, match="too small for a search of 3001 rows"):
+        learned(MemoryRows(bits, Workers(), needed // 2), search_rows=None)
+
+
+def test_the_chunks_of_a_pass_in_memory_keep_to_the_limit(bits):
+    spec = Model.from_factorization(learned(MemoryRows(bits[:300], Workers()), n_components=5)).pass_spec
+    expected_codes, expected = MemoryRows(bits, Workers()).run_pass(spec)
+    budget = MemoryBudget(0, 70, 1, 0, held=bits.words.nbytes)
+    rows = MemoryRows(bits, Workers(), budget.held + budget.needed(0, 5) + 100_000)
+    codes, counts = rows.run_pass(spec)
+    assert 1 < len(codes) <= 3001 // 64 + 1
+    assert stack_rows(codes, 5) == stack_rows(expected_codes, 5)
+    np.testing.assert_array_equal(counts.free, expected.free)
+    again, _ = rows.run_pass(replace(spec, kept=np.arange(5)), expected_codes)  # of chunks of another size
+    assert stack_rows(again, 5) == stack_rows(codes, 5)
+
+
 @pytest.mark.parametrize(
     ("wrong", "kind"), [(0, ValueError), (1.5, TypeError), ("much", ValueError), (True, TypeError)]
 )

@@ -104,7 +104,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     elif run.resume:
         raise no_checkpoint()
     quiet = display.quiet or display.json
-    table = open_data(data, run, quiet)
+    table = open_data(data, quiet)
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
@@ -395,13 +395,10 @@ def convert(data: Input, output: OutputTable, quiet: bool) -> None:
             print_line(unknown)
 
 
-def open_data(data: Input, run: RunOptions, quiet: bool) -> Table | Store:
+def open_data(data: Input, quiet: bool) -> Table | Store:
     """Open a packed store, or read other data."""
     store = open_packed(data)
-    if store is not None:
-        return store
-    _check_no_memory_limit(data, run)
-    return read_with_status(data, quiet)
+    return read_with_status(data, quiet) if store is None else store
 
 
 def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
@@ -410,8 +407,8 @@ def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
         parse_memory_limit(run.max_memory)
         options = as_arguments({name: value for name, value in data.reading.given().items() if name != "tile"})
         raise FileError(
-            f"{data.name}: ", Parameter("max_memory"), " applies only to packed stores; omit it, or pack the "
-            f"table first: bitatoms pack {quote_path(data.path)} -o rows.zarr{options}",
+            f"{data.name}: ", Parameter("max_memory"), " of transform applies only to packed stores; omit it, or pack "
+            f"the table first: bitatoms pack {quote_path(data.path)} -o rows.zarr{options}",
         )  # fmt: skip
 
 

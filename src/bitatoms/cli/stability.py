@@ -81,7 +81,7 @@ def _open(data: Input, model: Path | None, search: dict[str, Any], run: RunOptio
     """Open the table, with the columns of the model if there is one."""
     store = open_packed(data)
     if model is None:
-        table = open_data(data, run, quiet) if store is None else store
+        table = open_data(data, quiet) if store is None else store
         packed = {} if store is None else stores.packing_options(store)
         return _Opened(table, None, search, packed | remembered_options(data.reading))
     loaded = load_model(model)

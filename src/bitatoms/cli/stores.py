@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..errors import Parameter
+from ..estimators import BinaryDictionaryLearning
 from ..formatting import percent
 from ..io.errors import FileError
 from ..io.model_file import CELL_OPTIONS
@@ -21,6 +22,7 @@ from ..rows.packing import pack
 from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
+from ..search.windows import is_wide
 from ..table import Table
 from .console import print_json, print_line
 from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
@@ -98,9 +100,12 @@ def bytes_on_disk(store: Store) -> int:
 
 
 def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
-    """Return the number of rows that are searched: all, or a subsample."""
+    """Return the number of rows that are searched if memory suffices: all, or a subsample."""
     n_rows, n_features = shape
-    limit = default_search_rows(n_features) if search["search_rows"] == "auto" else search["search_rows"]
+    limit = search["search_rows"]
+    if limit == "auto":
+        params = BinaryDictionaryLearning(**search)._search_params()
+        limit = default_search_rows(n_features, is_wide(n_features, params))
     return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
 
 
@@ -119,7 +124,10 @@ def check_fit(
     if report is not None:
         _check_report(store, run)
     n_atoms = search["n_components"] if isinstance(search["n_components"], int) else None
-    check_memory(store, run.workers, run.memory_limit, n_searched_rows(store.shape, search), n_atoms)
+    # By default, as many rows are searched as fit.
+    is_given = run.max_memory is not None and search["search_rows"] != "auto"
+    n_searched = n_searched_rows(store.shape, search) if is_given else 0
+    check_memory(store, run.workers, run.memory_limit, n_searched, n_atoms)
 
 
 def check_codes(store: Store, path: Path | None, n_atoms: int, run: RunOptions, format: str | None = None) -> None:
@@ -211,9 +219,8 @@ def pack_table(data: Input, output: Path, max_memory: str | None, quiet: bool, j
 
 
 def _fit_command(store: Store) -> str:
-    """Return the command that fits a store, with a memory limit if the default is too small."""
-    n_searched = min(len(store), default_search_rows(store.n_features))
-    needed = memory_budget(store, None, RunOptions().workers).needed(n_searched, _EXPECTED_ATOMS)
+    """Return the command that fits a store, with a memory limit if the default is too small for passes over it."""
+    needed = memory_budget(store, None, RunOptions().workers).needed(0, _EXPECTED_ATOMS)
     limit = f" --max-memory {-(-needed // 2**20)}MiB" if needed > parse_memory_limit(None) else ""
     return f"bitatoms fit {quote_path(Path(store.name))} -o model.npz{limit}"
 

@@ -25,7 +25,7 @@ from ..errors import InputError, Parameter
 from ..formatting import percent
 from ..parallel import Workers, count_threads
 from ..rows import dispatch
-from ..rows.budget import parse_memory_limit
+from ..rows.budget import given_memory_limit
 from ..rows.memory import MemoryRows
 from ..rows.source import RowSource
 from ..rows.subsample import search_part
@@ -308,9 +308,9 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
     params = with_matched_init(searching._search_params(), estimator._header)
     if not dispatch.is_out_of_core(X):
         table = searching._validate_table(X, reset=False)
-        yield _Opened(estimator, params, MemoryRows(table.data, Workers()))
+        yield _Opened(estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory)))
         return
-    how = searching.binarize, Workers(), parse_memory_limit(searching.max_memory), None
+    how = searching.binarize, Workers(), given_memory_limit(searching.max_memory), None
     with dispatch.open_rows(X, *how) as (rows, columns, _):
         check_not_empty((rows.n_rows, rows.n_features))
         if match_columns(estimator._header, Header(rows.n_features, columns), table="X").indices is not None:

@@ -38,7 +38,7 @@ from ..parameters import (
     with_defaults,
 )
 from ..rows import dispatch
-from ..rows.budget import parse_memory_limit
+from ..rows.budget import given_memory_limit, parse_memory_limit
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..rows.source import RowSource
@@ -237,9 +237,9 @@ class BinaryDictionaryLearning(TableTransformer):
         if not dispatch.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
-            yield MemoryRows(table.data, self._workers()), tile_of(table)
+            yield MemoryRows(table.data, self._workers(), given_memory_limit(self.max_memory)), tile_of(table)
             return
-        how = self.binarize, self._workers(), parse_memory_limit(self.max_memory), self.checkpoint, client
+        how = self.binarize, self._workers(), given_memory_limit(self.max_memory), self.checkpoint, client
         with dispatch.open_rows(X, *how) as (rows, columns, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))

@@ -8,8 +8,10 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
+from ..bits import BitMatrix
 from ..core.block import lanes_of
 from ..errors import InputError, Parameter
+from ..sparse_bits import Bits
 
 DEFAULT_LIMIT = 512 << 20  # bytes
 
@@ -18,7 +20,10 @@ _MIN_CHUNK_ROWS = 1 << 10  # the counts of a chunk take memory too, whatever its
 _MAX_CHUNK_ROWS = 1 << 15  # Ctrl-C waits for the chunks in progress
 _RUNNING_FACTOR = 8  # memory of a chunk in progress per byte of its rows (measured: 4.5 under XOR)
 _WAITING_CHUNKS = 4  # read or finished, and not in progress
-_SEARCH_FACTOR = 8  # memory of a search per byte of its rows
+# Memory of a search per byte of its rows, as a whole or by windows of columns; more threads take more, but must not
+# change the result.
+_SEARCH_FACTOR, _WINDOWS_FACTOR = 14, 7
+_ONES_BYTES, _BYTES_PER_ONE, _BYTES_PER_LINE = 96 << 20, 32, 16  # of a search by ones; per one; per row and column
 _READ_FACTOR = 3  # memory of a read per byte: compressed, decompressed and concatenated
 _CACHED_PASSES = 3  # whose codes are kept: this pass, the previous one, the best one
 _PREFIXES = ("", "k", "m", "g", "t")
@@ -50,14 +55,26 @@ class MemoryBudget:
     n_threads: int
     read_bytes: int
     has_unknown: bool = False
+    held: int = 0  # bytes of the table, if it is in memory
 
     def chunk_rows(self, n_atoms: int) -> int:
         """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit."""
         fixed, per_row = self._pass_bytes(n_atoms)
-        fitting = (self.limit - fixed) // per_row // 64 * 64
+        fitting = (self.limit - self.held - fixed) // per_row // 64 * 64
         if fitting < 64:
             raise self._too_small(fixed + 64 * per_row, f"{n_atoms} atoms and {self.n_threads} threads")
         return min(chunk_rows(self.n_features), int(fitting))
+
+    def search_rows(self, least: int, by_windows: bool = False) -> int:
+        """Return how many rows can be searched within the limit; raise MemoryLimitError if fewer than ``least``."""
+        self.check_search(least, by_windows)
+        fixed = self._search_bytes(0, by_windows)
+        return (self.limit - self.held - fixed) // (self._search_bytes(1, by_windows) - fixed)
+
+    def holds_ones(self, n_rows: int, n_ones: int) -> bool:
+        """Return whether a table can be searched by its ones."""
+        needed = _ONES_BYTES + _BYTES_PER_ONE * n_ones + _BYTES_PER_LINE * (n_rows + self.n_features)
+        return needed <= self.limit - self.held
 
     def needed(self, n_searched: int, n_atoms: int) -> int:
         """Return the least limit with which this many rows can be searched, and all rows coded with this many atoms."""
@@ -70,9 +87,10 @@ class MemoryBudget:
         in_flight = _RUNNING_FACTOR * self.n_threads + _WAITING_CHUNKS
         return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms), in_flight * row
 
-    def _search_bytes(self, n_rows: int) -> int:
+    def _search_bytes(self, n_rows: int, by_windows: bool = False) -> int:
         """Return the bytes of a search of this many rows."""
-        return _SEARCH_FACTOR * n_rows * self._row_bytes + _READ_FACTOR * self.read_bytes
+        factor = _WINDOWS_FACTOR if by_windows else _SEARCH_FACTOR
+        return factor * n_rows * self._row_bytes + _READ_FACTOR * self.read_bytes
 
     @property
     def _row_bytes(self) -> int:
@@ -90,9 +108,9 @@ class MemoryBudget:
         """Return whether the codes of all cached passes fit into a quarter of the limit."""
         return _CACHED_PASSES * n_rows * -(-n_atoms // 64) * 8 <= self.limit // 4
 
-    def check_search(self, n_rows: int) -> None:
+    def check_search(self, n_rows: int, by_windows: bool = False) -> None:
         """Raise MemoryLimitError if a search of this many rows does not fit into the limit."""
-        if (needed := self._search_bytes(n_rows)) > self.limit:
+        if (needed := self._search_bytes(n_rows, by_windows)) > self.limit - self.held:
             raise self._too_small(
                 needed, f"a search of {n_rows} rows", ", or pass a smaller ", Parameter("search_rows")
             )
@@ -100,10 +118,22 @@ class MemoryBudget:
     def _too_small(self, needed: int, task: str, *alternative: str | Parameter) -> MemoryLimitError:
         return MemoryLimitError(
             Parameter("max_memory", self.limit),
-            f" is too small for {task} with {self.n_features} features; pass at least {needed} bytes "
-            f"({needed / 2**20:.0f} MiB)",
+            f" is too small for {task} with {self.n_features} features; pass at least {self.held + needed} bytes "
+            f"({(self.held + needed) / 2**20:.0f} MiB)",
             *alternative,
         )
+
+
+def bytes_of(data: Bits) -> int:
+    """Return the bytes of a table in memory."""
+    if isinstance(data, BitMatrix):
+        return data.words.nbytes * (2 if data.unknown is not None else 1)
+    return data.indptr.nbytes + data.indices.nbytes
+
+
+def given_memory_limit(max_memory: Any) -> int | None:
+    """Return a memory limit in bytes, or None if the user has set none."""
+    return None if max_memory is None else parse_memory_limit(max_memory)
 
 
 def parse_memory_limit(max_memory: Any) -> int:

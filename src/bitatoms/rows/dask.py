@@ -24,7 +24,7 @@ from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import OutOfTime, Workers
-from ..sparse_bits import Bits
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, stack_bits
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
 from .memory import collect, paired_chunks, row_chunks
@@ -78,6 +78,21 @@ class DaskRows:
         self._packed = [partition for partition, n in zip(packed, n_rows, strict=True) if n]
         self._edges = np.concatenate(([0], np.cumsum(n_rows[n_rows > 0])))
         self._groups = self._tasks.grouped_by_worker(self._packed)
+
+    def ones(self) -> SparseBits | None:
+        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
+        shape = self.n_rows, self.n_features
+        if not is_smaller_sparse(shape, 0):
+            return None
+        counts = self._tasks.results(list(map(delayed(_count_cells), self._packed)))
+        n_ones, n_unknown = np.sum([(0, 0), *counts], axis=0)
+        if n_unknown or not is_smaller_sparse(shape, n_ones):
+            return None
+        return stack_bits(self._tasks.results(list(map(delayed(SparseBits.from_bits), self._packed))), self.n_features)
+
+    def max_search_rows(self, least: int, by_windows: bool) -> None:
+        """Return None: there is no memory limit on a cluster."""
+        return None
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, from the workers that hold them."""
@@ -231,6 +246,11 @@ def _aligned(bits: BitMatrix) -> BitMatrix:
     """Return aligned bits: data from the network may not be, and numba would compile its kernels again for it."""
     unknown = None if bits.unknown is None else _aligned(bits.unknown)
     return BitMatrix.from_words(np.require(bits.words, requirements="A"), bits.n_cols, False, unknown)
+
+
+def _count_cells(packed: BitMatrix) -> tuple[int, int]:
+    """Return the number of ones and of unknown cells of a partition."""
+    return packed.count(), packed.n_unknown
 
 
 def _codes_of(done: tuple[BitMatrix, Counts]) -> BitMatrix:

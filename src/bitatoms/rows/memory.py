@@ -11,23 +11,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, packed
-from .budget import chunk_rows
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
+from .budget import MemoryBudget, bytes_of, chunk_rows
 from .source import PartialPass, SavePartial
 
 
 class MemoryRows:
-    """The rows of a table in memory (a `RowSource`). The codes of a pass are a list of one matrix per chunk."""
+    """The rows of a table in memory (a `RowSource`). The codes of a pass are a list of one matrix per chunk.
 
-    def __init__(self, data: Bits, workers: Workers) -> None:
+    ``max_memory`` is a limit in bytes for the table, codes and counts, or None.
+    """
+
+    def __init__(self, data: Bits, workers: Workers, max_memory: int | None = None) -> None:
         self.n_rows, self.n_features = data.shape
         self.in_memory: Bits | None = data
         self._data, self._workers = data, workers
-        self._chunk_rows = workers.chunk_rows or chunk_rows(data.n_cols)
+        self._budget: MemoryBudget | None = None
+        if max_memory is not None:
+            has_unknown, held = data.n_unknown > 0, bytes_of(data)
+            self._budget = MemoryBudget(max_memory, data.n_cols, workers.n_threads, 0, has_unknown, held)
+
+    def ones(self) -> SparseBits | None:
+        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
+        data = self._data
+        if data.n_unknown or not is_smaller_sparse(data.shape, n_ones := data.count()):
+            return None
+        if self._budget is not None and not self._budget.holds_ones(self.n_rows, n_ones):
+            return None
+        return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
+
+    def max_search_rows(self, least: int, by_windows: bool) -> int | None:
+        """Return how many rows can be searched within the memory limit, or None if there is none."""
+        return None if self._budget is None else self._budget.search_rows(least, by_windows)
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices."""
@@ -43,8 +62,15 @@ class MemoryRows:
         deadline: float = float("inf"),
     ) -> tuple[list[BitMatrix], Counts]:
         """Run a pass over all rows and return its codes and counts."""
-        chunks = paired_chunks(self._data, codes, self._chunk_rows)
+        size = self._workers.chunk_rows or self._chunk_rows(spec.atoms.n_rows)
+        if codes and len(codes[0]) != min(size, self.n_rows):  # the size depends on the number of atoms
+            codes = list(row_chunks(stack_rows(codes, codes[0].n_cols), size))
+        chunks = paired_chunks(self._data, codes, size)
         return collect(run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=deadline)), spec)
+
+    def _chunk_rows(self, n_atoms: int) -> int:
+        """Return the number of rows per chunk of a pass with this many atoms."""
+        return chunk_rows(self.n_features) if self._budget is None else self._budget.chunk_rows(n_atoms)
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""

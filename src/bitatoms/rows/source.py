@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec
-from ..sparse_bits import Bits
+from ..sparse_bits import Bits, SparseBits
 
 
 class PartialPass(NamedTuple):
@@ -37,6 +37,17 @@ class RowSource(Protocol):
     n_rows: int
     n_features: int
     in_memory: Bits | None  # all rows, if they are in memory
+
+    def ones(self) -> SparseBits | None:
+        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
+        ...
+
+    def max_search_rows(self, least: int, by_windows: bool) -> int | None:
+        """Return how many rows can be searched within the memory limit, or None if the user has set no limit.
+
+        Raises MemoryLimitError if these are fewer than ``least``. A search ``by_windows`` of columns takes less memory.
+        """
+        ...
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, which are in increasing order."""

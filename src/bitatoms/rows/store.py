@@ -23,7 +23,7 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
 from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
-from ..sparse_bits import Bits
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, stack_bits
 from ..table import Header, Names, Picture
 from .budget import MemoryBudget, chunk_rows, parse_memory_limit
 from .code_cache import CodeCache, Codes
@@ -193,7 +193,8 @@ class StoreRows:
     workers : Workers
         The threads that process chunks.
     max_memory : int, optional
-        Bytes that rows, codes and counts may take together; 512 MiB by default. It does not change the result.
+        Bytes that rows, codes and counts may take together. If it is given, at most as many rows are searched as
+        fit. Otherwise, passes over all rows take 512 MiB, and the search what it needs.
     code_folder : path-like, optional
         An existing folder in which codes are kept, so that another process can resume a pass. Without one, codes are
         kept in memory if they are small, otherwise in a temporary folder.
@@ -213,14 +214,32 @@ class StoreRows:
         self.in_memory: Bits | None = None
         self._workers = workers
         self._budget = memory_budget(store, max_memory, workers)
+        self._is_limited = max_memory is not None
         self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
         if code_folder is not None and not Path(code_folder).is_dir():
             raise FileError(f"{os.fspath(code_folder)}: there is no such folder to store codes in; create it first")
         self._cache = CodeCache(None if code_folder is None else Path(code_folder), self.n_rows)
 
+    def ones(self) -> SparseBits | None:
+        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
+        if self.store.has_unknown or not is_smaller_sparse(self.store.shape, 0):
+            return None
+        chunks: list[SparseBits] = []
+        n_ones = 0
+        for chunk in self.store.chunks(self._budget.chunk_rows(1)):
+            n_ones += chunk.count()
+            is_held = not self._is_limited or self._budget.holds_ones(self.n_rows, n_ones)
+            if not is_held or not is_smaller_sparse(self.store.shape, n_ones):
+                return None
+            chunks.append(SparseBits.from_bits(chunk))
+        return stack_bits(chunks, self.n_features)
+
+    def max_search_rows(self, least: int, by_windows: bool) -> int | None:
+        """Return how many rows can be searched within the memory limit, or None if the user has set none."""
+        return self._budget.search_rows(least, by_windows) if self._is_limited else None
+
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, to be searched."""
-        self._budget.check_search(len(rows))
         return self.store.take(rows)
 
     def run_pass(

@@ -23,6 +23,7 @@ from ..search.holdout import HoldOut, split_rows
 from ..search.params import SearchParams
 from ..search.stopping import cut_off
 from ..search.windows import is_wide, is_wide_and_sparse
+from ..sparse_bits import SparseBits
 from .budget import MemoryLimitError
 from .passes import Journal, PassLimits, PassResult, ended_by, initial_state, run_passes
 from .source import RowSource
@@ -30,13 +31,14 @@ from .source import RowSource
 logger = logging.getLogger(__name__)
 
 _MAX_ROWS, _MIN_ROWS = 1 << 16, 1 << 12  # of a sample
-_MAX_BITS = 1 << 31  # of a sample of more than _MIN_ROWS
+_MAX_BITS, _MAX_WIDE_BITS = 1 << 31, 1 << 33  # of a sample of more than _MIN_ROWS, and of one searched by windows
+_LEAST_ROWS = 1 << 10  # of a sample within a memory limit
 _MAX_RESERVED, _RESERVED_PER_SAMPLE = 0.5, 0.05  # shares of max_time for passes: all rows may be many samples
 
 
-def default_search_rows(n_features: int) -> int:
-    """Return the number of rows that are searched by default."""
-    return min(_MAX_ROWS, max(_MIN_ROWS, _MAX_BITS // max(1, n_features)))
+def default_search_rows(n_features: int, by_windows: bool = False) -> int:
+    """Return the number of rows that are searched by default, as a whole or by windows of columns."""
+    return min(_MAX_ROWS, max(_MIN_ROWS, (_MAX_WIDE_BITS if by_windows else _MAX_BITS) // max(1, n_features)))
 
 
 def learn(
@@ -54,9 +56,11 @@ def learn(
     ``must_cover_all_rows``. ``keeps_codes``: a `PassResult` holds the codes of rows that are not in memory, too.
     """
     start, deadline = time.perf_counter(), params.deadline()
-    max_rows = _max_search_rows(rows, params)
+    ones = _searched_ones(rows, params)
+    max_rows = None if ones is not None else _max_search_rows(rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
-        data = rows.take(np.arange(rows.n_rows)) if rows.in_memory is None else rows.in_memory
+        data = rows.in_memory if ones is None else ones
+        data = rows.take(np.arange(rows.n_rows)) if data is None else data
         result = search(data, params, workers, random, deadline)
         report_result(result, params)
         return result
@@ -89,22 +93,37 @@ def learn(
     return passes
 
 
+def _searched_ones(rows: RowSource, params: SearchParams) -> SparseBits | None:
+    """Return all rows by their ones, if they are searched by them, wherever they are."""
+    if params.search_rows != "auto" or not is_wide(rows.n_features, params):
+        return None
+    ones = rows.ones()
+    return ones if ones is not None and is_wide_and_sparse(ones, params) else None
+
+
 def _max_search_rows(rows: RowSource, params: SearchParams) -> int | None:
-    """Return the number of rows to search, or None for all; raise InputError if all are needed and not in memory."""
-    if rows.in_memory is not None and params.search_rows == "auto" and is_wide(rows.in_memory, params):
-        # A window has few of the columns, or of the rows.
-        return None if is_wide_and_sparse(rows.in_memory, params) else _MAX_ROWS
+    """Return the number of rows to search, or None for all, within the memory limit.
+
+    Raises
+    ------
+    InputError
+        All rows are needed and not in memory, or the memory limit is too small.
+    """
     needs_all = "update" if params.update == "k-prox" else "search" if params.search == "paper" else None
-    if needs_all is None:
-        return default_search_rows(rows.n_features) if params.search_rows == "auto" else params.search_rows
-    if rows.in_memory is None:
+    if needs_all is not None and rows.in_memory is None:
         raise InputError(
             Parameter(needs_all, getattr(params, needs_all)),
             " needs all rows in memory; pass ",
             Parameter("search", "fast"),
             ", or load the table with bitatoms.read if it fits into memory",
         )
-    return None
+    given, by_windows = None if needs_all is not None else params.search_rows, is_wide(rows.n_features, params)
+    if given != "auto":
+        rows.max_search_rows(rows.n_rows if given is None else min(given, rows.n_rows), by_windows)
+        return given
+    fitting = rows.max_search_rows(min(_LEAST_ROWS, rows.n_rows), by_windows)
+    by_default = default_search_rows(rows.n_features, by_windows)
+    return by_default if fitting is None else min(by_default, fitting)
 
 
 def _search_sample(
@@ -132,11 +151,12 @@ def search_part(
 
     The result is that of the rows searched: no passes follow.
     """
-    deadline, max_rows = params.deadline(), _max_search_rows(rows, params)
+    deadline, ones = params.deadline(), _searched_ones(rows, params)
+    max_rows = None if ones is not None else _max_search_rows(rows, params)
     if max_rows is not None and len(part) > max_rows:
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))
-    return search(rows.take(part), params, workers, random, deadline)
+    return search(rows.take(part) if ones is None else ones[part], params, workers, random, deadline)
 
 
 def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:

@@ -73,7 +73,7 @@ def search(
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             objective = params.objective(algebra, share)
             run: OneStart | WindowSearch
-            if is_wide(table, params):
+            if is_wide(table.n_cols, params):
                 run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout, margins)
             else:
                 assert isinstance(table, BitMatrix)

@@ -19,7 +19,7 @@ from ..mdl import string_bits
 from ..sparse_bits import SparseBits
 
 _MAX_PAIRS = 4 * 10**9  # pairs of ones in the same row, above which counting takes too long
-_CHUNK_PAIRS = 1 << 24  # counted at a time
+_CHUNK_PAIRS = 1 << 22  # counted at a time
 _MIN_TOGETHER = 2  # rows
 
 

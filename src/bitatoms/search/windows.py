@@ -49,7 +49,7 @@ _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all s
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
-def is_wide(data: Bits, params: SearchParams) -> bool:
+def is_wide(n_features: int, params: SearchParams) -> bool:
     """Return whether to search windows of the columns.
 
     Limits on the atoms of a row or of the table concern all windows together, and so do atoms to start from.
@@ -57,12 +57,12 @@ def is_wide(data: Bits, params: SearchParams) -> bool:
     is_free = params.n_components == "mdl" and params.max_components is None and params.search in ("fast", "thorough")
     is_free &= params.max_atoms_per_sample is None and params.residual_limit == 0
     starts_free = isinstance(params.init, str) and params.init == "auto"
-    return is_free and starts_free and data.n_cols >= params.plan.windows.min_features
+    return is_free and starts_free and n_features >= params.plan.windows.min_features
 
 
 def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     """Return whether to search windows of columns that occur together, each with the rows that have ones there."""
-    if not is_wide(data, params) or (isinstance(data, BitMatrix) and data.n_unknown):
+    if not is_wide(data.n_cols, params) or data.n_unknown:
         return False
     is_sparse = data.count() <= params.plan.windows.max_sparse_share * data.n_rows * data.n_cols
     return is_sparse and can_count_pairs(data.row_weights())
