@@ -19,7 +19,7 @@ from bitatoms.search.plan import Plan
 from datasets import EINSTEIN, bundled_sets, chosen, load
 
 MAX_SEEDS = 3
-MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake", "finish")
+MOVES = ("swap", "recode", "basis", "eliminate", "grow", "boil down", "bias", "beam", "shake", "regrow", "finish")
 
 
 def data_and_algebras(folder: Path | None) -> dict[str, tuple[str, np.ndarray]]:

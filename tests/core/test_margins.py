@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from bitatoms.bits import BitMatrix
 from bitatoms.core.margins import Margins, surprise
 from support.strategies import heterogeneous_rows
 
@@ -20,9 +21,8 @@ def margins_of(X):
     return Margins.from_weights(X.sum(axis=1), X.sum(axis=0))
 
 
-def is_explained(X, columns, either_way=False):
-    n_rows_with = np.bincount(X[:, columns].sum(axis=1), minlength=len(columns) + 1)
-    return margins_of(X).explain(np.array(columns), n_rows_with, either_way)
+def is_explained(X, columns, **how):
+    return margins_of(X).explain(np.array(columns), BitMatrix.from_dense(X[:, columns]), **how)
 
 
 @pytest.mark.parametrize("n_rows", [400, 4000], ids=["a class per number of ones", "classes of several"])
@@ -39,7 +39,7 @@ def test_empty_tables():
     for shape in ((0, 3), (3, 0), (4, 5)):
         margins = margins_of(np.zeros(shape, np.int64))
         assert not margins.shares.any()
-    assert margins.explain(np.arange(2), np.array([4, 0, 0]), False)
+    assert is_explained(np.zeros((4, 5), np.uint8), [0, 1])
 
 
 def test_chance_explains_all_pairs_of_columns_although_rows_with_many_ones_have_many_of_them(table):
@@ -56,8 +56,28 @@ def test_columns_that_occur_together_are_not_explained(table):
     X = table.copy()
     X[:15, [70, 80, 90]] = 1
     assert not is_explained(X, [70, 80])
-    assert not is_explained(X, [70, 80, 90])
+    assert not is_explained(X, [3, 70, 80, 90])
     assert is_explained(X, [70, 50])
+
+
+def test_columns_that_occur_together_too_rarely_for_any_two_of_them_are_not_explained_if_they_are_many(table):
+    X = table.copy()
+    columns = list(range(60, 70))
+    X[:, columns] = 0
+    X[:2, columns] = 1
+    assert is_explained(X, columns[:2])
+    assert not is_explained(X, columns)
+
+
+def test_a_copy_of_a_row_is_explained(table):
+    longest = np.flatnonzero(table[table.sum(axis=1).argmax()])
+    assert is_explained(table, longest, is_copy=True)
+    X = table.copy()
+    X[:, longest] = 0
+    X[:2, longest] = 1
+    assert not is_explained(X, longest)
+    X[1] = 0
+    assert is_explained(X, longest, is_copy=True)
 
 
 def test_columns_that_exclude_each_other_are_explained_unless_either_way(table):
@@ -72,9 +92,29 @@ def test_windows_and_large_atoms(table):
     window = margins.take_columns(columns)
     some = window.looked_at(np.arange(90))
     assert 60 < len(some) == len(set(some.tolist())) <= 64
-    n_rows_with = np.bincount(table[:, columns[some]].sum(axis=1), minlength=len(some) + 1)
-    assert window.explain(some, n_rows_with, False) == margins.explain(columns[some], n_rows_with, False)
-    assert window.bits_of_choice == math.log2(math.comb(N_COLUMNS, 2))
+    one, other = some[:-1], some[1:]
+    expected = margins.expected_together(columns[one], columns[other])
+    np.testing.assert_array_equal(window.expected_together(one, other), expected)
+
+
+def test_expected_numbers_are_those_of_shuffled_tables(table):
+    """Pairs of rows exchange ones that only one of them has: rows and columns keep their numbers of ones."""
+    random, X, n = np.random.default_rng(0), table.astype(bool), len(table)
+    together, n_tables = np.zeros((4, 4)), 8
+    for number in range(n_tables):
+        for _ in range(3 if number else 10):
+            order = random.permutation(n)
+            for one, other in zip(order[: n // 2], order[n // 2 :], strict=True):
+                mine, theirs = np.flatnonzero(X[one] & ~X[other]), np.flatnonzero(X[other] & ~X[one])
+                k = min(len(mine), len(theirs))
+                swapped = np.concatenate([random.permutation(mine)[:k], random.permutation(theirs)[:k]])
+                X[np.ix_([one, other], swapped)] ^= True
+        together += X[:, :4].T.astype(np.int64) @ X[:, :4]
+    one, other = np.triu_indices(4, 1)
+    expected = margins_of(table).expected_together(one, other)
+    assert (together[one, other] / n_tables / expected).mean() == pytest.approx(1, abs=0.1)
+    ones = table.sum(axis=0)
+    assert (expected > 1.3 * ones[one] * ones[other] / n).all()
 
 
 @pytest.mark.parametrize(("count", "expected"), [(12, 3.0), (2, 0.01), (1, 8.0), (0, 8.0), (5, 5.0)])

@@ -1,12 +1,14 @@
 """Sparse tables without structure have no atoms, however many ones some of their rows have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import bitatoms as ba
 from bitatoms.core.margins import Margins
 from bitatoms.core.objective import Objective
-from bitatoms.search.moves.drop import drop_chance
+from bitatoms.search.moves.drop import are_by_chance
 from support.blocks import block_of
 from support.plans import use_windows
 from support.results import assert_matches_oracle, every_algebra
@@ -31,19 +33,19 @@ def test_chance_atoms_are_dropped(table, algebra):
 
 @pytest.mark.parametrize("explained", [True, False])
 def test_windows_ask_by_the_columns_of_the_table(table, explained, monkeypatch):
-    """The bundle is real, but saves fewer bits than its columns take to choose."""
+    """The bundle is real, but saves fewer bits than its columns take to describe."""
     use_windows(monkeypatch, min_features=100, max_sparse_share=0.05)
     X, asked = table.copy(), []
     X[:7, [81, 90]] = 1
 
-    def explain(self, columns, n_rows_with, either_way):
-        asked.append((self.class_of[columns].tolist(), n_rows_with[2]))
+    def explain(self, columns, cells, either_way, is_copy):
+        asked.append((self.class_of[columns].tolist(), (cells.row_weights() == 2).sum(), either_way, is_copy))
         return explained
 
     monkeypatch.setattr(Margins, "explain", explain)
     result = ba.factorize(X, algebra="or", random_state=0)
     own = Margins.from_weights(X.sum(axis=1), X.sum(axis=0)).class_of[[81, 90]].tolist()
-    assert asked == [(own, (X[:, 81] & X[:, 90]).sum())]
+    assert asked == [(own, (X[:, 81] & X[:, 90]).sum(), False, False)]
     assert "window" in {row.move for row in result.history}
     assert (result.atoms.n_rows == 0) == (result.codelength.total == result.bits_without) == explained
     assert_matches_oracle(result, X)
@@ -59,22 +61,20 @@ def test_atoms_that_are_not_by_chance_are_kept(table):
 
 
 @every_algebra
-def test_among_others_only_chance_atoms_that_several_rows_use_are_dropped(table, algebra):
+def test_all_atoms_must_be_explained_and_save_little(table, algebra):
     X = table.copy()
     X[:15, [70, 80, 90]] = 1
     atoms, codes = np.zeros((3, 100), np.uint8), np.zeros((400, 3), np.uint8)
-    atoms[0, [70, 80, 90]] = codes[:15, 0] = 1
-    atoms[1, [0, 1]] = 1
-    codes[:, 1] = X[:, 0] & X[:, 1]
+    atoms[0, [0, 1]] = 1
+    codes[:, 0] = X[:, 0] & X[:, 1]
     longest = X.sum(axis=1).argmax()
-    atoms[2], codes[longest] = X[longest], [0, 0, 1]
-    block, margins = block_of(X, atoms, codes, algebra), Margins.from_weights(X.sum(axis=1), X.sum(axis=0))
-    left = drop_chance(block, Objective(True, algebra), margins)
-    if algebra == "xor":
-        assert left is None
-    else:
-        np.testing.assert_array_equal(left.atoms().to_dense(), atoms[[0, 2]])
-    assert block.n_atoms == 3
+    atoms[1], codes[longest] = X[longest], [0, 1, 0]
+    atoms[2, [70, 80, 90]] = codes[:15, 2] = 1
+    margins, objective = Margins.from_weights(X.sum(axis=1), X.sum(axis=0)), Objective(True, algebra)
+    blocks = [block_of(X, atoms[:n], codes[:, :n], algebra) for n in (1, 2, 3)]
+    assert [are_by_chance(block, objective, margins) for block in blocks] == [True, True, False]
+    dear = replace(objective, share=0.01)  # of which all rows together pay 100 times as much
+    assert not are_by_chance(blocks[1], dear, margins)
 
 
 @pytest.mark.parametrize("changed", ["dense", "unknown cells", "a number of atoms"])

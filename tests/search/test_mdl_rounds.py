@@ -58,3 +58,37 @@ def test_polish_extends_atoms_which_counts_as_a_sweep():
     history = search.context.monitor.history
     assert [row.iterations for row in history if row.move == "extend"] == [1]  # then nothing is left to extend
     assert sorted(block.atoms().to_dense().tolist()) == sorted(joined.tolist())
+
+
+@every_algebra
+def test_regrowing_finds_what_other_atoms_hide(algebra):
+    """Two atoms of five columns each, found as one of six columns that their users have in part."""
+    random = np.random.default_rng(0)
+    X = (random.random((300, 100)) < 0.02).astype(np.uint8)
+    true = np.zeros((2, 100), np.uint8)
+    true[0, [1, 2, 3, 4, 5]] = true[1, [4, 5, 6, 7, 8]] = 1
+    X[:20] |= true[0]
+    X[20:40] |= true[1]
+    search = search_of(X, algebra, max_rounds=10**6)
+    wrong = np.zeros((1, 100), np.uint8)
+    wrong[0, 1:9] = 1
+    codes = np.zeros((300, 1), np.uint8)
+    codes[:40] = 1
+    block = search.context.block(BitMatrix.from_dense(wrong), BitMatrix.from_dense(codes))
+    before = search.cost(block)
+    assert search.regrows
+    block = search.regrow(block)
+    assert {atom.tobytes() for atom in true} <= {atom.tobytes() for atom in block.atoms().to_dense()}
+    assert search.cost(block) == search.context.monitor.best_cost < before
+    moves = [row.move for row in search.context.monitor.history]
+    assert search.tuning.failed_regrowths < moves.count("regrow") <= search.tuning.max_regrowths
+    assert moves[-1] == "go back"
+
+
+def test_which_tables_are_regrown():
+    sparse = np.zeros((40, 30), np.uint8)
+    sparse[:5, :3] = 1
+    assert search_of(sparse, "or").regrows
+    assert not search_of(1 - sparse, "or").regrows
+    assert not search_of(np.zeros((4, 600), np.uint8), "or").regrows
+    assert not search_of(sparse, "or", HoldOut(BitMatrix.from_dense(sparse), 100, Workers())).regrows

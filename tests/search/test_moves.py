@@ -17,7 +17,7 @@ from bitatoms.search.monitor import SearchMonitor
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.extend import extend, harmless_bits
-from bitatoms.search.moves.grow import grow
+from bitatoms.search.moves.grow import ORDINARY, SPARSE, Seeds, _seeds, grow
 from bitatoms.search.moves.merge import merge
 from bitatoms.search.moves.sweep import (
     beam_sweep,
@@ -550,11 +550,36 @@ def test_growing_from_pairs_of_columns(algebra):
     X[:8, [10, 20]] = 1
     objective, nothing = Objective(True, algebra), np.zeros((0, 60), np.uint8)
     grown = []
-    for is_sparse in (False, True):
+    for n_seeds in (ORDINARY, SPARSE):
         block = block_of(X, nothing, np.zeros((3000, 0), np.uint8), algebra)
-        grow(block, objective, np.random.default_rng(1), 8, 1, is_sparse)
+        grow(block, objective, np.random.default_rng(1), 8, 1, n_seeds)
         grown.append({tuple(np.flatnonzero(atom)) for atom in factors(block)[0]})
     assert [(10, 20) in atoms for atoms in grown] == [False, True]
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+def test_pairs_of_frequent_columns_are_offered_at_their_price(algebra):
+    """At the price of an atom that few rows use, no row would use the pair."""
+    X = (np.random.default_rng(0).random((150, 100)) < 0.02).astype(np.uint8)
+    X[:28, 10] = X[:50, 20] = 1
+    block = block_of(X, np.zeros((0, 100), np.uint8), np.zeros((150, 0), np.uint8), algebra)
+    pairs = Seeds(rows=0, row_pairs=0, columns=0, column_pairs=4)
+    assert grow(block, Objective(True, algebra), np.random.default_rng(0), 8, 1, pairs) >= 1
+    assert (10, 20) in {tuple(np.flatnonzero(atom)) for atom in factors(block)[0]}
+
+
+def test_rows_are_drawn_in_proportion_to_their_errors():
+    """One row has as many errors as 60 others, and is drawn often enough to be a seed."""
+    X = np.zeros((240, 120), np.uint8)
+    X[0] = 1
+    X[1:, :2] = 1
+    drawn = Seeds(rows=20, row_pairs=0, columns=0)
+    found = []
+    for n_seeds in (drawn, drawn._replace(by_errors=True)):
+        block = block_of(X, np.zeros((0, 120), np.uint8), np.zeros((240, 0), np.uint8), "or")
+        seeds = _seeds(block, Objective(True, "or"), np.random.default_rng(0), n_seeds)
+        found.append(np.bitwise_count(seeds).sum(axis=1).tolist())
+    assert found == [[2], [2, 120]]
 
 
 @settings(max_examples=40)

@@ -28,6 +28,7 @@ def use_small_budget(patch):
             start_sums=replace(plan.mdl.start_sums, patience=10, max_patience=10),
             nmf_ranks=plan.mdl.nmf_ranks[:1],
             nmf=replace(plan.mdl.nmf, max_iterations=20),
+            max_regrowths=4,
         )
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, shakes=min(1, plan.shakes)))
 

@@ -1,4 +1,4 @@
-"""Margins: how many features of an atom rows have by chance, given the number of ones of each row and each column.
+"""Margins: how often two columns occur together by chance, given the number of ones of each row and each column.
 
 Rows with many ones have more of every column. Two columns with f and g ones in n rows therefore occur together in more
 than f g / n rows, although nothing relates them. Of all distributions of tables whose rows and columns have the
@@ -15,8 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
+from ..kernels.cpu import dictionary
+from ..mdl import string_bits
+
 _CLASSES_PER_UNIT = 50  # of the logarithm: rows, and columns, whose numbers of ones differ by 2 % may be of one class
 _MAX_STEPS = 200
+_TINY = 1e-9  # ones of a row in other columns
 _TOLERANCE = 1e-4  # ones of a row, on average, by which the distribution may be off
 _MAX_COLUMNS = 64  # of an atom that are looked at: most users have most of its columns
 
@@ -62,11 +67,6 @@ class Margins:
         shares = _fitted_shares(rows, columns)
         return cls(rows.sizes, rows.weights, shares, columns.class_of, factors, len(column_weights))
 
-    @property
-    def bits_of_choice(self) -> float:
-        """Bits that it takes to choose one of all pairs of columns of the table."""
-        return float(np.log2(max(1, self.n_columns * (self.n_columns - 1) // 2)))
-
     def take_columns(self, columns: NDArray[np.intp]) -> Margins:
         """Return the same for a window of the columns."""
         return replace(self, class_of=self.class_of[columns], factors=self.factors[columns])
@@ -76,29 +76,76 @@ class Margins:
         index = np.unique(np.linspace(0, len(columns) - 1, min(_MAX_COLUMNS, len(columns))).astype(np.intp))
         return columns[index]
 
-    def explain(self, columns: NDArray[np.intp], n_rows_with: NDArray[np.int64], either_way: bool) -> bool:
-        """Return whether chance explains how many rows have 2, 3, ... or more of these columns.
+    def explain(
+        self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool = False, is_copy: bool = False
+    ) -> bool:
+        """Return whether chance explains how often these columns occur together.
 
-        Of all pairs of columns of a table drawn from this distribution, less than one is expected to surprise by the
-        bits that it takes to choose a pair. Columns that surprise by no more are explained. So are columns that occur
-        together less often than by chance, unless ``either_way``.
+        They may surprise in two ways: two of them, by more bits than it takes to choose a pair of columns (of all pairs
+        of a table drawn from this distribution, less than one is expected to), or all of them, by more bits than
+        it takes to choose so many columns.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+        cells : BitMatrix of shape (n_rows, len(columns))
+            These columns of all rows, or of those in which two of them are ones.
+        either_way : bool
+            Whether columns that occur together less often than by chance surprise, too.
+        is_copy : bool
+            Whether the columns are those of one row, which does not count.
         """
-        at_least = np.cumsum(n_rows_with[::-1])[::-1][2:]
-        expected = self._expected(columns)[2:]
-        bits = np.where((at_least > expected) | either_way, surprise(at_least, expected), 0)
-        return bool(bits.max(initial=0) <= self.bits_of_choice + np.log2(len(bits) * (1 + either_way)))
+        return self._explain_pairs(columns, cells, either_way, is_copy) and self._explain_all(columns, cells, is_copy)
 
-    def _expected(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return how many rows have 0, 1, 2, ... or more of these columns by chance."""
-        shares = np.minimum(1, self.shares[:, self.class_of[columns]] * self.factors[columns])
-        exactly = _number_of_ones(shares)
-        # A row has as many ones as it has: of the other columns the more, the fewer of these. They are many, and
-        # rarely ones, so that their number has a Poisson distribution.
-        others = np.maximum(self.row_weights - shares.sum(axis=1), 1e-9)
+    def _explain_pairs(self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool, is_copy: bool) -> bool:
+        """Return whether no two of these columns surprise."""
+        together = np.empty((len(columns), len(columns)), np.int32)
+        dictionary.overlap_atoms(cells.T.words.copy(), np.ones(len(columns), np.uint8), 1, together)
+        one, other = np.triu_indices(len(columns), 1)
+        count, expected = together[one, other] - is_copy, self.expected_together(columns[one], columns[other])
+        bits = np.where((count > expected) | either_way, surprise(count.clip(0), expected), 0)
+        n_pairs = self.n_columns * (self.n_columns - 1) // 2
+        return bool(bits.max(initial=0) <= np.log2(n_pairs * (1 + either_way)))
+
+    def _explain_all(self, columns: NDArray[np.intp], cells: BitMatrix, is_copy: bool) -> bool:
+        """Return whether no number of rows with so many of these columns, or more, surprises."""
+        n_columns = np.sort(cells.row_weights())[: len(cells) - is_copy]
+        n_rows = len(n_columns) - np.searchsorted(n_columns, np.arange(2, len(columns) + 1))
+        expected = self._expected_rows(columns)[2:]
+        bits = np.where(n_rows > expected, surprise(n_rows, expected), 0)
+        n_bits = int(string_bits(self.n_columns, len(columns)))
+        return bool(bits.max(initial=0) <= n_bits + np.log2(len(columns) - 1))
+
+    def expected_together(self, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return in how many rows these pairs of columns occur together by chance."""
+        p, q = self._shares_of(one), self._shares_of(other)
+        weights = self.row_weights[:, np.newaxis]
+        others = np.maximum(weights - p - q, _TINY)  # see `_expected_rows`
+        neither, both = (1 - p) * (1 - q), p * q * weights * (weights - 1).clip(0) / others**2
+        either = (p + q - 2 * p * q) * weights / others
+        return (both / (neither + either + both) * self.row_sizes[:, np.newaxis]).sum(axis=0)
+
+    def _expected_rows(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return how many rows have 0, 1, 2, ... of these columns, or more, by chance.
+
+        A row has as many ones as it has: the more of these columns, the fewer of the others. Those are many and rarely
+        ones, so that their number has a Poisson distribution.
+        """
+        shares = self._shares_of(columns)
+        exactly = np.zeros((len(shares), len(columns) + 1))
+        exactly[:, 0] = 1
+        for share in shares.T[:, :, np.newaxis]:
+            exactly[:, 1:] += (exactly[:, :-1] - exactly[:, 1:]) * share
+            exactly[:, :1] *= 1 - share
+        others = np.maximum(self.row_weights - shares.sum(axis=1), _TINY)
         left = (self.row_weights[:, np.newaxis] - np.arange(len(columns))).clip(0)
         exactly[:, 1:] *= np.cumprod(left / others[:, np.newaxis], axis=1)
         exactly /= exactly.sum(axis=1, keepdims=True)
         return (exactly[:, ::-1].cumsum(axis=1)[:, ::-1] * self.row_sizes[:, np.newaxis]).sum(axis=0)
+
+    def _shares_of(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the probability of a one in a row of each class, for each of these columns."""
+        return np.minimum(1, self.shares[:, self.class_of[columns]] * self.factors[columns])
 
 
 def surprise(count: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,16 +156,6 @@ def surprise(count: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray
     """
     safe = np.maximum(expected, np.finfo(np.float64).tiny)
     return count * np.log2(np.where(count > 0, count, 1) / safe) - (count - expected) / np.log(2)
-
-
-def _number_of_ones(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probabilities of 0, 1, 2, ... ones of independent cells, for each row of ``shares``."""
-    exactly = np.zeros((len(shares), shares.shape[1] + 1))
-    exactly[:, 0] = 1
-    for share in shares.T[:, :, np.newaxis]:
-        exactly[:, 1:] += (exactly[:, :-1] - exactly[:, 1:]) * share
-        exactly[:, :1] *= 1 - share
-    return exactly
 
 
 def _classes(weights: NDArray[np.int64]) -> _Classes:

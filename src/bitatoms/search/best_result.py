@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.bias import settle_bias
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
 from ..core.complete import complete_atoms, hash_rows
@@ -12,7 +13,7 @@ from ..core.remembered import hard_codes
 from ..core.result import Factorization
 from .context import SearchContext
 from .finish import record_state
-from .moves.drop import drop_chance, drop_useless, savings
+from .moves.drop import are_by_chance, drop_useless, savings
 from .moves.trim import trim
 from .stopping import CONVERGED
 
@@ -40,9 +41,10 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
             if monitor.best is not best:
                 return best_result(context, trimmed, coder, ended)
             margins = context.margins
-            if margins and (without := drop_chance(block, context.objective, margins)) is not None:
-                block = without
-                (atoms, codes), bias, wrong = block.factors(), block.bias, block.wrong()
+            if margins and block.n_atoms and are_by_chance(block, context.objective, margins):
+                block = context.block(atoms[:0])
+                (atoms, codes), (bias, wrong) = block.factors(), settle_bias(block.n_known, block.wrong(), block.bias)
+                block = block.with_factors(atoms, codes, bias)
                 length = monitor.codelength(block, wrong, bias)
                 record_state(context, block, Change(), 0, "drop")
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for

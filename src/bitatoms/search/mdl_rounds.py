@@ -16,16 +16,30 @@ from .holdout import HoldOut
 from .moves.basis import change_basis
 from .moves.drop import eliminate, prune, savings, shrink
 from .moves.extend import extend
-from .moves.grow import grow
+from .moves.grow import MAX_PAIRED_COLUMNS, ORDINARY, REGROWN, SPARSE, Seeds, grow
 from .moves.light_sums import lighten
 from .moves.sweep import beam_sweep, flat_sweep, fresh_sweep, information_set_sweep, plain_sweep, sweep
+from .moves.trim import trim
 from .plan import LightSumBudget
 from .population import CostedState
 from .stopping import StoppingRule
 
 # Moves of the history that contain a sweep.
 _SWEEPS = frozenset(
-    ("look", "first code", "grow", "code", "recode", "beam", "boil down", "shake", "solve", "extend", "recombine")
+    (
+        "look",
+        "first code",
+        "grow",
+        "code",
+        "recode",
+        "beam",
+        "boil down",
+        "shake",
+        "regrow",
+        "solve",
+        "extend",
+        "recombine",
+    )
 )
 
 
@@ -40,6 +54,8 @@ class MdlSearch:
         self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
         n_cells = self.data.n_rows * self.data.n_cols
         self.is_sparse = context.rest is not None or self.data.count() < self.tuning.sparse_share * n_cells
+        is_whole = context.rest is None and self.holdout is None
+        self.regrows = self.is_sparse and is_whole and 1 < self.data.n_cols <= MAX_PAIRED_COLUMNS
         if self.holdout is None:
             self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.rest)
         else:
@@ -119,12 +135,14 @@ class MdlSearch:
             failures = 0 if self.gains(cost, best) else failures + 1
             best = min(best, cost)
 
-    def one_round(self, block: Block, last_of_cycle: bool) -> None:
+    def one_round(self, block: Block, last_of_cycle: bool, n_seeds: Seeds | None = None) -> None:
         """Grow atoms, sweep twice, and drop atoms that cost more than they save."""
         self.stopping.count_round()
+        n_seeds = n_seeds or (SPARSE if self.is_sparse else ORDINARY)
         max_new = max(self.tuning.min_new_atoms, int(self.tuning.new_atoms_share * block.n_atoms))
         if self.allows("grow"):
-            grow(block, self.objective, self.random, max_new, self.plan.n_fits, self.is_sparse)
+            n_fits = max(self.plan.n_fits, 2 if n_seeds is REGROWN else 1)
+            grow(block, self.objective, self.random, max_new, n_fits, n_seeds)
         self.record(block, plain_sweep(block, self.objective), "grow")
         if last_of_cycle and self.allows("recode"):
             self.record(block, fresh_sweep(block, self.objective), "recode")
@@ -223,6 +241,32 @@ class MdlSearch:
             self.drop(block, every=True)
             if not self.gains(self.cost(block), before):
                 break
+
+    def regrow(self, block: Block) -> Block:
+        """Drop a few atoms at random and grow others, until that often gains nothing; return the best state.
+
+        In sparse tables the errors of few rows show an atom, and an atom hides others.
+        """
+        best, failures = self.state_of(block), 0
+        for _ in range(self.tuning.max_regrowths):
+            if failures == self.tuning.failed_regrowths or self.should_stop():
+                break
+            dropped = self.random.random(block.n_atoms) < self.tuning.perturbed_share
+            if dropped.any():
+                block.discard(dropped)
+            self.record(block, fresh_sweep(block, self.objective), "regrow")
+            self.one_round(block, True, REGROWN)
+            self.trim(block)
+            state = self.state_of(block)
+            failures = 0 if state.cost < best.cost else failures + 1
+            best = min(state, best, key=lambda state: state.cost)  # another one that is as good leads elsewhere
+            block = self.block_of(best)
+        return self.return_to(best)
+
+    def trim(self, block: Block) -> None:
+        """Clear bits of atoms that cost more than they save."""
+        if n_cleared := trim(block, self.objective):
+            self.record(block, Change(atoms=n_cleared), "trim")
 
     def perturb(self, block: Block) -> Block:
         """Drop some atoms at random and run rounds from there; return the better of before and after."""

@@ -81,7 +81,10 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
     """Run one cycle from each start, also with a bias if that may help; continue the best to the end."""
     sizes = list(dict.fromkeys(min(size, search.data.n_rows // 2) for size in search.plan.starts))
     no_bias = BitMatrix.zeros(1, search.data.n_cols)
-    is_start = search.plan.from_look or first is not None
+    only_empty = search.regrows and search.data.n_rows >= search.tuning.min_explained_rows
+    if only_empty:
+        sizes = [0]
+    is_start = (search.plan.from_look and not only_empty) or first is not None
     first = first or _first_look(search)
     ordinary = [search.first_cycle(first)] if is_start or search.should_stop() else []
     del first  # a block takes memory
@@ -90,13 +93,15 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
         for bias, size in itertools.product([no_bias, *_candidate_biases(search)], sizes):
             if not ordinary or not search.should_stop():
                 ordinary.append(search.first_cycle(_spread_start(search, size, bias)))
-    finalists = _finalists(search, ordinary, linear or _nmf_states(search, ordinary))
+    solved = linear if linear or only_empty else _nmf_states(search, ordinary)
+    finalists = _finalists(search, ordinary, solved)
     continued = [search.continued(state) for state in finalists]
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
     refined = [search.state_of(search.refined(search.block_of(state))) for state in continued]
-    return search.return_to(min(refined, key=lambda state: state.cost))
+    block = search.return_to(min(refined, key=lambda state: state.cost))
+    return search.regrow(block) if search.regrows and search.allows("regrow") else block
 
 
 def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> Block:

@@ -127,6 +127,8 @@ class MdlTuning:
     bias_share: float = 0.6  # a bias is tried if this share of the rows has some feature
     perturb_rounds: int = 12
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
+    max_regrowths: int = 64  # times that atoms are dropped and others grown, in sparse tables
+    failed_regrowths: int = 24  # in a row without a gain, after which that ends
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
     linear_start: LinearStartBudget = LinearStartBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR

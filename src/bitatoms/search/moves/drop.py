@@ -94,47 +94,23 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Bloc
     return kept
 
 
-def drop_chance(block: Block, objective: Objective, margins: Margins) -> Block | None:
-    """Drop atoms that save fewer bits than there are to choose their columns, if chance explains them.
+def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
+    """Return whether all atoms save no more bits than it takes to describe them, and chance explains them.
 
-    Atoms that are useless without them are dropped, too. Atoms of one row, and atoms under XOR, need not be columns
-    that occur together: they are dropped only if chance explains all atoms.
-
-    Returns
-    -------
-    Block or None
-        A block without them, whose cost is higher; None if there are none.
+    Chance does not explain an atom that has columns set by the bias.
     """
     weights, uses = block.weights(), block.uses()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
-    by_chance = savings(block, objective, settles_bias=True) <= objective.of_atoms(block.n_features, weights)
-    by_chance &= (weights > 1) & ~(atoms & is_set).any(axis=1)
-    data = block.data() if by_chance.any() else BitMatrix.zeros(0, block.n_features)
-    for k in np.flatnonzero(by_chance):
-        by_chance[k] = _explains(margins, block, data, np.flatnonzero(atoms[k]), int(uses[k]))
-    if not by_chance.all():
-        by_chance &= bool(block.covers) & (uses > 1)
-    if not by_chance.any():
-        return None
-    left = block.with_factors(*block.factors())
-    _drop(left, objective, np.flatnonzero(by_chance), len(by_chance), always=True)
-    bias, _ = settle_bias(left.n_known, left.wrong(), left.bias)
-    left = left.with_factors(*left.factors(), bias)
-    return drop_useless(left, objective) or left
-
-
-def _explains(margins: Margins, block: Block, data: BitMatrix, columns: NDArray[np.intp], n_uses: int) -> bool:
-    """Return whether chance explains how many rows have 2, 3, ... of the columns of an atom.
-
-    An atom that one row uses is a copy of that row, which does not count. Under XOR, columns may be an atom because
-    they exclude each other.
-    """
-    columns = margins.looked_at(columns)
-    n_columns = data.take_columns(columns).row_weights()
-    if n_uses == 1:
-        n_columns = np.delete(n_columns, n_columns.argmax())
-    n_rows_with = np.bincount(n_columns, minlength=len(columns) + 1)
-    return margins.explain(columns, n_rows_with, either_way=not block.covers)
+    doubtful = savings(block, objective, settles_bias=True) <= objective.of_atoms(block.n_features, weights)
+    if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
+        return False
+    data = block.data()
+    for k, atom in enumerate(atoms):
+        columns = margins.looked_at(np.flatnonzero(atom))
+        # Under XOR, columns may be an atom because they exclude each other.
+        if not margins.explain(columns, data.take_columns(columns), not block.covers, is_copy=bool(uses[k] == 1)):
+            return False
+    return True
 
 
 def eliminate(block: Block, objective: Objective, min_atoms: int = 0) -> int:

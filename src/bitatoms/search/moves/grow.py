@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +13,22 @@ from ...core.coding import coding_rule, would_use
 from ...core.objective import Objective
 from ...kernels.cpu import dictionary
 
-_ROW_SEEDS, _PAIR_SEEDS, _COLUMN_SEEDS = 64, 16, 16
-_COLUMN_PAIR_SEEDS = 128  # in sparse tables
-_MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
+MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
+
+
+class Seeds(NamedTuple):
+    """How many candidates start from what."""
+
+    rows: int = 64  # the errors of a row
+    row_pairs: int = 16  # the errors that two rows share
+    columns: int = 16  # what is mostly wrong in the rows in which a column is wrong
+    column_pairs: int = 0  # the pairs of columns that are wrong together most
+    by_errors: bool = False  # rows are drawn in proportion to their errors
+
+
+ORDINARY = Seeds()
+SPARSE = Seeds(column_pairs=128)  # for sparse tables, where most rows have nothing of a pattern
+REGROWN = Seeds(rows=256, row_pairs=64, columns=0, column_pairs=64, by_errors=True)
 
 
 def grow(
@@ -22,20 +37,22 @@ def grow(
     random: np.random.Generator,
     max_new: int,
     n_fits: int = 2,
-    is_sparse: bool = False,
+    n_seeds: Seeds = ORDINARY,
 ) -> int:
     """Append up to ``max_new`` atoms, each of which alone would lower the cost, and return how many.
 
     A candidate's users and bits are chosen alternately, ``n_fits`` times. Of candidates that claim mostly the same
-    rows only the best is taken. No row uses the new atoms yet. In sparse tables, where most rows have nothing of a
-    pattern, candidates also start from the pairs of columns that are wrong together most.
+    rows only the best is taken. No row uses the new atoms yet.
     """
-    seeds = _seeds(block, objective, random)
-    if is_sparse and 1 < block.n_features <= _MAX_PAIRED_COLUMNS:
-        seeds = np.unique(np.vstack([seeds, _pairs_of_columns(block, objective)]), axis=0)
+    seeds = _seeds(block, objective, random, n_seeds)
+    uses = np.zeros(len(seeds), np.int64)  # unknown so far
+    if n_seeds.column_pairs and 1 < block.n_features <= MAX_PAIRED_COLUMNS:
+        pairs, uses_of_pairs = _pairs_of_columns(block, objective, n_seeds.column_pairs)
+        seeds, index = np.unique(np.vstack([pairs, seeds]), axis=0, return_index=True)
+        uses = np.concatenate([uses_of_pairs, uses])[index]
     if len(seeds) == 0:
         return 0
-    atoms, users, costs = _fitted(block, objective, seeds, n_fits)
+    atoms, users, costs = _fitted(block, objective, seeds, uses, n_fits)
     chosen: list[int] = []
     claimed = np.zeros_like(users[0])
     for k in np.argsort(costs, kind="stable"):
@@ -49,24 +66,37 @@ def grow(
     return len(chosen)
 
 
-def _seeds(block: Block, objective: Objective, random: np.random.Generator) -> Words:
+def _seeds(block: Block, objective: Objective, random: np.random.Generator, n_seeds: Seeds) -> Words:
     """Return where candidates start: errors of a row, errors that two rows share, and majority errors of the rows in
     which one feature is wrong; each with two or more ones."""
     rule = coding_rule("greedy", objective.algebra, objective.max_atoms, objective.residual_limit)
     fixable = block.fixable_rows(rule)
     if len(fixable) == 0:
         return np.empty((0, block.n_words), np.uint64)
-    drawn = block.fixable_errors(fixable[random.integers(len(fixable), size=_ROW_SEEDS + 2 * _PAIR_SEEDS)])
-    rows, one, other = np.split(drawn, (_ROW_SEEDS, _ROW_SEEDS + _PAIR_SEEDS))
-    wrong = block.wrong()
-    columns = np.searchsorted(np.cumsum(wrong), random.integers(wrong.sum(), size=_COLUMN_SEEDS), side="right")
-    free, bad = block.votes_of(block.rows_fixable_at(columns))
-    seeds = np.vstack([rows, one & other, _pack(2 * bad > free)])
+    size = n_seeds.rows + 2 * n_seeds.row_pairs
+    if n_seeds.by_errors:
+        drawn = fixable[_drawn(np.bitwise_count(block.fixable_errors(fixable)).sum(axis=1), size, random)]
+    else:
+        drawn = fixable[random.integers(len(fixable), size=size)]
+    rows, one, other = np.split(block.fixable_errors(drawn), (n_seeds.rows, n_seeds.rows + n_seeds.row_pairs))
+    seeds = np.vstack([rows, one & other])
+    if n_seeds.columns:
+        columns = _drawn(block.wrong(), n_seeds.columns, random)
+        free, bad = block.votes_of(block.rows_fixable_at(columns))
+        seeds = np.vstack([seeds, _pack(2 * bad > free)])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
 
-def _pairs_of_columns(block: Block, objective: Objective) -> Words:
-    """Return the pairs of columns that would save most as atoms of the rows in which both are fixable errors."""
+def _drawn(weights: NDArray[np.integer], size: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Draw indices in proportion to their weights, with replacement."""
+    return np.searchsorted(np.cumsum(weights), random.integers(weights.sum(), size=size), side="right")
+
+
+def _pairs_of_columns(block: Block, objective: Objective, n_pairs: int) -> tuple[Words, NDArray[np.int64]]:
+    """Return the pairs of columns that would save most as atoms of the rows in which both are fixable errors.
+
+    The number of these rows is returned, too.
+    """
     m = block.n_features
     fixable = BitMatrix.from_words(block.fixable_errors(np.arange(block.n_rows)), m, check=False).T.words
     both = np.empty((m, m), np.int32)
@@ -77,17 +107,22 @@ def _pairs_of_columns(block: Block, objective: Objective) -> Words:
     for columns in (one, other):
         n_known = block.n_known[columns] if isinstance(block.n_known, np.ndarray) else block.n_known
         saved += objective.of_errors(n_known, wrong[columns]) - objective.of_errors(n_known, wrong[columns] - uses)
-    best = np.argsort(-saved, kind="stable")[:_COLUMN_PAIR_SEEDS]
+    best = np.argsort(-saved, kind="stable")[:n_pairs]
     pairs = np.zeros((len(best), m), bool)
     pairs[np.arange(len(best)), one[best]] = pairs[np.arange(len(best)), other[best]] = True
-    return _pack(pairs)
+    return _pack(pairs), uses[best]
 
 
-def _fitted(block: Block, objective: Objective, seeds: Words, n_fits: int) -> tuple[Words, Words, NDArray[np.int64]]:
-    """Return the candidates fitted from these seeds, the rows that would use them, and what each adds to the cost."""
+def _fitted(
+    block: Block, objective: Objective, seeds: Words, uses: NDArray[np.int64], n_fits: int
+) -> tuple[Words, Words, NDArray[np.int64]]:
+    """Return the candidates fitted from these seeds, the rows that would use them, and what each adds to the cost.
+
+    ``uses`` is in how many rows each seed is expected to be used, 0 if that is unknown.
+    """
     n, m = block.n_samples, block.n_features
     wrong = block.wrong()
-    atoms, uses = seeds, np.zeros(len(seeds), np.int64)
+    atoms = seeds
     for fit in range(n_fits + 1):
         users = would_use(block, atoms, objective.rule_from_counts(n, block.n_known, wrong, uses))
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
