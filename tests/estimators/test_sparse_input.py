@@ -101,3 +101,14 @@ def test_a_memory_limit_that_the_ones_exceed(fitted, monkeypatch):
     np.testing.assert_array_equal(model.components_, fitted.components_)
     with pytest.raises(ValueError, match="is too small for a search of 1000 rows with 2100 features"):
         new_model().set_params(max_memory=ones - 1).fit(table)
+
+
+def test_the_atoms_are_an_array_only_when_asked_for():
+    """They can be many, and an array of all their cells large."""
+    model = new_model().fit(X[:300])
+    model.transform(X[:300])
+    assert not [name for name, value in vars(model).items() if np.shape(value) == (model.n_components_, N_COLS)]
+    assert model.components_.sum() == model.as_model().atoms.count()
+    model.components_ = model.components_[::-1]
+    assert model.as_model().atoms.to_dense().tolist() == model.components_.tolist()
+    assert model.fit(X[:300]).as_model().rows_hash is not None

@@ -185,6 +185,25 @@ def test_an_interrupt_leaves_what_is_found(table, interrupt_at):
     assert (found.atoms.n_rows > 0) == (interrupt_at > 1)
 
 
+def test_another_interrupt_leaves_what_is_found_unsorted(table, monkeypatch):
+    stopped = windows.stopped_result
+
+    def interrupted(*given, **more):
+        if given[3]:
+            raise KeyboardInterrupt
+        return stopped(*given, **more)
+
+    def interrupt(row):
+        if row.round == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(windows, "stopped_result", interrupted)
+    with pytest.raises(ba.Interrupted) as raised:
+        ba.factorize(table, algebra="or", random_state=0, callbacks=interrupt)
+    assert raised.value.result.atoms.n_rows > 0
+    assert_matches_oracle(raised.value.result, table)
+
+
 @pytest.mark.parametrize("max_time", [1e-6, 0.05])
 def test_max_time(table, max_time):
     result = ba.factorize(table, algebra="or", random_state=0, max_time=max_time)

@@ -65,7 +65,7 @@ def describe_names(row_names: object, columns: object) -> str:
 
 def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     """Print the atoms that save most bits, with the names of their features."""
-    patterns = model.patterns()[: max(0, n_shown)]
+    patterns = model.patterns(max(0, n_shown))
     if not patterns:
         return
     print_line(heading)
@@ -101,7 +101,7 @@ def _print_pictures(model: Model, n_atoms: int) -> None:
     """Print the atoms, added to the bias, as pictures side by side."""
     assert model.picture is not None
     height, width = model.picture.tile
-    captions = [[f"{pattern.atom}: used by {pattern.rows}"] for pattern in model.patterns()[:n_atoms]]
+    captions = [[f"{pattern.atom}: used by {pattern.rows}"] for pattern in model.patterns(n_atoms)]
     if model.complete is not None:
         captions = [[*caption, f"complete in {model.complete[atom]}"] for atom, caption in enumerate(captions)]
     if model.recurrence is not None:
@@ -150,5 +150,5 @@ def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
         "codelengths": dict(model.codelengths),
         "compared": dict(model.compared),
         "recurrence": None if model.recurrence is None else model.recurrence.settings,
-        "patterns": [pattern._asdict() for pattern in model.patterns()[:n_patterns]],
+        "patterns": [pattern._asdict() for pattern in model.patterns(n_patterns)],
     }

@@ -212,8 +212,8 @@ class Model(CountsResult):
             negated = '"not" marks a feature that a row has unless an odd number of its patterns have it.'
         return f"{text} {negated}" if self.bias.any() and self.picture is None else text
 
-    def patterns(self) -> list[Pattern]:
-        """Return the atoms in readable form, the one that saves most bits first."""
+    def patterns(self, most: int | None = None) -> list[Pattern]:
+        """Return the atoms in readable form, or at most so many of them, the one that saves most bits first."""
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
         recurs = None if self.recurrence is None else self.recurrence.shares
         return [
@@ -226,7 +226,7 @@ class Model(CountsResult):
                 complete=None if self.complete is None else int(self.complete[k]),
                 recurs=None if recurs is None else float(recurs[k]),
             )
-            for k in range(self.atoms.n_rows)
+            for k in range(self.atoms.n_rows)[:most]
         ]
 
     def _features(self, k: int) -> Names:

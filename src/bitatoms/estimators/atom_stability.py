@@ -323,7 +323,7 @@ def _as_estimator(model: Any) -> BinaryDictionaryLearning:
     if isinstance(model, (str, os.PathLike)):
         return load(model)
     if isinstance(model, BinaryDictionaryLearning):
-        check_is_fitted(model, "components_")
+        check_is_fitted(model, "n_components_")
         return copy(model)
     if isinstance(model, Model):
         given: dict[str, Any] = {name: getattr(model, name) for name in ("max_atoms_per_sample", "residual_limit")}

@@ -116,7 +116,7 @@ class BinaryDictionaryLearning(TableTransformer):
     True
     """
 
-    _learned = ("_model", "_stream")
+    _learned = ("_model", "_stream", "_components")
     _missing = "unknown"
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
@@ -139,6 +139,17 @@ class BinaryDictionaryLearning(TableTransformer):
         """
         super().set_params(**present_names(params))
         return self
+
+    @property
+    def components_(self) -> NDArray[np.uint8]:
+        """The atoms, of shape (n_components_, n_features); an array of all cells is made when it is first used."""
+        if "_components" not in vars(self):
+            self._components = self._model.atoms.to_dense()
+        return self._components
+
+    @components_.setter
+    def components_(self, atoms: NDArray[np.uint8]) -> None:
+        self._components = atoms
 
     @property
     def sample_rows(self) -> Any:
@@ -285,7 +296,7 @@ class BinaryDictionaryLearning(TableTransformer):
     def _set_model(self, model: Model) -> None:
         """Store a model and its fitted attributes."""
         self._model = model
-        self.components_ = model.atoms.to_dense()
+        self.__dict__.pop("_components", None)
         self.bias_ = model.bias
         self.codelength_ = model.codelength
         self.history_ = list(model.history)
@@ -309,8 +320,9 @@ class BinaryDictionaryLearning(TableTransformer):
         Model
             With the current ``components_`` and ``bias_``.
         """
-        check_is_fitted(self, "components_")
-        model = replace(self._model, atoms=BitMatrix.from_dense(self.components_), bias=self.bias_)
+        check_is_fitted(self, "n_components_")
+        atoms = BitMatrix.from_dense(self._components) if "_components" in vars(self) else self._model.atoms
+        model = replace(self._model, atoms=atoms, bias=self.bias_)
         if model.atoms != self._model.atoms or (model.bias != self._model.bias).any():
             # Its counts and codes are those of other atoms.
             return replace(model, complete=None, rows_hash=None, recurrence=None, remembered=None)
@@ -374,7 +386,7 @@ class BinaryDictionaryLearning(TableTransformer):
         ndarray of shape (n_samples, n_features), uint8
             For a Dask array, a lazy Dask array.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "n_components_")
         if dispatch.is_dask(X):
             from ..rows import dask_transform
 
@@ -440,7 +452,7 @@ class BinaryDictionaryLearning(TableTransformer):
 
     def _table_in_memory(self, X: Any) -> Table:
         """Return X as a table with the columns of the model; raise for stores and Dask collections."""
-        check_is_fitted(self, "components_")
+        check_is_fitted(self, "n_components_")
         if dispatch.is_out_of_core(X):
             raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
         return self._validate_table(X, reset=False)

@@ -18,10 +18,13 @@ from .moves.trim import trim
 from .stopping import CONVERGED
 
 
-def best_result(context: SearchContext, block: Block | None, coder: str, ended: str) -> Factorization | None:
+def best_result(
+    context: SearchContext, block: Block | None, coder: str, ended: str, remembers: bool = True
+) -> Factorization | None:
     """Return the best state of a search, its atoms in order of the bits they save.
 
-    ``block`` is the last state, which often is the best one too. Without it the atoms keep their order.
+    ``block`` is the last state, which often is the best one too. Without it the atoms keep their order. Unless it
+    ``remembers`` codes that are hard to find, rows need not be coded again.
     """
     monitor, best = context.monitor, context.monitor.best
     if best is None:
@@ -57,7 +60,7 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
         saved = savings(block, Objective(True, monitor.algebra, n_features=monitor.n_features), monitor.settles_bias)
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
-        if coder in PRICED_CODERS:
+        if coder in PRICED_CODERS and remembers:
             remembered = hard_codes(block, context.objective.rule(block))
             remembered = remembered and remembered.T[order].T
         data = block.data()
@@ -86,11 +89,13 @@ def best_result(context: SearchContext, block: Block | None, coder: str, ended: 
     )
 
 
-def stopped_result(context: SearchContext, coder: str, ended: str) -> Factorization | None:
+def stopped_result(
+    context: SearchContext, coder: str, ended: str, is_sorted: bool = True, remembers: bool = True
+) -> Factorization | None:
     """Return the best state of a search that was cut off; after (another) Ctrl-C, without sorting its atoms."""
     best = context.monitor.best
     try:
-        block = None if best is None else context.block(best.atoms, best.codes, best.bias)
-        return best_result(context, block, coder, ended)
+        block = None if best is None or not is_sorted else context.block(best.atoms, best.codes, best.bias)
+        return best_result(context, block, coder, ended, remembers)
     except (KeyboardInterrupt, MemoryError):
         return best_result(context, None, coder, ended)

@@ -149,7 +149,11 @@ class WindowSearch:
         if not self.windows:
             return None
         self.workers = replace(self.workers, deadline=float("inf"), cancelled=None)
-        return self._assembled([self._stopped_part(window, ended) for window in self.windows], ended)
+        try:
+            parts = [*self.workers.map_stream(lambda window: self._stopped_part(window, ended), self.windows)]
+        except KeyboardInterrupt:  # another one: without sorting the atoms
+            parts = [self._stopped_part(window, ended, is_sorted=False) for window in self.windows]
+        return self._assembled(parts, ended)
 
     @property
     def best_cost(self) -> int:
@@ -265,13 +269,14 @@ class WindowSearch:
         assert result is not None
         return Part(window.columns, result, rows)
 
-    def _stopped_part(self, window: Window, ended: str) -> Part:
+    def _stopped_part(self, window: Window, ended: str, is_sorted: bool = True) -> Part:
         """Return the result of a window, if the search was cut off."""
         if window.random is None or not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
         context, rows = self._context_of(window, float("inf"))
         self._recorded(window, context)
-        result = stopped_result(context, self.params.coder_after, ended)
+        # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
+        result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
         assert result is not None
         return Part(window.columns, result, rows)
 
