@@ -72,6 +72,14 @@ def test_rows_with_unknown_cells_take_twice_the_memory():
     assert least_unknown == 2 * least - 3 * (1 << 20)  # the reads have the given size
 
 
+def test_rows_that_are_only_coded_need_no_votes():
+    """Their memory does not grow with atoms times features."""
+    budget = MemoryBudget(512 << 20, 50_000, 2, 1 << 20)
+    with pytest.raises(InputError, match="is too small for 1000 atoms"):
+        budget.chunk_rows(1000)
+    assert budget.chunk_rows(1000, counts_votes=False) >= 64
+
+
 def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):
     with pytest.raises(InputError, match=r"max_memory=1000 is too small for 1 atoms and 1 threads with 70 features"):
         StoreRows(stores[0], Workers(), max_memory=1000)

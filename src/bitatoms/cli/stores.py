@@ -23,6 +23,7 @@ from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.windows import is_wide
+from ..sparse_bits import is_smaller_sparse
 from ..table import Table
 from .console import print_json, print_line
 from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
@@ -214,13 +215,15 @@ def pack_table(data: Input, output: Path, max_memory: str | None, quiet: bool, j
     else:
         density = percent(n_ones, math.prod(store.shape))
         print_line(f"{output}: {describe_store(store)}, {density} ones, {_size(bytes_on_disk(store))} on disk")
-        print_line(f"Next: {_fit_command(store)}")
+        print_line(f"Next: {_fit_command(store, n_ones)}")
     return None
 
 
-def _fit_command(store: Store) -> str:
+def _fit_command(store: Store, n_ones: int | None = None) -> str:
     """Return the command that fits a store, with a memory limit if the default is too small for passes over it."""
     needed = memory_budget(store, None, RunOptions().workers).needed(0, _EXPECTED_ATOMS)
+    if n_ones is not None and not store.has_unknown and is_smaller_sparse(store.shape, n_ones):
+        needed = 0  # all rows are searched, without passes over them
     limit = f" --max-memory {-(-needed // 2**20)}MiB" if needed > parse_memory_limit(None) else ""
     return f"bitatoms fit {quote_path(Path(store.name))} -o model.npz{limit}"
 

@@ -57,9 +57,12 @@ class MemoryBudget:
     has_unknown: bool = False
     held: int = 0  # bytes of the table, if it is in memory
 
-    def chunk_rows(self, n_atoms: int) -> int:
-        """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit."""
-        fixed, per_row = self._pass_bytes(n_atoms)
+    def chunk_rows(self, n_atoms: int, counts_votes: bool = True) -> int:
+        """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit.
+
+        Passes of a fit count the votes of the users of each atom on each feature; rows that are only coded have none.
+        """
+        fixed, per_row = self._pass_bytes(n_atoms, counts_votes)
         fitting = (self.limit - self.held - fixed) // per_row // 64 * 64
         if fitting < 64:
             raise self._too_small(fixed + 64 * per_row, f"{n_atoms} atoms and {self.n_threads} threads")
@@ -81,11 +84,11 @@ class MemoryBudget:
         fixed, per_row = self._pass_bytes(n_atoms)
         return max(self._search_bytes(n_searched), fixed + 64 * per_row)
 
-    def _pass_bytes(self, n_atoms: int) -> tuple[int, int]:
+    def _pass_bytes(self, n_atoms: int, counts_votes: bool = True) -> tuple[int, int]:
         """Return the bytes of a pass: a fixed number, and those per row of a chunk."""
         row = self._row_bytes + 16 * -(-n_atoms // 64) + 1
         in_flight = _RUNNING_FACTOR * self.n_threads + _WAITING_CHUNKS
-        return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms), in_flight * row
+        return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms, counts_votes), in_flight * row
 
     def _search_bytes(self, n_rows: int, by_windows: bool = False) -> int:
         """Return the bytes of a search of this many rows."""
@@ -97,9 +100,9 @@ class MemoryBudget:
         """The bytes of a packed row, with its unknown cells."""
         return (2 if self.has_unknown else 1) * 8 * -(-self.n_features // 64)
 
-    def _count_bytes(self, n_atoms: int) -> int:
+    def _count_bytes(self, n_atoms: int, counts_votes: bool) -> int:
         """Return the bytes of the counts of all chunks in flight, of their sum, and of the lookup tables of atoms."""
-        votes = n_atoms * self.n_features
+        votes = n_atoms * self.n_features if counts_votes else 0
         tables = -(-self.n_features // 8) * lanes_of(n_atoms) + 4 * n_atoms * lanes_of(n_atoms)
         running = 24 * votes + tables
         return self.n_threads * running + (self.n_threads + 4) * 16 * votes

@@ -117,5 +117,5 @@ def _map_chunks(
     budget = memory_budget(store, max_memory, workers, width)
     if match.absent and match.fill == "unknown":
         budget = replace(budget, has_unknown=True)
-    size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows)
+    size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows, counts_votes=False)
     return workers.map_stream(lambda data: function(model, match.gather(data), single_thread), store.chunks(size))
