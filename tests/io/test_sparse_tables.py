@@ -25,15 +25,15 @@ def packed_table(path, monkeypatch, **options):
     return table
 
 
-@pytest.mark.parametrize("format", ["mtx", "mtx.gz", "dat", "basket", "pairs", "h5ad"])
+@pytest.mark.parametrize("format", ["mtx", "mtx.gz", "dat", "basket", "pairs", "csr.h5ad", "csc.h5ad"])
 def test_written_tables(format, tmp_path, monkeypatch):
     path = tmp_path / f"table.{format}"
     named = NAMED
     if format in ("dat", "basket"):
         named = ba.Table(NAMED.bits, None, NAMED.columns if format == "basket" else None)
-    if format == "h5ad":
+    if "h5ad" in format:
         anndata = pytest.importorskip("anndata")
-        anndata.AnnData(csr_array(X)).write_h5ad(path)
+        anndata.AnnData(csr_array(X).asformat(format[:3])).write_h5ad(path)
     else:
         ba.write(named, path)
     table = ba.read(path)
@@ -114,6 +114,31 @@ def test_a_table_that_would_not_fit_into_memory(tmp_path, monkeypatch):
     assert ba.read(tmp_path / "table.mtx").shape == X.shape
     save_npz(tmp_path / "dense.npz", csr_array(random_bits(1, 60, 3000, 0.1)))
     assert_read_error(tmp_path / "dense.npz", "60 rows of 3000 columns take", "GiB packed")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_unknown_cells_of_an_anndata(kind, tmp_path, monkeypatch):
+    anndata = pytest.importorskip("anndata")
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix._CHUNK_ENTRIES", 1 << 9)
+    monkeypatch.setattr("bitatoms.io.readers.anndata_matrix.CHUNK_ENTRIES", 1 << 9)
+    values = csr_array(X, dtype=np.float32)
+    values.data[-5:] = np.nan
+    anndata.AnnData(values.asformat(kind)).write_h5ad(tmp_path / "table.h5ad")
+    with pytest.warns(UserWarning, match="missing"):
+        table, expected = ba.read(tmp_path / "table.h5ad"), packed_table(tmp_path / "table.h5ad", monkeypatch)
+    assert table.bits.n_unknown == 5
+    assert table == expected
+
+
+@pytest.mark.parametrize("extension", ["mtx", "dat", "pairs", "h5ad", "zarr", "csv", "npz"])
+def test_writing_a_sparse_table(extension, tmp_path):
+    names = (None, None) if extension == "dat" else (NAMED.row_names, NAMED.columns)
+    sparse = ba.Table(SparseBits.from_bits(NAMED.bits), *names)
+    ba.write(sparse, tmp_path / f"table.{extension}")
+    if extension not in ("csv", "npz"):
+        assert isinstance(sparse.data, SparseBits)
+    ba.write(ba.Table(NAMED.bits, *names), tmp_path / f"packed.{extension}")
+    assert ba.read(tmp_path / f"table.{extension}") == ba.read(tmp_path / f"packed.{extension}")
 
 
 def test_packing_a_sparse_table(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import dataframes, validation
-from ...bits import BitMatrix
+from ...bits import BitMatrix, stack_rows
 from ...errors import Parameter, warn
-from ...sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
+from ...sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ..chunked import ChunkCells, Indices, Locate, read_row_chunks
 from ..coo import CHUNK_ENTRIES
 from ..stream import CHUNK_BITS, ReadOptions, Source
@@ -70,7 +71,7 @@ def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> Ma
     else:
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
-    source.check_size(n_rows, n_cols, streamable=True, n_ones=0 if kind == "csr" and source.scratch is None else None)
+    source.check_size(n_rows, n_cols, streamable=True, n_ones=0 if kind != "dense" and source.scratch is None else None)
     return MatrixElement(kind, path, (n_rows, n_cols), element, variables)
 
 
@@ -142,9 +143,20 @@ def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, c
         yield from _read_lines(source, file, matrix, matrix.shape, cells)
     elif min(matrix.shape):
         columns = _read_lines(source, file, matrix, matrix.shape[::-1], cells)
-        yield from rows_of_columns(source, map(packed, columns), matrix.shape)
+        first = next(columns)
+        if isinstance(first, SparseBits):
+            yield _transposed([first, *columns], matrix.shape[0])
+        else:
+            yield from rows_of_columns(source, map(packed, itertools.chain([first], columns)), matrix.shape)
     else:
         yield BitMatrix.zeros(*matrix.shape)
+
+
+def _transposed(columns: list[Bits], n_rows: int) -> Bits:
+    """Return the rows of a matrix from its columns, packed if some of them are, because cells are unknown."""
+    if all(isinstance(chunk, SparseBits) for chunk in columns):
+        return stack_bits((chunk for chunk in columns if isinstance(chunk, SparseBits)), n_rows).transpose()
+    return stack_rows(map(packed, columns), n_rows).transpose()
 
 
 def _read_lines(
@@ -155,7 +167,7 @@ def _read_lines(
 
     n_lines, length = shape
     data, indices, indptr = _open_compressed(source, file, matrix, shape)
-    is_sparse = matrix.kind == "csr" and source.scratch is None and is_smaller_sparse(shape, int(indptr[-1]))
+    is_sparse = source.scratch is None and is_smaller_sparse(matrix.shape, int(indptr[-1]))
     if not is_sparse:
         source.check_size(*matrix.shape, streamable=True)
     max_lines = n_lines if is_sparse else max(1, CHUNK_BITS // max(1, length))

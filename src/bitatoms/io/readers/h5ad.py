@@ -158,11 +158,11 @@ def write(table: Table, path: Path, format: str) -> None:
         if names is not None:  # set here, because AnnData warns about duplicates, which are allowed in a table
             frame.index = pd.Index(names, dtype=object)
     adata.write_h5ad(path)
-    needs_int64 = table.bits.count() + table.bits.n_unknown >= np.iinfo(np.int32).max
+    needs_int64 = table.data.count() + table.data.n_unknown >= np.iinfo(np.int32).max
     chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
     with h5py.File(path, "a") as file:
         for start in range(0, max(1, n_rows), chunk_rows):
-            chunk = table.bits[start : start + chunk_rows].to_sparse().astype(np.float32)
+            chunk = table.data[start : start + chunk_rows].to_sparse().astype(np.float32)
             if needs_int64:
                 chunk.indptr = chunk.indptr.astype(np.int64)
             if start:

@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import BitMatrix
+from ...sparse_bits import Bits
 from ...table import Table
 from ..coo import CooBuilder, column_indices_by_row
 from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
@@ -201,19 +201,19 @@ def _unravel(header: MatrixMarketHeader, indices: NDArray[np.int64]) -> tuple[ND
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write the indices of the ones, and the names as comments; with unknown cells, also values: 1 and nan."""
-    n_unknown = table.bits.n_unknown
+    n_unknown = table.data.n_unknown
     with open_text_writer(path) as file:
         file.write(f"{_BANNER} matrix coordinate {'real' if n_unknown else 'pattern'} general\n")
         for axis, prefix in _NAME_COMMENTS.items():
             for names in _json_lists((table.row_names if axis == "rows" else table.columns) or ()):
                 file.write(f"{prefix}{names}\n")
-        file.write(f"{table.shape[0]} {table.shape[1]} {table.bits.count() + n_unknown}\n")
-        _write_entries(file, table.bits.filled(), " 1" if n_unknown else "")
-        if table.bits.unknown is not None:
-            _write_entries(file, table.bits.unknown, " nan")
+        file.write(f"{table.shape[0]} {table.shape[1]} {table.data.count() + n_unknown}\n")
+        _write_entries(file, table.data.filled(), " 1" if n_unknown else "")
+        if table.data.unknown is not None:
+            _write_entries(file, table.data.unknown, " nan")
 
 
-def _write_entries(file: IO[str], bits: BitMatrix, value: str) -> None:
+def _write_entries(file: IO[str], bits: Bits, value: str) -> None:
     """Write the row and the column of each one, followed by the same value."""
     for row, columns in enumerate(column_indices_by_row(bits), 1):
         if len(columns):

@@ -166,17 +166,17 @@ def write(table: Table, path: Path, format: str) -> None:
     items = check_names(path, "column", table.names_of(range(table.shape[1])))
     if (duplicate := first_duplicate(rows)) is not None:
         raise FileError(f"{path.name}: this format cannot store two rows with the name {duplicate[:40]!r}; rename one")
-    if not table.bits.count():
+    if not table.data.count():
         raise FileError(f"{path.name}: this format cannot store a table without ones; .npz and .csv files can")
     for axis, names, weights in (
-        ("columns", items, table.bits.column_weights()), ("rows", rows, table.bits.row_weights())
+        ("columns", items, table.data.column_weights()), ("rows", rows, table.data.row_weights())
     ):  # fmt: skip
         warn_about_empty(path, axis, [names[index] for index in np.flatnonzero(weights == 0).tolist()])
     header = [_distinct_from(names, label) for names, label in zip((rows, items), _HEADER, strict=True)]
     with open_text_writer(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
-        for name, columns in zip(rows, column_indices_by_row(table.bits), strict=True):
+        for name, columns in zip(rows, column_indices_by_row(table.data), strict=True):
             writer.writerows([name, items[column]] for column in columns.tolist())
 
 

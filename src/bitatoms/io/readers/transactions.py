@@ -146,14 +146,14 @@ def write(table: Table, path: Path, format: str) -> None:
     )
     if table.row_names is not None:
         warnings.warn(f"{path.name}: a file of transactions cannot store names of rows; {_OTHER_FORMATS}", stacklevel=3)
-    warn_about_empty(path, "columns", table.names_of(np.flatnonzero(table.bits.column_weights() == 0)))
+    warn_about_empty(path, "columns", table.names_of(np.flatnonzero(table.data.column_weights() == 0)))
     with open_text_writer(path) as file:
         if format == "fimi":
-            for columns in column_indices_by_row(table.bits):
+            for columns in column_indices_by_row(table.data):
                 file.write(" ".join(map(items.__getitem__, columns.tolist())) + "\n")
         else:
             writer = csv.writer(file, lineterminator="\n")
-            for columns in column_indices_by_row(table.bits):
+            for columns in column_indices_by_row(table.data):
                 writer.writerow(map(items.__getitem__, columns.tolist()))
 
 

@@ -109,4 +109,4 @@ def write(table: Table, path: Path, format: str) -> None:
     ) as store:
         for start in range(0, len(table), chunk_rows):
             names = None if table.row_names is None else table.row_names[start : start + chunk_rows]
-            store.append(RowChunk(table.bits[start : start + chunk_rows], names))
+            store.append(RowChunk(table.data[start : start + chunk_rows], names))
