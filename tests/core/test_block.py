@@ -11,6 +11,7 @@ from bitatoms.core.atoms import fit_each, update_each, update_together
 from bitatoms.core.block import Block, Change
 from bitatoms.core.coding import code, code_by_beam, code_from_scratch, coding_rule
 from bitatoms.core.exact import code_exactly, update_exactly
+from bitatoms.kernels.cpu import packing
 from bitatoms.parallel import Workers
 from support.blocks import (
     ALGEBRAS,
@@ -41,6 +42,16 @@ def test_a_block_starts_consistent_and_counts_right(problem, algebra, workers):
     np.testing.assert_array_equal(block.uses(), codes.sum(axis=0))
     length = block.codelength(block.wrong())
     assert (length.errors, length.codes, length.atoms) == naive.codelength(X, atoms, codes, algebra)
+
+
+def test_kernels_for_the_arrays_of_a_block_are_those_for_bit_matrices():
+    data = BitMatrix.from_dense(random_bits(0, 70, 65, 0.3))
+    data.row_weights(), data.column_weights(), data.transpose()
+    kernels = packing.row_weights, packing.column_weights, packing.transpose
+    before = [len(kernel.signatures) for kernel in kernels]
+    block = Block(data, data[:3], None, None, Workers())
+    block.uses(), block.weights(), block.wrong(), block.users()
+    assert [len(kernel.signatures) for kernel in kernels] == before
 
 
 @given(factorisations(), ALGEBRAS, st.sampled_from(("greedy", "bmp")), WORKERS, LIMITS, st.sampled_from((0, 3)))

@@ -62,15 +62,16 @@ def test_atoms_come_from_the_pool_too():
     assert with_pool.wrong < without.wrong
 
 
-def test_the_kernel_is_not_compiled_again_for_a_pool_that_is_read_only():
+def test_the_kernel_is_not_compiled_again_for_a_pool_that_is_read_only_or_for_exhaustive_steps():
     start = random_bits(5, 12, 60, 0.3), np.zeros((90, 12), np.uint8)
     pool = packed(random_bits(3, 12, 60, 0.3))
     pool.flags.writeable = False
     counts = []
-    for offered in (None, pool):
-        tried(block_of(random_bits(4, 90, 60, 0.4), *start, "or"), "or", n_trials=1, pool=offered)
+    for offered, exactly in ((None, False), (pool, False), (pool, True)):
+        block = block_of(random_bits(4, 90, 60, 0.4), *start, "or")
+        tried(block, "or", n_trials=1, pool=offered, exactly=exactly)
         counts.append(len(exchange.run_trials.signatures))
-    assert counts[0] == counts[1]
+    assert counts == counts[:1] * 3
 
 
 def test_trials_end_when_asked_to():

@@ -1,4 +1,4 @@
-"""Functions that are inlined into kernels are compiled once, and only as part of them."""
+"""Functions that only kernels call are compiled once, and only as part of them."""
 
 from types import SimpleNamespace
 
@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 
 from bitatoms.kernels import inlining, jit
-from bitatoms.kernels.inlining import InlineLibrary
-from bitatoms.kernels.jit import inline, kernel
+from bitatoms.kernels.inlining import PartLibrary
+from bitatoms.kernels.jit import inline, kernel, subroutine
 
 
 @pytest.fixture
-def functions(monkeypatch):
-    """A kernel that was called, and the functions that it calls; none of them is loaded from a cache."""
+def no_cache(monkeypatch):
+    """Compile kernels, instead of loading them from a cache."""
 
-    def no_cache(function):
+    def fail(function):
         raise OSError
 
-    monkeypatch.setattr(jit, "KernelCache", no_cache)
+    monkeypatch.setattr(jit, "KernelCache", fail)
+
+
+@pytest.fixture
+def functions(no_cache):
+    """A kernel that was called, and the functions that it calls; none of them is loaded from a cache."""
 
     @inline
     def shifted(values, i, by):
@@ -49,7 +54,7 @@ def test_a_function_is_compiled_once_for_all_constants(functions):
 
 def test_inlined_functions_have_no_machine_code(functions):
     (helper,), (whole,) = (list(function.overloads.values()) for function in (functions.shifted, functions.combined))
-    assert isinstance(helper.library, InlineLibrary)
+    assert isinstance(helper.library, PartLibrary)
     assert helper.fndesc.inline
     names = helper.fndesc.llvm_func_name, whole.fndesc.llvm_func_name
     assert helper.library.get_pointer_to_function(names[0]) == 0 != whole.library.get_pointer_to_function(names[1])
@@ -75,3 +80,48 @@ def test_only_small_functions_are_optimized_by_themselves(monkeypatch, is_small)
     total.compile("(int64[::1],)")
     (compiled,) = total.overloads.values()
     assert ("alloca" in compiled.library.get_llvm_str()) != is_small  # variables are on the stack until optimized
+
+
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("is_small", [False, True])
+def test_a_subroutine_is_part_of_the_kernel_and_has_no_machine_code_of_its_own(monkeypatch, is_small):
+    if not is_small:
+        monkeypatch.setattr(inlining, "_SMALL", 0)
+
+    @inline
+    def shifted(values, i, by):
+        return values[i] + by
+
+    @kernel
+    def filled(values, by):
+        for i in range(values.shape[0]):
+            values[i] = shifted(values, i, by) if values[i] > 0 else by // (values[i] - 1)
+        return shifted(values, 0, by)
+
+    part = subroutine(filled)
+
+    @inline
+    def filled_twice(values, by):
+        return part(values, by) + part(values, 2 * by)
+
+    @kernel
+    def combined(values):
+        return filled_twice(values, 1) + 1000 * shifted(values, 1, 0)  # needs a function that its parts need, too
+
+    assert combined(np.array([3, 5, 4])) == (5 + 8) + 1000 * 8
+    (compiled,) = part.overloads.values()
+    assert filled.signatures == []
+    assert isinstance(compiled.library, PartLibrary)
+    assert not compiled.fndesc.inline
+
+
+def test_the_conversion_of_arguments_is_not_optimized(functions):
+    (compiled,) = functions.combined.overloads.values()
+    code = compiled.library.get_llvm_str()
+    unoptimized = [line for line in code.splitlines() if line.startswith("attributes") and "optnone" in line]
+    (group,) = (line.split()[1] for line in unoptimized)
+    defined = {
+        line.split("@")[1].split("(")[0]: group in line.split() for line in code.splitlines() if "define" in line
+    }
+    assert defined[compiled.fndesc.llvm_cpython_wrapper_name]
+    assert not defined[compiled.fndesc.llvm_func_name]

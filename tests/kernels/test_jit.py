@@ -1,6 +1,7 @@
 """The cache of compiled kernels: it saves time, and whatever is wrong with its files, kernels work."""
 
 import errno
+import gc
 import os
 import pickle
 import sys
@@ -54,7 +55,7 @@ def test_compilation_is_logged_once_and_only_when_it_happens(folder, caplog, mon
     jit._log_compilation.cache_clear()
     for other in (twice, thrice):
         kernel(other)(1)
-    assert caplog.messages == ["compiling kernels for this machine, once; for a first fit, this takes 30 to 60 seconds"]
+    assert caplog.messages == ["compiling kernels for this machine, once; for a first fit, this takes 20 to 40 seconds"]
     jit._log_compilation.cache_clear()
     kernel(twice)(1)
     assert len(caplog.messages) == 1
@@ -66,8 +67,21 @@ def test_compilation_is_logged_once_and_only_when_it_happens(folder, caplog, mon
     kernel(twice)(1)
     assert caplog.messages[1:] == [
         "compiling kernels for this machine, in every process, because no folder for compiled kernels is writable; "
-        "for a first fit, this takes 30 to 60 seconds"
+        "for a first fit, this takes 20 to 40 seconds"
     ]
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_the_garbage_collector_is_suspended_while_a_kernel_is_compiled(folder, monkeypatch, is_enabled):
+    seen = []
+    monkeypatch.setattr(KernelCache, "save_overload", lambda *_: seen.append(gc.isenabled()))
+    if not is_enabled:
+        gc.disable()
+    try:
+        kernel(twice)(1)
+        assert [*seen, gc.isenabled()] == [False, is_enabled]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])

@@ -66,15 +66,16 @@ def test_bernoulli_atoms_do_not_depend_on_the_rows():
 @given(matrices(), st.integers(0, 8), SEEDS)
 def test_spread_gives_as_many_atoms_as_asked_or_as_there_are_distinct_rows(X, wanted, seed):
     data = BitMatrix.from_dense(X)
-    atoms = initial.spread(data, wanted, np.random.default_rng(seed), Workers())
+    atoms = initial.spread(data, wanted, None, np.random.default_rng(seed), Workers())
     assert atoms.shape == (min(wanted, len(distinct_rows(X))), X.shape[1])
-    assert initial.spread(data, wanted, np.random.default_rng(seed), Workers(2, 64)) == atoms
+    assert initial.spread(data, wanted, None, np.random.default_rng(seed), Workers(2, 64)) == atoms
+    assert initial.spread(data, wanted, True, np.random.default_rng(seed), Workers()) == atoms  # in either algebra
 
 
 def test_spread_atoms_of_few_distinct_rows_are_those_rows():
     rows = random_bits(0, 5, 130, 0.4)
     X = np.vstack([np.repeat(rows, 30, axis=0), np.zeros((20, 130), np.uint8)])
-    atoms = initial.spread(BitMatrix.from_dense(X), 9, np.random.default_rng(0), Workers())
+    atoms = initial.spread(BitMatrix.from_dense(X), 9, None, np.random.default_rng(0), Workers())
     assert sorted(atoms.to_dense().tolist()) == sorted(rows.tolist())
 
 
@@ -85,7 +86,7 @@ def test_spread_atoms_find_groups_that_samples_miss():
     by_row = dict(zip(map(tuple, X.tolist()), group, strict=True))
     spread_found = samples_found = 0
     for seed in range(10):
-        atoms = initial.spread(BitMatrix.from_dense(X), 8, np.random.default_rng(seed), Workers())
+        atoms = initial.spread(BitMatrix.from_dense(X), 8, None, np.random.default_rng(seed), Workers())
         spread_found += len(distinct_rows(atoms.to_dense()) & distinct_rows(centres))
         atoms = initial.samples(BitMatrix.from_dense(X), 8, np.random.default_rng(seed))
         samples_found += len({by_row[row] for row in distinct_rows(atoms.to_dense())})
@@ -97,7 +98,7 @@ def test_zeros_give_no_starting_atoms(shape):
     data = BitMatrix.zeros(*shape)
     for atoms in (
         initial.samples(data, 3, np.random.default_rng(0)),
-        initial.spread(data, 3, np.random.default_rng(0), Workers()),
+        initial.spread(data, 3, None, np.random.default_rng(0), Workers()),
     ):
         assert atoms.shape == (0, shape[1])
 

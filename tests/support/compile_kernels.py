@@ -6,6 +6,9 @@ import multiprocessing
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
+import pytest
+from plans import use_small_budget
+
 import bitatoms as ba
 
 
@@ -13,13 +16,15 @@ def compile_for(algebra: str) -> None:
     """Run each kind of search on a small table."""
     warnings.simplefilter("ignore")
     X = ba.datasets.planted(200, 70, 4, algebra=algebra, noise=0.05, random_state=0).X
-    for how in ({}, {"search": "thorough"}, {"n_components": 3}, {"n_components": 20}, {"search_rows": 100}):
-        ba.factorize(X, algebra=algebra, random_state=0, **how)
-    for how in ({"coder": "bmp"}, {"update": "k-prox", "init": "greedy"}, {"coder": "exact"}):
-        ba.factorize(X, 4, search="paper", algebra=algebra, random_state=0, **how)
-    model = ba.BinaryDictionaryLearning(random_state=0, algebra=algebra).fit(X)
-    model.partial_fit(X).transform(X)
-    model.predict_cell_proba(X)
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_budget(patch)
+        for how in ({}, {"search": "thorough"}, {"n_components": 3}, {"n_components": 20}, {"search_rows": 100}):
+            ba.factorize(X, algebra=algebra, random_state=0, **how)
+        for how in ({"coder": "bmp"}, {"update": "k-prox", "init": "greedy"}, {"coder": "exact"}):
+            ba.factorize(X, 4, search="paper", algebra=algebra, random_state=0, **how)
+        model = ba.BinaryDictionaryLearning(random_state=0, algebra=algebra).fit(X)
+        model.partial_fit(X).transform(X)
+        model.predict_cell_proba(X)
 
 
 def main() -> None:

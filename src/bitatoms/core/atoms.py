@@ -140,6 +140,7 @@ def flips_together(
     in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
     ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does.
     """
+    free, wrong, pairs = (counts.astype(np.int64, copy=False) for counts in (free, wrong, pairs))
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
@@ -150,12 +151,12 @@ def flips_together(
 
 
 def _helpful_flips(
-    free: NDArray[np.integer], wrong: NDArray[np.integer], atoms: Words
-) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]:
+    free: NDArray[np.int64], wrong: NDArray[np.int64], atoms: Words
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
     capacity = 4 * len(atoms) + 1024
     while True:
-        lists = np.empty((3, capacity), free.dtype)
+        lists = np.empty((3, capacity), np.int64)
         count = joint_update.list_candidates(free, wrong, atoms, *lists)
         if count <= capacity:
             return lists[0, :count], lists[1, :count], lists[2, :count]

@@ -220,7 +220,7 @@ class Block:
     def uses(self) -> NDArray[np.int64]:
         """Return how many rows use each atom."""
         counts = np.empty(self.n_atoms, np.int64)
-        packing.row_weights(self._rows.users, counts)
+        packing.row_weights(read_only(self._rows.users), counts)
         return counts
 
     def in_use(self) -> NDArray[np.bool_]:
@@ -233,7 +233,8 @@ class Block:
 
         def count(start: int, stop: int) -> NDArray[np.int64]:
             counts = np.empty(self.n_features, np.int64)
-            packing.column_weights(self._rows.errors[start:stop], np.empty((PLANES, n_words), np.uint64), counts)
+            errors = read_only(self._rows.errors[start:stop])
+            packing.column_weights(errors, np.empty((PLANES, n_words), np.uint64), counts)
             return counts
 
         counts: NDArray[np.int64] = reduce(np.add, self.map_rows(count, 2.0 * n_words))
@@ -347,7 +348,7 @@ class Block:
     def weights(self) -> NDArray[np.int64]:
         """Return how many ones each atom has."""
         counts = np.empty(self.n_atoms, np.int64)
-        packing.row_weights(self._atoms.words, counts)
+        packing.row_weights(read_only(self._atoms.words), counts)
         return counts
 
     # Changes of atoms and codes.
@@ -390,7 +391,9 @@ class Block:
         self.append(self.targets(rows))
         code = np.zeros((1, self._rows.codes.shape[1]), np.uint64)
         code[0, -1] = np.uint64(1) << np.uint64((self.n_atoms - 1) & 63)
-        coding.restore_rows(self._rows, self._atoms, rows, code, np.zeros((1, self.n_words), np.uint64), self.covers)
+        coding.restore_rows(
+            self._rows, self._atoms.words, rows, code, np.zeros((1, self.n_words), np.uint64), self.covers
+        )
         self.mark_stale()
 
     def change_basis(self, atoms: Words, users: Words) -> None:
@@ -481,5 +484,12 @@ def changed(block: Block, codes: Words, errors: Words) -> Change:
 def transposed(words: Words, n_cols: int) -> Words:
     """Return the transpose of packed rows of ``n_cols`` bits."""
     out = np.zeros((n_cols, -(-len(words) // 64)), np.uint64)
-    packing.transpose(words, len(words), n_cols, np.empty(64, np.uint64), out)
+    packing.transpose(read_only(words), len(words), n_cols, np.empty(64, np.uint64), out)
     return out
+
+
+def read_only(words: Words) -> Words:
+    """Return a view that cannot be written, as the words of a `BitMatrix`: kernels are compiled for either."""
+    view = words.view()
+    view.flags.writeable = False
+    return view

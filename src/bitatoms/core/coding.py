@@ -271,7 +271,7 @@ def keep_cheaper(
         rows = np.arange(start, start + other.n_rows)
         better = np.flatnonzero(other.row_costs(rule.prices) < old_costs[rows])
         taken = other._rows.codes[better], other._rows.errors[better]
-        coding.restore_rows(block._rows, block._atoms, rows[better], *taken, block.covers)
+        coding.restore_rows(block._rows, block._atoms.words, rows[better], *taken, block.covers)
     block.mark_stale()
     return changed(block, *before)
 

@@ -94,7 +94,9 @@ def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.G
     while len(rows) and n_draws < hard.n_draws and n_coded < _MAX_CODED:
         sample = block.sample(rows)
         code_from_information_sets(sample, rule, random)
-        coding.restore_rows(block._rows, block._atoms, rows, sample._rows.codes, sample._rows.errors, block.covers)
+        coding.restore_rows(
+            block._rows, block._atoms.words, rows, sample._rows.codes, sample._rows.errors, block.covers
+        )
         n_draws, n_coded = n_draws + N_DRAWS, n_coded + N_DRAWS * len(rows)
         rows = np.flatnonzero(block.errors().row_weights() > hard.limit)
         if n_draws > _EARLY * hard.n_draws and len(rows) > _MOST_LEFT * len(hard.rows):

@@ -108,5 +108,5 @@ def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
     if block.unknown is not None:
         errors &= ~block.unknown.words[rows]
     codes = remembered.words[found[rows]]
-    coding.restore_rows(block._rows, block._atoms, rows, codes, errors, block.covers)
+    coding.restore_rows(block._rows, block._atoms.words, rows, codes, errors, block.covers)
     block.mark_stale()

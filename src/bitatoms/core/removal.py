@@ -67,4 +67,5 @@ class AtomRemoval:
     def undo(self) -> None:
         """Restore the rows coded since `recode_users` began, and the price of the atom."""
         self.prices.uses[self._atom] = self._price
-        coding.restore_rows(self.block._rows, self.tables, self._recoded, self._codes, self._errors, self.block.covers)
+        before = self._codes, self._errors
+        coding.restore_rows(self.block._rows, self.tables.words, self._recoded, *before, self.block.covers)

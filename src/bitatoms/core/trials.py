@@ -69,7 +69,7 @@ def run_trials(
     best, counts = (block._atoms.words.copy(), block._rows.codes.copy()), np.array([wrong, wrong], np.int64)
     random = np.array([seed], np.uint64)
     candidates = block.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, block.n_words), np.uint64))
-    scratches = coding_scratch(*now), vote_scratch(block._rows), _exact_scratch(block) if exactly else None
+    scratches = coding_scratch(*now), vote_scratch(block._rows), _exact_scratch(block, exactly)
     n_per_call = 1 + int(MAX_CHUNK_NS / 2 / trial_cost(block.data(), block.n_atoms, bool(block.covers), exactly))
     pool = pool.copy()  # writable like the empty pool: kernels are compiled separately for arrays that are not
     n_trials = 0
@@ -86,8 +86,11 @@ def run_trials(
     return Tried(block.with_factors(atoms, codes), int(counts[1]), n_trials)
 
 
-def _exact_scratch(block: Block) -> ExactScratch:
-    """Allocate the arrays for exhaustive steps."""
+def _exact_scratch(block: Block, exactly: bool) -> ExactScratch:
+    """Allocate the arrays for exhaustive steps, empty ones if no such steps are taken."""
+    if not exactly:
+        none, no_counts = np.empty((0, 0), np.uint64), np.empty(0, np.int32)
+        return ExactScratch(none, none, none, none, none, none, no_counts, no_counts, np.empty(0, np.uint64))
     n_words, n_low = block.n_words, (block.n_atoms + 1) // 2
     data = block.targets()
     unknown = block._rows.unknown

@@ -5,24 +5,25 @@ The cache saves time only. Where its files cannot be read or written, kernels ar
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
-from .inlining import InlineCompiler
+from .inlining import KernelCompiler, PartCompiler
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wra
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python code calls. The caller allocates; the kernel checks nothing and has no options."""
     # Without forceinline=False, a kernel would be inlined if the first call of it were in an inlined function.
-    compiled = _without_literals(numba.njit(forceinline=False, **_OPTIONS)(function))
+    compiled = _without_literals(numba.njit(forceinline=False, pipeline_class=KernelCompiler, **_OPTIONS)(function))
     try:
         compiled._cache = KernelCache(function)
     except (RuntimeError, OSError):  # no writable cache folder: compile in each process
@@ -42,11 +43,24 @@ def kernel(function: Callable[..., Any]) -> Any:
     compile_for_args = compiled._compile_for_args
 
     def compile_uninterrupted(*args: Any, **keywords: Any) -> Any:
-        with deferred_interrupts():  # llvmlite would keep its lock, and the threads of a pool wait for it
+        # An interrupt would leave llvmlite's lock locked, for which the threads of a pool wait.
+        with deferred_interrupts(), _without_collection():
             return compile_for_args(*args, **keywords)
 
     compiled._compile_for_args = compile_uninterrupted
     return compiled
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Suspend the garbage collector: it would search the many objects of the compiler again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class KernelCache(FunctionCache):
@@ -95,7 +109,7 @@ class NoKernelCache(NullCache):
 @cache
 def _log_compilation(how_often: str) -> None:
     """Log that kernels are compiled, when the first one is: a fit seems to hang until they are."""
-    logger.info("compiling kernels for this machine, %s; for a first fit, this takes 30 to 60 seconds", how_often)
+    logger.info("compiling kernels for this machine, %s; for a first fit, this takes 20 to 40 seconds", how_often)
 
 
 _warned: set[str] = set()
@@ -127,7 +141,21 @@ def _sources() -> tuple[tuple[str, int, int], ...]:
 
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a function that kernels call; it is inlined into them."""
-    options = {"forceinline": True, "no_cpython_wrapper": True, "pipeline_class": InlineCompiler}
+    return _part(function, forceinline=True)
+
+
+def subroutine(function: Any) -> Any:
+    """Compile a function, or a kernel, that other kernels call and that LLVM need not inline into them.
+
+    To optimize a large kernel takes longer than to optimize its parts. To call a kernel itself would optimize it twice,
+    and translate it to machine code that is perhaps never called.
+    """
+    return _part(getattr(function, "py_func", function), forceinline=False)
+
+
+def _part(function: Callable[..., Any], forceinline: bool) -> Any:
+    """Compile a function that only kernels call."""
+    options = {"forceinline": forceinline, "no_cpython_wrapper": True, "pipeline_class": PartCompiler}
     return _without_literals(numba.njit(**options, **_OPTIONS)(function))
 
 
@@ -185,3 +213,20 @@ def prefetch(typingctx: Any, words: Any, i: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(words, types.intp), codegen
+
+
+@intrinsic
+def copy_array(typingctx: Any, source: Any, target: Any) -> Any:
+    """Copy a contiguous array to another of the same shape and type."""
+    if source.layout != "C" or target.layout != "C" or source.dtype != target.dtype:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        origin, copy = (
+            context.make_array(kind)(context, builder, array)
+            for kind, array in zip(signature.args, arguments, strict=True)
+        )
+        cgutils.raw_memcpy(builder, copy.data, origin.data, origin.nitems, origin.itemsize)
+        return context.get_dummy_value()
+
+    return types.void(source, target), codegen

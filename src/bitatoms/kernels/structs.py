@@ -149,7 +149,7 @@ class ExactScratch(NamedTuple):
     low_rows: Any  # (codes, words): the same transposed
     high: Any  # (codes, words): products of the high atoms
     distances: Any  # (low codes,): errors of a row with each of them
-    scores: Any  # (codes,): of a column
+    scores: Any  # (codes,): of a column; none if no exhaustive steps are taken
     row: Any  # (words,)
 
 

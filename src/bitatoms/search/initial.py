@@ -45,7 +45,7 @@ def start_factors(
     elif params.init == "samples":
         atoms = samples(data, wanted, random)
     elif params.init == "spread":
-        atoms = spread(data, wanted, random, workers)
+        atoms = spread(data, wanted, covers, random, workers)
     else:
         atoms = greedy(data, wanted, covers, random, workers)
     if atoms.n_rows < wanted and not by_mdl and params.search == "paper":
@@ -114,12 +114,15 @@ def distinct_rows(data: BitMatrix, n_atoms: int, random: np.random.Generator) ->
     return np.array([j for j in chosen.values() if j >= 0], np.intp)
 
 
-def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: Workers) -> BitMatrix:
+def spread(
+    data: BitMatrix, n_atoms: int, covers: bool | None, random: np.random.Generator, workers: Workers
+) -> BitMatrix:
     """Return rows far from each other by Hamming distance, moved to the centre of the rows nearest to them.
 
     As in k-means++, a row is drawn with its distance to the nearest atom so far as weight, at first its distance to the
     zero vector; the best of three such rows is taken. Three rounds of Lloyd's algorithm follow, with at most one atom
-    per row. There are fewer atoms where the data has fewer distinct rows.
+    per row, so that the algebra does not matter: ``covers`` is that of the search, whose kernels are compiled anyway.
+    There are fewer atoms where the data has fewer distinct rows.
     """
     distances = data.row_weights()
     chosen: list[int] = []
@@ -135,10 +138,10 @@ def spread(data: BitMatrix, n_atoms: int, random: np.random.Generator, workers: 
         distances = trials[best]
     atoms = data[np.array(chosen, np.intp)].filled()
     for _ in range(_LLOYD_ROUNDS):
-        block = Block(data, atoms, None, None, workers)
-        # Prices of 1 per error use the kernels that the search compiles anyway.
+        block = Block(data, atoms, None, covers, workers)
+        # Prices of 1 per error, because the search codes by prices, too.
         prices = unit_prices(data.n_cols, atoms.n_rows)
-        code(block, coding_rule("mdl", "xor", max_atoms=1, prices=prices)._replace(swaps=False))
+        code(block, coding_rule("mdl", "or" if covers else "xor", max_atoms=1, prices=prices)._replace(swaps=False))
         update_together(block)
         atoms = block.atoms()
     return atoms

@@ -211,6 +211,8 @@ def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> Block:
     n_rows = min(search.data.n_rows, search.tuning.rows_per_start_atom * n_atoms)
     if n_rows < search.data.n_rows:
         shifted = shifted[np.sort(search.random.choice(search.data.n_rows, n_rows, replace=False))]
-    block = search.context.block(spread(shifted, n_atoms, search.random, search.context.workers), None, bias)
+    covers = search.context.greedy_rule.covers
+    atoms = spread(shifted, n_atoms, covers, search.random, search.context.workers)
+    block = search.context.block(atoms, None, bias)
     search.run_flat_sweeps(block)
     return block

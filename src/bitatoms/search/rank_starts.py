@@ -37,7 +37,7 @@ def start_atoms(context: SearchContext) -> Iterator[BitMatrix]:
         is_wide = False
         yield atoms
     if is_wide:  # centres of clusters of rows, which atoms grown in turn never reach
-        yield spread(data, n_atoms, context.random, context.workers)
+        yield spread(data, n_atoms, rule.covers, context.random, context.workers)
 
 
 def atoms_without_errors(data: BitMatrix, n_atoms: int, max_uses: int) -> BitMatrix | None:

@@ -106,9 +106,8 @@ def _apply(rows, j, beam, side, i, atoms, scratch):
     complete = not has_unknown(rows)  # then the table of overlaps holds the bits that are now right
     for a in range(gains.shape[0]):
         gains[a] = beam.gains[other, s, a] - (atoms.overlaps[k, a] if complete else 0)
-    add_prices(scratch.bits, 1, 4 if complete else 2, atoms.slices, scratch.listed, gains)
-    if not complete:
-        add_prices(scratch.bits, 0, -2, atoms.slices, scratch.listed, gains)
+    for step in range(1 if complete else 2):  # the bits that are now wrong, then those now right
+        add_prices(scratch.bits, 1 - step, 4 if complete else 2 - 4 * step, atoms.slices, scratch.listed, gains)
     beam.value[side, i] = beam.score[i]
     beam.prints[side, i] = beam.mark[i]
 
@@ -166,12 +165,11 @@ def beam_rows(rows, atoms, rule, prints, patience, start, stop, beam, scratch, k
         before = row_price(rows.codes, rows.errors, j, rule.prices)
         copy_row(rows.codes, j, kept.code)
         copy_row(rows.errors, j, kept.errors)
-        drop_all(rows, j, atoms, rule.covers)
+        drop_all(rows, j, atoms.words, rule.covers)
         without = row_price(rows.codes, rows.errors, j, rule.prices)
-        if without - _search(rows, j, atoms, rule, prints, patience, beam, scratch) >= before:
-            set_row(rows, j, atoms, kept.code, kept.errors, rule.covers)
-        else:
-            set_row(rows, j, atoms, scratch.code, scratch.errors, rule.covers)
-            codes_changed += distance(rows.codes, j, kept.code)
-            errors_changed += distance(rows.errors, j, kept.errors)
+        better = without - _search(rows, j, atoms, rule, prints, patience, beam, scratch) < before
+        code, errors = (scratch.code, scratch.errors) if better else (kept.code, kept.errors)
+        set_row(rows, j, atoms.words, code, errors, rule.covers)
+        codes_changed += distance(rows.codes, j, kept.code)
+        errors_changed += distance(rows.errors, j, kept.errors)
     return codes_changed, errors_changed

@@ -131,7 +131,7 @@ def _best_drop(rows, j, atoms, rule, gains, best, gain):
         while word != NONE:
             k = 64 * c + lowest_bit(word)
             word &= word - ONE
-            candidate = drop_gain(rows, j, atoms, k, rule.prices) if rule.covers else np.intp(gains[k])
+            candidate = drop_gain(rows, j, atoms.words, k, rule.prices) if rule.covers else np.intp(gains[k])
             if candidate <= 0:
                 continue
             if best < 0:
@@ -147,7 +147,7 @@ def _best_drop(rows, j, atoms, rule, gains, best, gain):
 
 
 @inline
-def toggle(rows, j, atoms, k, covers, bits):
+def toggle(rows, j, atom_words, k, covers, bits):
     """Toggle atom k in row j and write the changed bits to bits[0].
 
     Return whether they are the complete atom, and whether the row now uses it.
@@ -159,7 +159,7 @@ def toggle(rows, j, atoms, k, covers, bits):
     adds = rows.codes[j, c] & bit != NONE
     complete = True
     for w in range(bits.shape[1]):
-        atom = atoms.words[k, w]
+        atom = atom_words[k, w]
         change = atom
         if covers:
             covered = rows.covered[j, w]
@@ -176,7 +176,7 @@ def toggle(rows, j, atoms, k, covers, bits):
         bits[0, w] = change
         rows.errors[j, w] ^= change
     if covers and not adds:
-        cover(rows, j, atoms.words)
+        cover(rows, j, atom_words)
     return complete, adds
 
 
@@ -205,7 +205,7 @@ def start_gains(rows, j, atoms, rule, scratch):
 def _toggle_and_update(rows, j, atoms, k, rule, scratch):
     """Toggle atom k in row j and update the gains; return whether the row now uses it."""
     gains = scratch.gains
-    complete, adds = toggle(rows, j, atoms, k, rule.covers, scratch.bits)
+    complete, adds = toggle(rows, j, atoms.words, k, rule.covers, scratch.bits)
     _next_gains(rows, j, atoms, k, complete, rule.covers, rule.prices, scratch)
     if rule.covers:
         gains[k] += -_USED if adds else _USED
@@ -223,27 +223,24 @@ def _gains_without(rows, j, atoms, k, rule, scratch):
     by 2 |d_k & d_l| - 4 |d_k & d_l & errors|.
     """
     trial, bits = scratch.trial, scratch.bits
-    if not all_free(rows, rule.covers):
-        factor = 1 if rule.covers else 2
-        for i in range(trial.shape[0]):
-            trial[i] = scratch.gains[i]
-        for step in range(2):
-            flip = NONE if step == 0 else ALL
-            for w in range(bits.shape[1]):
-                change = atoms.words[k, w]
-                if rule.covers:
-                    change &= rows.covered[j, w] & ~rows.twice[j, w]
-                else:
-                    change &= ~rows.unknown[j, w]
-                bits[1, w] = change & (rows.errors[j, w] ^ flip)
-            _add(factor * (2 * step - 1), atoms, rule.prices, scratch, trial)
-        return drop_gain(rows, j, atoms, k, rule.prices) if rule.covers else np.intp(scratch.gains[k])
+    complete = all_free(rows, rule.covers)
     for i in range(trial.shape[0]):
-        trial[i] = scratch.gains[i] + atoms.overlaps[k, i]
-    for w in range(bits.shape[1]):
-        bits[1, w] = atoms.words[k, w] & rows.errors[j, w]
-    _add(-4, atoms, rule.prices, scratch, trial)
-    return np.intp(scratch.gains[k])
+        trial[i] = scratch.gains[i]
+    if complete:
+        for i in range(trial.shape[0]):
+            trial[i] += atoms.overlaps[k, i]
+    factor = 1 if rule.covers else 2
+    for step in range(1 if complete else 2):
+        flip = NONE if step == 0 else ALL
+        for w in range(bits.shape[1]):
+            change = atoms.words[k, w]
+            if rule.covers:
+                change &= rows.covered[j, w] & ~rows.twice[j, w]
+            else:
+                change &= ~unknown_word(rows, j, w)
+            bits[1, w] = change & (rows.errors[j, w] ^ flip)
+        _add(-2 * factor if complete else factor * (2 * step - 1), atoms, rule.prices, scratch, trial)
+    return drop_gain(rows, j, atoms.words, k, rule.prices) if rule.covers else np.intp(scratch.gains[k])
 
 
 @inline
@@ -288,16 +285,20 @@ def _code_row(rows, j, atoms, rule, wrong, scratch):
             toggled = True
             copy_row(rows.codes, j, scratch.code)
             copy_row(rows.errors, j, scratch.errors)
-        used += 1 if _toggle_and_update(rows, j, atoms, k, rule, scratch) else -1
-        if replacement >= 0:
-            used += 1 if _toggle_and_update(rows, j, atoms, replacement, rule, scratch) else -1
+        while k >= 0:  # twice for a swap
+            used += 1 if _toggle_and_update(rows, j, atoms, k, rule, scratch) else -1
+            k, replacement = replacement, -1
         wrong = weight(rows.errors, j)
     return toggled
 
 
-@inline
-def code_stale_rows(rows, atoms, rule, start, stop, scratch):
-    """See `code_rows`."""
+@kernel
+def code_rows(rows, atoms, rule, start, stop, scratch):
+    """Code the stale rows of start..stop from their current codes; return the numbers of changed code and error bits.
+
+    Atoms of rows that changed become stale. ``start`` is a multiple of 64, so that no two chunks share a word of
+    ``users``.
+    """
     codes_changed = 0
     errors_changed = 0
     for j in range(start, stop):
@@ -314,18 +315,8 @@ def code_stale_rows(rows, atoms, rule, start, stop, scratch):
     return codes_changed, errors_changed
 
 
-@kernel
-def code_rows(rows, atoms, rule, start, stop, scratch):
-    """Code the stale rows of start..stop from their current codes; return the numbers of changed code and error bits.
-
-    Atoms of rows that changed become stale. ``start`` is a multiple of 64, so that no two chunks share a word of
-    ``users``.
-    """
-    return code_stale_rows(rows, atoms, rule, start, stop, scratch)
-
-
 @inline
-def drop_all(rows, j, atoms, covers):
+def drop_all(rows, j, atom_words, covers):
     """Remove all atoms from row j."""
     if covers:
         for w in range(rows.errors.shape[1]):
@@ -342,11 +333,11 @@ def drop_all(rows, j, atoms, covers):
             rows.users[k, j >> 6] ^= ONE << np.uint64(j & 63)
             if not covers:
                 for w in range(rows.errors.shape[1]):
-                    rows.errors[j, w] ^= atoms.words[k, w] & ~unknown_word(rows, j, w)
+                    rows.errors[j, w] ^= atom_words[k, w] & ~unknown_word(rows, j, w)
 
 
 @inline
-def set_row(rows, j, atoms, code, errors, covers):
+def set_row(rows, j, atom_words, code, errors, covers):
     """Set the code of row j and the errors that it has with this code."""
     for c in range(code.shape[0]):
         word = rows.codes[j, c] ^ code[c]
@@ -357,7 +348,7 @@ def set_row(rows, j, atoms, code, errors, covers):
     for w in range(errors.shape[0]):
         rows.errors[j, w] = errors[w]
     if covers:
-        cover(rows, j, atoms.words)
+        cover(rows, j, atom_words)
 
 
 @kernel
@@ -367,7 +358,7 @@ def rate_atoms(rows, atoms, covers, start, stop, out):
         size = weight(atoms.words, k)
         total = 0
         for j in range(start, stop):
-            total += max(0, toggle_gain(rows, j, atoms, k, False, covers, size))
+            total += max(0, toggle_gain(rows, j, atoms.words, k, False, covers, size))
         out[k] = total
 
 
@@ -381,9 +372,10 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
     n_changed = changed.words.shape[0]
     if n_changed <= _FEW_ATOMS:
         for k in range(n_changed):
+            size = np.intp(changed.weights[k])
             for j in range(start, stop):
                 if rows.stale[j] == 0:
-                    rows.stale[j] = toggle_gain(rows, j, changed, k, False, covers, changed.weights[k]) > 0
+                    rows.stale[j] = toggle_gain(rows, j, changed.words, k, False, covers, size) > 0
         return
     for j in range(start, stop):
         if rows.stale[j] == 0:
@@ -425,10 +417,10 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, codes, errors, more
         before = 0
         if from_scratch:
             before = row_price(rows.codes, rows.errors, j, rule.prices)
-            drop_all(rows, j, atoms, rule.covers)
+            drop_all(rows, j, atoms.words, rule.covers)
         _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
         if from_scratch and row_price(rows.codes, rows.errors, j, rule.prices) >= before:
-            set_row(rows, j, atoms, codes[slot], errors[slot], rule.covers)
+            set_row(rows, j, atoms.words, codes[slot], errors[slot], rule.covers)
         else:
             codes_changed += _count_changes(rows.codes, j, codes[slot], more_uses)
             errors_changed += _count_changes(rows.errors, j, errors[slot], more_wrong)
@@ -436,10 +428,10 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, codes, errors, more
 
 
 @kernel
-def restore_rows(rows, atoms, indices, codes, errors, covers):
+def restore_rows(rows, atom_words, indices, codes, errors, covers):
     """Restore the codes and errors of the rows with these indices."""
     for i in range(indices.shape[0]):
-        set_row(rows, indices[i], atoms, codes[i], errors[i], covers)
+        set_row(rows, indices[i], atom_words, codes[i], errors[i], covers)
 
 
 @kernel

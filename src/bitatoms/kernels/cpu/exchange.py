@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import inline, kernel, lowest_bit
-from .coding import code_stale_rows
+from ..jit import copy_array, inline, kernel, lowest_bit, subroutine
+from .coding import code_rows
 from .dictionary import overlap_atoms, slice_atoms
 from .exact import best_columns, code_rows_exactly, list_products
 from .votes import GROW, VOTE, sweep_atoms
-from .words import NONE, ONE, add_product, cover_rows, toggle_gain, unknown_word, weight
+from .words import NONE, ONE, add_product, cover, toggle_gain, unknown_word, weight
 
 _ROWS, _COLUMNS, _PAIRS, _POOL = range(4)  # where the candidates for a new atom come from
 _MAX_DOUBLINGS = 5  # a new atom is the best of up to 2**5 candidates
 MAX_CANDIDATES = 1 << _MAX_DOUBLINGS
 _MAX_DRAWS = 64  # rows drawn at most, until one has an error that a new atom could fix
+
+_add_product, _best_columns, _list_products = (
+    subroutine(add_product),
+    subroutine(best_columns),
+    subroutine(list_products),
+)
+_code_rows, _code_rows_exactly, _sweep_atoms = (
+    subroutine(code_rows),
+    subroutine(code_rows_exactly),
+    subroutine(sweep_atoms),
+)
+_overlap_atoms, _slice_atoms = subroutine(overlap_atoms), subroutine(slice_atoms)
 
 
 @inline
@@ -40,36 +52,23 @@ def _below(random, n):
 @inline
 def _copy_rows(rows, out):
     """Copy the state of the rows."""
-    for j in range(rows.errors.shape[0]):
-        for w in range(rows.errors.shape[1]):
-            out.errors[j, w] = rows.errors[j, w]
-        for c in range(rows.codes.shape[1]):
-            out.codes[j, c] = rows.codes[j, c]
-        out.stale[j] = rows.stale[j]
-    for j in range(rows.covered.shape[0]):
-        for w in range(rows.covered.shape[1]):
-            out.covered[j, w] = rows.covered[j, w]
-            out.twice[j, w] = rows.twice[j, w]
-    for k in range(rows.users.shape[0]):
-        for c in range(rows.users.shape[1]):
-            out.users[k, c] = rows.users[k, c]
+    copy_array(rows.errors, out.errors)
+    copy_array(rows.codes, out.codes)
+    copy_array(rows.users, out.users)
+    copy_array(rows.covered, out.covered)
+    copy_array(rows.twice, out.twice)
+    copy_array(rows.stale, out.stale)
 
 
 @inline
 def _copy_atoms(atoms, out):
     """Copy the atoms and their tables."""
-    for k in range(atoms.words.shape[0]):
-        for w in range(atoms.words.shape[1]):
-            out.words[k, w] = atoms.words[k, w]
-        for i in range(atoms.overlaps.shape[1]):
-            out.overlaps[k, i] = atoms.overlaps[k, i]
-        out.stale[k] = atoms.stale[k]
-        out.changed[k] = atoms.changed[k]
-    for k in range(atoms.weights.shape[0]):
-        out.weights[k] = atoms.weights[k]
-    for b in range(atoms.slices.shape[0]):
-        for k in range(atoms.slices.shape[1]):
-            out.slices[b, k] = atoms.slices[b, k]
+    copy_array(atoms.words, out.words)
+    copy_array(atoms.weights, out.weights)
+    copy_array(atoms.slices, out.slices)
+    copy_array(atoms.overlaps, out.overlaps)
+    copy_array(atoms.stale, out.stale)
+    copy_array(atoms.changed, out.changed)
 
 
 @inline
@@ -81,7 +80,7 @@ def _count_errors(rows):
     return total
 
 
-@inline
+@subroutine
 def _clear_atom(rows, atoms, k, covers, row):
     """Make atom k empty, without users. The rows that used it become stale."""
     c, bit = k >> 6, ONE << np.uint64(k & 63)
@@ -93,7 +92,7 @@ def _clear_atom(rows, atoms, k, covers, row):
         for w in range(rows.errors.shape[1]):
             row[w] = rows.covered[j, w] if covers else NONE
         if covers:
-            cover_rows(rows, atoms.words, j, j + 1)
+            cover(rows, j, atoms.words)
         for w in range(rows.errors.shape[1]):
             if covers:
                 rows.errors[j, w] ^= row[w] ^ rows.covered[j, w]
@@ -107,7 +106,7 @@ def _clear_atom(rows, atoms, k, covers, row):
     atoms.stale[k] = 1
 
 
-@inline
+@subroutine
 def _refresh(rows, atoms, covers):
     """Update the tables of changed atoms, and mark the rows that could gain by them as stale."""
     any_changed = False
@@ -115,8 +114,8 @@ def _refresh(rows, atoms, covers):
         any_changed |= atoms.changed[k] != 0
     if not any_changed:
         return
-    slice_atoms(atoms.words, atoms.weights, atoms.slices)
-    overlap_atoms(atoms.words, atoms.changed, 1 if covers else 2, atoms.overlaps)
+    _slice_atoms(atoms.words, atoms.weights, atoms.slices)
+    _overlap_atoms(atoms.words, atoms.changed, 1 if covers else 2, atoms.overlaps)
     for k in range(atoms.words.shape[0]):
         if atoms.changed[k] == 0:
             continue
@@ -125,15 +124,15 @@ def _refresh(rows, atoms, covers):
             continue
         for j in range(rows.errors.shape[0]):
             if rows.stale[j] == 0:
-                rows.stale[j] = toggle_gain(rows, j, atoms, k, False, covers, np.intp(atoms.weights[k])) > 0
+                rows.stale[j] = toggle_gain(rows, j, atoms.words, k, False, covers, np.intp(atoms.weights[k])) > 0
 
 
 @inline
 def _code_exactly(rows, atoms, rule, coding, exact):
     """Give every row the best of all codes; return the number of changed code bits."""
     n_low = lowest_bit(np.uint64(exact.low.shape[1]))
-    list_products(atoms.words[:n_low], rule.covers, exact.low_rows)
-    list_products(atoms.words[n_low:], rule.covers, exact.high)
+    _list_products(atoms.words[:n_low], rule.covers, exact.low_rows)
+    _list_products(atoms.words[n_low:], rule.covers, exact.high)
     for c in range(exact.low.shape[1]):
         for w in range(exact.low.shape[0]):
             exact.low[w, c] = exact.low_rows[c, w]
@@ -141,7 +140,7 @@ def _code_exactly(rows, atoms, rule, coding, exact):
     for j in range(n):
         rows.stale[j] = 1
     work = exact.distances, exact.row, coding
-    codes, _ = code_rows_exactly(rows, atoms, exact.low, exact.high, rule, 0, n, *work)
+    codes, _ = _code_rows_exactly(rows, atoms, exact.low, exact.high, rule, 0, n, *work)
     return codes
 
 
@@ -150,15 +149,14 @@ def _update_exactly(rows, atoms, covers, exact):
     """Give every feature the best of all columns of the atoms; return the number of changed bits."""
     n_columns = exact.columns.shape[0]
     factors = rows.codes, atoms.words
-    bits = best_columns(exact.columns, exact.unknown, *factors, covers, 0, n_columns, exact.scores)
+    bits = _best_columns(exact.columns, exact.unknown, *factors, covers, 0, n_columns, exact.scores)
     if bits > 0:
         n = rows.errors.shape[0]
-        for j in range(n):
-            for w in range(rows.errors.shape[1]):
-                rows.errors[j, w] = exact.data[j, w]
-        add_product(*factors, covers, rows.unknown, 0, n, exact.row, rows.errors)
+        copy_array(exact.data, rows.errors)
+        _add_product(*factors, covers, rows.unknown, 0, n, exact.row, rows.errors)
         if covers:
-            cover_rows(rows, atoms.words, 0, n)
+            for j in range(n):
+                cover(rows, j, atoms.words)
     return bits
 
 
@@ -221,11 +219,11 @@ def _errors_fixed(rows, covers, candidates, i):
     size = weight(candidates.words, i)
     total = 0
     for j in range(rows.errors.shape[0]):
-        total += max(0, toggle_gain(rows, j, candidates, i, False, covers, size))
+        total += max(0, toggle_gain(rows, j, candidates.words, i, False, covers, size))
     return total
 
 
-@inline
+@subroutine
 def _draw_atom(rows, atoms, k, rule, pool, random, candidates):
     """Let the empty atom k become the best of some candidates, and return whether there was one."""
     n_candidates = 1 << _below(random, _MAX_DOUBLINGS + 1)
@@ -247,10 +245,7 @@ def _draw_atom(rows, atoms, k, rule, pool, random, candidates):
 
 @inline
 def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, votes, exact):
-    """Drop atoms, code the rows without them, grow others, and take steps of coding and update.
-
-    Each of the kernels called here is called in one place, because the compiler inlines every call.
-    """
+    """Drop atoms, code the rows without them, grow others, and take steps of coding and update."""
     n_atoms = atoms.words.shape[0]
     for _ in range(1 + _below(random, plan.max_dropped)):
         _clear_atom(rows, atoms, _below(random, n_atoms), rule.covers, coding.errors)
@@ -266,17 +261,17 @@ def _replace_atoms(rows, atoms, rule, pool, plan, random, candidates, coding, vo
             action, begin = GROW, k
             end = k + np.intp(_draw_atom(rows, atoms, k, rule, pool, random, candidates))
             k += 1
-        elif exact is None:
+        elif exact.scores.shape[0] == 0:
             _refresh(rows, atoms, rule.covers)
             for c in range(coding.touched.shape[0]):
                 coding.touched[c] = NONE
-            codes, _ = code_stale_rows(rows, atoms, rule, 0, rows.errors.shape[0], coding)
+            codes, _ = _code_rows(rows, atoms, rule, 0, rows.errors.shape[0], coding)
             end = n_atoms if step > 0 else 0
         else:
             codes = _code_exactly(rows, atoms, rule, coding, exact)
             bits = _update_exactly(rows, atoms, rule.covers, exact) if step > 0 else 0
         if end > begin:
-            _, bits, _ = sweep_atoms(rows, atoms, rule, action, begin, end, votes)
+            _, bits, _ = _sweep_atoms(rows, atoms, rule, action, begin, end, votes)
         if not grows:
             if step > 0 and codes == 0 and bits == 0:
                 break
@@ -308,9 +303,5 @@ def run_trials(now, after, best, rule, pool, plan, first, last, random, counts, 
             counts[0] = wrong
         if wrong < counts[1]:
             counts[1] = wrong
-            for k in range(atoms.words.shape[0]):
-                for w in range(atoms.words.shape[1]):
-                    best[0][k, w] = atoms.words[k, w]
-            for j in range(rows.codes.shape[0]):
-                for c in range(rows.codes.shape[1]):
-                    best[1][j, c] = rows.codes[j, c]
+            copy_array(atoms.words, best[0])
+            copy_array(rows.codes, best[1])

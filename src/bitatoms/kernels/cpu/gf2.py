@@ -272,4 +272,4 @@ def code_from_columns(rows, atoms, targets, rule, draw, slack, start, stop, cand
             if _has_few_errors(rows, j, draw, i, most_errors, candidates):
                 cost = _try_candidate(rows, j, draw, i, cost, rule, candidates)
         if cost < before:
-            set_row(rows, j, atoms, candidates.codes[_BEST], candidates.errors[_BEST], None)
+            set_row(rows, j, atoms.words, candidates.codes[_BEST], candidates.errors[_BEST], None)

@@ -46,14 +46,14 @@ def pursue_rows(rows, atoms, rule, start, stop, scratch):
             k = _next_atom(rows, j, scratch.gains, atoms.weights)
             if k < 0:
                 break
-            gain = toggle_gain(rows, j, atoms, k, False, rule.covers, np.intp(atoms.weights[k]))
+            gain = toggle_gain(rows, j, atoms.words, k, False, rule.covers, np.intp(atoms.weights[k]))
             if gain <= 0:
                 break
             if rows.stale[j] == 0:
                 rows.stale[j] = 1
                 copy_row(rows.codes, j, scratch.code)
                 copy_row(rows.errors, j, scratch.errors)
-            toggle(rows, j, atoms, k, rule.covers, scratch.bits)
+            toggle(rows, j, atoms.words, k, rule.covers, scratch.bits)
             used, wrong = used + 1, wrong - gain
         if rows.stale[j]:
             codes_changed += distance(rows.codes, j, scratch.code)

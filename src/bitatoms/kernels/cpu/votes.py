@@ -234,7 +234,7 @@ def _refit(rows, atoms, k, rule, settled, start, stop, scratch):
         uses = False  # under XOR the gain does not depend on it
         if rule.covers:
             uses = rows.codes[j, k_word] & bit != NONE
-        gain = toggle_gain(rows, j, atoms, k, uses, rule.covers, size)
+        gain = toggle_gain(rows, j, atoms.words, k, uses, rule.covers, size)
         if gain < 0:
             continue
         uses = rows.codes[j, k_word] & bit != NONE

@@ -177,11 +177,11 @@ def row_price(codes, errors, j, prices):
 
 
 @inline
-def drop_gain(rows, j, atoms, k, prices):
+def drop_gain(rows, j, atom_words, k, prices):
     """Return the gain of dropping atom k from row j under OR: wrong minus right among the bits that only k covers."""
     total = 0
-    for w in range(atoms.words.shape[1]):
-        alone = atoms.words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
+    for w in range(atom_words.shape[1]):
+        alone = atom_words[k, w] & rows.covered[j, w] & ~rows.twice[j, w]
         wrong = alone & rows.errors[j, w]
         if prices is None:
             total += 2 * np.intp(popcount(wrong)) - np.intp(popcount(alone))
@@ -191,19 +191,19 @@ def drop_gain(rows, j, atoms, k, prices):
 
 
 @inline
-def toggle_gain(rows, j, atoms, k, uses, covers, size):
+def toggle_gain(rows, j, atom_words, k, uses, covers, size):
     """Return how many errors toggling atom k removes from row j; ``uses``: the row uses it; ``size``: its weight."""
     shared = 0
     if all_free(rows, covers):
-        for w in range(atoms.words.shape[1]):
-            shared += np.intp(popcount(atoms.words[k, w] & rows.errors[j, w]))
+        for w in range(atom_words.shape[1]):
+            shared += np.intp(popcount(atom_words[k, w] & rows.errors[j, w]))
         return 2 * shared - size
     size = 0
-    for w in range(atoms.words.shape[1]):
+    for w in range(atom_words.shape[1]):
         free = ~fixed_word(rows, j, w, covers)
         if covers and uses:
             free = rows.covered[j, w] & ~rows.twice[j, w]
-        free &= atoms.words[k, w]
+        free &= atom_words[k, w]
         size += np.intp(popcount(free))
         shared += np.intp(popcount(free & rows.errors[j, w]))
     return 2 * shared - size
