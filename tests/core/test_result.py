@@ -44,3 +44,34 @@ def test_what_was_tried_is_not_advised(result):
     assert "a thorough search or more rows may" in sampled.summary()
     thorough = ba.factorize(X, algebra="or", search="thorough", random_state=0)
     assert thorough.untried == ("xor", "rows")
+
+
+@pytest.mark.parametrize(
+    ("n_atoms", "beyond", "ended", "verdict"),
+    [
+        (2, None, "converged", "That is a small saving; a thorough search, XOR or more rows may save more."),
+        (2, 1, "converged", "That is a small saving, but more than chance: 1 of the 2 atoms has features that occur"),
+        (1, 1, "converged", "more than chance: the atom has features that occur together more or less often than"),
+        (2, 2, "converged", "no such structure, or a thorough search, XOR or more rows may find it."),
+        (2, 0, "converged", "That is a small saving, and chance may be the reason: no features of an atom occur"),
+        (2, None, "max_time", "That is a small saving. The search was cut short: how much structure the table has is"),
+        (0, None, "converged", f"{NO_ATOM}: there is none in the table, or none was found or allowed."),
+        (0, 0, "converged", f"{NO_ATOM}, and no two features occur together more or less often than the numbers"),
+        (0, 1, "converged", f"{NO_ATOM}, although 1 pair of features occurs together more or less often than the"),
+        (0, 7, "converged", "explain; a thorough search, XOR or more rows may find one."),
+        (0, None, "callback", "No atom was found that makes the description shorter. The search was cut short: how"),
+    ],
+)
+def test_what_a_small_saving_means(result, n_atoms, beyond, ended, verdict):
+    codes = result.codes.T[np.arange(n_atoms)].T
+    some = replace(result, atoms=result.atoms[:n_atoms], codes=codes, ended=ended, beyond_chance=beyond)
+    some = replace(some, bits_without=int(1.01 * result.codelength.total), codelengths={"or": 1})
+    assert some.saves_little
+    assert verdict in some.summary()
+
+
+@pytest.mark.parametrize("ended", ["max_iter", "max_time", "callback", "interrupted", "max_memory"])
+def test_it_says_why_a_search_was_cut_short(result, ended):
+    words = {"max_iter": "limit of rounds", "max_time": "time limit", "callback": "by a callback"}
+    assert words.get(ended, ended.removeprefix("max_")) in replace(result, ended=ended).summary()
+    assert "not known" not in replace(result, ended=ended).summary()

@@ -40,39 +40,52 @@ class Margins:
 
     Parameters
     ----------
-    row_sizes, row_weights : ndarray of shape (n_row_classes,)
-        Number of rows with about as many ones, and the mean number of their ones.
+    row_sizes, row_weights, row_variances : ndarray of shape (n_row_classes,)
+        Number of rows with about as many ones, the mean number of their ones, and its variance.
     shares : ndarray of shape (n_row_classes, n_column_classes)
         Probability of a one in a row of a class and a column of a class.
     class_of : ndarray of shape (m,)
         The class of each column.
     factors : ndarray of shape (m,)
         Ones of each column, divided by the mean of its class.
+    varies : ndarray of shape (m,), bool
+        Columns that are ones in some rows, and zeros in others.
     n_columns : int
         Number of columns of the table.
     """
 
     row_sizes: NDArray[np.float64]
     row_weights: NDArray[np.float64]
+    row_variances: NDArray[np.float64]
     shares: NDArray[np.float64]
     class_of: NDArray[np.intp]
     factors: NDArray[np.float64]
+    varies: NDArray[np.bool_]
     n_columns: int
 
     @classmethod
     def from_weights(cls, row_weights: NDArray[np.int64], column_weights: NDArray[np.int64]) -> Margins:
         """Return the distribution for these numbers of ones of each row and each column."""
-        rows, columns = _classes(row_weights), _classes(column_weights)
+        n_rows = len(row_weights)
+        full = column_weights == n_rows  # of which chance leaves nothing open
+        column_weights = np.where(full, 0, column_weights)
+        rows, columns = _classes(row_weights - full.sum()), _classes(column_weights)
         factors = column_weights / np.maximum(columns.weights, 1e-9)[columns.class_of]
         shares = _fitted_shares(rows, columns)
-        return cls(rows.sizes, rows.weights, shares, columns.class_of, factors, len(column_weights))
+        variances = (columns.sizes * shares * (1 - shares)).sum(axis=1)
+        return cls(
+            rows.sizes, rows.weights, variances, shares, columns.class_of, factors, column_weights > 0, len(full)
+        )
 
     def take_columns(self, columns: NDArray[np.intp]) -> Margins:
         """Return the same for a window of the columns."""
-        return replace(self, class_of=self.class_of[columns], factors=self.factors[columns])
+        return replace(
+            self, class_of=self.class_of[columns], factors=self.factors[columns], varies=self.varies[columns]
+        )
 
     def looked_at(self, columns: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return those columns of an atom whose ones are counted."""
+        columns = columns[self.varies[columns]]
         index = np.unique(np.linspace(0, len(columns) - 1, min(_MAX_COLUMNS, len(columns))).astype(np.intp))
         return columns[index]
 
@@ -95,12 +108,13 @@ class Margins:
         is_copy : bool
             Whether the columns are those of one row, which does not count.
         """
+        if len(columns) < 2:
+            return True
         return self._explain_pairs(columns, cells, either_way, is_copy) and self._explain_all(columns, cells, is_copy)
 
     def _explain_pairs(self, columns: NDArray[np.intp], cells: BitMatrix, either_way: bool, is_copy: bool) -> bool:
         """Return whether no two of these columns surprise."""
-        together = np.empty((len(columns), len(columns)), np.int32)
-        dictionary.overlap_atoms(cells.T.words.copy(), np.ones(len(columns), np.uint8), 1, together)
+        together = _together(cells)
         one, other = np.triu_indices(len(columns), 1)
         count, expected = together[one, other] - is_copy, self.expected_together(columns[one], columns[other])
         bits = np.where((count > expected) | either_way, surprise(count.clip(0), expected), 0)
@@ -116,39 +130,61 @@ class Margins:
         n_bits = int(string_bits(self.n_columns, len(columns)))
         return bool(bits.max(initial=0) <= n_bits + np.log2(len(columns) - 1))
 
+    def n_related_pairs(self, table: BitMatrix) -> int:
+        """Return how many pairs of columns occur together more often, or less often, than chance explains.
+
+        They surprise by the bits of an atom of two columns. By chance, one of as many tables as there are columns has
+        such a pair.
+        """
+        columns = np.flatnonzero(self.varies)
+        together = _together(table.take_columns(columns))
+        least, n_related = string_bits(self.n_columns, 2), 0
+        for k, one in enumerate(columns[:-1]):
+            other = columns[k + 1 :]
+            expected = self.expected_together(np.full(len(other), one), other)
+            n_related += int((surprise(together[k, k + 1 :], expected) > least).sum())
+        return n_related
+
     def expected_together(self, one: NDArray[np.intp], other: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return in how many rows these pairs of columns occur together by chance."""
         p, q = self._shares_of(one), self._shares_of(other)
-        weights = self.row_weights[:, np.newaxis]
-        others = np.maximum(weights - p - q, _TINY)  # see `_expected_rows`
-        neither, both = (1 - p) * (1 - q), p * q * weights * (weights - 1).clip(0) / others**2
-        either = (p + q - 2 * p * q) * weights / others
+        first, second = self._ratios(p + q, p * (1 - p) + q * (1 - q), 2)
+        neither, either, both = (1 - p) * (1 - q), (p + q - 2 * p * q) * first, p * q * first * second
         return (both / (neither + either + both) * self.row_sizes[:, np.newaxis]).sum(axis=0)
 
     def _expected_rows(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return how many rows have 0, 1, 2, ... of these columns, or more, by chance.
-
-        A row has as many ones as it has: the more of these columns, the fewer of the others. Those are many and rarely
-        ones, so that their number has a Poisson distribution.
-        """
+        """Return how many rows have 0, 1, 2, ... of these columns, or more, by chance."""
         shares = self._shares_of(columns)
         exactly = np.zeros((len(shares), len(columns) + 1))
         exactly[:, 0] = 1
         for share in shares.T[:, :, np.newaxis]:
             exactly[:, 1:] += (exactly[:, :-1] - exactly[:, 1:]) * share
             exactly[:, :1] *= 1 - share
-        others = np.maximum(self.row_weights - shares.sum(axis=1), _TINY)
-        left = (self.row_weights[:, np.newaxis] - np.arange(len(columns))).clip(0)
-        exactly[:, 1:] *= np.cumprod(left / others[:, np.newaxis], axis=1)
+        ratios = self._ratios(shares.sum(axis=1), (shares * (1 - shares)).sum(axis=1), len(columns))
+        exactly[:, 1:] *= np.cumprod(ratios, axis=0).T
         exactly /= exactly.sum(axis=1, keepdims=True)
         return (exactly[:, ::-1].cumsum(axis=1)[:, ::-1] * self.row_sizes[:, np.newaxis]).sum(axis=0)
+
+    def _ratios(self, mean: NDArray[np.float64], variance: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+        """Return how much likelier a row has its ones if it has the first, second, ... of some columns, too.
+
+        Those columns have ``mean`` ones, with this variance, in rows of each class. The more of them a row has, the
+        fewer of the others, of which it has as many as a binomial distribution of their mean and variance gives.
+        """
+        weights, variances = (
+            of_rows.reshape(-1, *[1] * (mean.ndim - 1)) for of_rows in (self.row_weights, self.row_variances)
+        )
+        mean = np.maximum(weights - mean, _TINY)
+        share = (1 - np.maximum(variances - variance, 0) / mean).clip(0, 1 - _TINY)
+        left = np.stack([np.maximum(weights - k, 0) + 0 * mean for k in range(n)])
+        return left * (1 - share) / np.maximum(mean - (left - 1) * share, _TINY)
 
     def _shares_of(self, columns: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the probability of a one in a row of each class, for each of these columns."""
         return np.minimum(1, self.shares[:, self.class_of[columns]] * self.factors[columns])
 
 
-def surprise(count: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+def surprise(count: NDArray[np.integer], expected: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how surprising it is that something happens this often, in bits.
 
     A sum of independent events that is E on average is at least b > E, or at most b < E, with a probability of at most
@@ -156,6 +192,13 @@ def surprise(count: NDArray[np.int64], expected: NDArray[np.float64]) -> NDArray
     """
     safe = np.maximum(expected, np.finfo(np.float64).tiny)
     return count * np.log2(np.where(count > 0, count, 1) / safe) - (count - expected) / np.log(2)
+
+
+def _together(table: BitMatrix) -> NDArray[np.int32]:
+    """Return in how many rows each two columns are ones."""
+    together = np.empty((table.n_cols, table.n_cols), np.int32)
+    dictionary.overlap_atoms(table.T.words.copy(), np.ones(table.n_cols, np.uint8), 1, together)
+    return together
 
 
 def _classes(weights: NDArray[np.int64]) -> _Classes:

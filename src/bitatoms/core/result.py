@@ -16,7 +16,7 @@ from ..kernels.structs import covering
 from ..mdl import Codelength
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
-SMALL_SAVING = 0.02  # below this share of bits saved, the summary says what to try
+_SMALL_SAVING = 0.02  # of the bits
 
 
 class Round(NamedTuple):
@@ -76,6 +76,7 @@ class ResultBase:
     complete: NDArray[np.int64] | None = field(default=None, repr=False)
     rows_hash: int | None = field(default=None, repr=False)
     remembered: BitMatrix | None = field(default=None, repr=False)
+    beyond_chance: int | None = field(default=None, repr=False)
 
     if TYPE_CHECKING:
 
@@ -140,8 +141,8 @@ class ResultBase:
             saved = self.bits_without - bits
             fewer = f"{percent(saved, self.bits_without)} fewer" if saved > 0 else "no fewer"
             lines[0] += f", {fewer} than without atoms"
-            if n_atoms and saved < SMALL_SAVING * self.bits_without:
-                lines.append(f"That is a small saving; {_alternatives(self.untried)} may save more")
+        if self.saves_little:
+            lines += self._verdict_lines()
         lines += self._fit_lines()
         if self.bias.any():
             ones = int(self.bias.sum())
@@ -151,10 +152,45 @@ class ResultBase:
             lines.append("The search was interrupted: with more time it may find more")
         elif self.ended == "max_time":
             lines.append("The search ended at its time limit: with more time it may find more")
+        elif self.ended == "max_iter":
+            lines.append("The search ended at its limit of rounds: with more rounds it may find more")
+        elif self.ended == "callback":
+            lines.append("The search was ended by a callback: without it, it may find more")
         elif self.ended == "max_memory":
             lines.append("The search was cut short because memory ran out")
         lines += self._comparison_lines()
         return ".\n".join(lines) + "."
+
+    @property
+    def saves_little(self) -> bool:
+        """Whether there are no atoms, or they save so few bits that the summary says what that means."""
+        if not self.atoms.n_rows or not self.bits_without:
+            return not self.atoms.n_rows
+        return is_small_saving(self.bits_without - self.codelength.total, self.bits_without)
+
+    def _verdict_lines(self) -> list[str]:
+        """Return sentences on what it means that little is saved, or nothing."""
+        n_atoms, n_beyond = self.atoms.n_rows, self.beyond_chance
+        more, other = "occur together more or less often than", "the numbers of ones per sample and feature explain"
+        if not self.converged:
+            few = "That is a small saving" if n_atoms else "No atom was found that makes the description shorter"
+            return [f"{few}. The search was cut short: how much structure the table has is not known"]
+        if n_atoms:
+            if n_beyond is None:
+                return [f"That is a small saving; {_alternatives(self.untried)} may save more"]
+            if not n_beyond:
+                return [f"That is a small saving, and chance may be the reason: no features of an atom {more} {other}"]
+            these = f"{n_beyond} of the {n_atoms} atoms" if n_atoms > 1 else "the atom"
+            these += " has" if n_beyond == 1 else " have"
+            verdict = f"That is a small saving, but more than chance: {these} features that {more} {other}"
+            return [f"{verdict}. Most of the table has no such structure, or {_alternatives(self.untried)} may find it"]
+        none = "No atom makes the description shorter"
+        if n_beyond is None:
+            return [f"{none}: there is none in the table, or none was found or allowed"]
+        if not n_beyond:
+            return [f"{none}, and no two features {more} {other}"]
+        pairs = f"{_counted(n_beyond, 'pair')} of features {more.replace('occur', 'occurs') if n_beyond == 1 else more}"
+        return [f"{none}, although {pairs} {other}; {_alternatives(self.untried)} may find one"]
 
     @property
     def untried(self) -> tuple[str, ...]:
@@ -200,9 +236,8 @@ class ResultBase:
         if self.atoms.n_rows:
             per_sample = self.uses.sum() / max(1, self.n_samples)
             lines[0] += f"; a sample uses {per_sample:.{1 if per_sample >= 1 else 2}f} atoms"
-        else:
-            none = "No atom makes the description shorter: there is none in the table, or none was found or allowed"
-            lines = [none, *lines] if self.bias.any() else [none]
+        elif not self.bias.any():
+            lines = []
         if self.ones is not None and self.missed is not None and (self.atoms.n_rows or self.bias.any()):
             ones, missed = int(self.ones.sum()), int(self.missed.sum())
             right = percent(ones - missed, ones) if ones else "100%"
@@ -225,6 +260,11 @@ class CountsResult(ResultBase):
 
     n_samples: int
     uses: NDArray[np.int64] = field(repr=False)
+
+
+def is_small_saving(saved: int, without: int) -> bool:
+    """Return whether so few of the bits without atoms are saved that a summary says what that means."""
+    return saved < _SMALL_SAVING * without
 
 
 _UNTRIED = {"thorough": "a thorough search", "xor": "XOR", "or": "OR", "rows": "more rows"}
@@ -291,6 +331,10 @@ class Factorization(ResultBase):
         A hash of the samples, whatever their order, by which a report recognizes them.
     remembered : BitMatrix of shape (n_remembered, n_atoms), or None
         Codes of samples that coding from scratch does not find, which new samples start from.
+    beyond_chance : int or None
+        Number of atoms with features that occur together more often, under XOR also less often, than the numbers of
+        ones per sample and feature explain; without atoms, the number of pairs of features that do. None if this was
+        not counted: only where little is saved, by a search of all samples for the codelength that was not cut short.
     """
 
     codes: BitMatrix

@@ -93,6 +93,8 @@ def save(
         },
         "reading": reading or {},
     }
+    if model.beyond_chance is not None:
+        metadata["beyond_chance"] = model.beyond_chance
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
@@ -177,6 +179,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         codelengths=_read_ints(metadata["codelengths"], metadata["codelengths"]),
         compared=_read_ints(metadata.get("compared", {}), metadata.get("compared", {})),
         bits_without=None if metadata["bits_without"] is None else check_metadata_int(metadata, "bits_without"),
+        beyond_chance=check_metadata_int(metadata, "beyond_chance") if "beyond_chance" in metadata else None,
         rows_hash=check_metadata_hash(metadata, "rows_hash"),
         n_samples=n_samples,
         max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,

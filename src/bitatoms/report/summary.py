@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.result import SMALL_SAVING
+from ..core.result import is_small_saving
 from ..formatting import percent
 from ..html.text import format_count, pluralize
-from .advice import to_try
+from .advice import verdict
 from .data import ReportData
 from .unknown import unknown_cells
 
@@ -35,18 +35,15 @@ def _headline(data: ReportData) -> str:
     total, without = data.codelength.total, data.bits_without
     shape = f"{pluralize(data.n_rows, 'row')} and {pluralize(data.n_features, 'column')}"
     if data.is_model_empty:
-        return (
-            f"No pattern makes the description of {shape} shorter: the table has none, or the search did not find them."
-        )
+        return f"No pattern makes the description of {shape} shorter. {verdict(data.model)}"
     saved = without - total
     subject = pluralize(data.n_atoms, "pattern") if data.n_atoms else "Knowing which columns are usually ones"
     text = f"{subject} {'make' if data.n_atoms > 1 else 'makes'} the description of {shape}"
     if saved <= 0:
         return f"{text} no shorter: {pluralize(total, 'bit')}, and {format_count(without)} without."
     text += f" <b>{percent(saved, without)} shorter</b>: {pluralize(total, 'bit')} instead of {format_count(without)}."
-    if saved < SMALL_SAVING * without:
-        text += " This is a small saving: the table has few patterns, or the search did not find them. You can try "
-        text += f"{to_try(data.model)}."
+    if is_small_saving(saved, without):
+        text += f" This is a small saving. {verdict(data.model)}"
     return text
 
 

@@ -17,6 +17,7 @@ from ..mdl import string_bits
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from .context import SearchContext
+from .evidence import beyond_chance
 from .holdout import HoldOut
 from .monitor import SearchMonitor
 from .one_start import OneStart
@@ -92,8 +93,14 @@ def search(
                 break
         if ended not in (None, MAX_TIME):  # the next algebra has its own share of the time
             break
-    best = _best_algebra(winners, params, holdout, share)
-    return replace(best, ended=ended or best.ended, bits_without=without)
+    best = replace(_best_algebra(winners, params, holdout, share), bits_without=without)
+    best = replace(best, ended=ended or best.ended)
+    if holdout is not None or params.n_components != "mdl" or not params.settles_bias or not best.saves_little:
+        return best
+    try:
+        return replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
+    except KeyboardInterrupt:
+        raise Interrupted(best) from None
 
 
 def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
