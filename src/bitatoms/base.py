@@ -38,9 +38,8 @@ class TableEstimator(BaseEstimator):
         of the model by name, in any order.
         """
         table = self._as_table(X) if reset else self._matched_table(X)
-        if table is None and isinstance(
-            X, (BitMatrix, SparseBits, np.ma.MaskedArray)
-        ):  # scikit-learn would drop the mask
+        if table is None and isinstance(X, (BitMatrix, SparseBits, np.ma.MaskedArray)):
+            # scikit-learn would drop the mask of an array.
             table = Table(as_bits(X, self.binarize, missing=self._missing))
             check_not_empty(table.shape)
             validate_data(self, table.data, reset=reset, skip_check_array=True)
