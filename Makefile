@@ -21,7 +21,7 @@ demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a compari
 
 test: export OMP_NUM_THREADS = 1  # each process of the tests would start as many threads as there are processors
 test: .venv/.dev  ## run the checks while kernels are compiled, then all tests and the examples in the documentation
-	$(BIN)/python tests/support/compile_kernels.py & $(MAKE) check; status=$$?; wait; exit $$status
+	PYTHONPATH=tests $(BIN)/python -m support.compile_kernels & $(MAKE) check; status=$$?; wait; exit $$status
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)

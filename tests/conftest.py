@@ -17,6 +17,12 @@ def pytest_xdist_auto_num_workers():
     return count_threads(-1) + 1
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for tests, but not for examples in docstrings, which only the package has."""
+    return [collector for collector in (yield) if type(collector) is pytest.Module]
+
+
 def pytest_collection_modifyitems(items):
     """Run long modules first, in the order above; with xdist, this needs ``--no-loadscope-reorder``."""
     items.sort(key=lambda item: LONG.index(name) if (name := Path(item.path).name) in LONG else len(LONG))

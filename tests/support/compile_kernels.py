@@ -7,7 +7,6 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
-from plans import use_small_budget
 from scipy.sparse import csr_array
 
 import bitatoms as ba
@@ -16,6 +15,7 @@ from bitatoms.core.atoms import fit_each, update_each
 from bitatoms.core.block import Block
 from bitatoms.core.coding import code, coding_rule
 from bitatoms.parallel import Workers
+from support.plans import use_small_budget
 
 
 def compile_for(algebra: str) -> None:
