@@ -85,6 +85,18 @@ def test_regrowing_finds_what_other_atoms_hide(algebra):
     assert moves[-1] == "go back"
 
 
+def test_regrowing_ends_early_if_it_never_gains():
+    atom = np.zeros((1, 100), np.uint8)
+    atom[0, :5] = 1
+    codes = np.zeros((300, 1), np.uint8)
+    codes[:60] = 1
+    search = search_of(codes @ atom, "or", max_rounds=10**6)
+    block = search.regrow(search.context.block(*map(BitMatrix.from_dense, (atom, codes))))
+    assert block.atoms() == BitMatrix.from_dense(atom)
+    moves = [row.move for row in search.context.monitor.history]
+    assert moves.count("regrow") == search.tuning.first_regrowths < search.tuning.failed_regrowths
+
+
 def test_which_tables_are_regrown():
     sparse = np.zeros((40, 30), np.uint8)
     sparse[:5, :3] = 1

@@ -247,7 +247,7 @@ class MdlSearch:
 
         In sparse tables the errors of few rows show an atom, and an atom hides others.
         """
-        best, failures = self.state_of(block), 0
+        best, failures = self.state_of(block), self.tuning.failed_regrowths - self.tuning.first_regrowths
         for _ in range(self.tuning.max_regrowths):
             if failures == self.tuning.failed_regrowths or self.should_stop():
                 break

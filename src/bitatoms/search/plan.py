@@ -128,7 +128,8 @@ class MdlTuning:
     perturb_rounds: int = 12
     perturbed_share: float = 0.1  # of the atoms, dropped by a perturbation
     max_regrowths: int = 64  # times that atoms are dropped and others grown, in sparse tables
-    failed_regrowths: int = 24  # in a row without a gain, after which that ends
+    failed_regrowths: int = 24  # in a row without a gain, after which that ends,
+    first_regrowths: int = 6  # or this many before the first gain
     min_holdout_rows: int = 1000  # fewer held-out rows say nothing about rare atoms
     linear_start: LinearStartBudget = LinearStartBudget()
     nmf_ranks: tuple[int, ...] = (6, 16, 40)  # numbers of atoms to start from by non-negative factorization, under OR
