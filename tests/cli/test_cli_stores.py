@@ -323,9 +323,8 @@ INVALID = {
         "--max-memory 1000 is too small for a search of",
     ),
     "a limit for what is coded whole": (
-        ["transform", "model.npz", "table.csv", "--max-memory", "1GB"],
-        "table.csv: --max-memory of transform applies only to packed stores; omit it, or pack the table first: "
-        "bitatoms pack table.csv -o",
+        ["transform", "model.npz", "table.csv", "--max-memory", "1kB"],
+        "--max-memory 1000 is too small for",
     ),
     "nowhere to go on from": ([*FIT, "--resume"], "--resume requires --checkpoint, the folder to resume from"),
     "a checkpoint nowhere": ([*FIT, "--checkpoint", "no/where"], "no/where: there is no folder 'no'; create it first"),

@@ -1,5 +1,6 @@
 """Chunk sizes and memory limits."""
 
+import re
 import tracemalloc
 from bisect import bisect_left
 from dataclasses import replace
@@ -9,10 +10,11 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import stack_rows
+from bitatoms.core import model as model_module
 from bitatoms.core.model import Model
 from bitatoms.errors import InputError, Parameter
 from bitatoms.parallel import Workers
-from bitatoms.rows.budget import MemoryBudget, chunk_rows
+from bitatoms.rows.budget import MemoryBudget, chunk_rows, coding_rows
 from bitatoms.rows.code_cache import FileCodes, MemoryCodes
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.passes import PassResult
@@ -78,6 +80,23 @@ def test_rows_that_are_only_coded_need_no_votes():
     with pytest.raises(InputError, match="is too small for 1000 atoms"):
         budget.chunk_rows(1000)
     assert budget.chunk_rows(1000, counts_votes=False) >= 64
+
+
+def test_rows_in_memory_are_coded_within_the_limit(bits, model, monkeypatch):
+    """The limit changes how many are coded at a time, and nothing else."""
+    expected, sizes = model.codes(bits, Workers()), []
+    coded = model_module.coded_block
+    monkeypatch.setattr(model_module, "coded_block", lambda *given: sizes.append(len(given[0])) or coded(*given))
+    with pytest.raises(InputError, match=r"max_memory=1000 is too small for \d+ atoms") as caught:
+        coding_rows(bits, model.atoms.n_rows, 1000)
+    least = int(re.search(r"at least (\d+) bytes", str(caught.value))[1])
+    max_rows = coding_rows(bits, model.atoms.n_rows, least)
+    assert model.codes(bits, Workers(), max_rows) == expected
+    assert max(sizes) == max_rows == 64
+    np.testing.assert_array_equal(
+        model.row_bits(bits, expected, Workers(), max_rows), model.row_bits(bits, expected, Workers())
+    )
+    assert coding_rows(bits, model.atoms.n_rows, None) is None
 
 
 def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ..api import no_checkpoint
 from ..bits import BitMatrix
 from ..core.model import Model
-from ..errors import Parameter
 from ..estimators import BinaryDictionaryLearning
 from ..estimators.fit_codes import fit_with_codes
 from ..io import model_file
@@ -22,7 +21,7 @@ from ..io.patterns import patterns_format, write_patterns
 from ..io.readers.plink import nearest_genotypes
 from ..parallel import Workers, count_threads
 from ..report import write_report
-from ..rows.budget import parse_memory_limit
+from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..table import Header, Table, match_columns
 from . import stores
@@ -263,7 +262,7 @@ def _write_outputs(
         if isinstance(table, Store):
             write_codes(table, model, outputs.codes, None, run, quiet, fitted=codes)
         elif codes is None:
-            write_code_table(_codes(model, table, run.n_jobs), outputs.codes)
+            write_code_table(_codes(model, table, run.n_jobs, run.max_memory), outputs.codes)
         else:
             (bits,) = codes
             write_code_table(Table(bits, table.row_names, model.atom_names), outputs.codes)
@@ -283,9 +282,8 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
         model = load_model(model_path).model
         codes = write_codes(store, model, *output, run, quiet, absent)
     else:
-        _check_no_memory_limit(data, run)
         model, table = load_model_and_table(rows, quiet)
-        codes = _codes(model, table, run.n_jobs)
+        codes = _codes(model, table, run.n_jobs, run.max_memory)
         if adds:
             from ..io.readers.h5ad import write_annotated
 
@@ -401,20 +399,10 @@ def open_data(data: Input, quiet: bool) -> Table | Store:
     return read_with_status(data, quiet) if store is None else store
 
 
-def _check_no_memory_limit(data: Input, run: RunOptions) -> None:
-    """Raise an error for a memory limit on data that are read into memory."""
-    if run.max_memory is not None:
-        parse_memory_limit(run.max_memory)
-        options = as_arguments({name: value for name, value in data.reading.given().items() if name != "tile"})
-        raise FileError(
-            f"{data.name}: ", Parameter("max_memory"), " of transform applies only to packed stores; omit it, or pack "
-            f"the table first: bitatoms pack {quote_path(data.path)} -o rows.zarr{options}",
-        )  # fmt: skip
-
-
-def _codes(model: Model, table: Table, n_jobs: int) -> Table:
+def _codes(model: Model, table: Table, n_jobs: int, max_memory: str | None = None) -> Table:
     """Return the codes of a table, with names."""
-    codes = model.codes(table.data, Workers(count_threads(n_jobs)))
+    max_rows = coding_rows(table.data, model.atoms.n_rows, given_memory_limit(max_memory))
+    codes = model.codes(table.data, Workers(count_threads(n_jobs)), max_rows)
     return Table(codes, table.row_names, model.atom_names)
 
 

@@ -105,10 +105,10 @@ class Model(CountsResult):
         rule = coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
         return rule._replace(typical=typical)
 
-    def codes(self, data: Bits, workers: Workers) -> BitMatrix:
-        """Return the codes of samples, found from scratch and from the remembered codes."""
+    def codes(self, data: Bits, workers: Workers, max_rows: int | None = None) -> BitMatrix:
+        """Return the codes of samples, found from scratch and from the remembered codes, at most so many at a time."""
         _, spec = self._coding
-        chunks = (coded_block(chunk, None, spec, workers).codes() for chunk in self._chunks(data))
+        chunks = (coded_block(chunk, None, spec, workers).codes() for chunk in self._chunks(data, max_rows))
         return stack_rows(chunks, self.atoms.n_rows)
 
     def code(self, data: BitMatrix, workers: Workers) -> Block:
@@ -116,10 +116,10 @@ class Model(CountsResult):
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
         return Block(data, self.atoms, self.codes(data, workers), covering(self.algebra), workers, bias)
 
-    def _chunks(self, data: Bits) -> Iterator[BitMatrix]:
+    def _chunks(self, data: Bits, max_rows: int | None) -> Iterator[BitMatrix]:
         """Yield samples in chunks, with the columns of atoms."""
         columns, spec = self._coding
-        size = max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, spec.atoms.n_cols))
+        size = max_rows or max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, spec.atoms.n_cols))
         for start in range(0, len(data), size):
             chunk = data if size >= len(data) else data[start : start + size]
             yield packed(chunk if columns is None else chunk.take_columns(columns))
@@ -147,7 +147,9 @@ class Model(CountsResult):
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
         return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered)
 
-    def row_bits(self, data: Bits, codes: BitMatrix, workers: Workers) -> NDArray[np.float64]:
+    def row_bits(
+        self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the bits of each sample, by how rare its errors and its atoms were in the data learned from.
 
         Unknown cells cost nothing.
@@ -157,7 +159,7 @@ class Model(CountsResult):
         unused, used = _bits_of_values(self.uses, self.n_samples)
         zero, one = np.where(self.bias, wrong, right), np.where(self.bias, right, wrong)
         bits, start = [np.empty(0)], 0
-        for chunk in self._chunks(data):
+        for chunk in self._chunks(data, max_rows):
             code = codes[start : start + len(chunk)]
             start += len(chunk)
             errors = Block(chunk, spec.atoms, code, spec.rule.covers, workers, spec.bias).errors()

@@ -38,12 +38,13 @@ from ..parameters import (
     with_defaults,
 )
 from ..rows import dispatch
-from ..rows.budget import given_memory_limit, parse_memory_limit
+from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from ..search.params import SearchParams, resolve
+from ..sparse_bits import Bits
 from ..table import Header, Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
@@ -351,7 +352,8 @@ class BinaryDictionaryLearning(TableTransformer):
         if not dispatch.is_out_of_core(X):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
-            return self.as_model().codes(self._validate_table(X, reset=False).data, self._workers()).to_dense()
+            model, data, max_rows = self._to_code(X)
+            return model.codes(data, self._workers(), max_rows).to_dense()
         model, store = self.as_model(), dispatch.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
@@ -482,8 +484,13 @@ class BinaryDictionaryLearning(TableTransformer):
             from ..rows import dask_transform
 
             return dask_transform.score_samples(self.as_model(), X, self.binarize, self.absent)
-        model, data, workers = self.as_model(), self._validate_table(X, reset=False).data, self._workers()
-        return -model.row_bits(data, model.codes(data, workers), workers)
+        (model, data, max_rows), workers = self._to_code(X), self._workers()
+        return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
+
+    def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:
+        """Return the model, samples in memory, and how many of them to code at a time."""
+        model, data = self.as_model(), self._validate_table(X, reset=False).data
+        return model, data, coding_rows(data, model.atoms.n_rows, given_memory_limit(self.max_memory))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the mean number of bits per sample; higher is better.

@@ -134,6 +134,15 @@ def bytes_of(data: Bits) -> int:
     return data.indptr.nbytes + data.indices.nbytes
 
 
+def coding_rows(data: Bits, n_atoms: int, max_memory: int | None) -> int | None:
+    """Return how many rows of a table in memory may be coded at a time within a limit, or None without one."""
+    if max_memory is None:
+        return None
+    held = bytes_of(data) + len(data) * -(-n_atoms // 64) * 8
+    budget = MemoryBudget(max_memory, data.n_cols, 1, 0, data.n_unknown > 0, held)
+    return budget.chunk_rows(n_atoms, counts_votes=False)
+
+
 def given_memory_limit(max_memory: Any) -> int | None:
     """Return a memory limit in bytes, or None if the user has set none."""
     return None if max_memory is None else parse_memory_limit(max_memory)
