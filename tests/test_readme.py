@@ -42,18 +42,22 @@ def test_all_pages_with_code_are_tested():
 
 
 @pytest.fixture
-def small_pictures(monkeypatch):
-    """Let commands use parts of the bundled pictures."""
+def small_tables(monkeypatch):
+    """Let commands use smaller generated tables, and parts of the bundled pictures."""
+    pytest.importorskip("typer")
+    from bitatoms.cli import demo
+
+    for name, table in (("baskets", ba.datasets.baskets(1000)), ("genotypes", ba.datasets.genotypes(150, 100))):
+        monkeypatch.setitem(demo._ALL, name, demo._ALL[name]._replace(data=lambda table=table: table))
     picture, (X, labels) = ba.datasets.halftone()[100:260, 200:520], ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)
     monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:300], labels[:300]))
 
 
-@pytest.mark.usefixtures("small_pictures")
+@pytest.mark.usefixtures("small_tables")
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     """Run the commands of a page in order in an empty folder."""
-    pytest.importorskip("typer")
     from bitatoms.cli.app import run
 
     monkeypatch.chdir(tmp_path)
