@@ -18,7 +18,7 @@ from support.cluster import local_cluster
 da = pytest.importorskip("dask.array")
 pytest.importorskip("zarr")
 
-N, M, SAMPLE = 500, 70, 150
+N, M, SAMPLE = 500, 70, 120
 TABLES = {
     algebra: ba.datasets.planted(N, M, 7, code_density=0.25, noise=0.02, algebra=algebra, random_state=0).X
     for algebra in ("xor", "or")
@@ -68,7 +68,7 @@ def table_of(call):
 
 def estimator(call, **more):
     parameters = {name: value for name, value in call.items() if name != "unknown"}
-    return ba.BinaryDictionaryLearning(**parameters, search_rows=SAMPLE, max_iter=12, random_state=0, **more)
+    return ba.BinaryDictionaryLearning(**parameters, search_rows=SAMPLE, max_iter=4, random_state=0, **more)
 
 
 def learned(model, rows):
