@@ -46,7 +46,7 @@ def split():
 
 @pytest.fixture(scope="module")
 def fitted(split):
-    return BinaryDictionaryClassifier(n_models=2, random_state=0).fit(*split[:2])
+    return BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(*split[:2])
 
 
 def test_classes_are_told_apart_by_their_patterns(fitted, split):
@@ -68,7 +68,7 @@ def test_missing_values_are_unknown_cells(split):
         (np.ma.masked_array(X ^ hidden, hidden), np.ma.masked_array(new ^ new_hidden, new_hidden)),
         (np.where(hidden, np.nan, X), np.where(new_hidden, np.nan, new)),
     ):
-        fitted = BinaryDictionaryClassifier(n_models=2, random_state=0).fit(values, y)
+        fitted = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(values, y)
         assert fitted.score(new_values, truth) > 0.85
         found.append(fitted.codelengths(new_values))
     np.testing.assert_array_equal(found[0], found[1])  # values under the mask have no influence
@@ -97,7 +97,7 @@ def naive_bits(model, X, new):
 @pytest.mark.parametrize("algebra", ["xor", "or"])
 def test_codelengths_agree_with_the_oracle(split, algebra):
     X, y, new, _ = split
-    fitted = BinaryDictionaryClassifier(algebra=algebra, n_models=2, random_state=0).fit(X, y)
+    fitted = BinaryDictionaryClassifier(algebra=algebra, n_models=2, max_components=4, random_state=0).fit(X, y)
     assert {model.algebra for models in fitted.models_ for model in models} == {algebra}
     expected = [
         np.mean([naive_bits(model, X[y == label], new[:10]) for model in models], axis=0) - np.log2((y == label).mean())
@@ -175,7 +175,7 @@ def test_invalid_priors_are_reported(split, priors):
 
 def test_results_do_not_depend_on_threads(fitted, split):
     X, y, new, _ = split
-    threads = BinaryDictionaryClassifier(n_models=2, random_state=0, n_jobs=3).fit(X, y)
+    threads = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0, n_jobs=3).fit(X, y)
     assert threads.temperature_ == fitted.temperature_
     np.testing.assert_array_equal(threads.codelengths(new), fitted.codelengths(new))
 
@@ -183,7 +183,7 @@ def test_results_do_not_depend_on_threads(fitted, split):
 @pytest.mark.parametrize("as_type", [csr_array, BitMatrix.from_dense, lambda X: X.astype(bool), lambda X: X.tolist()])
 def test_any_type_of_table_gives_the_same_result(fitted, split, as_type):
     X, y, new, _ = split
-    other = BinaryDictionaryClassifier(n_models=2, random_state=0).fit(as_type(X), y.tolist())
+    other = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(as_type(X), y.tolist())
     np.testing.assert_array_equal(other.codelengths(as_type(new)), fitted.codelengths(new))
 
 
@@ -191,7 +191,8 @@ def test_columns_are_matched_by_name(fitted, split):
     pandas = pytest.importorskip("pandas")
     X, y, new, _ = split
     names = [f"bit {i}" for i in range(30)]
-    model = BinaryDictionaryClassifier(n_models=2, random_state=0).fit(pandas.DataFrame(X, columns=names), y)
+    table = pandas.DataFrame(X, columns=names)
+    model = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(table, y)
     assert model.feature_names_in_.tolist() == names
     assert model.models_[0][0].columns == tuple(names)
     swapped = pandas.DataFrame(new[:, ::-1], columns=names[::-1])
