@@ -25,7 +25,8 @@ from bitatoms.parallel import Workers
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
-@parametrize_with_checks([BinaryDictionaryClassifier(binarize=0.0, n_models=1, max_components=2, algebra="or")])
+@parametrize_with_checks([BinaryDictionaryClassifier(2, search="paper", binarize=0.0, n_models=1, algebra="or")])
+@pytest.mark.filterwarnings("ignore:init=.* finds only:UserWarning")
 def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
 
@@ -68,7 +69,7 @@ def test_missing_values_are_unknown_cells(split):
         (np.ma.masked_array(X ^ hidden, hidden), np.ma.masked_array(new ^ new_hidden, new_hidden)),
         (np.where(hidden, np.nan, X), np.where(new_hidden, np.nan, new)),
     ):
-        fitted = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(values, y)
+        fitted = BinaryDictionaryClassifier(n_models=1, max_components=4, random_state=0).fit(values, y)
         assert fitted.score(new_values, truth) > 0.85
         found.append(fitted.codelengths(new_values))
     np.testing.assert_array_equal(found[0], found[1])  # values under the mask have no influence
