@@ -34,6 +34,7 @@ MOST_EXACT_ATOMS = 16
 MAX_WIDE_BEAM_ATOMS = 128  # up to this many atoms, a beam may be wide
 _NARROW = 4  # the width of a beam with more atoms
 _MIN_WIDTH, _MAX_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # the width with few atoms
+_LANES_PER_LISTED = 64  # atoms that are added to at once take about as long as one that is listed
 _EXPENSIVE = 1.5  # rows that cost this many times the average may be stuck in a local optimum
 _VERY_EXPENSIVE, _WIDER = 3, 8  # rows that cost 3 times the average get a beam 8 times as wide
 
@@ -144,14 +145,23 @@ def _code_stale_by_beam(block: Block, tables: AtomArrays, rule: Rule, width: int
 
 
 def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
-    """Return the tables of these atoms for coding at these prices."""
-    lanes = len(atoms.weights)
+    """Return the tables of these atoms for coding at these prices.
+
+    If atoms have few of the columns, those of each column are listed: a wrong bit then concerns only these.
+    """
+    lanes, n_ones = len(atoms.weights), int(np.bitwise_count(atoms.words).sum())
     tables = atoms._replace(
         weights=np.zeros(lanes, np.int32),
-        slices=np.empty((block.n_features, lanes), np.uint8),
+        slices=np.empty((0, lanes), np.uint8),
         overlaps=np.empty((len(atoms.words), lanes), np.int32),
     )
-    dictionary.slice_atoms(atoms.words, atoms.weights, atoms.slices)
+    if n_ones * _LANES_PER_LISTED < block.n_features * lanes:
+        by_column = BitMatrix.from_words(atoms.words.copy(), block.n_features, check=False).T.to_sparse()
+        starts, listed_atoms = by_column.indptr.astype(np.int64), by_column.indices.astype(np.int32)
+        tables = tables._replace(column_starts=starts, column_atoms=listed_atoms)
+    else:
+        tables = tables._replace(slices=np.empty((block.n_features, lanes), np.uint8))
+        dictionary.slice_atoms(atoms.words, atoms.weights, atoms.slices)
     listed, factor = np.empty(block.n_features + 1, np.int64), 1 if block.covers else 2
     dictionary.price_atoms(atoms, prices.bits, factor, listed, tables)
     return tables
@@ -166,7 +176,7 @@ def would_use(block: Block, atoms: Words, rule: Rule) -> Words:
     def offer(start: int, stop: int) -> None:
         coding.offer_atoms(block._rows, tables, rule, start, stop, coding_scratch(block._rows, tables), users)
 
-    block.map_rows(offer, ROW_COST + 0.1 * tables.slices.size)
+    block.map_rows(offer, ROW_COST + 0.1 * block.n_features * len(tables.weights))
     return users
 
 

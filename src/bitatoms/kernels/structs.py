@@ -46,6 +46,10 @@ class AtomArrays(NamedTuple):
     overlaps: Any  # (p, lanes): ones shared by two atoms, doubled under XOR; gains have the same dtype
     stale: Any  # (p,) uint8: 1 for an atom that must be updated again
     changed: Any  # (p,) uint8: 1 for an atom that changed since the rows were last coded
+    # For coding at prices, if atoms have few of the columns: the atoms that have column i are
+    # column_atoms[column_starts[i] : column_starts[i + 1]], and slices has no rows. Otherwise both are empty.
+    column_starts: Any = np.empty(0, np.int64)  # (m + 1,)
+    column_atoms: Any = np.empty(0, np.int32)
 
 
 class Prices(NamedTuple):

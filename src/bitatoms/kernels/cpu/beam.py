@@ -89,7 +89,7 @@ def _extend_all(beam, side, count, prints, n_atoms, max_atoms):
 
 
 @inline
-def _apply(rows, j, beam, side, i, atoms, scratch):
+def _apply(rows, j, beam, side, i, atoms, prices, scratch):
     """Compute partial code i of row j at the next level from its parent, which is on the other side."""
     other = 1 - side
     s, k = beam.parent[i], beam.atom[i]
@@ -107,7 +107,8 @@ def _apply(rows, j, beam, side, i, atoms, scratch):
     for a in range(gains.shape[0]):
         gains[a] = beam.gains[other, s, a] - (atoms.overlaps[k, a] if complete else 0)
     for step in range(1 if complete else 2):  # the bits that are now wrong, then those now right
-        add_prices(scratch.bits, 1 - step, 4 if complete else 2 - 4 * step, atoms.slices, scratch.listed, gains)
+        factor = 4 if complete else 2 - 4 * step
+        add_prices(scratch.bits, 1 - step, factor, atoms, prices.bits, scratch.listed, gains)
     beam.value[side, i] = beam.score[i]
     beam.prints[side, i] = beam.mark[i]
 
@@ -133,7 +134,7 @@ def _search(rows, j, atoms, rule, prints, patience, beam, scratch):
             break
         side = 1 - side
         for i in range(count):
-            _apply(rows, j, beam, side, i, atoms, scratch)
+            _apply(rows, j, beam, side, i, atoms, rule.prices, scratch)
         idle += 1
         if beam.value[side, 0] > best:
             best = beam.value[side, 0]

@@ -44,7 +44,7 @@ def _add(factor, atoms, prices, scratch, gains):
     if prices is None:
         add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
     else:
-        add_prices(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
+        add_prices(scratch.bits, 1, factor, atoms, prices.bits, scratch.listed, gains)
 
 
 @inline

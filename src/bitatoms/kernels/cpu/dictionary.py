@@ -37,7 +37,8 @@ def overlap_atoms(atoms, changed, factor, overlaps):
 def price_atoms(atoms, bits, factor, listed, priced):
     """Compute the tables of the atoms for coding with these prices of errors.
 
-    slices[i, l] = price of bit i if atom l has it, else 0; weights[l] = sum of these for atom l;
+    slices[i, l] = price of bit i if atom l has it, else 0, unless atoms are listed by column;
+    weights[l] = sum of these for atom l;
     overlaps[k, l] = factor * (sum of the prices of the ones that atoms k and l share).
     """
     for i in range(priced.slices.shape[0]):
@@ -48,5 +49,5 @@ def price_atoms(atoms, bits, factor, listed, priced):
         overlaps = priced.overlaps[k]
         for i in range(overlaps.shape[0]):
             overlaps[i] = 0
-        add_prices(atoms.words, k, factor, priced.slices, listed, overlaps)
+        add_prices(atoms.words, k, factor, priced, bits, listed, overlaps)
         priced.weights[k] = overlaps[k] // factor

@@ -149,7 +149,25 @@ def add_overlaps(words, j, factor, slices, listed, gains):
 
 
 @inline
-def add_prices(words, j, factor, prices, listed, gains):
+def add_prices(words, j, factor, atoms, prices, listed, gains):
+    """gains[l] += factor * (sum of the prices of the ones that row j of the words and atom l share).
+
+    The atoms that have a one are listed, or ``atoms.slices`` has a row of prices for it.
+    """
+    if atoms.column_starts.shape[0] > 0:
+        for w in range(words.shape[1]):
+            word = words[j, w]
+            while word != np.uint64(0):
+                i = 64 * w + lowest_bit(word)
+                word &= word - np.uint64(1)
+                for entry in range(atoms.column_starts[i], atoms.column_starts[i + 1]):
+                    gains[atoms.column_atoms[entry]] += factor * prices[i]
+    else:
+        _add_rows(words, j, factor, atoms.slices, listed, gains)
+
+
+@inline
+def _add_rows(words, j, factor, prices, listed, gains):
     """gains[l] += factor * (sum of prices[i, l] over the ones i in row j of the words).
 
     ``listed`` is a work array for the offsets of the rows of these ones, in the format of ``add_overlaps``.
