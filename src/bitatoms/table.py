@@ -216,13 +216,15 @@ class Table:
         mine, theirs = ((t.row_names, t.columns, t.picture) for t in (self, other))
         if mine != theirs or self.shape != other.shape:
             return False
-        return self.data == other.data if type(self.data) is type(other.data) else self.bits == other.bits
+        return (
+            self.data == other.data if type(self.data) is type(other.data) else packed(self.data) == packed(other.data)
+        )
 
     def __hash__(self) -> int:
         return hash((self.data.shape, self.row_names, self.columns))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return self.bits.__array__(dtype, copy)
+        return packed(self.data).__array__(dtype, copy)
 
     def __repr__(self) -> str:
         parts = ["{} x {}".format(*self.shape), f"density {self.data.density:.3g}"]

@@ -1,5 +1,7 @@
 """Wide sparse tables are fitted, coded and scored by their ones, with the results of packed tables."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, save_npz
@@ -92,15 +94,26 @@ def test_a_store_and_a_dask_array(fitted, tmp_path, monkeypatch):
     np.testing.assert_array_equal(fitted.score_samples(array).compute(), fitted.score_samples(X))
 
 
-def test_a_memory_limit_that_the_ones_exceed(fitted, monkeypatch):
-    """A sample of the rows is then searched, packed."""
-    monkeypatch.setattr("bitatoms.rows.budget._ONES_BYTES", 0)
-    ones = 32 * int(X.sum()) + 16 * sum(X.shape)
+def test_a_memory_limit_that_the_ones_exceed(fitted, monkeypatch, tmp_path):
+    """The error says how much would do."""
+    monkeypatch.setattr("bitatoms.rows.budget._ONES_BYTES", 10 << 20)
+    ones = (10 << 20) + 32 * int(X.sum()) + 16 * sum(X.shape)
     table = Table.from_any(csr_array(X))
     model = new_model().set_params(max_memory=ones + 100_000).fit(table)
     np.testing.assert_array_equal(model.components_, fitted.components_)
-    with pytest.raises(ValueError, match="is too small for a search of 1000 rows with 2100 features"):
-        new_model().set_params(max_memory=ones - 1).fit(table)
+    for rows in (table, ba.pack(table, tmp_path / "rows.zarr")):
+        with pytest.raises(ValueError, match="is too small for a search of 1000 rows by their ones") as caught:
+            new_model().set_params(max_memory=ones - 1).fit(rows)
+        least = int(re.search(r"at least (\d+) bytes", str(caught.value))[1])
+        model = new_model().set_params(max_memory=least).fit(rows)
+        np.testing.assert_array_equal(model.components_, fitted.components_)
+
+
+def test_comparing_a_sparse_table_does_not_pack_it():
+    table = Table.from_any(csr_array(X))
+    assert table == Table.from_any(X)
+    np.testing.assert_array_equal(np.asarray(table), X)
+    assert not isinstance(table.data, BitMatrix)
 
 
 def test_the_atoms_are_an_array_only_when_asked_for():

@@ -100,7 +100,7 @@ def test_rows_in_memory_are_coded_within_the_limit(bits, model, monkeypatch):
 
 
 def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):
-    with pytest.raises(InputError, match=r"max_memory=1000 is too small for 1 atoms and 1 threads with 70 features"):
+    with pytest.raises(InputError, match=r"max_memory=1000 is too small for 1 atom and 1 thread with 70 features"):
         StoreRows(stores[0], Workers(), max_memory=1000)
     least = least_memory(stores[0], Workers(), 200, 20)
     with pytest.raises(InputError, match=f"pass at least {least} bytes"):

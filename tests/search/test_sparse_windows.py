@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
+from bitatoms.search import windows
 from support.bundles import N_COLS, N_ROWS, bundles, table_with_bundles
 from support.results import assert_matches_oracle, assert_same_search, bits_without_atoms, every_algebra, every_search
 
@@ -88,6 +89,17 @@ def test_a_table_of_which_nothing_is_related():
     assert result.atoms.shape == (0, N_COLS)
     assert result.codes.shape == (300, 0)
     assert_matches_oracle(result, X)
+
+
+@pytest.mark.parametrize("max_time", [1e-9, 0.6])
+def test_max_time(table, max_time, monkeypatch):
+    """Windows get enough time to find something, as many as there is time for."""
+    n_searched, search = [], windows.search_mdl
+    monkeypatch.setattr(windows, "search_mdl", lambda *given, **more: n_searched.append(1) or search(*given, **more))
+    result = ba.factorize(csr_array(table), algebra="or", random_state=0, max_time=max_time)
+    assert_matches_oracle(result, table)
+    assert (result.ended, bool(n_searched)) == ("max_time", False) or max_time > 0.1
+    assert max_time < 0.1 or result.atoms.n_rows > 0
 
 
 def test_an_interrupt_leaves_what_is_found(table):

@@ -153,7 +153,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
             )
             can_be_read = outputs.model is not None and not is_stream(outputs.model) and not is_stream(data.path)
             if complete and can_be_read and model.atoms.n_rows:
-                _print_next_command(data, outputs, run, isinstance(table, Store))
+                _print_next_command(data, outputs, run, table)
         if complete:
             return None
         result = _describe_written(written, outputs) + resume_hint
@@ -190,17 +190,19 @@ def _describe_written(written: list[Path], outputs: Outputs) -> str:
     return f"the best model so far is in {written[0]}{kept}{others}"
 
 
-def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, packed: bool) -> None:
-    """Suggest the next command."""
+def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, rows: Table | Store) -> None:
+    """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     assert outputs.model is not None
     known = (*remembered_options(data.reading), "tile")  # options that the model remembers
     options = as_arguments({name: value for name, value in data.reading.given().items() if name not in known})
     model, table = quote_path(outputs.model), quote_path(data.path)
-    if packed and outputs.codes is None:
+    is_packed_table = isinstance(rows, Table) and isinstance(rows.data, BitMatrix)
+    if not is_packed_table and outputs.codes is None:
         if run.max_memory is not None:
             options += as_arguments({"max_memory": run.max_memory})
-        print_line(f"Next: bitatoms transform {model} {table} -o codes.zarr{options}")
-    elif not packed and outputs.report is None:
+        codes = "codes.zarr" if isinstance(rows, Store) else "codes.npz"
+        print_line(f"Next: bitatoms transform {model} {table} -o {codes}{options}")
+    elif is_packed_table and outputs.report is None:
         print_line(f"Next: bitatoms report {model} {table} -o report.html{options}")
 
 

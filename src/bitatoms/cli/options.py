@@ -51,9 +51,9 @@ REFUSE = Absent(declaration("absent")[1].default)
 
 
 def max_memory(panel: str, help: str | None = None) -> Any:
-    """Return the option that bounds the memory for a packed store."""
+    """Return the option that bounds the memory of rows, codes and counts."""
     more = {} if help is None else {"help": help}
-    return parameter("max_memory", panel=panel, metavar="SIZE", show_default="512MiB", **more)
+    return parameter("max_memory", panel=panel, metavar="SIZE", show_default="none", **more)
 
 
 def parse_size(text: str) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from ..kernels.cpu import words
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
 
-_MAX_HASHED_WORDS, _HASHED_WORDS = 1 << 28, 1 << 20  # of sparse rows, in all and at a time
+_MAX_HASHED_WORDS, _HASHED_WORDS = 1 << 25, 1 << 20  # of sparse rows, in all and at a time
 _PAIR_COST = 1.5  # nanoseconds per row and atom
 
 

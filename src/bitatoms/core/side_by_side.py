@@ -38,7 +38,11 @@ def side_by_side(parts: Sequence[Part], n_rows: int, n_features: int) -> Factori
     codes = _joined_codes(parts, n_rows).T[order].T
     atoms = _joined_atoms(parts, n_features)[order]
     wrong, bias = _scattered(parts, n_features, "wrong"), _scattered(parts, n_features, "bias")
-    known = None if first.known is None else _scattered(parts, n_features, "known")
+    known = None
+    if any(result.known is not None for result in results):  # a part without unknown cells does not count known ones
+        known = np.full(n_features, n_rows)
+        for columns, result, _ in parts:
+            known[columns] = n_rows if result.known is None else result.known
     assert wrong is not None
     assert bias is not None
     length = codelength_from_counts(

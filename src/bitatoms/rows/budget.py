@@ -65,7 +65,8 @@ class MemoryBudget:
         fixed, per_row = self._pass_bytes(n_atoms, counts_votes)
         fitting = (self.limit - self.held - fixed) // per_row // 64 * 64
         if fitting < 64:
-            raise self._too_small(fixed + 64 * per_row, f"{n_atoms} atoms and {self.n_threads} threads")
+            task = f"{n_atoms} atom{'s' * (n_atoms != 1)} and {self.n_threads} thread{'s' * (self.n_threads != 1)}"
+            raise self._too_small(fixed + 64 * per_row, task)
         return min(chunk_rows(self.n_features), int(fitting))
 
     def search_rows(self, least: int, by_windows: bool = False) -> int:
@@ -74,10 +75,16 @@ class MemoryBudget:
         fixed = self._search_bytes(0, by_windows)
         return (self.limit - self.held - fixed) // (self._search_bytes(1, by_windows) - fixed)
 
-    def holds_ones(self, n_rows: int, n_ones: int) -> bool:
-        """Return whether a table can be searched by its ones."""
+    def check_ones(self, n_rows: int, n_ones: int) -> None:
+        """Raise MemoryLimitError if a search of a table by its ones does not fit into the limit.
+
+        A sample, packed, would take less, but show few of the patterns that are in few rows.
+        """
         needed = _ONES_BYTES + _BYTES_PER_ONE * n_ones + _BYTES_PER_LINE * (n_rows + self.n_features)
-        return needed <= self.limit - self.held
+        if needed > self.limit - self.held:
+            raise self._too_small(
+                needed, f"a search of {n_rows} rows by their ones", ", or set ", Parameter("search_rows")
+            )
 
     def needed(self, n_searched: int, n_atoms: int) -> int:
         """Return the least limit with which this many rows can be searched, and all rows coded with this many atoms."""
@@ -122,7 +129,7 @@ class MemoryBudget:
         return MemoryLimitError(
             Parameter("max_memory", self.limit),
             f" is too small for {task} with {self.n_features} features; pass at least {self.held + needed} bytes "
-            f"({(self.held + needed) / 2**20:.0f} MiB)",
+            f"({-(-(self.held + needed) // 2**20)} MiB)",
             *alternative,
         )
 

@@ -40,8 +40,8 @@ class MemoryRows:
         data = self._data
         if data.n_unknown or not is_smaller_sparse(data.shape, n_ones := data.count()):
             return None
-        if self._budget is not None and not self._budget.holds_ones(self.n_rows, n_ones):
-            return None
+        if self._budget is not None:
+            self._budget.check_ones(self.n_rows, n_ones)
         return SparseBits.from_bits(data) if isinstance(data, BitMatrix) else data
 
     def max_search_rows(self, least: int, by_windows: bool) -> int | None:

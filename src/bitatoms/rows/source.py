@@ -39,7 +39,10 @@ class RowSource(Protocol):
     in_memory: Bits | None  # all rows, if they are in memory
 
     def ones(self) -> SparseBits | None:
-        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
+        """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow.
+
+        Raises MemoryLimitError if a search of them does not fit into the memory limit.
+        """
         ...
 
     def max_search_rows(self, least: int, by_windows: bool) -> int | None:

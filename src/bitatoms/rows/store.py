@@ -228,10 +228,11 @@ class StoreRows:
         n_ones = 0
         for chunk in self.store.chunks(self._budget.chunk_rows(1)):
             n_ones += chunk.count()
-            is_held = not self._is_limited or self._budget.holds_ones(self.n_rows, n_ones)
-            if not is_held or not is_smaller_sparse(self.store.shape, n_ones):
+            if not is_smaller_sparse(self.store.shape, n_ones):
                 return None
             chunks.append(SparseBits.from_bits(chunk))
+        if self._is_limited:
+            self._budget.check_ones(self.n_rows, n_ones)
         return stack_bits(chunks, self.n_features)
 
     def max_search_rows(self, least: int, by_windows: bool) -> int | None:
@@ -327,5 +328,6 @@ def check_memory(
 ) -> None:
     """Raise InputError if a search of ``n_searched`` rows, or passes over all rows, do not fit into the limit."""
     budget = memory_budget(store, max_memory, workers)
-    budget.check_search(min(n_searched, store.n_rows))
+    if n_searched:
+        budget.check_search(min(n_searched, store.n_rows))
     budget.chunk_rows(n_atoms or 1)

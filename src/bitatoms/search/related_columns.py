@@ -9,6 +9,7 @@ atom of two columns takes is in no group: no such atom would pay.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +37,14 @@ def can_count_pairs(row_weights: NDArray[np.int64]) -> bool:
     return float((row_weights.astype(np.float64) ** 2).sum()) <= _MAX_PAIRS
 
 
-def related_columns(data: SparseBits, max_size: int) -> list[NDArray[np.intp]]:
-    """Return groups of two to ``max_size`` columns, each in increasing order; the others are related to no column."""
-    pairs = surprising_pairs(data)
+def related_columns(
+    data: SparseBits, max_size: int, check: Callable[[], object] = lambda: None
+) -> list[NDArray[np.intp]]:
+    """Return groups of two to ``max_size`` columns, each in increasing order; the others are related to no column.
+
+    ``check`` is called from time to time, and may raise.
+    """
+    pairs = surprising_pairs(data, check)
     group_of = np.arange(data.n_cols)
     members: dict[int, list[int]] = {}
     for i in np.argsort(-pairs.surprise, kind="stable").tolist():
@@ -53,7 +59,7 @@ def related_columns(data: SparseBits, max_size: int) -> list[NDArray[np.intp]]:
     return sorted((np.sort(np.array(columns, np.intp)) for columns in members.values()), key=lambda group: group[0])
 
 
-def surprising_pairs(data: SparseBits) -> Pairs:
+def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: None) -> Pairs:
     """Return the pairs of columns whose surprise exceeds the bits of an atom of two columns."""
     n, m = data.shape
     ones = data.column_weights()
@@ -63,6 +69,7 @@ def surprising_pairs(data: SparseBits) -> Pairs:
     work = np.cumsum(np.bincount(data.indices, np.repeat(data.row_weights(), data.row_weights()), minlength=m))
     start, least = 0, float(string_bits(m, 2))
     while start < m:
+        check()
         before = work[start - 1] if start else 0
         stop = max(start + 1, int(np.searchsorted(work, before + _CHUNK_PAIRS, side="right")))
         together = (columns[start:stop] @ rows).tocoo()

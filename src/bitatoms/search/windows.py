@@ -46,6 +46,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
+_LEAST_SECONDS = 0.5  # for a window
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
@@ -166,7 +167,10 @@ class WindowSearch:
         """Divide the columns into windows, of which nothing is known yet."""
         table, tuning = self.table, self.params.plan.windows
         if isinstance(table, SparseBits):
-            groups = related_columns(table, tuning.max_related)
+            try:
+                groups = related_columns(table, tuning.max_related, self.workers.check_deadline)
+            except OutOfTime:  # nothing is known to be related, and no window is searched
+                groups = []
         else:
             groups = column_groups(table, tuning.width, self.random)
         weights = table.column_weights()
@@ -222,6 +226,8 @@ class WindowSearch:
         """Search a window."""
         if window.random is None:
             return window
+        if time.perf_counter() >= deadline:
+            return replace(window, ended=MAX_TIME)
         context, _ = self._context_of(window, deadline)
         if context.rest is not None:  # atoms grow from pairs of columns
             first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
@@ -233,6 +239,8 @@ class WindowSearch:
         if len(pair) == 1:
             return pair[0]
         window = _side_by_side(pair)
+        if time.perf_counter() >= deadline:
+            return replace(window, ended=MAX_TIME)
         context, _ = self._context_of(window, deadline)
         return self._after(window, context, lambda: self._going_on(window, context))
 
@@ -340,7 +348,8 @@ class WindowSearch:
     def _map(self, task: Callable[[Item, float], Result], items: Sequence[Item], share: float) -> Iterator[Result]:
         """Run a task on each item and yield the results in order; a task gets its deadline, too.
 
-        All must be done at this share of the time. An item gets an equal share of the time that is left.
+        All must be done at this share of the time. An item gets an equal share of the time that is left, but no less
+        than a task of a small window takes: later items may then get none.
         """
         monitor, n_threads = self.monitor, self.workers.n_threads
         last = monitor.started + share * (monitor.deadline - monitor.started)
@@ -348,7 +357,7 @@ class WindowSearch:
 
         def run(item: Item) -> Result:
             now, rounds_left = time.perf_counter(), -(-next(left) // n_threads)
-            return task(item, now + (last - now) / rounds_left)
+            return task(item, min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left)))
 
         return self.workers.map_stream(run, items)
 
@@ -394,8 +403,8 @@ def _side_by_side(pair: Sequence[Window]) -> Window:
     bias = stack_rows([one.best.bias.T, other.best.bias.T], 1).T
     lengths = one.best.codelength, other.best.codelength
     n_known = one.best.n_known
-    if not isinstance(n_known, int):
-        n_known = np.concatenate([n_known, other.best.n_known])
+    if not isinstance(n_known, int) or not isinstance(other.best.n_known, int):
+        n_known = np.concatenate([np.broadcast_to(each.best.n_known, len(each.columns)) for each in pair])
     best = Snapshot(
         BitMatrix.from_dense(atoms),
         codes,
