@@ -155,6 +155,8 @@ def test_pruning_drops_unused_atoms(problem, objective, workers):
         kept = block.n_atoms - unused.sum()
         prune(block, objective)
         assert block.n_atoms <= kept
+        while prune(block, objective):  # rows of a dropped atom, coded again, may leave others
+            pass
         assert (block.uses() > 0).all()
 
 

@@ -171,7 +171,7 @@ MALFORMED = {
     "a shape of three numbers": (csr(shape=(2, 2, 2)), "shape"),
     "a shape of floats": (csr(shape=(2.0, 2.0)), "shape"),
     "a negative shape": (csr(shape=(-2, 2)), "-2 rows"),
-    "a huge shape": (csr(shape=(2**31, 2**31)), "GiB"),
+    "a huge shape": (csr(shape=(2**31, 2**31)), "corrupt or malicious"),
     "no indices": (npz(format=np.array(b"csr"), shape=np.array([2, 2]), data=np.ones(2)), "'indices'"),
     "too few pointers": (csr(indptr=(0, 2)), "'indptr' has 2 values; expected 3"),
     "decreasing pointers": (csr(indptr=(0, 2, 1)), "increase"),
