@@ -13,8 +13,8 @@ LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Return the number of processes for ``-n auto``: one more than processors, because some tests wait for others."""
-    return count_threads(-1) + 1
+    """Return the number of processes for ``-n auto``: one per processor, because each collects all tests."""
+    return count_threads(-1)
 
 
 @pytest.hookimpl(wrapper=True)
