@@ -7,7 +7,6 @@ and on digits; without one, on the digits that scikit-learn bundles.
 from __future__ import annotations
 
 import argparse
-import inspect
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.online.stream import StreamLearner
 from bitatoms.parallel import Workers
-from bitatoms.search.params import SearchParams, resolve
+from bitatoms.search.params import resolve
 from bitatoms.validation import as_generator
 from datasets import EINSTEIN, MNIST, load
 
@@ -31,15 +30,9 @@ HOLDOUT_EVERY = 10  # one in this many rows is held out
 SINGLE_THREAD = Workers(1)
 
 
-def params_for(**given: Any) -> SearchParams:
-    """Return the search parameters of a call of `factorize`."""
-    defaults = {name: argument.default for name, argument in inspect.signature(ba.factorize).parameters.items()}
-    return resolve(**{name: given.get(name, defaults[name]) for name in inspect.signature(resolve).parameters})
-
-
 def from_stream(rows: ba.BitMatrix, size: int, seed: int, **how: Any) -> tuple[Model, list[float]]:
     """Return the model learned from rows in batches, and the CPU seconds of each batch."""
-    online, seconds = StreamLearner(params_for(**how), 0.0, as_generator(seed)), []
+    online, seconds = StreamLearner(resolve(**how), 0.0, as_generator(seed)), []
     for start in range(0, len(rows), size):
         begin = time.process_time()
         online.partial_fit(rows[start : start + size], SINGLE_THREAD)
