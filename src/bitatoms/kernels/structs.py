@@ -76,6 +76,7 @@ class CodingScratch(NamedTuple):
 
     gains: Any  # (lanes,): gain of toggling each atom
     trial: Any  # (lanes,): the same after toggling another atom
+    drops: Any  # (lanes,): gain of dropping each atom in use, under OR
     bits: Any  # (2, words): the bits that a toggle changed, and a subset of them
     listed: Any  # (bits,): the non-zero bytes of a row, or its ones
     code: Any  # (code words,): the previous code of the row
@@ -163,6 +164,7 @@ def coding_scratch(rows: RowArrays, atoms: AtomArrays) -> CodingScratch:
     return CodingScratch(
         gains=np.empty(len(atoms.weights), atoms.overlaps.dtype),
         trial=np.empty(len(atoms.weights), atoms.overlaps.dtype),
+        drops=np.empty(len(atoms.weights), atoms.overlaps.dtype),
         bits=np.empty((2, words), np.uint64),
         listed=np.empty(64 * words + 1, np.int64),
         code=np.empty(code_words, np.uint64),

@@ -124,20 +124,35 @@ def _best_addition(gains, weights, by_ratio):
 
 
 @inline
-def _best_drop(rows, j, atoms, rule, gains, best, gain):
+def _update_drops(rows, j, atoms, toggled, prices, drops):
+    """drops[k] = gain of dropping atom k from row j under OR, for the used atoms that share bits with the toggled one.
+
+    For all used atoms, if ``toggled`` is -1.
+    """
+    for c in range(rows.codes.shape[1]):
+        word = rows.codes[j, c]
+        while word != NONE:
+            k = 64 * c + lowest_bit(word)
+            word &= word - ONE
+            if toggled < 0 or atoms.overlaps[toggled, k] != 0:
+                drops[k] = drop_gain(rows, j, atoms.words, k, prices)
+
+
+@inline
+def _best_drop(rows, j, weights, by_ratio, drops, best, gain):
     """Return the given toggle, or a better one of an atom in use."""
     for c in range(rows.codes.shape[1]):
         word = rows.codes[j, c]
         while word != NONE:
             k = 64 * c + lowest_bit(word)
             word &= word - ONE
-            candidate = drop_gain(rows, j, atoms.words, k, rule.prices) if rule.covers else np.intp(gains[k])
+            candidate = np.intp(drops[k])
             if candidate <= 0:
                 continue
             if best < 0:
                 ahead = 1
-            elif rule.by_ratio:
-                ahead = candidate * np.intp(atoms.weights[best]) - gain * np.intp(atoms.weights[k])
+            elif by_ratio:
+                ahead = candidate * np.intp(weights[best]) - gain * np.intp(weights[k])
             else:
                 ahead = candidate - gain
             if ahead > 0 or (ahead == 0 and k < best):
@@ -202,6 +217,56 @@ def start_gains(rows, j, atoms, rule, scratch):
 
 
 @inline
+def _is_mostly_alone(rows, j, atom_words):
+    """Return whether the bits of the atoms that row j uses are more often covered by one of them than by several."""
+    n_bits = 0
+    for c in range(rows.codes.shape[1]):
+        word = rows.codes[j, c]
+        while word != NONE:
+            n_bits += weight(atom_words, 64 * c + lowest_bit(word))
+            word &= word - ONE
+    return n_bits < 2 * weight(rows.covered, j)
+
+
+@inline
+def _start_gains_of_code(rows, j, atoms, rule, prices, scratch):
+    """`start_gains` for a row that uses these atoms: under OR, what they cover is the sum of their overlaps.
+
+    Bits that several of them cover are subtracted.
+    """
+    if prices is None:  # most rows are not stale: not worth compiling it
+        start_gains(rows, j, atoms, rule, scratch)
+        return
+    gains, bits = scratch.gains, scratch.bits
+    if not rule.covers or has_unknown(rows) or not _is_mostly_alone(rows, j, atoms.words):
+        start_gains(rows, j, atoms, rule, scratch)
+        return
+    for k in range(gains.shape[0]):
+        gains[k] = -atoms.weights[k] - use_price(rule.prices, k)
+    for w in range(bits.shape[1]):
+        bits[0, w] = NONE
+    c, word, factor = -1, NONE, -1
+    while factor < 0:
+        while word == NONE and c + 1 < rows.codes.shape[1]:
+            c += 1
+            word = rows.codes[j, c]
+        if word == NONE:  # after the last atom: the errors
+            factor = 2
+            for w in range(bits.shape[1]):
+                bits[1, w] = rows.errors[j, w] & ~rows.covered[j, w]
+        else:
+            k = 64 * c + lowest_bit(word)
+            word &= word - ONE
+            for i in range(gains.shape[0]):
+                gains[i] += atoms.overlaps[k, i]
+            gains[k] -= _USED
+            for w in range(bits.shape[1]):
+                bits[1, w] = bits[0, w] & atoms.words[k, w]
+                bits[0, w] |= atoms.words[k, w]
+        _add(factor, atoms, rule.prices, scratch, gains)
+
+
+@inline
 def _toggle_and_update(rows, j, atoms, k, rule, scratch):
     """Toggle atom k in row j and update the gains; return whether the row now uses it."""
     gains = scratch.gains
@@ -216,7 +281,7 @@ def _toggle_and_update(rows, j, atoms, k, rule, scratch):
 
 @inline
 def _gains_without(rows, j, atoms, k, rule, scratch):
-    """trial[l] = gain of toggling atom l after dropping atom k, which row j uses; return the gain of the drop.
+    """trial[l] = gain of toggling atom l after dropping atom k, which row j uses.
 
     The bits that change become right where they were wrong, and vice versa. Under OR they are those that only k covers,
     which become free. Under XOR, where all bits of the row are known, they are all bits of k, and the gain of l rises
@@ -240,11 +305,25 @@ def _gains_without(rows, j, atoms, k, rule, scratch):
                 change &= ~unknown_word(rows, j, w)
             bits[1, w] = change & (rows.errors[j, w] ^ flip)
         _add(-2 * factor if complete else factor * (2 * step - 1), atoms, rule.prices, scratch, trial)
-    return drop_gain(rows, j, atoms.words, k, rule.prices) if rule.covers else np.intp(scratch.gains[k])
 
 
 @inline
-def _best_swap(rows, j, atoms, rule, prices, scratch):
+def _may_replace(gains, overlaps, k, gain):
+    """Return whether another atom might gain more without atom k, whose drop gains ``gain``, than that drop loses.
+
+    Without k, the gain of another atom rises by its overlap with k at most.
+    """
+    own = gains[k]
+    gains[k] = -_USED
+    best = gains.dtype.type(0)
+    for i in range(gains.shape[0]):
+        best = max(best, gains[i] + overlaps[k, i])
+    gains[k] = own
+    return best + gain > 0
+
+
+@inline
+def _best_swap(rows, j, atoms, rule, prices, drops, scratch):
     """Return the first used atom whose replacement gains, and the best replacement; -1 and -1 if there is none."""
     if prices is None:
         return -1, -1
@@ -253,7 +332,10 @@ def _best_swap(rows, j, atoms, rule, prices, scratch):
         while word != NONE:
             k = 64 * c + lowest_bit(word)
             word &= word - ONE
-            gain = _gains_without(rows, j, atoms, k, rule, scratch)
+            gain = np.intp(drops[k])
+            if not _may_replace(scratch.gains, atoms.overlaps, k, gain):
+                continue
+            _gains_without(rows, j, atoms, k, rule, scratch)
             scratch.trial[k] = -_USED
             best = _largest(scratch.trial)
             if best > 0 and best + gain > 0:
@@ -269,22 +351,28 @@ def _code_row(rows, j, atoms, rule, wrong, scratch):
     """
     gains = scratch.gains
     used = weight(rows.codes, j)
-    start_gains(rows, j, atoms, rule, scratch)
-    toggled = False
+    _start_gains_of_code(rows, j, atoms, rule, rule.prices, scratch)
+    drops = gains  # under XOR, toggling an atom in use drops it
+    if rule.covers:
+        drops = scratch.drops
+    toggled, last = False, -1
     while wrong > rule.residual_limit:
+        if rule.covers:
+            _update_drops(rows, j, atoms, last, rule.prices, drops)
         k, gain, replacement = -1, 0, -1
         if used < rule.max_atoms:
             k, gain = _best_addition(gains, atoms.weights, rule.by_ratio)
         if rule.covers or used >= rule.max_atoms:
-            k, gain = _best_drop(rows, j, atoms, rule, gains, k, gain)
+            k, gain = _best_drop(rows, j, atoms.weights, rule.by_ratio, drops, k, gain)
         if k < 0 and rule.swaps:
-            k, replacement = _best_swap(rows, j, atoms, rule, rule.prices, scratch)
+            k, replacement = _best_swap(rows, j, atoms, rule, rule.prices, drops, scratch)
         if k < 0:
             break
         if not toggled:
             toggled = True
             copy_row(rows.codes, j, scratch.code)
             copy_row(rows.errors, j, scratch.errors)
+        last = k if replacement < 0 else -1
         while k >= 0:  # twice for a swap
             used += 1 if _toggle_and_update(rows, j, atoms, k, rule, scratch) else -1
             k, replacement = replacement, -1
