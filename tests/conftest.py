@@ -1,5 +1,6 @@
 """Fixtures of all tests, and how they are distributed among processes."""
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,17 @@ LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "
 def pytest_xdist_auto_num_workers():
     """Return the number of processes for ``-n auto``: one per processor, because each collects all tests."""
     return count_threads(-1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect without looking for garbage, and never look through what was collected: both take seconds."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -881,3 +881,14 @@ def concepts(X, n_concepts=None):
         found.append((rows, columns))
         uncovered -= {(row, column) for row in rows for column in columns}
     return found
+
+
+def connected_columns(atoms):
+    """Return the columns of atoms in groups: two columns of one atom are in the same group."""
+    groups = []
+    for atom in atoms:
+        own = set(np.flatnonzero(atom).tolist())
+        if own:
+            own = own.union(*(group for group in groups if group & own))
+            groups = [group for group in groups if not group & own] + [own]
+    return [sorted(group) for group in groups]

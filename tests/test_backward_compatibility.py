@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.sparse_bits import SparseBits
+from support.bundles import bundles
 
 FILES = Path(__file__).parent / "data" / "0.1.0"
 NEW_FILES = Path(__file__).parent / "data" / "0.2.0"
 X = ba.datasets.planted(120, 30, 3, code_density=0.4, noise=0.02, random_state=0).X
 
 rows, columns = np.indices(X.shape)
+SPARSE = np.pad(X, ((0, 0), (35, 2035))) & (rows[:, :1] % 4 == 1)
 INCOMPLETE = np.where((rows >= 70) & ((7 * rows + 3 * columns) % 11 == 0), np.nan, X)
 
 
@@ -71,6 +74,14 @@ def test_store_with_unknown_cells():
     np.testing.assert_array_equal(store.take(np.arange(120)).to_dense(float), INCOMPLETE)
 
 
+def test_store_of_a_sparse_table():
+    pytest.importorskip("zarr")
+    store = ba.Store(NEW_FILES / "sparse_store.zarr")
+    assert store.n_ones == SPARSE.sum()
+    assert store.row_names(118) == ["r118", "r119"]
+    np.testing.assert_array_equal(store.take(np.arange(120)).to_dense(), SPARSE)
+
+
 def test_model_of_unknown_cells():
     model = ba.load(NEW_FILES / "model.npz")
     refitted = ba.BinaryDictionaryLearning(random_state=0).fit(INCOMPLETE)
@@ -78,6 +89,14 @@ def test_model_of_unknown_cells():
     assert_history_ends_with(model)
     np.testing.assert_array_equal(model.as_model().known, (~np.isnan(INCOMPLETE)).sum(axis=0))
     np.testing.assert_array_equal(model.score_samples(INCOMPLETE), refitted.score_samples(INCOMPLETE))
+
+
+def test_model_of_a_sparse_table():
+    model = ba.load(NEW_FILES / "model_sparse.npz")
+    atoms = model.as_model().atoms
+    assert isinstance(atoms, SparseBits)
+    assert {tuple(atom.nonzero()[0]) for atom in atoms.to_dense()} == {tuple(columns) for columns in bundles()}
+    np.testing.assert_array_equal(model.transform(atoms), np.eye(8))
 
 
 def test_model_that_remembers_codes():
@@ -100,6 +119,18 @@ def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
     resumed = ba.BinaryDictionaryLearning(**parameters, checkpoint=checkpoint, resume=True).fit(data)
     assert [row.move for row in resumed.history_][-2:] == ["pass 1 over all rows", "pass 2 over all rows"]
     assert_same_model(resumed, ba.BinaryDictionaryLearning(**parameters).fit(data))
+
+
+def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path):
+    checkpoint = shutil.copytree(NEW_FILES / "search-checkpoint", tmp_path / "checkpoint")
+    rounds = []
+    with pytest.raises(ba.FileError, match="unfinished"):
+        ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint).fit(X)
+    resumed = ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint, resume=True, callbacks=rounds.append)
+    resumed.fit(X)
+    assert len(rounds) < len(resumed.history_) - 5  # the others are in the checkpoint
+    assert_same_model(resumed, ba.BinaryDictionaryLearning(random_state=0).fit(X))
+    assert_history_ends_with(resumed)
 
 
 # --- names

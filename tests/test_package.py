@@ -29,6 +29,10 @@ def test_bitmatrix_imports_neither_sklearn_nor_matplotlib():
     assert not modules_loaded_by("import bitatoms; bitatoms.BitMatrix") & {"sklearn", "matplotlib"}
 
 
+def test_commands_import_scikit_learn_only_where_they_fit():
+    assert not modules_loaded_by("import bitatoms.cli.commands, bitatoms.cli.completion") & {"sklearn", "pandas"}
+
+
 @pytest.mark.parametrize("name", bitatoms.__all__)
 def test_public_names_exist_and_are_documented(name):
     value = getattr(bitatoms, name)

@@ -1,6 +1,7 @@
 """The README and the docs pages: their code and commands run, and the files and make targets they name exist."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,11 +28,15 @@ WITH_COMMANDS = ["README.md", "docs/files.md", "docs/how-good.md", "docs/scale.m
 
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_runs(page, monkeypatch, tmp_path):
+    """Run the code with fewer baskets, and workers of a cluster as threads (tests/rows/ has processes)."""
     blocks = code_of(page)
     assert blocks
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 1000))
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
     names = {"__name__": "page"}
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"{page}, block {number}", "exec"), names)

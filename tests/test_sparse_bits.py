@@ -28,6 +28,17 @@ def test_same_as_packed(X, seed):
     assert sparse[3:50].bits == bits[3:50]
     rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:20])
     assert sparse[rows].bits == bits[rows]
+    assert sparse[rows.tolist()] == bits[rows]
+    assert sparse[np.isin(np.arange(len(X)), rows)] == bits[rows]
+    if len(X):
+        np.testing.assert_array_equal(sparse[-1], X[-1])
+        assert sparse != BitMatrix.from_dense(1 - X)
+    assert sparse == bits
+    assert bits == sparse
+    assert hash(bits) == hash(sparse)
+    assert sparse.T == bits.T
+    np.testing.assert_array_equal(sparse.words, bits.words)
+    np.testing.assert_array_equal(np.asarray(sparse), X)
     assert sparse.by_column.bits == bits.T
     np.testing.assert_array_equal(sparse.to_sparse().toarray(), X)
     assert hash_rows(sparse) == hash_rows(bits)

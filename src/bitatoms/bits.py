@@ -570,7 +570,7 @@ class BitMatrix:
         return same and self._mask() == other._mask()
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.words.tobytes(), self._mask()))
+        return hash((self.shape, self.count()))  # that of equal `SparseBits`
 
     def _mapped_unknown(self, function: Callable[[BitMatrix], BitMatrix]) -> BitMatrix | None:
         """Return the function of the unknown cells, if there are any."""

@@ -363,9 +363,9 @@ class FactorizeKwargs(SearchKwargs, total=False):
         str | os.PathLike[str] | None,
         Param(
             None,
-            "Folder for the progress of a fit that searches a subsample, so that it can be resumed.",
-            "It is written after the search of the subsample, after each pass over all rows, and every half minute "
-            "during a pass.",
+            "Folder for the progress of a fit, so that it can be resumed.",
+            "The finished steps of a search are written every few seconds. If only a subsample is searched, the passes "
+            "over all rows follow: the folder is written after each of them, and every half minute during a pass.",
             option="checkpoint",
             is_run_setting=True,
         ),
@@ -375,7 +375,8 @@ class FactorizeKwargs(SearchKwargs, total=False):
         Param(
             False,
             "Resume from the checkpoint, if there is one; the result is that of an uninterrupted fit.",
-            "Only the same call with the same rows can be resumed.",
+            "Only the same call with the same rows can be resumed; ``max_time`` may differ. A search that it has ended "
+            "goes on.",
             option="resume",
             is_run_setting=True,
         ),

@@ -53,7 +53,20 @@ class SparseBits:
     def from_cells(cls, rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]) -> SparseBits:
         """Return bits from the rows and columns of the ones, row after row, in increasing order, each once."""
         indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=shape[0]))))
-        return cls(indptr, columns.astype(_index_type(shape[1])), shape[1])
+        return cls(indptr, columns.astype(index_type(shape[1])), shape[1])
+
+    @classmethod
+    def checked(cls, indptr: NDArray[np.int64], indices: NDArray[np.integer], n_cols: int) -> SparseBits | None:
+        """Return bits from arrays of a file, or None if the indices are not columns in increasing order in each row.
+
+        ``indptr`` must be in order, from 0 to the number of indices.
+        """
+        between = indptr[1:-1]
+        decreases = indices[1:] <= indices[:-1]
+        decreases[between[(between > 0) & (between < len(indices))] - 1] = False
+        if len(indices) and (decreases.any() or indices.min() < 0 or indices.max() >= n_cols):
+            return None
+        return cls(indptr, indices, n_cols)
 
     @property
     def bits(self) -> BitMatrix:
@@ -65,6 +78,11 @@ class SparseBits:
                 f"is needed here, but only {available / 2**30:.1f} GiB of memory are available; select columns or rows"
             )
         return BitMatrix.from_csr(self.indptr, self.indices, self.n_cols)
+
+    @property
+    def words(self) -> NDArray[np.uint64]:
+        """The words of the packed bits."""
+        return self.bits.words
 
     @property
     def n_rows(self) -> int:
@@ -112,6 +130,8 @@ class SparseBits:
         return self.n_rows
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, BitMatrix) and not other.n_unknown:
+            other = SparseBits.from_bits(other)
         if not isinstance(other, SparseBits):
             return NotImplemented
         same = self.shape == other.shape and np.array_equal(self.indptr, other.indptr)
@@ -123,14 +143,26 @@ class SparseBits:
     def __repr__(self) -> str:
         return f"SparseBits({self.n_rows} x {self.n_cols}, density {self.density:.3g})"
 
-    def __getitem__(self, rows: slice | NDArray[np.integer]) -> SparseBits:
-        """Return the rows of a slice or of an array of indices."""
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("only the ones are stored: the bits cannot be returned as an array without a copy")
+        return self.to_dense(np.uint8 if dtype is None else dtype)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the rows of a slice or of an array of indices or booleans, a single row as an array of bits."""
+        if not isinstance(rows, slice) and not hasattr(rows, "__len__"):
+            row = range(self.n_rows)[rows]
+            bits = np.zeros(self.n_cols, np.uint8)
+            bits[self.indices[self.indptr[row] : self.indptr[row + 1]]] = 1
+            return bits
         if isinstance(rows, slice):
             start, stop, step = rows.indices(self.n_rows)
             if step == 1:
                 indptr = self.indptr[start : max(start, stop) + 1]
                 return SparseBits(indptr - indptr[0], self.indices[indptr[0] : indptr[-1]], self.n_cols)
             rows = np.arange(start, stop, step)
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp)
         n_ones = self.row_weights()[rows]
         indptr = np.concatenate(([0], np.cumsum(n_ones)))
         of_entry = np.repeat(self.indptr[rows] - indptr[:-1], n_ones) + np.arange(indptr[-1])
@@ -145,7 +177,7 @@ class SparseBits:
         if absent == "unknown" and (columns < 0).any():
             return self.bits.take_columns(columns, absent)
         present = np.flatnonzero(columns >= 0)
-        position = np.full(self.n_cols, -1, _index_type(len(columns)))
+        position = np.full(self.n_cols, -1, index_type(len(columns)))
         position[columns[present]] = present
         taken = position[self.indices]
         kept = taken >= 0
@@ -174,6 +206,11 @@ class SparseBits:
         """The transposed matrix: the rows of the ones of each column."""
         transposed = self.to_sparse().tocsc()
         return SparseBits(transposed.indptr.astype(np.int64), transposed.indices, self.n_rows)
+
+    @property
+    def T(self) -> SparseBits:
+        """The matrix with rows and columns exchanged."""
+        return self.by_column
 
     def transpose(self) -> SparseBits:
         """Return the matrix with rows and columns exchanged."""
@@ -223,8 +260,13 @@ def stack_bits(chunks: Iterable[SparseBits], n_cols: int) -> SparseBits:
     if len(parts) == 1:
         return parts[0]
     weights = np.concatenate([np.zeros(1, np.int64), *(part.row_weights() for part in parts)])
-    indices = np.concatenate([np.empty(0, _index_type(n_cols)), *(part.indices for part in parts)])
+    indices = np.concatenate([np.empty(0, index_type(n_cols)), *(part.indices for part in parts)])
     return SparseBits(np.cumsum(weights), indices, n_cols)
+
+
+def smaller_bits(bits: SparseBits) -> Bits:
+    """Return bits in the form in which they are held: by their ones, or packed."""
+    return bits if is_smaller_sparse(bits.shape, bits.count()) else bits.bits
 
 
 def packed(data: Bits) -> BitMatrix:
@@ -232,6 +274,6 @@ def packed(data: Bits) -> BitMatrix:
     return data if isinstance(data, BitMatrix) else data.bits
 
 
-def _index_type(n: int) -> type[np.integer]:
+def index_type(n: int) -> type[np.integer]:
     """Return the type of indices below ``n``."""
     return np.int32 if n <= 2**31 else np.int64

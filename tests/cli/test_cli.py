@@ -293,7 +293,7 @@ def test_compilation_is_noted_without_a_terminal(folder, monkeypatch, capsys, qu
         logging.getLogger("bitatoms.kernels.jit").info("compiling kernels")
         return fit(*arguments)
 
-    monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", compiling)
+    monkeypatch.setattr("bitatoms.estimators.BinaryDictionaryLearning.fit", compiling)
     with pytest.raises(SystemExit):
         run(["fit", "table.csv", "-k", "1", "--json", *["--quiet"] * quiet])
     assert ("Note: compiling kernels\n" in capsys.readouterr().err) is not quiet
@@ -401,7 +401,7 @@ def test_interrupt_before_the_first_result(bitatoms, folder, monkeypatch):
     def stopped(*arguments, **options):
         raise ba.Interrupted(None)
 
-    monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", stopped)
+    monkeypatch.setattr("bitatoms.estimators.BinaryDictionaryLearning.fit", stopped)
     before = sorted(file.name for file in folder.iterdir())
     code, _, stderr = bitatoms("fit", "table.csv", "-o", "other.npz")
     assert (code, stderr) == (130, "bitatoms: interrupted; nothing was written\n")

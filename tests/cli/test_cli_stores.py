@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 
@@ -20,6 +21,7 @@ from bitatoms.core.result import Round
 from bitatoms.rows.budget import parse_memory_limit
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.store import Store
+from support.bundles import table_with_bundles
 from support.commands import runner
 from support.sources import write_store
 
@@ -111,6 +113,24 @@ def test_fit_of_store_and_table_write_the_same_files(bitatoms, tmp_path, how):
     assert ba.read(tmp_path / "rows/codes.zarr") == ba.read(tmp_path / "tabl/codes.zarr")
     page = (tmp_path / "rows/r.html").read_text().replace("rows.zarr", "table.csv")
     assert page == (tmp_path / "tabl/r.html").read_text()
+
+
+def test_a_sparse_store_gives_the_files_of_the_table(bitatoms, tmp_path):
+    table = ba.Table.from_any(csr_array(table_with_bundles()))
+    ba.write(table, tmp_path / "table.mtx")
+    assert bitatoms("pack", tmp_path / "table.mtx", "-o", tmp_path / "rows.zarr", "-q") == (0, "", "")
+    described = "rows.zarr: 1000 rows of 2100 columns, sparse, without names, 0.34% ones, "
+    assert described in bitatoms("show", tmp_path / "rows.zarr")[1]
+    shown = json.loads(bitatoms("show", tmp_path / "rows.zarr", "--json")[1])
+    assert (shown["sparse"], shown["ones"]) == (True, table.data.count())
+    for data in ("table.mtx", "rows.zarr"):
+        name, how = tmp_path / data[:4], ("--algebra", "or", "-q", "--jobs", "1")
+        assert bitatoms("fit", tmp_path / data, "-o", f"{name}.npz", "--codes", f"{name}.csv", *how) == (0, "", "")
+        new = ("transform", f"{name}.npz", tmp_path / data, "-o", f"{name}.new.csv", "-q")
+        assert bitatoms(*new) == (0, "", "")
+    for ending in ("npz", "csv", "new.csv"):
+        assert (tmp_path / f"rows.{ending}").read_bytes() == (tmp_path / f"tabl.{ending}").read_bytes()
+    assert ba.load(tmp_path / "rows.npz").n_components_ == 8
 
 
 def test_fit_of_store_describes_it_and_suggests_the_next_command(bitatoms, tmp_path):
@@ -255,12 +275,19 @@ def test_interrupted_fit_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_pa
     assert sorted(path.name for path in kept.iterdir()) == ["lock", "state.npz"]
 
 
-def test_checkpoint_without_subsample_is_noted(bitatoms, interrupt_at, tmp_path):
-    interrupt_at("__call__", 1)
-    code, _, stderr = bitatoms("fit", "rows.zarr", "-k", "3", "--checkpoint", tmp_path / "kept")
+@pytest.mark.parametrize("data", ["rows.zarr", "table.csv"])
+def test_interrupted_search_of_all_rows_resumes_to_the_same_file(bitatoms, interrupt_at, tmp_path, data):
+    undisturbed, model, kept = tmp_path / "undisturbed.npz", tmp_path / "model.npz", tmp_path / "so far"
+    command = ["fit", data, "-k", "3"]
+    assert bitatoms(*command, "-o", undisturbed, "-q")[0] == 0
+    interrupt_at("__call__", 2)
+    command += ["-o", model, "--checkpoint", kept]
+    code, _, stderr = bitatoms(*command)
     assert code == 130
-    assert stderr.startswith(f"Note: all 1201 rows are searched at once, so nothing is stored in {tmp_path}")
-    assert "--resume" not in stderr
+    assert stderr.endswith(f"; repeat the command with --resume to resume from {kept}\n")
+    assert "contains an unfinished fit; pass --resume to resume it" in bitatoms(*command)[2]
+    assert bitatoms(*command, "--resume", "-q") == (0, "", "")
+    assert model.read_bytes() == undisturbed.read_bytes()
 
 
 def test_interrupt_while_codes_are_written_keeps_the_model(bitatoms, monkeypatch, tmp_path):
@@ -418,7 +445,7 @@ def test_outputs_that_exceed_memory_are_reported_before_the_fit(bitatoms, monkey
     def never(*arguments):
         raise AssertionError("it was learned")
 
-    monkeypatch.setattr("bitatoms.cli.commands.BinaryDictionaryLearning.fit", never)
+    monkeypatch.setattr("bitatoms.estimators.BinaryDictionaryLearning.fit", never)
     small = [*FIT, "--max-memory", "30kB"]
     code, _, stderr = bitatoms(*small, "--report", tmp_path / "r.html")
     assert code == 2

@@ -9,6 +9,7 @@ import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.complete import complete_atoms, hash_rows
 from bitatoms.parallel import Workers
+from bitatoms.sparse_bits import SparseBits
 from support.blocks import WORKERS, bits_of
 from support.strategies import SEEDS, SHARES, matrices, random_bits
 
@@ -21,6 +22,9 @@ def test_equals_the_oracle(X, unknown, n_atoms, seed, has_bias, workers):
     packed = None if bias is None else BitMatrix.from_dense(bias)
     found = complete_atoms(bits_of(X), BitMatrix.from_dense(atoms), workers, packed)
     np.testing.assert_array_equal(found.to_dense(), naive.complete(X, atoms, None if bias is None else bias[0]))
+    if X.max(initial=0) < 2:
+        sparse = (SparseBits.from_bits(BitMatrix.from_dense(table)) for table in (X, atoms))
+        assert complete_atoms(*sparse, workers, packed) == found
 
 
 @pytest.mark.parametrize("n_cols", [0, 70])

@@ -7,7 +7,7 @@ import pytest
 
 from bitatoms.bits import BitMatrix
 from bitatoms.core.margins import Margins, surprise
-from support.strategies import heterogeneous_rows
+from support.strategies import heterogeneous_rows, random_bits
 
 N_COLUMNS = 100
 
@@ -66,6 +66,14 @@ def test_columns_that_occur_together_too_rarely_for_any_two_of_them_are_not_expl
     X[:, columns] = 0
     X[:2, columns] = 1
     assert is_explained(X, columns[:2])
+    assert not is_explained(X, columns)
+
+
+def test_most_columns_of_a_dense_table():
+    """The factors that make a row with all its ones in these columns likely exceed the largest number."""
+    X, columns = random_bits(0, 60, 80, 0.5), range(64)
+    assert is_explained(X, columns)
+    X[:5, columns] = 1
     assert not is_explained(X, columns)
 
 

@@ -1,6 +1,7 @@
 """Codes of new rows by a model, their bits, and the completion of unknown cells."""
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
+from bitatoms.core.row_pass import coded_block
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -70,23 +72,33 @@ def test_a_table_without_unknown_cells_is_returned_as_it_is(hidden):
     assert model.completed(data, SINGLE) is data
 
 
-@settings(max_examples=20)
-@given(st.sampled_from(("xor", "or")), st.sampled_from((65, 200)), st.sampled_from((0.0, 0.1)), SEEDS)
-def test_codes_and_bits_of_rows_where_columns_have_no_atom(algebra, n_cols, unknown, seed):
-    """Columns that no atom has are left out, which changes neither codes nor bits."""
+@settings(max_examples=30)
+@given(
+    st.sampled_from(("xor", "or")), st.sampled_from((65, 200)), st.sampled_from((0.0, 0.1)), st.integers(1, 4),
+    st.booleans(), SEEDS,
+)  # fmt: skip
+def test_codes_and_bits_of_rows_by_groups_of_atoms(algebra, n_cols, unknown, n_groups, has_bias, seed):
+    """Columns that no atom has are left out, and groups are coded on their own: codes and bits are the same."""
+    with mock.patch.multiple("bitatoms.core.model", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
+        check_codes_and_bits(algebra, n_cols, unknown, n_groups, has_bias, seed)
+
+
+def check_codes_and_bits(algebra, n_cols, unknown, n_groups, has_bias, seed):
     random = np.random.default_rng(seed)
     atoms = random_bits(seed, 5, n_cols, 0.3) * (random.random(n_cols) < 0.4).astype(np.uint8)
+    atoms *= random.integers(n_groups, size=(5, 1)) == random.integers(n_groups, size=n_cols)
     X = random_bits(seed + 1, 70, n_cols, 0.3)
     mask = random_bits(seed + 2, 70, n_cols, unknown)
     data, cells = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(mask)), np.where(mask, 2, X)
     found = factorize(X, init=atoms, n_components=5, search="paper", coder="greedy", update="mob", algebra=algebra)
     model = Model.from_factorization(found)
-    model = replace(model, atoms=BitMatrix.from_dense(atoms), bias=random_bits(seed + 3, 1, n_cols, 0.1)[0])
+    model = replace(model, atoms=BitMatrix.from_dense(atoms), bias=random_bits(seed + 3, 1, n_cols, 0.1 * has_bias)[0])
     shifted = np.where(cells > 1, 2, cells ^ model.bias)
     codes = model.codes(data, SINGLE)
     np.testing.assert_array_equal(codes.to_dense(), naive.code(shifted, atoms, codes.to_dense() * 0, "greedy", algebra))
-    assert model.code(data, SINGLE).codes() == codes
     predicted = naive.product(codes.to_dense(), atoms, algebra) ^ model.bias
+    wrong_cells = (cells != predicted) & (cells < 2)
+    np.testing.assert_array_equal(model.errors(data, codes, SINGLE).filled().to_dense(), wrong_cells)
     wrong, used = ((counts + 0.5) / (len(X) + 1) for counts in (model.wrong, model.uses))
     bits = -np.log2(np.where(cells == predicted, 1 - wrong, wrong)) * (cells < 2)
     expected = bits.sum(axis=1) - np.log2(np.where(codes.to_dense(), used, 1 - used)).sum(axis=1)
@@ -94,7 +106,29 @@ def test_codes_and_bits_of_rows_where_columns_have_no_atom(algebra, n_cols, unkn
     if not unknown:
         sparse = SparseBits.from_bits(data.filled())
         assert model.codes(sparse, SINGLE) == codes
-        np.testing.assert_array_equal(model.row_bits(sparse, codes, SINGLE), model.row_bits(data, codes, SINGLE))
+        np.testing.assert_array_equal(model.errors(sparse, codes, SINGLE).to_dense(), wrong_cells)
+        np.testing.assert_allclose(model.row_bits(sparse, codes, SINGLE), expected)
+
+
+@pytest.mark.parametrize("bias", [0, 1])
+def test_rows_without_ones_in_the_columns_of_atoms_are_coded_once_at_most(bias, monkeypatch):
+    rows = np.zeros((400, 20), np.uint8)
+    rows[::4, :5] = rows[1::4, 7] = 1
+    model = Model.from_factorization(factorize(rows, algebra="or", random_state=0))
+    assert model.atoms.column_weights()[:5].all()
+    model = replace(model, bias=np.where(rows[0], bias, 0).astype(bool))
+    expected, coded = model.codes(BitMatrix.from_dense(rows), SINGLE), []
+
+    def recorded(data, *others):
+        coded.append(len(data))
+        return coded_block(data, *others)
+
+    monkeypatch.setattr("bitatoms.core.model.coded_block", recorded)
+    assert model.codes(SparseBits.from_bits(BitMatrix.from_dense(rows)), SINGLE) == expected
+    assert sum(coded) == 100 + bias  # without a bias, such a row uses no atom
+    coded.clear()
+    assert model.codes(SparseBits.from_bits(BitMatrix.from_dense(rows[:1])), SINGLE) == expected[:1]
+    assert model.codes(SparseBits.from_bits(BitMatrix.from_dense(rows[:0])), SINGLE) == expected[:0]
 
 
 def test_columns_without_atoms_count_towards_the_residual_limit():

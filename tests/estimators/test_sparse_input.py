@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, save_npz
 import bitatoms as ba
 from bitatoms import BinaryDictionaryLearning, BitMatrix, Table
 from support.bundles import N_COLS, table_with_bundles
+from support.sources import write_store
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -34,7 +35,7 @@ def half_of_it_cannot_be_packed(monkeypatch):
 
 
 @pytest.mark.usefixtures("half_of_it_cannot_be_packed")
-@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "pandas", "file", "Table", "AnnData"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "pandas", "file", "Table", "AnnData", "store"])
 def test_every_form_of_the_table(kind, fitted, tmp_path):
     given = csr_array(X)
     if kind == "pandas":
@@ -44,6 +45,10 @@ def test_every_form_of_the_table(kind, fitted, tmp_path):
         given = tmp_path / "table.npz"
     elif kind == "Table":
         given = Table.from_any(given)
+    elif kind == "store":
+        pytest.importorskip("zarr")
+        given = ba.pack(given, tmp_path / "rows.zarr")
+        assert given.n_ones == X.sum()
     elif kind == "AnnData":
         given = pytest.importorskip("anndata").AnnData(given)
     else:
@@ -81,17 +86,35 @@ def test_searches_that_need_packed_rows(parameters):
 
 
 def test_a_store_and_a_dask_array(fitted, tmp_path, monkeypatch):
-    """All rows are searched by their ones, wherever they are."""
+    """All rows are searched by their ones, wherever they are, and however they are stored."""
     monkeypatch.setattr("bitatoms.rows.subsample._MAX_ROWS", 100)
     array = pytest.importorskip("dask.array").from_array(X, chunks=(300, N_COLS))
-    store = ba.pack(Table.from_any(csr_array(X)), tmp_path / "rows.zarr")
-    for rows in (X, store, array):
+    stores = [write_store(tmp_path / f"{form}.zarr", BitMatrix.from_dense(X), by_ones=form) for form in (False, True)]
+    for rows in (X, *stores, array):
         model = new_model().fit(rows)
         np.testing.assert_array_equal(model.components_, fitted.components_)
         assert model.codelength_ == fitted.codelength_
-    np.testing.assert_array_equal(fitted.transform(store), fitted.transform(X))
-    np.testing.assert_array_equal(fitted.score_samples(store), fitted.score_samples(X))
+    for store in stores:
+        np.testing.assert_array_equal(fitted.transform(store), fitted.transform(X))
+        np.testing.assert_array_equal(fitted.score_samples(store), fitted.score_samples(X))
     np.testing.assert_array_equal(fitted.score_samples(array).compute(), fitted.score_samples(X))
+
+
+def test_sparse_partitions_of_a_dask_array_are_not_packed(fitted, monkeypatch):
+    array = pytest.importorskip("dask.array").from_array(X, chunks=(300, N_COLS)).map_blocks(csr_array)
+
+    def never(*_):
+        raise AssertionError("rows were packed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bitatoms.bits.BitMatrix.from_sparse", never)
+        model = new_model().fit(array)
+    np.testing.assert_array_equal(model.components_, fitted.components_)
+    assert model.codelength_ == fitted.codelength_
+    np.testing.assert_array_equal(model.transform(array).compute(), fitted.transform(X))
+    np.testing.assert_array_equal(model.score_samples(array).compute(), fitted.score_samples(X))
+    sampled = [new_model().set_params(search_rows=100).fit(rows) for rows in (array, X)]  # with passes
+    np.testing.assert_array_equal(sampled[0].components_, sampled[1].components_)
 
 
 def test_a_memory_limit_that_the_ones_exceed(fitted, monkeypatch, tmp_path):

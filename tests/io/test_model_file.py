@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.cli.summary import model_json
@@ -21,7 +22,9 @@ from bitatoms.io import model_file
 from bitatoms.io.npz import encode_metadata, write_npz
 from bitatoms.parallel import Workers
 from bitatoms.parameters import result_parameters
+from bitatoms.sparse_bits import SparseBits
 from bitatoms.table import Picture
+from support.bundles import table_with_bundles
 from support.files import outcome
 from support.strategies import random_bits
 
@@ -288,6 +291,54 @@ def test_corrupt_model(path, case):
     metadata, arrays, part = CORRUPT[case]
     rewrite(path, metadata, **arrays)
     assert_load_error(path, part)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return ba.BinaryDictionaryLearning(random_state=0).fit(csr_array(table_with_bundles()))
+
+
+def test_atoms_of_a_wide_model_are_stored_by_their_ones(wide, tmp_path):
+    X, path = csr_array(table_with_bundles()), tmp_path / "model.npz"
+    assert isinstance(wide.as_model().atoms, SparseBits)
+    wide.save(path)
+    with np.load(path) as file:
+        assert "atoms" not in file
+    again = ba.load(path)
+    assert again.as_model().atoms == wide.as_model().atoms
+    np.testing.assert_array_equal(again.components_, wide.components_)
+    np.testing.assert_array_equal(again.transform(X), wide.transform(X))
+    assert again.patterns() == wide.patterns()
+    assert again.as_model().n_duplicate == wide.as_model().n_zero == 0
+
+
+def test_a_wide_model_may_remember_as_many_codes_as_its_windows(wide, tmp_path):
+    """Windows remember more codes than a table of all their columns does."""
+    model = wide.as_model()
+    remembered = ba.BitMatrix.from_dense(random_bits(0, 2000, model.atoms.n_rows, 0.3))
+    model_file.save(replace(model, remembered=remembered), tmp_path / "model.npz")
+    assert ba.load(tmp_path / "model.npz").as_model().remembered == remembered
+
+
+@pytest.mark.parametrize(
+    "problem", ["columns out of range", "columns not in order", "ends not in order", "ends too low", "bytes", "no ends"]
+)
+def test_corrupt_atoms_of_a_wide_model(wide, tmp_path, problem):
+    path, atoms = tmp_path / "model.npz", wide.as_model().atoms
+    columns, ends = atoms.indices.copy(), atoms.indptr[1:].copy()
+    if problem == "columns out of range":
+        columns[ends[0] - 1] = atoms.n_cols
+    elif problem == "columns not in order":
+        columns[:2] = columns[1::-1]
+    elif problem == "ends not in order":
+        ends[:2] = ends[1::-1]
+    elif problem == "ends too low":
+        ends -= 1
+    elif problem == "bytes":
+        columns = columns.astype(np.uint8)
+    wide.save(path)
+    rewrite(path, atom_columns=columns, atom_ends=None if problem == "no ends" else ends)
+    assert_load_error(path, "a corrupt model")
 
 
 ABSURD = (10**400, -1, 0, 1.5, math.nan, "9", None, [1], {"a": 1})

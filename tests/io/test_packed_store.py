@@ -1,4 +1,4 @@
-"""Packed stores: unknown cells, chunks that are not those of their position, and stores that are replaced."""
+"""Packed stores: unknown cells, sparse rows, chunks that are not those of their position, and replaced stores."""
 
 import itertools
 import json
@@ -12,10 +12,12 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import stack_rows
+from bitatoms.sparse_bits import SparseBits, stack_bits
 
 zarr = pytest.importorskip("zarr")
 
 from bitatoms.io import packed_store  # noqa: E402
+from bitatoms.io.checksums import checksums_of, write_checksums  # noqa: E402
 from bitatoms.io.packed_store import METADATA_KEY, PackedStoreReader, PackedStoreWriter  # noqa: E402
 from bitatoms.io.safe_zarr import ZarrReader  # noqa: E402
 from bitatoms.io.stream import RowChunk, Source  # noqa: E402
@@ -24,6 +26,7 @@ from support.sources import write_store  # noqa: E402
 OLD_STORE = Path(__file__).parents[1] / "data" / "0.1.0" / "store.zarr"
 REPLACED = r"the store was replaced while it was read; open it again$"
 N_ROWS, N_COLS, CHUNK = 400, 30, 50  # 50 rows per chunk
+WIDE = 2100  # columns of a sparse table
 
 
 def rows(seed):
@@ -32,12 +35,17 @@ def rows(seed):
     return ba.BitMatrix.from_dense(values < 0.3).with_unknown(ba.BitMatrix.from_dense(values > 0.9))
 
 
+def sparse_rows(seed, n_rows=N_ROWS, share=0.002):
+    """Return random rows of a wide table with few ones."""
+    return ba.BitMatrix.from_dense(np.random.default_rng(seed).random((n_rows, WIDE)) < share)
+
+
 def names(seed):
     return [f"row {row} of {10**seed}" for row in range(N_ROWS)]
 
 
-def write(path, seed):
-    return write_store(path, rows(seed), names(seed), chunk_bytes=4 * CHUNK)
+def write(path, seed, is_sparse=False):
+    return write_store(path, sparse_rows(seed) if is_sparse else rows(seed), names(seed), chunk_bytes=4 * CHUNK)
 
 
 def replace(path, seed):
@@ -49,20 +57,21 @@ def replace(path, seed):
 
 
 def read_all(store):
-    return stack_rows(store.chunks(64), N_COLS)
+    return stack_rows(store.chunks(64), store.n_features)
 
 
 # --- chunks
 
 
-@pytest.mark.parametrize("array", ["bits", "unknown", "name_ends", "name_bytes"])
+@pytest.mark.parametrize("array", ["bits", "unknown", "indices", "row_ends", "name_ends", "name_bytes"])
 @pytest.mark.parametrize("of_another", [False, True])
 def test_chunks_are_bound_to_their_store_and_position(tmp_path, array, of_another):
-    store = write(tmp_path / "table.zarr", 0)
+    is_sparse = array in ("indices", "row_ends")
+    store = write(tmp_path / "table.zarr", 0, is_sparse)
     ending = "/0" if array in ("bits", "unknown") else ""
     first, second = (store.path / array / f"c/{chunk}{ending}" for chunk in (1, 2))
     if of_another:
-        other = write(tmp_path / "another.zarr", 1)
+        other = write(tmp_path / "another.zarr", 1, is_sparse)
         shutil.copy(other.path / array / f"c/1{ending}", first)
     else:
         content = first.read_bytes()
@@ -71,14 +80,15 @@ def test_chunks_are_bound_to_their_store_and_position(tmp_path, array, of_anothe
     with pytest.raises(
         ba.FileError, match=rf"table\.zarr: its chunk '{array}/c/1{ending}' is corrupt: it is not the one"
     ):
-        read_all(store) if ending else store.row_names()
+        store.row_names() if array.startswith("name") else read_all(store)
     with pytest.raises(ba.FileError, match="is corrupt: it is not the one"):
         ba.read(store.path)
 
 
-@pytest.mark.parametrize("part", ["zarr.json", "checksums", "bits", "unknown", "name_ends"])
+@pytest.mark.parametrize("part", ["zarr.json", "checksums", "bits", "unknown", "indices", "row_ends", "name_ends"])
 def test_parts_of_another_store_are_detected(tmp_path, part):
-    store, other = write(tmp_path / "table.zarr", 0), write(tmp_path / "another.zarr", 1)
+    is_sparse = part in ("indices", "row_ends")
+    store, other = write(tmp_path / "table.zarr", 0, is_sparse), write(tmp_path / "another.zarr", 1, is_sparse)
     if part == "zarr.json":
         shutil.copy(other.path / part, store.path / part)
     else:
@@ -162,9 +172,10 @@ def test_the_first_unknown_cell_may_come_at_any_row(tmp_path, first):
     assert contents(path) == contents(write_store(tmp_path / "at once.zarr", bits, chunk_bytes=4 * CHUNK).path)
 
 
-def test_an_earlier_program_refuses_a_store_with_unknown_cells(tmp_path, monkeypatch):
-    path = write(tmp_path / "table.zarr", 0).path
-    monkeypatch.setattr(packed_store, "VERSION", 1)
+@pytest.mark.parametrize(("is_sparse", "version"), [(False, 1), (True, 2)])
+def test_an_earlier_program_refuses_a_store_of_a_newer_version(tmp_path, monkeypatch, is_sparse, version):
+    path = write(tmp_path / "table.zarr", 0, is_sparse).path
+    monkeypatch.setattr(packed_store, "VERSION", version)
     with pytest.raises(
         ba.FileError, match=r"table\.zarr: written by bitatoms .*, which is newer than .*update bitatoms"
     ):
@@ -195,6 +206,126 @@ def test_bits_in_unknown_cells_are_cleared(tmp_path):
     assert found.unknown == rows(0).unknown
     assert not (found.words & found.unknown.words).any()
     assert found.count() == N_ROWS * N_COLS - found.n_unknown
+
+
+# --- sparse tables
+
+
+def test_a_store_of_a_sparse_table_is_one_of_version_3(tmp_path):
+    bits = sparse_rows(0)
+    stores = [
+        write_store(tmp_path / "a.zarr", bits),
+        write_store(tmp_path / "b.zarr", SparseBits.from_bits(bits)),
+        ba.pack(
+            (SparseBits.from_bits(bits[start : start + 33]) for start in range(0, N_ROWS, 33)), tmp_path / "c.zarr"
+        ),
+    ]
+    for store in stores:
+        assert store.n_ones == bits.count()
+        assert dict(zarr.open_group(store.path).attrs)[METADATA_KEY]["version"] == 3
+        assert sorted(path.name for path in store.path.iterdir()) == ["checksums", "indices", "row_ends", "zarr.json"]
+        table = ba.read(store.path)
+        assert isinstance(table.data, SparseBits)
+        assert table == ba.Table(bits)
+        chunks = list(store.stored_chunks(100))
+        assert [len(chunk) for chunk in chunks] == [100] * 4
+        assert stack_bits(chunks, WIDE) == table.data
+    assert contents(stores[0].path) == contents(stores[1].path)
+    assert stores[0].fingerprint() == stores[2].fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("parts", "free_ones", "version"),
+    [
+        ([0.002, 0.002, 0.2, 0.002], 0, 1),
+        ([0.002, 0.002, 0.2, 0.002], 10**9, 1),
+        ([0.2, 0.002, 0.0, 0.002], 0, 1),
+        ([0.2, *[0.002] * 8], 0, 3),
+        ([0.2, *[0.002] * 8], 10**9, 3),
+        ([0.0, 0.2, *[0.0] * 6], 500, 3),
+        ([0.0, None, 0.002], 0, 2),
+        ([None, 0.2], 0, 2),
+        ([0.0], 0, 3),
+    ],
+    ids=str,
+)
+def test_all_rows_decide_whether_a_table_is_sparse(tmp_path, monkeypatch, parts, free_ones, version):
+    """Whatever comes first, the store is the one of the complete table. None: with unknown cells."""
+    monkeypatch.setattr(packed_store, "_FREE_ONES", free_ones)
+    tables = [sparse_rows(seed, 40, share or 0.001) for seed, share in enumerate(parts)]
+    tables = [
+        table.with_unknown(sparse_rows(9, 40)) if share is None else table
+        for table, share in zip(tables, parts, strict=True)
+    ]
+    bits = stack_rows(tables, WIDE)
+    path = tmp_path / "parts.zarr"
+    with PackedStoreWriter(path, WIDE, chunk_bytes=5000) as writer:
+        for table in tables:
+            writer.append(RowChunk(table))
+    assert dict(zarr.open_group(path).attrs)[METADATA_KEY]["version"] == version
+    assert read_all(ba.Store(path)) == bits
+    assert contents(path) == contents(write_store(tmp_path / "at once.zarr", bits, chunk_bytes=5000).path)
+
+
+def rewrite(path, **arrays):
+    """Replace arrays of a store, with valid checksums and a valid id, as only malice does."""
+    group = zarr.open_group(path)
+    for name, values in arrays.items():
+        del group[name]
+        group.create_array(name, data=values, chunks=(500,))
+    found = [group[name] for name in ("indices", "row_ends")]
+    sums = [each for array in found for each in checksums_of(array[:], array.chunks[0])]
+    del group["checksums"]
+    change_metadata(path, id=write_checksums(group, sums, (found[1].shape[0], WIDE)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda indices, ends: {"indices": indices[::-1].copy()}, "in increasing order"),
+        (
+            lambda indices, ends: {"indices": np.where(np.arange(len(indices)) == 70, np.int32(WIDE), indices)},
+            "not columns of",
+        ),
+        (
+            lambda indices, ends: {"indices": np.where(np.arange(len(indices)) == 70, np.int32(-1), indices)},
+            "not columns of",
+        ),
+        (lambda indices, ends: {"indices": np.ones_like(indices)}, "in increasing order"),
+        (lambda indices, ends: {"indices": indices.astype(np.int64)}, "no valid array 'indices'"),
+        (lambda indices, ends: {"indices": np.append(indices, indices[-1:])}, "do not match 'indices'"),
+        (lambda indices, ends: {"row_ends": ends[::-1].copy()}, "do not match 'indices'"),
+        (lambda indices, ends: {"row_ends": ends + 1}, "corrupt"),
+        (lambda indices, ends: {"row_ends": ends - ends[0] - 1}, "do not match 'indices'"),
+        (lambda indices, ends: {"row_ends": np.full_like(ends, len(indices))}, "corrupt"),
+        (lambda indices, ends: {"row_ends": ends.astype(float)}, "no valid array 'row_ends'"),
+        (lambda indices, ends: {"row_ends": ends[:0]}, "does not match its 2100 columns"),
+    ],
+)
+def test_malicious_ones_are_errors(tmp_path, change, message):
+    """A kernel writes at these columns, so none may be out of range, also in a store whose checksums are valid."""
+    path = write_store(tmp_path / "table.zarr", sparse_rows(0), chunk_bytes=2000).path
+    group = zarr.open_group(path)
+    before = np.asarray(group["indices"][:]), np.asarray(group["row_ends"][:])
+    rewrite(path)
+    assert read_all(ba.Store(path)) == sparse_rows(0)
+    rewrite(path, **change(*before))
+    for use in (ba.read, lambda path: ba.Store(path).take(np.arange(N_ROWS)), lambda path: read_all(ba.Store(path))):
+        with pytest.raises(ba.FileError, match=message) as caught:
+            use(path)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["id", "last indices", "last ends"])
+def test_a_sparse_store_with_missing_parts_is_not_opened(tmp_path, damage):
+    path = write(tmp_path / "table.zarr", 0, is_sparse=True).path
+    if damage == "id":
+        change_metadata(path, id=None)
+    else:
+        chunks = (path / ("indices" if "indices" in damage else "row_ends") / "c").iterdir()
+        max(chunks, key=lambda chunk: int(chunk.name)).unlink()
+    with pytest.raises(ba.FileError, match="copy the store again"):
+        ba.Store(path)
 
 
 # --- replacement

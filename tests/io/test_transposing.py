@@ -15,7 +15,8 @@ from bitatoms.io.coo import CooBuilder
 from bitatoms.io.formats import infer_format
 from bitatoms.io.scratch import Scratch
 from bitatoms.io.stream import ReadOptions, Source, collect
-from bitatoms.io.transposing import Transposer
+from bitatoms.io.transposing import Transposer, transpose
+from bitatoms.sparse_bits import SparseBits, packed
 from support.strategies import random_bits
 
 SHAPES = [(0, 5), (5, 0), (1, 1), (7, 1), (1, 70), (63, 2), (65, 64), (130, 127), (200, 67)]
@@ -49,6 +50,40 @@ def test_columns_become_rows(scratch, shape, step):
     assert stack_rows(chunks, shape[1]) == table
     assert len(chunks) == -(-shape[0] // 64) or shape[1] <= 64
     assert list(scratch.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.001])
+@pytest.mark.parametrize("step", [1, 700])
+def test_sparse_columns_become_rows(scratch, monkeypatch, unknown, step):
+    """Rows with many ones, or with unknown cells, are packed."""
+    monkeypatch.setattr("bitatoms.io.sparse_transposing.CHUNK_ENTRIES", 100)
+    monkeypatch.setattr("bitatoms.io.sparse_transposing._MAX_CHUNKS", 30)
+    X = random_bits(1, 130, 2100, 0.003)
+    X[77] = random_bits(2, 1, 2100, 0.7)
+    lacking = random_bits(3, 130, 2100, unknown)
+    lacking[:, :50] = lacking[:40] = 0
+    table = BitMatrix.from_dense(X).with_unknown(BitMatrix.from_dense(lacking))
+    columns = table.transpose()
+    chunks = [columns[start : start + step] for start in range(0, 2100, step)]
+    chunks = [chunk if chunk.n_unknown else SparseBits.from_bits(chunk.filled()) for chunk in chunks]
+    if unknown:
+        chunks.insert(0, SparseBits.from_bits(columns[:0].filled()))
+    transposer = transpose(scratch, chunks, 130)
+    assert transposer.n_cols == 2100
+    rows = list(transposer.rows())
+    assert stack_rows(map(packed, rows), 2100) == table
+    n_sparse = sum(len(chunk) for chunk in rows if isinstance(chunk, SparseBits))
+    assert n_sparse >= 40 if unknown else n_sparse == 125
+    assert list(scratch.folder.iterdir()) == []
+
+
+def test_sparse_columns_after_packed_ones(scratch):
+    table = table_of((130, 60))
+    columns = table.transpose()
+    chunks = [columns[:1], SparseBits.from_bits(columns[1:].filled()), columns[1:]]
+    expected = np.hstack((table.to_dense(float)[:, :1], table.filled().to_dense()[:, 1:], table.to_dense(float)[:, 1:]))
+    rows = transpose(scratch, chunks, 130).rows()
+    np.testing.assert_array_equal(stack_rows(rows, 119).to_dense(float), expected)
 
 
 def test_rows_that_exceed_the_limit_are_an_error_before_the_file_is_read(tmp_path, scratch):

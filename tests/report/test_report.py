@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
@@ -16,6 +17,7 @@ from bitatoms.mdl import Codelength
 from bitatoms.report import report_data, report_html, write_report
 from bitatoms.report.pictures import full_picture
 from bitatoms.table import Picture, Table
+from support.bundles import table_with_bundles
 from support.pages import Outline, decode_png
 from support.reports import fitted_baskets, fitted_digits
 from support.strategies import random_bits
@@ -51,6 +53,15 @@ def digits():
 @pytest.fixture(params=[fitted_baskets, fitted_digits])
 def both(request):
     return request.param()
+
+
+def test_a_sparse_table_gives_the_page_of_the_packed_one_without_being_packed(monkeypatch):
+    X = table_with_bundles()
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(csr_array(X)).as_model()
+    page = report_html(model, Table(BitMatrix.from_dense(X)))
+    monkeypatch.setattr("bitatoms.core.complete._HASHED_WORDS", 1 << 10)
+    monkeypatch.setattr("bitatoms.sparse_bits.memory_limit", lambda: X.size // 16)
+    assert report_html(model, Table.from_any(csr_array(X))) == page
 
 
 def random_model(n_rows, n_features, n_atoms, **more):

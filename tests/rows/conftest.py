@@ -29,10 +29,16 @@ def bits():
     return ba.BitMatrix.from_any(X)
 
 
-@pytest.fixture(scope="session", params=["all known", "some unknown"])
-def any_bits(request, bits):
+@pytest.fixture(scope="session", params=["all known", "some unknown", "by ones"])
+def form(request):
+    """The form of a store: packed rows, with unknown cells or without, or rows stored by their ones."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def any_bits(form, bits):
     """The planted rows, complete, and with unknown cells in the first and the last thousand rows."""
-    if request.param == "all known":
+    if form != "some unknown":
         return bits
     mask = np.random.default_rng(0).random(bits.shape) < 0.15
     mask[1000:2000] = False
@@ -40,9 +46,9 @@ def any_bits(request, bits):
 
 
 @pytest.fixture(scope="session")
-def any_stores(any_bits, tmp_path_factory):
+def any_stores(form, any_bits, tmp_path_factory):
     """The planted rows in two stores, whose chunks are not multiples of 64 rows."""
-    return stores_of(any_bits, tmp_path_factory)
+    return stores_of(any_bits, tmp_path_factory, form == "by ones")
 
 
 @pytest.fixture(scope="session")
@@ -56,9 +62,10 @@ def stores(bits, tmp_path_factory):
     return stores_of(bits, tmp_path_factory)
 
 
-def stores_of(bits, tmp_path_factory):
+def stores_of(bits, tmp_path_factory, by_ones=False):
     folder = tmp_path_factory.mktemp("stores")
-    return [write_store(folder / f"{size}.zarr", bits, chunk_bytes=size) for size in (9 * 100, 9 * 1333)]
+    sizes = (14_000, 100_000) if by_ones else (9 * 100, 9 * 1333)
+    return [write_store(folder / f"{size}.zarr", bits, chunk_bytes=size, by_ones=by_ones) for size in sizes]
 
 
 @pytest.fixture(scope="session")

@@ -76,10 +76,19 @@ def test_rows_with_unknown_cells_take_twice_the_memory():
 
 def test_rows_that_are_only_coded_need_no_votes():
     """Their memory does not grow with atoms times features."""
-    budget = MemoryBudget(512 << 20, 50_000, 2, 1 << 20)
+    budget = MemoryBudget(200 << 20, 50_000, 2, 1 << 20)
     with pytest.raises(InputError, match="is too small for 1000 atoms"):
         budget.chunk_rows(1000)
     assert budget.chunk_rows(1000, counts_votes=False) >= 64
+
+
+def test_votes_of_many_atoms_on_many_features_take_memory_in_proportion_to_those_listed():
+    least = [MemoryBudget(0, 100_000, 1, 0).needed(0, n_atoms) for n_atoms in (20, 2000, 4000)]
+    assert least[0] < least[1] < least[2] < 4 * least[0]  # votes on all features would take 40 GB
+    budget = MemoryBudget(least[2], 100_000, 1, 0)
+    assert budget.chunk_rows(4000, n_listed=1 << 20) > budget.chunk_rows(4000) == 64
+    with pytest.raises(InputError, match="is too small for 4000 atoms"):
+        budget.chunk_rows(4000, n_listed=1 << 22)
 
 
 def test_rows_in_memory_are_coded_within_the_limit(bits, model, monkeypatch):
@@ -154,7 +163,7 @@ def test_limits_that_are_not_amounts_of_memory_raise(stores, wrong, kind):
 
 @pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", False), ("or", True)])
 def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch, algebra, unknown):
-    monkeypatch.setattr("bitatoms.io.packed_store._READ_BYTES", 1 << 17)
+    monkeypatch.setattr("bitatoms.io.packed_rows._READ_BYTES", 1 << 17)
     words = np.random.default_rng(0).integers(0, 1 << 62, (60_000, 16), np.uint64)
     bits = ba.BitMatrix.from_words(words, 1024, check=False)
     if unknown:

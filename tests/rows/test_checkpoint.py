@@ -240,10 +240,10 @@ def no_space_later(function, times):
 
 POINTS = {
     "making the temporary folder": ("bitatoms.io.atomic.tempfile.mkdtemp", no_space),
-    "opening": ("bitatoms.rows.checkpoint.zipfile.ZipFile", no_space),
-    "the first array": ("bitatoms.rows.checkpoint.npy.write_array", no_space),
-    "a later array": ("bitatoms.rows.checkpoint.npy.write_array", no_space_later(np.lib.format.write_array, 7)),
-    "the zip directory": ("bitatoms.rows.checkpoint.zipfile.ZipFile._write_end_record", no_space),
+    "opening": ("bitatoms.rows.checkpoint_file.zipfile.ZipFile", no_space),
+    "the first array": ("bitatoms.rows.checkpoint_file.npy.write_array", no_space),
+    "a later array": ("bitatoms.rows.checkpoint_file.npy.write_array", no_space_later(np.lib.format.write_array, 7)),
+    "the zip directory": ("bitatoms.rows.checkpoint_file.zipfile.ZipFile._write_end_record", no_space),
     "flushing": ("bitatoms.rows.checkpoint.os.fsync", no_space),
     "renaming": ("bitatoms.io.atomic.os.replace", no_space),
 }

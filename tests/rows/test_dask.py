@@ -30,6 +30,7 @@ from bitatoms.rows import dask_partitions
 from bitatoms.rows.dask import DaskRows
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.subsample import learn
+from bitatoms.sparse_bits import SparseBits
 from bitatoms.validation import as_generator
 from support.cluster import command_line_cluster, kill, local_cluster
 from support.sources import assert_same, params_for
@@ -64,6 +65,8 @@ def client():
 class AfterSearch:
     """A journal that keeps the state after the search of the sample, so that only the passes run again."""
 
+    steps = None
+
     def __init__(self):
         self.state = None
 
@@ -72,6 +75,9 @@ class AfterSearch:
 
     def save(self, state):
         self.state = self.state or state
+
+    def end_search(self, finished):
+        pass
 
 
 @cache
@@ -454,6 +460,8 @@ def test_columns_of_data_frames_are_matched_by_name():
 def test_sizeof_of_packed_rows_and_counts():
     assert dask.sizeof.sizeof(BitMatrix.zeros(1000, 130)) == 24_000
     assert dask.sizeof.sizeof(Counts.none(5, 130)) > 2 * 5 * 130 * 8
+    voted = SparseBits.from_bits(BitMatrix.from_dense(np.eye(5, 130)))
+    assert 4 * 130 * 8 < dask.sizeof.sizeof(Counts.none(5, 130, voted)) < 5 * 130 * 8
 
 
 def test_workers_read_a_store(client, tmp_path):

@@ -19,6 +19,9 @@ from support.sources import assert_same, learned, write_store
 
 SHAPE = (6000, 130)
 N_KILLS = 6
+needs_fork = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="starting a process for each kill takes long without fork"
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,26 +32,42 @@ def path(tmp_path_factory):
     return write_store(path, BitMatrix.from_dense(data.X), chunk_bytes=17 * 1000).path
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="starting a process for each kill takes long without fork")
+@needs_fork
 @pytest.mark.parametrize(
     "params",
     [
         {"n_components": 9, "search_rows": 300, "max_iter": 9},
-        {"n_components": "mdl", "algebra": "or", "search_rows": 1200},
+        {"n_components": "mdl", "algebra": "or", "search_rows": 400},  # by windows
     ],
     ids=lambda params: str(params["n_components"]),
 )
 def test_a_fit_killed_at_random_events_gives_the_same_bits(params, path, tmp_path):
+    report = killed_fits(path, tmp_path, params, N_KILLS)
+    assert report["events"].count("saved part of a pass") > 2 * 8  # states within passes to resume from
+    n_searching = report["events"].index("saved a pass")  # before the first pass
+    assert report["events"][:n_searching].count("rename") > 5  # steps of the search to resume from
+
+
+@needs_fork
+def test_a_search_without_passes_killed_at_random_events_gives_the_same_bits(tmp_path):
+    data = ba.datasets.planted(200, SHAPE[1], 6, noise=0.03, random_state=0)
+    path = write_store(tmp_path / "rows.zarr", BitMatrix.from_dense(data.X)).path
+    report = killed_fits(path, tmp_path, {"n_components": "mdl"}, 3)
+    assert report["events"].count("rename") > 5
+
+
+def killed_fits(path, tmp_path, params, n_kills):
+    """Kill fits of a store this many times, and return what happened, after checking the results."""
     program = Path(__file__).parents[1] / "support" / "kill.py"
-    command = [sys.executable, str(program), str(path), str(tmp_path), json.dumps(params), "0", str(N_KILLS)]
+    command = [sys.executable, str(program), str(path), str(tmp_path), json.dumps(params), "0", str(n_kills)]
     python_path = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": python_path}
     process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert process.returncode == 0, process.stderr
     report = json.loads(process.stdout)
-    assert sum(map(len, report["kills"])) >= N_KILLS
-    assert report["events"].count("saved part of a pass") > 2 * 8  # states within passes to resume from
+    assert sum(map(len, report["kills"])) >= n_kills
     assert set(report["results"]) == {report["uninterrupted"]}
+    return report
 
 
 class FullDisk:

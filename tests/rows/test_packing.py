@@ -277,3 +277,29 @@ def test_a_file_size_limit_raises_and_leaves_no_files(tmp_path):
     message, left = process.stdout.strip().splitlines()
     assert message.startswith(f"{tmp_path}/x.zarr: cannot be written: File too large")
     assert left == "[]"
+
+
+def test_a_sparse_table_is_never_packed(tmp_path, monkeypatch):
+    """Neither by the memory limit, nor from a table in memory, nor from another store, nor if it is transposed."""
+    path = write_entries(tmp_path)
+    expected = ba.read(path)
+    ba.write(expected, tmp_path / "rows.h5ad")
+    pytest.importorskip("anndata").AnnData(expected.data.to_sparse().tocsc()).write_h5ad(tmp_path / "columns.h5ad")
+
+    def never(*_):
+        raise AssertionError("rows were packed")
+
+    monkeypatch.setattr("bitatoms.io.packed_rows.PackedRowsWriter.append", never)
+    monkeypatch.setattr("bitatoms.io.coo.EntryBits.add", never)
+    monkeypatch.setattr("bitatoms.io.transposing.Transposer.add", never)
+    monkeypatch.setattr("bitatoms.sparse_bits.SparseBits.bits", property(never))
+    stores = [pack(path, tmp_path / "file.zarr", max_memory="48 MiB"), pack(expected, tmp_path / "table.zarr")]
+    stores.append(pack(stores[0], tmp_path / "store.zarr"))
+    for number, kind in enumerate(("rows", "columns")):
+        stores.append(pack(tmp_path / f"{kind}.h5ad", tmp_path / f"{number}.zarr", max_memory="48 MiB"))
+    for store in stores:
+        assert store.n_ones == expected.data.count()
+        assert ba.read(store.path).data == expected.data
+    for source in (path, stores[0].path):
+        store = pack(source, tmp_path / "turned.zarr", max_memory="48 MiB", transpose=True)
+        assert ba.read(store.path).data == expected.data.transpose()

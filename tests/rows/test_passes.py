@@ -17,7 +17,7 @@ from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.passes import initial_state, run_passes
 from bitatoms.rows.store import StoreRows
 from support.checkpoints import N_ROWS, call_of
-from support.sources import assert_same, learned, params_for
+from support.sources import assert_same, assert_same_counts, learned, params_for
 from support.strategies import random_bits
 
 
@@ -53,6 +53,48 @@ def test_a_fit_stopped_at_every_pass_gives_the_bits_of_one_that_is_not(algebra, 
     assert [row[:-2] for row in resumed.history] == [row[:-2] for row in uninterrupted.history]  # all but the seconds
     with Checkpoint(tmp_path / "fit", call_of(65), resume=True) as checkpoint:
         assert_same(fit(rows, checkpoint, how, None, seed=9), uninterrupted)
+
+
+@pytest.fixture
+def few_votes(monkeypatch):
+    """Count votes on few bits of the atoms, as in wide tables with many atoms."""
+    monkeypatch.setattr("bitatoms.core.voted_bits._MIN_FEATURES", 1)
+    monkeypatch.setattr("bitatoms.core.voted_bits.MAX_VOTES", 100)
+
+
+@pytest.mark.usefixtures("few_votes")
+@pytest.mark.parametrize(("algebra", "n_components"), [("xor", 6), ("or", "mdl")])
+def test_votes_on_few_bits_improve_the_model_of_a_sample_wherever_the_rows_are(algebra, n_components, tmp_path):
+    X = ba.datasets.planted(N_ROWS, 65, 6, algebra=algebra, code_density=0.3, noise=0.1, random_state=1).X
+    bits, how = BitMatrix.from_dense(X), {"algebra": algebra, "n_components": n_components, "search_rows": 50}
+    found = learned(MemoryRows(bits, Workers(1, 320)), **how)
+    costs = [row.bits if n_components == "mdl" else row.wrong_bits for row in found.history if "pass" in row.move]
+    assert min(costs) < costs[0]
+    store = ba.pack(X, tmp_path / "rows.zarr")
+    assert_same(learned(StoreRows(store, Workers(2, 192)), **how), found)
+    assert_same(learned(DaskRows(da.from_array(X, chunks=(300, 65))), **how), found)
+
+
+def test_a_checkpoint_with_votes_on_all_bits_is_resumed_with_votes_on_few(tmp_path, request):
+    """As those written before have them; and one with votes on few bits is read as it was saved."""
+    X = BitMatrix.from_dense(ba.datasets.planted(N_ROWS, 65, 6, code_density=0.3, noise=0.05, random_state=1).X)
+    how = {"n_components": 6, "search_rows": 60, "workers": Workers()}
+
+    def stop_after_the_first_pass(row):
+        return "pass" in row.move
+
+    for name, votes in (("all", None), ("few", "few_votes")):
+        if votes:
+            request.getfixturevalue(votes)
+        with Checkpoint(tmp_path / name, call_of(65), resume=False) as checkpoint:
+            fit(MemoryRows(X, Workers()), checkpoint, how, stop_after_the_first_pass, seed=0)
+    states = []
+    for name in ("all", "few"):
+        with Checkpoint(tmp_path / name, call_of(65), resume=True) as checkpoint:
+            states.append(checkpoint.load())
+            assert states[-1].specs[0].voted == states[-1].counts.voted is not None
+    assert_same_counts(states[0].counts, states[1].counts)
+    assert states[0].counts.free.shape == (states[0].counts.voted.count(),)
 
 
 def fit(rows, checkpoint, how, callback, seed):

@@ -14,6 +14,7 @@ from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
 from bitatoms.rows.store import Store, StoreRows
 from bitatoms.rows.store_transform import codes_in_memory
+from bitatoms.sparse_bits import packed
 from support.sources import learned, write_store
 from support.strategies import random_bits
 
@@ -46,13 +47,21 @@ def test_chunks_do_not_depend_on_the_chunks_of_the_zarr_store(any_bits, any_stor
 
 @pytest.mark.parametrize("n_cols", [0, 1, 7, 8, 63, 64, 65, 128, 130])
 @pytest.mark.parametrize("n_rows", [0, 1, 200])
-@pytest.mark.parametrize("unknown", [0.0, 0.5])
-def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols, unknown):
+@pytest.mark.parametrize("form", ["all known", "some unknown", "by ones"])
+def test_chunks_of_any_width_are_the_rows(tmp_path, n_rows, n_cols, form):
     bits = ba.BitMatrix.from_dense(random_bits(n_rows, n_rows, n_cols, 0.5))
-    bits = bits.with_unknown(ba.BitMatrix.from_dense(random_bits(n_cols, n_rows, n_cols, unknown)))
-    store = write_store(tmp_path / "table.zarr", bits, chunk_bytes=70)
+    if form == "some unknown":
+        bits = bits.with_unknown(ba.BitMatrix.from_dense(random_bits(n_cols, n_rows, n_cols, 0.5)))
+    store = write_store(
+        tmp_path / "table.zarr", bits, chunk_bytes=2000 if form == "by ones" else 70, by_ones=form == "by ones"
+    )
+    assert store.n_ones == (bits.count() if form == "by ones" else None)
     assert stack_rows(list(store.chunks(64)), n_cols) == bits
+    assert (
+        stack_rows([packed(rows) for rows in store.stored_chunks(64, start=n_rows // 3)], n_cols) == bits[n_rows // 3 :]
+    )
     assert store.take(np.arange(0, n_rows, 3)) == bits[::3]
+    assert store.take(np.repeat(np.arange(n_rows), 2)) == bits[np.repeat(np.arange(n_rows), 2)]
 
 
 def test_pieces_is_a_deprecated_name_of_chunks(stores):
@@ -73,10 +82,12 @@ def test_take_reads_each_chunk_once(any_bits, any_stores, monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(reader, "read_complete", recorded)
             assert store.take(chosen) == any_bits[chosen]
-        for name in ("bits", "unknown")[: 1 + store.has_unknown]:
-            rows = [row for path, rows in read if path == name for row in range(rows.start, rows.stop)]
-            assert rows
-            assert rows == sorted(set(rows))
+        arrays = ("bits", "unknown")[: 1 + store.has_unknown] if store.n_ones is None else ("indices", "row_ends")
+        for name in arrays:
+            values = [value for path, values in read if path == name for value in range(values.start, values.stop)]
+            assert values
+            assert values == sorted(set(values))
+        assert {path for path, _ in read} == set(arrays)
 
 
 def test_take_checks_indices(bits, stores):

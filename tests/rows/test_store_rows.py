@@ -19,13 +19,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("any_bits", "given"),
+    ("form", "given"),
     [
-        *(("all known", given) for given in CASES[::2]),
+        *(("all known", given) for given in CASES[::4]),
         *(("some unknown", given) for given in CASES[1::2]),
+        *(("by ones", given) for given in CASES[2::4]),
     ],
     ids=str,
-    indirect=["any_bits"],
+    indirect=["form"],
 )
 def test_a_store_and_memory_give_the_same_bits(any_bits, any_stores, tmp_path, given):
     given = {"search_rows": 200, **given}

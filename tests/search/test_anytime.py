@@ -51,7 +51,7 @@ class FakeBreeder:
         atoms = BitMatrix.from_dense(random_bits(cost, 2, 20, 0.5))
         return CostedState(cost, atoms, BitMatrix.zeros(3, 2), BitMatrix.zeros(1, 20))
 
-    def new_population(self):
+    def new_population(self, champions):
         self.n_epochs += 1
         population = Population(2)
         population.add(self.state(next(self.starts)))
@@ -161,6 +161,7 @@ def test_the_start_may_be_given(noisy, how):
     assert start.atoms == 4
 
 
+@pytest.mark.usefixtures("short_epochs")
 @pytest.mark.parametrize("how", [{"n_components": 12}, {}])
 def test_ctrl_c_keeps_the_best_state(noisy, how):
     rows = []
@@ -175,7 +176,7 @@ def test_ctrl_c_keeps_the_best_state(noisy, how):
         model.fit(noisy)
     best = min(rows, key=lambda row: row.wrong_bits if how else row.bits)
     assert (model.n_components_, model.codelength_.total) == (best.atoms, best.bits)
-    assert model.ended_ == "interrupted" if hasattr(model, "ended_") else True
+    assert model.as_model().ended == "interrupted"
 
 
 def test_reaching_its_limit_is_no_reason_to_warn(noisy):

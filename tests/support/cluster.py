@@ -1,20 +1,41 @@
 """Dask clusters for the tests: local ones, and ones started with Dask's command line."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from multiprocessing import forkserver
+from pathlib import Path
 
+import dask
+import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 
 
 @contextmanager
 def local_cluster(n_workers, **options):
     """Yield a client of a cluster on this machine; each worker is a process with one thread."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0", **options}
-    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
-        yield client
+    can_fork = "forkserver" in multiprocessing.get_all_start_methods()
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver" if can_fork else "spawn"}):
+        if can_fork:
+            _start_server()
+        with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+
+
+@cache
+def _start_server():
+    """Start a process that loads Dask, the library and its kernels once; workers are forked from it."""
+    get_mp_context()  # sets what Dask loads
+    multiprocessing.set_forkserver_preload(["distributed", "support.loaded_kernels"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
+        forkserver.ensure_running()
 
 
 @contextmanager

@@ -18,11 +18,12 @@ import pytest
 import zarr  # noqa: F401, loaded here once and not in every fit
 
 from bitatoms.bits import BitMatrix
+from bitatoms.core.counts import Counts
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.store import Store, StoreRows
-from support.plans import use_small_budget
+from support.plans import use_small_budget, use_windows
 from support.sources import learned
 
 WORKERS = Workers(1, chunk_rows=640)  # several chunks per pass
@@ -32,6 +33,7 @@ MAX_KILLS = 4  # of one fit, before it may finish
 def main(store, folder, params, seed, n_kills):
     """Fit without a kill, then with at least ``n_kills``, and print what happened as JSON."""
     use_small_budget(pytest.MonkeyPatch())
+    use_windows(pytest.MonkeyPatch(), min_features=100, width=44)  # of a table searched for the shortest codelength
     warm_up()
     random = Random(seed)
     uninterrupted, events = attempt(store, f"{folder}/uninterrupted", params)
@@ -125,6 +127,7 @@ def fit(path, folder, params, events):
         events("opened")
         rows = StoreRows(store, WORKERS, code_folder=folder)
         rows.save_interval = 0.0  # after every chunk
+        checkpoint.steps.is_due = lambda: True  # after every step of the search
         random = checkpoint.random(np.random.default_rng(5))
         found = learned(rows, random, checkpoint, WORKERS, callbacks=lambda row: events("round"), **params)
         events.report(digest(found, checkpoint.load()))
@@ -143,9 +146,9 @@ class ReportingCheckpoint(Checkpoint):
 
 
 def digest(found, state):
-    """Return a digest of the result, and of the saved counts of the best pass."""
+    """Return a digest of the result, and of the saved counts of the best pass, if there are passes."""
     digest = hashlib.sha256(repr((found.atoms.shape, found.codelength, found.algebra)).encode())
-    counts = [getattr(state.counts, field.name) for field in fields(state.counts)]
+    counts = [found.codes.words] if state is None else [getattr(state.counts, field.name) for field in fields(Counts)]
     for array in (found.atoms.words, found.bias, found.wrong, found.uses, found.saved, *counts):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()

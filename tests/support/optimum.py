@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_CHUNK = 4000  # nodes expanded together
+_CHUNK = 500  # nodes expanded together
 
 
 def fewest_wrong(X: np.ndarray, n_atoms: int) -> int:
@@ -12,20 +12,39 @@ def fewest_wrong(X: np.ndarray, n_atoms: int) -> int:
 
     The columns of the atoms are chosen one after the other. A node knows, for every row and every code, how many
     columns so far are wrong; a row takes its best code in the end. The columns left add at least the optimum of the
-    table of these columns, which is found first (Russian doll search).
+    table of these columns, which is found first (Russian doll search). Of products that differ in the order of the
+    atoms alone, one is tried (`AtomOrder`).
     """
-    n_codes = 1 << n_atoms
+    n_codes, order = 1 << n_atoms, AtomOrder(n_atoms)
     covered = (np.arange(n_codes)[:, np.newaxis] & np.arange(n_codes)) > 0  # by code and column of the atoms
     wrong = (X.T[:, np.newaxis, :, np.newaxis].astype(bool) != covered.T[:, np.newaxis, :]).astype(np.uint8)
     least = [0]  # of the last columns: none, one, two ...
     for first in reversed(range(X.shape[1])):
         bound = _good_product(X[:, first:], n_atoms)
         root = np.zeros((1, len(X), n_codes), np.uint8)
-        least.append(_search(root, wrong[first:], least[::-1], bound))
+        least.append(_search(root, np.array([order.all_equal]), order, wrong[first:], least[::-1], bound))
     return least[-1]
 
 
-def _search(nodes: np.ndarray, wrong: np.ndarray, least: list[int], bound: int) -> int:
+class AtomOrder:
+    """Which columns keep the atoms in descending order, compared column by column from the first.
+
+    The state of a node is a bit for each pair of neighbouring atoms: whether they are equal so far. Where they are, the
+    first of them must have a one if the second has.
+    """
+
+    def __init__(self, n_atoms: int) -> None:
+        pairs = np.arange(n_atoms - 1)
+        column = (np.arange(1 << n_atoms)[:, np.newaxis] >> np.arange(n_atoms)) & 1
+        equal = (np.arange(1 << len(pairs))[:, np.newaxis, np.newaxis] >> pairs) & 1
+        self.all_equal = len(equal) - 1
+        self.allowed = ~(equal & (column[:, :-1] < column[:, 1:])).any(axis=2)  # by state and column
+        self.next_state = ((equal & (column[:, :-1] == column[:, 1:])) << pairs).sum(axis=2)
+
+
+def _search(
+    nodes: np.ndarray, states: np.ndarray, order: AtomOrder, wrong: np.ndarray, least: list[int], bound: int
+) -> int:
     """Return the fewest errors below these nodes, or the bound if there are not fewer.
 
     ``least[i]`` are the fewest errors in the columns after the next i + 1.
@@ -33,13 +52,14 @@ def _search(nodes: np.ndarray, wrong: np.ndarray, least: list[int], bound: int) 
     if len(wrong) == 0:
         return min(bound, int(nodes.min(axis=2).sum(axis=1).min(initial=bound)))
     for start in range(0, len(nodes), _CHUNK):
-        children = nodes[start : start + _CHUNK, np.newaxis] + wrong[0]
-        children = children.reshape(-1, *nodes.shape[1:])
+        parents, columns = np.nonzero(order.allowed[states[start : start + _CHUNK]])
+        children = nodes[start + parents] + wrong[0, columns]
+        next_states = order.next_state[states[start + parents], columns]
         lowest = children.min(axis=2).sum(axis=1) + least[0]
-        order = np.argsort(lowest, kind="stable")
-        promising = order[lowest[order] < bound]
+        ranking = np.argsort(lowest, kind="stable")
+        promising = ranking[lowest[ranking] < bound]
         for part in np.array_split(promising, -(-len(promising) // _CHUNK)) if len(promising) else ():
-            bound = _search(children[part], wrong[1:], least[1:], bound)
+            bound = _search(children[part], next_states[part], order, wrong[1:], least[1:], bound)
     return bound
 
 

@@ -1,6 +1,7 @@
 """Learn from the rows of any source with the parameters of `factorize`."""
 
 import numpy as np
+import pytest
 
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
@@ -36,12 +37,16 @@ def assert_same(one, other) -> None:
 
 def assert_same_counts(one, other) -> None:
     """Assert that two `Counts` are equal."""
-    for name in one.__dataclass_fields__:
+    assert one.voted == other.voted
+    for name in set(one.__dataclass_fields__) - {"voted"}:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
-def write_store(path, bits, names=None, columns=None, chunk_bytes=None) -> Store:
-    """Write rows to a packed store with chunks of this size, and open it."""
-    with PackedStoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as writer:
-        writer.append(RowChunk(bits, names))
+def write_store(path, bits, names=None, columns=None, chunk_bytes=None, by_ones=None) -> Store:
+    """Write rows to a packed store with chunks of this size, by their ones or not, and open it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if by_ones is not None:
+            patch.setattr("bitatoms.io.packed_store.is_smaller_sparse", lambda *_: by_ones)
+        with PackedStoreWriter(path, bits.n_cols, columns, chunk_bytes=chunk_bytes) as writer:
+            writer.append(RowChunk(bits, names))
     return Store(path)

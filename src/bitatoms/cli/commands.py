@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from ..api import no_checkpoint
 from ..bits import BitMatrix
 from ..core.model import Model
-from ..estimators import BinaryDictionaryLearning
-from ..estimators.fit_codes import fit_with_codes
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -113,12 +111,10 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         print_line(f"{data.title}: {described}")
         if not isinstance(table, Store) and (unknown := describe_unknown(table)):
             print_line(unknown)
-    has_passes = stores.n_searched_rows(table.shape, search) < len(table)
-    if run.checkpoint is not None and not has_passes and not quiet:
-        print_note(f"all {len(table)} rows are searched at once, so nothing is stored in {run.checkpoint}")
-    resumable = run.checkpoint is not None and has_passes
-    resume_hint = f"; repeat the command with --resume to resume from {run.checkpoint}" if resumable else ""
-    keeps_model = outputs.model is not None or resumable
+    resume_hint = (
+        "" if run.checkpoint is None else f"; repeat the command with --resume to resume from {run.checkpoint}"
+    )
+    keeps_model = outputs.model is not None or run.checkpoint is not None
     with _learned(table, search, run, quiet, keeps_model, outputs.codes is not None) as (model, codes, interrupted):
         if model is None:
             return f"nothing was written{resume_hint}"
@@ -219,6 +215,10 @@ def _learned(
     table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool, keeps_codes: bool
 ) -> Iterator[LearnedModel]:
     """Fit the estimator with progress, and yield the model: after Ctrl-C the best so far, if any."""
+    # Only this needs scikit-learn, which takes longer to import than many commands take to run.
+    from ..estimators import BinaryDictionaryLearning
+    from ..estimators.fit_codes import fit_with_codes
+
     codes, interrupted = None, False
     with ExitStack() as stack:
         with show_status("Starting", quiet) as status:
@@ -294,7 +294,7 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
         else:
             write_code_table(codes, *output)
     if not quiet:
-        n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.chunks())
+        n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.stored_chunks())
         mean = n_uses / max(1, len(codes))
         name = output_name(output.path)
         print_line(f"{name}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")

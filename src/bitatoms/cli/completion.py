@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..core.model import Model
-from ..estimators.cell_validation import cross_validate_cells
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..parallel import Workers, count_threads
@@ -80,6 +79,8 @@ def _write_list(model: Model, table: Table, path: Path, workers: Workers) -> Non
 
 def crossvalidate(data: Input, models: list[Any], options: dict[str, Any], quiet: bool, json: bool) -> None:
     """Print how well models predict cells that are hidden from them."""
+    from ..estimators.cell_validation import cross_validate_cells
+
     table = read_with_status(data, quiet or json)
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.status import Status
 from rich.text import Text
@@ -12,7 +13,10 @@ from rich.text import Text
 from ..bits import BitMatrix
 from ..core.result import Round
 from ..rows.store import Store
+from ..sparse_bits import Bits
 from .console import err
+
+AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
 
 _INTERVAL = 10.0  # seconds between lines of progress without a terminal
 
@@ -93,7 +97,16 @@ class ObservedStore(Store):
 
     def chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Iterate over the rows in chunks."""
-        for data in super().chunks(n_rows, start):
+        return self._observed(super().chunks(n_rows, start), start)
+
+    def stored_chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[Bits]:
+        """Iterate over the rows in chunks, as they are stored."""
+        stored = super().stored_chunks(n_rows, start)
+        return stored if self.n_ones is None else self._observed(stored, start)  # packed ones are observed already
+
+    def _observed(self, chunks: Iterator[AnyBits], start: int) -> Iterator[AnyBits]:
+        """Yield chunks, and report them."""
+        for data in chunks:
             yield data
             start += len(data)
             self._callback(start)

@@ -11,17 +11,18 @@ from typing import Any, NamedTuple
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..errors import Parameter
-from ..estimators import BinaryDictionaryLearning
 from ..formatting import percent
 from ..io.errors import FileError
 from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
 from ..parallel import Workers, count_threads
+from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
 from ..rows.packing import pack
 from ..rows.store import Store, check_memory, memory_budget
 from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
+from ..search.params import resolve
 from ..search.windows import is_wide
 from ..sparse_bits import is_smaller_sparse
 from ..table import Table
@@ -76,8 +77,9 @@ def _is_valid_option(name: str, value: Any) -> bool:
 
 def describe_store(store: Store) -> str:
     """Describe a store without reading its rows."""
+    form = "packed" if store.n_ones is None else "sparse"
     unknown = ", some cells unknown" if store.has_unknown else ""
-    return f"{describe_size(store.shape)}, packed{unknown}, {describe_names(store.has_row_names, store.columns)}"
+    return f"{describe_size(store.shape)}, {form}{unknown}, {describe_names(store.has_row_names, store.columns)}"
 
 
 def store_json(store: Store) -> dict[str, Any]:
@@ -88,6 +90,7 @@ def store_json(store: Store) -> dict[str, Any]:
         "row_names": store.has_row_names,
         "column_names": store.columns is not None,
         "has_unknown": store.has_unknown,
+        "sparse": store.n_ones is not None,
         "bytes": bytes_on_disk(store),
         "about": store.about,
     }
@@ -105,7 +108,8 @@ def n_searched_rows(shape: tuple[int, int], search: dict[str, Any]) -> int:
     n_rows, n_features = shape
     limit = search["search_rows"]
     if limit == "auto":
-        params = BinaryDictionaryLearning(**search)._search_params()
+        given = {name: value for name, value in search.items() if name in declarations(SearchKwargs)}
+        params = resolve(search["n_components"], **given)
         limit = default_search_rows(n_features, is_wide(n_features, params))
     return n_rows if limit is None or search["search"] == "paper" else min(n_rows, limit)
 
@@ -242,7 +246,7 @@ def _count_ones(store: Store, quiet: bool) -> int:
     task = f"Reading {store.path.name} back"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, store.n_rows).update_rows)
-        return sum(bits.count() for bits in observed.chunks())
+        return sum(bits.count() for bits in observed.stored_chunks())
 
 
 def show_store(store: Store, outputs: list[Path], json: bool) -> None:
@@ -252,9 +256,10 @@ def show_store(store: Store, outputs: list[Path], json: bool) -> None:
             f"{store.name}: this is a packed store, not a model; this command writes one: {_fit_command(store)}"
         )
     if json:
-        print_json(store_json(store))
+        print_json({**store_json(store), **({} if store.n_ones is None else {"ones": store.n_ones})})
         return
-    print_line(f"{store.name}: {describe_store(store)}, {_size(bytes_on_disk(store))} on disk")
+    density = "" if store.n_ones is None else f", {percent(store.n_ones, math.prod(store.shape))} ones"
+    print_line(f"{store.name}: {describe_store(store)}{density}, {_size(bytes_on_disk(store))} on disk")
     options = packing_options(store)
     if store.about.get("source"):
         read_with = f", read with{as_arguments(options)}" if options else ""

@@ -57,9 +57,10 @@ def flip_counts(counts: AnyCounts, flips: NDArray[np.bool_]) -> AnyCounts:
 
     The numbers of complete rows are not changed: of atoms with these bits, they are those with the earlier bias.
     """
+    flips_vote = flips if counts.free.ndim == 2 else flips[counts.voted.indices]
     return replace(
         counts,
         wrong=np.where(flips, counts.n_known - counts.wrong, counts.wrong),
         missed=np.where(flips, counts.ones - counts.missed, counts.missed),
-        bad=np.where(flips, counts.free - counts.bad, counts.bad),
+        bad=np.where(flips_vote, counts.free - counts.bad, counts.bad),
     )

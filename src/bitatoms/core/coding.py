@@ -288,7 +288,12 @@ def keep_cheaper(
 
 def _subset_codes(target: Words, atoms: BitMatrix, max_atoms: int) -> BitMatrix:
     """Return codes of all atoms that are subsets of each row, or of none where these are too many."""
-    within = np.array([~(atom & ~target).any(axis=1) for atom in atoms.words])
+    lacking = np.ascontiguousarray(~target.T)
+    within = np.empty((atoms.n_rows, len(target)), bool)
+    for atom, has_it in zip(atoms.words, within, strict=True):
+        words = np.flatnonzero(atom)  # few, in wide tables
+        lacked = np.bitwise_or.reduce(lacking[words] & atom[words, np.newaxis], axis=0)
+        np.equal(lacked, 0, out=has_it)
     return BitMatrix.from_dense((within & (within.sum(axis=0) <= max_atoms)).T)
 
 

@@ -8,15 +8,13 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import words
 from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits
+from ..sparse_bits import Bits, SparseBits, packed
 
 _MAX_HASHED_WORDS, _HASHED_WORDS = 1 << 25, 1 << 20  # of sparse rows, in all and at a time
 _PAIR_COST = 1.5  # nanoseconds per row and atom
 
 
-def complete_atoms(
-    data: BitMatrix, atoms: BitMatrix, workers: Workers | None = None, bias: BitMatrix | None = None
-) -> BitMatrix:
+def complete_atoms(data: Bits, atoms: Bits, workers: Workers | None = None, bias: BitMatrix | None = None) -> BitMatrix:
     """Return, for each row, the atoms that are complete in it.
 
     An atom is complete in a row that is known to have all its features. A feature that the bias sets counts the other
@@ -25,8 +23,8 @@ def complete_atoms(
 
     Parameters
     ----------
-    data : BitMatrix of shape (n, m)
-    atoms : BitMatrix of shape (p, m)
+    data : BitMatrix or SparseBits of shape (n, m)
+    atoms : BitMatrix or SparseBits of shape (p, m)
     workers : Workers, optional
     bias : BitMatrix of shape (1, m), optional
 
@@ -38,7 +36,11 @@ def complete_atoms(
     n, p = data.n_rows, atoms.n_rows
     if not data.n_cols:
         return BitMatrix.from_dense(np.ones((n, p), np.uint8))
-    shifted = data if bias is None or not bias.count() else data ^ bias
+    is_shifted = bias is not None and bias.count() > 0
+    if isinstance(data, SparseBits) and not is_shifted:
+        return _complete_in_sparse(data, atoms)
+    data, atoms = packed(data), packed(atoms)
+    shifted = data ^ bias if is_shifted else data
     anchors = np.bitwise_count(atoms.words).argmax(axis=1)  # the words that most rows lack
     out = np.zeros((n, -(-p // 64)), np.uint64)
 
@@ -47,6 +49,17 @@ def complete_atoms(
 
     (workers or Workers()).map_rows(find, n, _PAIR_COST * p)
     return BitMatrix.from_words(out, p, check=False)
+
+
+def _complete_in_sparse(data: SparseBits, atoms: Bits) -> BitMatrix:
+    """Return the atoms that share all their ones with each row."""
+    weights = atoms.row_weights()
+    shared = data.to_sparse() @ atoms.to_sparse().T
+    is_complete = shared.data == weights[shared.indices]
+    indptr = np.concatenate(([0], np.cumsum(is_complete)))[shared.indptr]
+    found = BitMatrix.from_csr(indptr, shared.indices[is_complete], atoms.n_rows)
+    without_ones = BitMatrix.from_dense((weights == 0)[np.newaxis])
+    return BitMatrix.from_words(found.words | without_ones.words, atoms.n_rows, check=False)
 
 
 def hash_rows(data: Bits) -> int | None:

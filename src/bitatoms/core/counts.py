@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..mdl import Codelength, codelength_from_counts
+from ..sparse_bits import SparseBits
+from .voted_bits import cells_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,24 +21,28 @@ class Counts:
     known: NDArray[np.int64]  # (m,): rows in which each bit is known
     uses: NDArray[np.int64]  # (p,): rows that use each atom
     wrong: NDArray[np.int64]  # (m,): rows in which each bit is wrong
-    free: NDArray[np.int64]  # (p, m): users of each atom in whose row the bit is known and no other atom decides it
-    bad: NDArray[np.int64]  # (p, m): the free users in which the bit is wrong
-    pairs: NDArray[np.int64]  # (p, p): rows that use both of two atoms, below and on the diagonal
+    # (p, m), or one number per voted bit:
+    free: NDArray[np.integer]  # users of each atom in whose row the bit is known and no other atom decides it
+    bad: NDArray[np.integer]  # the free users in which the bit is wrong
+    # (p, p), or (0, 0) if only some bits have votes:
+    pairs: NDArray[np.int64]  # rows that use both of two atoms, below and on the diagonal
     ones: NDArray[np.int64]  # (m,): rows in which each bit of the data is one
     missed: NDArray[np.int64]  # (m,): rows in which the bit is one and wrong
     codes_changed: int  # bits of codes that the pass changed
     # None in a stream, whose past rows cannot be counted again when atoms change, and in older checkpoints:
     complete: NDArray[np.int64] | None = None  # (p,): rows in which each atom is complete (see `complete_atoms`)
     rows_hash: int | None = None  # the hash of the rows
+    voted: SparseBits | None = None  # (p, m): the bits that have votes (see `voted_bits`); None for all
 
     @classmethod
-    def none(cls, n_atoms: int, n_features: int) -> Counts:
+    def none(cls, n_atoms: int, n_features: int, voted: SparseBits | None = None) -> Counts:
         """Return the counts of no rows."""
         p, m = n_atoms, n_features
+        votes, both = ((p, m), (p, p)) if voted is None else ((voted.count(),), (0, 0))
         known, uses, wrong, free, bad, pairs, ones, missed, complete = (
-            np.zeros(shape, np.int64) for shape in ((m,), (p,), (m,), (p, m), (p, m), (p, p), (m,), (m,), (p,))
+            np.zeros(shape, np.int64) for shape in ((m,), (p,), (m,), votes, votes, both, (m,), (m,), (p,))
         )
-        return cls(0, known, uses, wrong, free, bad, pairs, ones, missed, 0, complete, rows_hash=0)
+        return cls(0, known, uses, wrong, free, bad, pairs, ones, missed, 0, complete, 0, voted)
 
     def __add__(self, other: Counts) -> Counts:
         sums = {field: getattr(self, field) + getattr(other, field) for field in _SUMMED}
@@ -65,11 +71,16 @@ class Counts:
 
     def copy(self) -> Counts:
         """Return a copy with its own arrays."""
-        return self + Counts.none(*self.free.shape)
+        return self + Counts.none(len(self.uses), len(self.wrong), self.voted)
 
-    def votes(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the votes on the atoms first..last."""
-        return self.free[first:last], self.bad[first:last]
+    def votes(self, first: int, last: int) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """Return the votes on the atoms first..last; 0 on bits without votes, which no atom has."""
+        if self.voted is None:
+            return self.free[first:last], self.bad[first:last]
+        listed, cells = cells_of(self.voted, first, last)
+        free, bad = np.zeros((2, last - first, len(self.wrong)), np.int64)
+        free[cells], bad[cells] = self.free[listed], self.bad[listed]
+        return free, bad
 
     def codelength(self, atoms: BitMatrix, bias: BitMatrix) -> Codelength:
         """Return the codelength of the rows with the atoms they are coded with."""
@@ -77,5 +88,5 @@ class Counts:
         return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights, self.n_known)
 
 
-_SUMMED = tuple(field.name for field in fields(Counts) if field.name not in ("complete", "rows_hash"))
+_SUMMED = tuple(field.name for field in fields(Counts) if field.name not in ("complete", "rows_hash", "voted"))
 _ARRAYS = tuple(field for field in _SUMMED if field not in ("n_rows", "codes_changed"))

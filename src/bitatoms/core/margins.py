@@ -22,6 +22,7 @@ from ..mdl import string_bits
 _CLASSES_PER_UNIT = 50  # of the logarithm: rows, and columns, whose numbers of ones differ by 2 % may be of one class
 _MAX_STEPS = 200
 _TINY = 1e-9  # ones of a row in other columns
+_SMALLEST = np.finfo(np.float64).tiny
 _TOLERANCE = 1e-4  # ones of a row, on average, by which the distribution may be off
 _MAX_COLUMNS = 64  # of an atom that are looked at: most users have most of its columns
 
@@ -161,7 +162,9 @@ class Margins:
             exactly[:, 1:] += (exactly[:, :-1] - exactly[:, 1:]) * share
             exactly[:, :1] *= 1 - share
         ratios = self._ratios(shares.sum(axis=1), (shares * (1 - shares)).sum(axis=1), len(columns))
-        exactly[:, 1:] *= np.cumprod(ratios, axis=0).T
+        logs = np.log(np.maximum(exactly, _SMALLEST))  # a product of many ratios may be larger than any number
+        logs[:, 1:] += np.log(np.maximum(ratios, _SMALLEST)).cumsum(axis=0).T
+        exactly = np.exp(logs - logs.max(axis=1, keepdims=True))
         exactly /= exactly.sum(axis=1, keepdims=True)
         return (exactly[:, ::-1].cumsum(axis=1)[:, ::-1] * self.row_sizes[:, np.newaxis]).sum(axis=0)
 
@@ -190,7 +193,7 @@ def surprise(count: NDArray[np.integer], expected: NDArray[np.float64]) -> NDArr
     A sum of independent events that is E on average is at least b > E, or at most b < E, with a probability of at most
     2^-s, where s = b log2(b / E) - (b - E) log2 e (Chernoff).
     """
-    safe = np.maximum(expected, np.finfo(np.float64).tiny)
+    safe = np.maximum(expected, _SMALLEST)
     return count * np.log2(np.where(count > 0, count, 1) / safe) - (count - expected) / np.log(2)
 
 

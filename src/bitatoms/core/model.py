@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix, stack_rows
 from ..kernels.structs import Prices, Rule, covering
 from ..parallel import Workers
-from ..sparse_bits import Bits, packed
+from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
-from .block import Block
+from .atom_groups import atom_groups
+from .block import Block, lanes_of
 from .coding import PRICED_CODERS, coding_rule, typical_cost
 from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
@@ -23,8 +24,10 @@ from .objective import codelength_prices, unit_prices
 from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
+from .side_by_side import joined_codes
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
+_MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
 
 
 class Pattern(NamedTuple):
@@ -37,6 +40,38 @@ class Pattern(NamedTuple):
     bits_saved: int
     complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
     recurs: float | None = None  # share of the searches of `bitatoms.stability` that found it again; None if unknown
+
+
+class CodedGroup(NamedTuple):
+    """Atoms that are coded without regard to others, and their columns."""
+
+    atoms: NDArray[np.intp]
+    columns: NDArray[np.intp] | None  # None for all
+    spec: PassSpec  # the pass that codes samples with these atoms
+
+    @property
+    def features(self) -> NDArray[np.intp] | slice:
+        """The columns as an index."""
+        return slice(None) if self.columns is None else self.columns
+
+    def columns_of(self, data: Bits) -> BitMatrix:
+        """Return the columns of samples."""
+        return packed(data if self.columns is None else data.take_columns(self.columns))
+
+    def codes_of(self, data: Bits, workers: Workers) -> tuple[NDArray[np.intp] | None, BitMatrix]:
+        """Return samples, None for all, and their codes; other samples use no atom.
+
+        In sparse tables, most samples have no ones in these columns, and all of these have the same code.
+        """
+        if self.columns is None or isinstance(data, BitMatrix):
+            return None, coded_block(self.columns_of(data), None, self.spec, workers).codes()
+        rows, own = data.window(self.columns, 1)
+        if not self.spec.bias.count():
+            return rows, coded_block(own, None, self.spec, workers).codes()
+        own = stack_rows((own, BitMatrix.zeros(1, own.n_cols)), own.n_cols)
+        index = np.full(len(data), len(rows))
+        index[rows] = np.arange(len(rows))
+        return None, coded_block(own, None, self.spec, workers).codes()[index]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,45 +142,74 @@ class Model(CountsResult):
 
     def codes(self, data: Bits, workers: Workers, max_rows: int | None = None) -> BitMatrix:
         """Return the codes of samples, found from scratch and from the remembered codes, at most so many at a time."""
-        _, spec = self._coding
-        chunks = (coded_block(chunk, None, spec, workers).codes() for chunk in self._chunks(data, max_rows))
+        chunks = (self._codes_of_chunk(chunk, workers) for chunk in _chunks(data, self.n_coded_columns, max_rows))
         return stack_rows(chunks, self.atoms.n_rows)
+
+    def _codes_of_chunk(self, chunk: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes of samples, found with each group of atoms."""
+        parts = [group.codes_of(chunk, workers) for group in self._groups]
+        if not parts:
+            return BitMatrix.zeros(len(chunk), self.atoms.n_rows)
+        if len(parts) == 1 and parts[0][0] is None:
+            return parts[0][1]
+        order = np.argsort(np.concatenate([group.atoms for group in self._groups]))
+        return joined_codes(parts, len(chunk), order)
 
     def code(self, data: BitMatrix, workers: Workers) -> Block:
         """Return the samples as a block with their codes."""
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        return Block(data, self.atoms, self.codes(data, workers), covering(self.algebra), workers, bias)
+        return Block(data, packed(self.atoms), self.codes(data, workers), covering(self.algebra), workers, bias)
 
-    def _chunks(self, data: Bits, max_rows: int | None) -> Iterator[BitMatrix]:
-        """Yield samples in chunks, with the columns of atoms."""
-        columns, spec = self._coding
-        size = max_rows or max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, spec.atoms.n_cols))
-        for start in range(0, len(data), size):
-            chunk = data if size >= len(data) else data[start : start + size]
-            yield packed(chunk if columns is None else chunk.take_columns(columns))
+    def errors(self, data: Bits, codes: BitMatrix, workers: Workers) -> Bits:
+        """Return the known cells in which samples differ from what their codes describe."""
+        if isinstance(data, SparseBits) and not self.bias.any():
+            product = codes.to_sparse() @ self.atoms.to_sparse()
+            product.data = np.minimum(product.data, 1) if self.algebra == "or" else product.data & 1
+            wrong = product + data.to_sparse()
+            wrong.data &= 1
+            wrong.eliminate_zeros()
+            wrong.sort_indices()
+            return SparseBits(wrong.indptr.astype(np.int64), wrong.indices.astype(data.indices.dtype), data.n_cols)
+        bias = BitMatrix.from_dense(self.bias[np.newaxis])
+        return Block(packed(data), packed(self.atoms), codes, covering(self.algebra), workers, bias).errors()
 
     @cached_property
-    def _coding(self) -> tuple[NDArray[np.intp] | None, PassSpec]:
-        """The columns that some atom has, None for all, and the pass that codes samples by these columns.
+    def _groups(self) -> list[CodedGroup]:
+        """The groups of atoms that samples are coded with.
 
-        Other columns are wrong or not whatever the code of a sample is. They matter only to ``residual_limit``.
+        Columns without atoms are wrong or not whatever the code of a sample is. They, and the other groups, matter
+        only to limits on all errors or atoms of a sample.
         """
-        spec, has_atom = self.pass_spec, self.atoms.column_weights() > 0
-        if has_atom.all() or self.residual_limit:
-            return None, spec
-        columns, rule = np.flatnonzero(has_atom), spec.rule
-        if rule.prices is not None:
-            prices = Prices(rule.prices.bits[columns], rule.prices.uses)
-            rule = rule._replace(prices=prices)
-            rule = rule._replace(typical=typical_cost(prices, self.n_samples, self.wrong[columns], self.uses))
-        taken = spec.atoms.take_columns(columns), spec.bias.take_columns(columns)
-        return columns, replace(spec, atoms=taken[0], bias=taken[1], rule=rule)
+        columns, rule = np.flatnonzero(self.atoms.column_weights()), self.rule
+        if self.max_atoms_per_sample is None and not self.residual_limit and len(columns) >= _MIN_SPLIT:
+            return [self._group(*group, rule) for group in atom_groups(self.atoms, _GROUP_COLUMNS)]
+        needs_all = self.residual_limit or len(columns) == self.atoms.n_cols
+        return [self._group(np.arange(self.atoms.n_rows), None if needs_all else columns, rule)]
+
+    def _group(self, atoms: NDArray[np.intp], columns: NDArray[np.intp] | None, rule: Rule) -> CodedGroup:
+        """Return a group of atoms, coded at the prices of this rule for all atoms and columns."""
+        own, bias, remembered = self.atoms[atoms], BitMatrix.from_dense(self.bias[np.newaxis]), self.remembered
+        if columns is not None:
+            own, bias = own.take_columns(columns), bias.take_columns(columns)
+            remembered = remembered and remembered.take_columns(atoms)
+            if rule.prices is not None:
+                uses = np.zeros(lanes_of(len(atoms)), np.int32)
+                uses[: len(atoms)] = rule.prices.uses[atoms]
+                prices = Prices(rule.prices.bits[columns], uses)
+                typical = typical_cost(prices, self.n_samples, self.wrong[columns], self.uses[atoms])
+                rule = rule._replace(prices=prices, typical=typical)
+        return CodedGroup(atoms, columns, PassSpec(packed(own), bias, self.coder, rule, remembered=remembered))
+
+    @property
+    def n_coded_columns(self) -> int:
+        """The number of columns that are packed together to code samples."""
+        return max((group.spec.atoms.n_cols for group in self._groups), default=0)
 
     @property
     def pass_spec(self) -> PassSpec:
         """The pass that codes samples from scratch and from the remembered codes."""
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered)
+        return PassSpec(packed(self.atoms), bias, self.coder, self.rule, remembered=self.remembered)
 
     def row_bits(
         self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
@@ -154,21 +218,25 @@ class Model(CountsResult):
 
         Unknown cells cost nothing.
         """
-        columns, spec = self._coding
         right, wrong = _bits_of_values(self.wrong, self.n_known)
         unused, used = _bits_of_values(self.uses, self.n_samples)
         zero, one = np.where(self.bias, wrong, right), np.where(self.bias, right, wrong)
+        is_coded = np.zeros(self.atoms.n_cols, bool)
+        for group in self._groups:
+            is_coded[group.features] = True
+        others = np.flatnonzero(~is_coded)
         bits, start = [np.empty(0)], 0
-        for chunk in self._chunks(data, max_rows):
-            code = codes[start : start + len(chunk)]
+        for chunk in _chunks(data, max(self.n_coded_columns, len(others)), max_rows):
+            codes_of_chunk = codes[start : start + len(chunk)]
             start += len(chunk)
-            errors = Block(chunk, spec.atoms, code, spec.rule.covers, workers, spec.bias).errors()
-            kept = slice(None) if columns is None else columns
-            bits.append(_sums(errors, right[kept], wrong[kept]) + _sums(code, unused, used))
-        if columns is None:
-            return np.concatenate(bits)
-        zero[columns] = one[columns] = 0
-        return np.concatenate(bits) + _sums(data, zero, one)
+            total = _sums(chunk.take_columns(others), zero[others], one[others]) + _sums(codes_of_chunk, unused, used)
+            for group in self._groups:
+                own, spec = group.columns_of(chunk), group.spec
+                own_codes = codes_of_chunk.take_columns(group.atoms)
+                errors = Block(own, spec.atoms, own_codes, spec.rule.covers, workers, spec.bias).errors()
+                total += _sums(errors, right[group.features], wrong[group.features])
+            bits.append(total)
+        return np.concatenate(bits)
 
     def signed_atoms(self) -> NDArray[np.int8]:
         """Return what each atom says about each feature: 1 present, -1 absent, 0 nothing.
@@ -236,6 +304,13 @@ class Model(CountsResult):
         features = np.flatnonzero(self.atoms[k])
         names = zip(features, feature_names(self.columns, features), strict=True)
         return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
+
+
+def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[Bits]:
+    """Yield samples in chunks, of which this many columns are packed together."""
+    size = max_rows or max(_MIN_CHUNK_ROWS, _CHUNK_BITS // max(1, width))
+    for start in range(0, len(data), size):
+        yield data if size >= len(data) and isinstance(data, BitMatrix) else data[start : start + size]
 
 
 def _bits_of_values(

@@ -14,6 +14,7 @@ from ..formatting import percent
 from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
+from ..sparse_bits import Bits, SparseBits, packed
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
 _SMALL_SAVING = 0.02  # of the bits
@@ -57,7 +58,7 @@ class OtherAlgebra(NamedTuple):
 class ResultBase:
     """What a Factorization and a Model share: everything but the codes."""
 
-    atoms: BitMatrix
+    atoms: Bits
     bias: NDArray[np.uint8] = field(repr=False)
     algebra: str
     codelength: Codelength
@@ -121,13 +122,14 @@ class ResultBase:
     @property
     def n_duplicate(self) -> int:
         """Number of atoms that repeat an earlier one, not counting atoms without ones."""
-        distinct = {row.tobytes() for row in self.atoms.words if row.any()}
-        return self.atoms.n_rows - self.n_zero - len(distinct)
+        atoms = self.atoms if isinstance(self.atoms, SparseBits) else SparseBits.from_bits(self.atoms)
+        distinct = {columns.tobytes() for columns in np.split(atoms.indices, atoms.indptr[1:-1])} - {b""}
+        return atoms.n_rows - self.n_zero - len(distinct)
 
     @property
     def n_zero(self) -> int:
         """Number of atoms without ones."""
-        return int((~self.atoms.words.any(axis=1)).sum())
+        return int((self.atoms.row_weights() == 0).sum())
 
     def summary(self) -> str:
         """Return a description of the result in a few sentences."""
@@ -287,8 +289,9 @@ class Factorization(ResultBase):
 
     Attributes
     ----------
-    atoms : BitMatrix of shape (n_atoms, n_features)
-        The patterns, the one that saves most bits first.
+    atoms : BitMatrix or SparseBits of shape (n_atoms, n_features)
+        The patterns, the one that saves most bits first. Where features are many and the ones of the atoms few, only
+        the ones are stored; both types have the same methods.
     codes : BitMatrix of shape (n_samples, n_atoms)
         The atoms that each sample uses.
     bias : ndarray of shape (n_features,), uint8
@@ -354,12 +357,15 @@ class Factorization(ResultBase):
         return reconstruct(self.codes, self.atoms, self.bias, self.algebra)
 
 
-def reconstruct(codes: BitMatrix, atoms: BitMatrix, bias: NDArray[np.uint8], algebra: str) -> BitMatrix:
+def reconstruct(codes: BitMatrix, atoms: Bits, bias: NDArray[np.uint8], algebra: str) -> BitMatrix:
     """Return the bias plus the product of codes and atoms, in the algebra."""
+    if isinstance(atoms, SparseBits):
+        used = np.flatnonzero(codes.column_weights())
+        codes, atoms = codes.take_columns(used), atoms[used]
     product = np.repeat(BitMatrix.from_dense(bias[np.newaxis]).words, codes.n_rows, axis=0)
     # Copies: numba would compile the kernel again for read-only arrays.
     row = np.empty(product.shape[1], np.uint64)
-    factors = codes.words.copy(), atoms.words.copy()
+    factors = codes.words.copy(), packed(atoms).words.copy()
     words.add_product(*factors, covering(algebra), product[:0], 0, codes.n_rows, row, product)
     return BitMatrix.from_words(product, atoms.n_cols, check=False)
 

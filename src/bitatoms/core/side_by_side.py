@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..mdl import codelength_from_counts
+from ..sparse_bits import SparseBits, index_type, smaller_bits
 from .result import Factorization
 
 
@@ -35,8 +36,8 @@ def side_by_side(parts: Sequence[Part], n_rows: int, n_features: int) -> Factori
         saved = np.concatenate([result.saved for result in results])
     n_atoms = sum(result.atoms.n_rows for result in results)
     order = np.arange(n_atoms) if saved is None else np.argsort(-saved, kind="stable")
-    codes = _joined_codes(parts, n_rows).T[order].T
-    atoms = _joined_atoms(parts, n_features)[order]
+    codes = joined_codes([(part.rows, part.result.codes) for part in parts], n_rows, order)
+    atoms = smaller_bits(_joined_atoms(parts, n_features)[order])
     wrong, bias = _scattered(parts, n_features, "wrong"), _scattered(parts, n_features, "bias")
     known = None
     if any(result.known is not None for result in results):  # a part without unknown cells does not count known ones
@@ -68,13 +69,16 @@ def side_by_side(parts: Sequence[Part], n_rows: int, n_features: int) -> Factori
     )
 
 
-def _joined_atoms(parts: Sequence[Part], n_features: int) -> BitMatrix:
+def _joined_atoms(parts: Sequence[Part], n_features: int) -> SparseBits:
     """Return the atoms of all parts, in the columns of the table."""
     sparse = [part.result.atoms.to_sparse() for part in parts]
     indices = np.concatenate([part.columns[atoms.indices] for part, atoms in zip(parts, sparse, strict=True)])
     n_ones = np.concatenate([np.diff(atoms.indptr) for atoms in sparse])
-    indptr = np.concatenate([[0], np.cumsum(n_ones)])
-    return BitMatrix.from_csr(indptr, indices, n_features)
+    atom_of = np.repeat(np.arange(len(n_ones)), n_ones)
+    order = np.lexsort((indices, atom_of))  # the columns of a window need not be in order
+    return SparseBits(
+        np.concatenate(([0], np.cumsum(n_ones))), indices[order].astype(index_type(n_features)), n_features
+    )
 
 
 def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | None:
@@ -90,17 +94,21 @@ def _scattered(parts: Sequence[Part], n_features: int, field: str) -> NDArray | 
     return out
 
 
-def _joined_codes(parts: Sequence[Part], n_rows: int) -> BitMatrix:
-    """Return the codes of all parts, of all rows."""
-    rows, atoms, n_atoms = [], [], 0
-    for part in parts:
-        sparse = part.result.codes.to_sparse().tocoo()
-        rows.append(sparse.coords[0] if part.rows is None else part.rows[sparse.coords[0]])
-        atoms.append(sparse.coords[1].astype(np.int64) + n_atoms)
-        n_atoms += part.result.codes.n_cols
-    row_of, atom_of = np.concatenate(rows), np.concatenate(atoms)
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(row_of, minlength=n_rows))))
-    return BitMatrix.from_csr(indptr, atom_of[np.argsort(row_of, kind="stable")], n_atoms)
+def joined_codes(
+    parts: Sequence[tuple[NDArray[np.intp] | None, BitMatrix]], n_rows: int, order: NDArray[np.intp]
+) -> BitMatrix:
+    """Return the codes of all rows with the atoms of all parts, in this order.
+
+    A part has the codes of some rows, in ascending order, or of all (None); other rows use none of its atoms.
+    """
+    users = []
+    for rows, codes in parts:
+        if rows is None:
+            users.append(codes.T)
+        else:
+            sparse = codes.T.to_sparse()
+            users.append(BitMatrix.from_csr(sparse.indptr, rows[sparse.indices], n_rows))
+    return stack_rows(users, n_rows)[order].T
 
 
 def _joined_remembered(results: Sequence[Factorization], order: NDArray[np.intp]) -> BitMatrix | None:

@@ -273,9 +273,13 @@ class BinaryDictionaryLearning(TableTransformer):
         result = learned.result if isinstance(learned, PassResult) else learned
         self._set_model(self._model_of(result, picture))
         if result.ended in ("max_iter", "max_time") and not params.ends_at_limit:
+            goes_on = result.ended == "max_time" and self.checkpoint is not None and result is learned
+            resume = (", or pass ", Parameter("resume", True), " to go on from the checkpoint") if goes_on else ()
             warnings.warn(
                 SearchLimitWarning(
-                    Parameter(result.ended), " ended the search before it converged; raise it for a better model"
+                    Parameter(result.ended),
+                    " ended the search before it converged; raise it for a better model",
+                    *resume,
                 ),
                 stacklevel=4,
             )
@@ -322,12 +326,13 @@ class BinaryDictionaryLearning(TableTransformer):
             With the current ``components_`` and ``bias_``.
         """
         check_is_fitted(self, "n_components_")
-        atoms = BitMatrix.from_dense(self._components) if "_components" in vars(self) else self._model.atoms
-        model = replace(self._model, atoms=atoms, bias=self.bias_)
-        if model.atoms != self._model.atoms or (model.bias != self._model.bias).any():
-            # Its counts and codes are those of other atoms.
-            return replace(model, complete=None, rows_hash=None, recurrence=None, remembered=None)
-        return model
+        model = self._model
+        atoms = BitMatrix.from_dense(self._components) if "_components" in vars(self) else model.atoms
+        if atoms == model.atoms and (self.bias_ == model.bias).all():
+            return model
+        # The counts and codes are those of other atoms.
+        model = replace(model, atoms=atoms, bias=self.bias_)
+        return replace(model, complete=None, rows_hash=None, recurrence=None, remembered=None)
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.

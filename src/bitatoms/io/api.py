@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from ..errors import Parameter
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
-from ..sparse_bits import SparseBits, packed
+from ..sparse_bits import Bits, SparseBits
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from ..validation import check_choice
 from .atomic import atomic_write
@@ -31,7 +31,7 @@ from .stream import (
     table_bytes,
     unique_columns,
 )
-from .transposing import Transposer
+from .transposing import transpose
 
 _TEXT = ("csv", "tsv")
 _OPTION_FORMATS = {  # the formats to which an option applies
@@ -149,11 +149,14 @@ class TransposedSource(Source):
 def _transposed(source: Source, stream: TableStream) -> TableStream:
     """Return a stream with rows and columns exchanged; the rows are read now."""
     if source.scratch is not None:
-        transposer = Transposer(source.scratch, stream.n_cols)
         names: list[str] = []
-        for chunk in stream.chunks:
-            transposer.add(packed(chunk.bits))
-            names.extend(chunk.names or ())
+
+        def lines() -> Iterator[Bits]:
+            for chunk in stream.chunks:
+                names.extend(chunk.names or ())
+                yield chunk.bits
+
+        transposer = transpose(source.scratch, lines(), stream.n_cols)
         return TableStream(transposer.n_cols, named_chunks(transposer.rows(), stream.columns), names or None)
 
     def chunks() -> Iterator[RowChunk]:

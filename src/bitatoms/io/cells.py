@@ -6,7 +6,7 @@ Between a file and packed bits, a cell is a *state*: 0, 1, `MISSING`, or `BLANK`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .. import validation
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
+from ..sparse_bits import Bits, SparseBits, as_bits
 from .errors import FileError
 from .stream import DROPPING_FORMATS, ReadOptions, Source
 from .text_numbers import parse_number
@@ -90,8 +91,14 @@ class Cells:
         lacking = states >= MISSING if is_blank_missing else states == MISSING
         return bits.with_unknown(BitMatrix.from_dense(lacking))
 
-    def known(self, bits: BitMatrix, position_of: PositionOf) -> BitMatrix:
-        """Return rows of a packed table: unknown cells are missing values, and a threshold applies to the others."""
+    @overload
+    def known(self, bits: BitMatrix, position_of: PositionOf) -> BitMatrix: ...
+    @overload
+    def known(self, bits: Bits, position_of: PositionOf) -> Bits: ...
+    def known(self, bits: Bits, position_of: PositionOf) -> Bits:
+        """Return rows of a table of bits: unknown cells are missing values, and a threshold applies to the others."""
+        if isinstance(bits, SparseBits):
+            return as_bits(bits, self.threshold)
         if bits.unknown is not None and (rows := np.flatnonzero(bits.unknown.words.any(axis=1))).size:
             first = int(rows[0])
             self.add_missing(bits.n_unknown, position_of(first, int(np.argmax(bits.unknown[first]))))

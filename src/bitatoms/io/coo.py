@@ -15,6 +15,7 @@ from .sorted_entries import FLIPPED, UNKNOWN, Entries, SortedEntries
 from .stream import CHUNK_BITS, ReadOptions, Source
 
 CHUNK_ENTRIES = 1 << 18  # entries read together; each takes about fifty bytes until it is a bit
+COPIES = 4  # of the ones of a chunk in memory, while entries are sorted by column
 
 
 class CooBuilder:
@@ -53,7 +54,7 @@ class CooBuilder:
         if source.scratch is not None:
             self._chunk_rows = min(n_rows, source.scratch.chunk_rows(shape[1], n_tables))
         self._sorted: SortedEntries | None = None
-        self._bits: _EntryBits | None = None
+        self._bits: EntryBits | None = None
         self._entries: list[Entries] = []
         self._n_entries = 0
         may_be_sparse = source.scratch is None and is_smaller_sparse(shape, 0)
@@ -103,17 +104,31 @@ class CooBuilder:
         """Yield the rows, after the last entry: all of them, or as many as fit into the memory limit at a time."""
         self._cells.check_missing()
         if self._sorted is None:
-            sparse = self._sparse() if self._bits is None else None
+            sparse = None
+            if self._bits is None:
+                sparse = self._sparse(self._entries, 0, self._shape[0])
             yield self._build(self._pack_entries()) if sparse is None else sparse
             return
-        for chunk, start in enumerate(range(0, self._shape[0], self._chunk_rows)):
-            bits = self._new_bits(start)
-            for indices, states in self._sorted.read(chunk):
-                bits.add(indices, states)
-            yield self._build(bits)
+        for chunks, n_entries in self._sorted.groups(CHUNK_ENTRIES):
+            yield from self._sorted_rows(self._sorted, chunks, n_entries)
         self._sorted.remove()
 
-    def _pack_entries(self) -> _EntryBits:
+    def _sorted_rows(self, entries: SortedEntries, chunks: range, n_entries: int) -> Iterator[Bits]:
+        """Yield the rows of adjacent chunks: by their ones, if these are few, otherwise packed, chunk by chunk."""
+        start, stop = self._chunk_rows * chunks.start, min(self._chunk_rows * chunks.stop, self._shape[0])
+        sparse = None
+        if is_smaller_sparse((stop - start, self._shape[1]), COPIES * n_entries):
+            sparse = self._sparse(list(entries.read(chunks)), start, stop)
+        if sparse is not None:
+            yield sparse
+            return
+        for chunk in chunks:
+            bits = self._new_bits(self._chunk_rows * chunk)
+            for indices, states in entries.read(range(chunk, chunk + 1)):
+                bits.add(indices, states)
+            yield self._build(bits)
+
+    def _pack_entries(self) -> EntryBits:
         """Return the packed bits of all rows, after adding the entries that are not packed yet."""
         if self._bits is None:
             self._source.check_size(*self._shape, streamable=True)
@@ -123,16 +138,19 @@ class CooBuilder:
             self._entries = []
         return self._bits
 
-    def _sparse(self) -> SparseBits | None:
-        """Return all rows by their ones; None if some cells are unknown, or those without an entry are ones."""
+    def _sparse(self, entries: list[Entries], start: int, stop: int) -> SparseBits | None:
+        """Return the rows ``start`` to ``stop - 1`` by their ones, from their entries, which are removed from the list.
+
+        None if some cells are unknown, or those without an entry are ones.
+        """
         threshold = self._cells.threshold
         if threshold is not None and threshold < 0:
             return None
-        indices = np.concatenate([np.empty(0, np.int64), *(entry[0] for entry in self._entries)])
-        states = np.concatenate([np.empty(0, np.uint8), *(entry[1] for entry in self._entries)])
+        indices = np.concatenate([np.empty(0, np.int64), *(entry[0] for entry in entries)])
+        states = np.concatenate([np.empty(0, np.uint8), *(entry[1] for entry in entries)])
         if (states >= UNKNOWN).any():
             return None
-        self._entries = []
+        entries.clear()
         if threshold is None:
             indices = indices[states == FLIPPED]
         if (indices[1:] <= indices[:-1]).any():
@@ -140,25 +158,25 @@ class CooBuilder:
             indices, states = indices[order], states[order] if threshold is not None else states
             repeated = np.flatnonzero(indices[1:] == indices[:-1])
             if len(repeated):
-                self._report_duplicate(int(indices[repeated[0]]))
+                self._report_duplicate(start * self._row_bits + int(indices[repeated[0]]))
                 self._check_duplicate()
         if threshold is not None:
             indices = indices[states == FLIPPED]
         first = np.concatenate((np.ones(min(1, len(indices)), bool), indices[1:] != indices[:-1]))
         rows, columns = np.divmod(indices[first], self._row_bits)
-        return SparseBits.from_cells(rows, columns, self._shape)
+        return SparseBits.from_cells(rows, columns, (stop - start, self._shape[1]))
 
-    def _new_bits(self, start: int) -> _EntryBits:
+    def _new_bits(self, start: int) -> EntryBits:
         """Return the bits of the chunk of rows that begins here, without entries."""
         n_rows = min(self._chunk_rows, self._shape[0] - start)
         words = np.zeros((n_rows, self._row_bits // 64), np.uint64)
-        return _EntryBits(
+        return EntryBits(
             words,
             None if self._cells.threshold is None else np.zeros_like(words),
             lambda index: self._report_duplicate(start * self._row_bits + index),
         )
 
-    def _build(self, entries: _EntryBits) -> BitMatrix:
+    def _build(self, entries: EntryBits) -> BitMatrix:
         """Return the bits of a chunk of rows."""
         self._check_duplicate()
         threshold = self._cells.threshold
@@ -190,7 +208,7 @@ class CooBuilder:
             raise self._cells.invalid_cell("2", self._position(row, column), ", which has two entries")
 
 
-class _EntryBits:
+class EntryBits:
     """The bits of consecutive rows, from their entries in any order.
 
     Parameters

@@ -22,6 +22,7 @@ from ..core.remembered import max_remembered
 from ..core.result import Round
 from ..mdl import Codelength
 from ..parameters import RENAMED, check, result_parameters
+from ..sparse_bits import Bits, SparseBits, index_type
 from ..table import check_picture
 from .atomic import atomic_write
 from .errors import FileError
@@ -39,8 +40,9 @@ from .npz import (
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
-VERSION = 2
-_VERSION_ALL_KNOWN = 1  # of models of tables without unknown cells, which bitatoms 0.1 reads too
+VERSION = 3  # of models whose atoms are stored by their ones
+_VERSION_UNKNOWN = 2  # of other models of tables with unknown cells
+_VERSION_ALL_KNOWN = 1  # of all others, which bitatoms 0.1 reads too
 CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
@@ -67,7 +69,7 @@ def save(
     """Write a model, with the parameters that can be stored as JSON."""
     metadata = {
         "format": MODEL_FORMAT,
-        "version": _VERSION_ALL_KNOWN if model.known is None else VERSION,
+        "version": _version(model),
         "bitatoms": __version__,
         "n_samples": model.n_samples,
         "n_features": model.atoms.n_cols,
@@ -99,7 +101,7 @@ def save(
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
         METADATA_KEY: encode_metadata(metadata),
-        "atoms": _packed(model.atoms),
+        **_atom_arrays(model.atoms),
         "bias": model.bias,
         "wrong": model.wrong,
         "uses": model.uses,
@@ -135,6 +137,36 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
             raise source.error(f"a corrupt model: {' '.join(str(error).split())[:200]}") from error
 
 
+def _version(model: Model) -> int:
+    """Return the earliest version of the format that has what the model needs."""
+    if isinstance(model.atoms, SparseBits):
+        return VERSION
+    return _VERSION_ALL_KNOWN if model.known is None else _VERSION_UNKNOWN
+
+
+def _atom_arrays(atoms: Bits) -> dict[str, NDArray[Any]]:
+    """Return atoms as arrays: packed, or the columns of their ones and where those of each atom end."""
+    if isinstance(atoms, SparseBits):
+        return {"atom_columns": atoms.indices, "atom_ends": atoms.indptr[1:]}
+    return {"atoms": _packed(atoms)}
+
+
+def _read_atoms(file: NpzReader, n_features: int) -> Bits:
+    """Return atoms, after checking every column."""
+    if "atom_columns" not in file:
+        return file.read_bits("atoms", n_features)
+    columns, ends = file.read_array("atom_columns"), file.read_array("atom_ends")
+    if columns.dtype != index_type(n_features) or ends.dtype != np.int64 or columns.ndim != 1 or ends.ndim != 1:
+        raise ValueError("its atom_columns or atom_ends are not lists of integers")
+    starts = np.concatenate((np.zeros(1, np.int64), ends))
+    if (np.diff(starts) < 0).any() or starts[-1] != len(columns):
+        raise ValueError("its atom_ends do not fit its atom_columns")
+    atoms = SparseBits.checked(starts, columns, n_features)
+    if atoms is None:
+        raise ValueError(f"its atom_columns are not columns of {n_features} in increasing order")
+    return atoms
+
+
 def _packed(bits: BitMatrix) -> NDArray[np.uint8]:
     """Return rows of bits as `NpzReader.read_bits` reads them."""
     return np.frombuffer(bits.to_bytes(), np.uint8).reshape(bits.n_rows, -(-bits.n_cols // 8))
@@ -149,7 +181,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     """Return the model of the arrays and their metadata, after checking every size."""
     n_features, n_samples = check_metadata_int(metadata, "n_features"), check_metadata_int(metadata, "n_samples")
     file.source.check_memory(file.n_bytes, "its arrays")
-    atoms = file.read_bits("atoms", n_features)
+    atoms = _read_atoms(file, n_features)
     n_atoms = atoms.n_rows
     bias = file.read_array("bias").astype(np.uint8, casting="safe", copy=False)
     if bias.shape != (n_features,) or (bias > 1).any():
@@ -192,12 +224,12 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     )
 
 
-def _read_remembered(file: NpzReader, atoms: BitMatrix) -> BitMatrix | None:
-    """Return the remembered codes, which may not take more memory than those of a fit; None if none are stored."""
+def _read_remembered(file: NpzReader, atoms: Bits) -> BitMatrix | None:
+    """Return the remembered codes, not more than a fit remembers in a window of any width; None if none are stored."""
     if "remembered" not in file:
         return None
     remembered = file.read_bits("remembered", atoms.n_rows)
-    if len(remembered) > max_remembered(atoms.n_cols):
+    if len(remembered) > max_remembered(1):
         raise ValueError(f"its {len(remembered)} remembered codes are too many")
     return remembered
 

@@ -57,18 +57,30 @@ class SortedEntries:
             self._n_filled += count
             done += count
 
-    def read(self, chunk: int) -> Iterator[Entries]:
-        """Yield the entries of a chunk of rows, after the last entry was added; indices count from its first cell."""
+    def groups(self, most: int) -> Iterator[tuple[range, int]]:
+        """Yield adjacent chunks with at most this many entries in all, or one chunk, and the number of entries.
+
+        All entries must have been added.
+        """
         if self._n_filled or not self._segments:
             self._write()
             self._buffer = np.empty(0, np.uint64)
+        before = np.sum([segment.firsts for segment in self._segments], axis=0)  # entries before each chunk
+        first = 0
+        while first < len(self._starts):
+            stop = max(first + 1, int(np.searchsorted(before, before[first] + most, "right")) - 1)
+            yield range(first, stop), int(before[stop] - before[first])
+            first = stop
+
+    def read(self, chunks: range) -> Iterator[Entries]:
+        """Yield the entries of adjacent chunks of rows; indices count from the first cell of the first chunk."""
         for segment in self._segments:
-            first, end = segment.firsts[chunk : chunk + 2].tolist()
+            first, end = segment.firsts[[chunks.start, chunks.stop]].tolist()
             for start in range(first, end, _CHUNK_ENTRIES):
                 words = self._read(segment.offset + 8 * start, min(_CHUNK_ENTRIES, end - start))
                 states = (words & np.uint64(FLIPPED | UNKNOWN)).astype(np.uint8)
                 words >>= _STATE_BITS
-                words -= self._starts[chunk]
+                words -= self._starts[chunks.start]
                 yield words.view(np.int64), states
 
     def remove(self) -> None:

@@ -68,7 +68,8 @@ class Source(NamedTuple):
 
     def check_plausible(self, n_bytes: int, n_rows: int, n_cols: int, allowed: int = 0) -> None:
         """Raise if a table of this size takes far more bytes than are allowed or the size of the file suggests."""
-        size = self.path.stat().st_size
+        files = self.path.rglob("*") if self.path.is_dir() else (self.path,)
+        size = sum(file.stat().st_size for file in files)
         if n_bytes > max(allowed, _FREE_BYTES + _MAX_EXPANSION * size):
             raise self.error(
                 f"it claims to have {n_rows} rows and {n_cols} columns, far more than its {size} bytes can be expected "

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..sparse_bits import Bits, SparseBits, packed
 from .chunked import stack_columns
 from .scratch import Scratch, ScratchFile, read_words
-from .stream import Source
+from .sparse_transposing import SparseTransposer
+from .stream import CHUNK_BITS, Source
 
 _TABLES = 5  # bits and unknown cells of a chunk and of the previous one, and columns to transpose
 
@@ -29,24 +31,32 @@ class _Segment(NamedTuple):
 
 
 def rows_of_columns(
-    source: Source, columns: Iterable[BitMatrix], shape: tuple[int, int], check: Callable[[], None] = lambda: None
-) -> Iterator[BitMatrix]:
+    source: Source, columns: Iterable[Bits], shape: tuple[int, int], check: Callable[[], None] = lambda: None
+) -> Iterator[Bits]:
     """Yield the rows of a table whose columns come in chunks, each with the columns as its rows.
 
     All rows are one chunk, unless the source has a scratch folder: then memory holds no more than its limit. ``check``
     is called after the last column and before the first row.
     """
     if source.scratch is None:
-        bits = stack_columns(columns, shape)
+        bits = stack_columns(map(packed, columns), shape)
         check()
         yield bits
         return
     source.scratch.chunk_rows(shape[1], _TABLES, 64)  # raises if the limit is too small
-    transposer = Transposer(source.scratch, shape[0])
-    for chunk in columns:
-        transposer.add(chunk)
+    transposer = transpose(source.scratch, columns, shape[0])
     check()
     yield from transposer.rows()
+
+
+def transpose(scratch: Scratch, columns: Iterable[Bits], n_rows: int) -> Transposer | SparseTransposer:
+    """Return a transposer with these columns; a sparse one if the first of them are sparse."""
+    transposer: Transposer | SparseTransposer | None = None
+    for chunk in columns:
+        if transposer is None:
+            transposer = (SparseTransposer if isinstance(chunk, SparseBits) else Transposer)(scratch, n_rows)
+        transposer.add(chunk)
+    return Transposer(scratch, n_rows) if transposer is None else transposer
 
 
 class Transposer:
@@ -72,13 +82,14 @@ class Transposer:
         self._file: ScratchFile | None = None
         self.n_cols = 0
 
-    def add(self, columns: BitMatrix) -> None:
-        """Add columns, which are the rows of this matrix."""
+    def add(self, columns: Bits) -> None:
+        """Add columns, which are the rows of this matrix; sparse ones are packed a few at a time."""
         start = 0
+        most = len(columns) if isinstance(columns, BitMatrix) else max(1, CHUNK_BITS // max(1, self._n_rows))
         while start < len(columns):
             if self._n_filled == self._capacity:
                 self._write()
-            chunk = columns[start : start + self._capacity - self._n_filled]
+            chunk = packed(columns[start : start + min(most, self._capacity - self._n_filled)])
             put = slice(self._n_filled, self._n_filled + len(chunk))
             self._bits[:, put] = chunk.words.T
             if chunk.unknown is not None and self._unknown is None:

@@ -39,6 +39,7 @@ from ..search.initial import start_factors
 from ..search.moves.grow import grow
 from ..search.params import SearchParams
 from ..search.proximus import append_rank_one
+from ..sparse_bits import packed
 from ..validation import check_fraction
 from .decayed_counts import DecayedCounts
 from .refine import Sample, refine, split_holdout
@@ -184,10 +185,11 @@ class StreamLearner:
         no_counts = DecayedCounts.of(Counts.none(found.atoms.n_rows, m))
         bias = BitMatrix.from_dense(found.bias[np.newaxis])
         lengths = found.codelengths if len(searched) >= int(n_rows) else {}  # else not those of all rows
-        state = StreamState(random, draw, found.algebra, found.atoms, bias, no_counts, sample, rows[:0])
+        atoms = packed(found.atoms)
+        state = StreamState(random, draw, found.algebra, atoms, bias, no_counts, sample, rows[:0])
         state = replace(state, n_at_search=n_rows, n_at_scratch=n_rows, codelengths=lengths, compared=found.compared)
         counts = found.n_samples, found.n_known, found.wrong, found.uses
-        return self._with_factors(state, found.atoms, found.codes, counts, n_rows, workers)
+        return self._with_factors(state, atoms, found.codes, counts, n_rows, workers)
 
     def _with_factors(
         self,

@@ -8,9 +8,9 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
 from ..formatting import percent
 from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
+from ..sparse_bits import packed
 from .advice import to_try
 from .data import ReportData
 from .pictures import bits_image
@@ -121,7 +121,7 @@ def _card(data: ReportData, atom: int, name_limit: int) -> str:
     if data.picture is None:
         body = f"<dl>{facts_html}</dl>{_feature_names(data, features, name_limit)}"
     else:
-        image = bits_image(data.atoms_on_bias[atom], data.picture.tile, f"pattern {atom + 1}", _ATOM_SIDE)
+        image = bits_image(data.atom_on_bias(atom), data.picture.tile, f"pattern {atom + 1}", _ATOM_SIDE)
         body = f'<div class="tile">{image}<dl>{facts_html}</dl></div>'
     return (
         f'<li class="card" id="atom-{atom + 1}" data-atom="{atom + 1}" data-saved="{saved or 0}" data-rows="{uses}" '
@@ -177,10 +177,10 @@ def _examples(data: ReportData, atom: int) -> str:
 
 def _examples_as_text(data: ReportData, atom: int, rows: list[int]) -> str:
     """Return the names of rows with their difference from the atom, rows of equal difference together."""
-    expected = data.atoms_on_bias[atom]
+    expected = data.atom_on_bias(atom)
     names_by_difference: dict[str, list[str]] = {}
     for row in rows:
-        bits = data.table.bits[row]  # NaN, which is neither greater nor less, where it is unknown
+        bits = data.table.data[row]  # NaN, which is neither greater nor less, where it is unknown
         differences = (("also", np.flatnonzero(bits > expected)), ("lacks", np.flatnonzero(bits < expected)))
         text = "; ".join(f"{word} {_features_text(data, features)}" for word, features in differences if len(features))
         name = f'<b class="row">{name_html(data.table.row_name(row))}</b>'
@@ -204,10 +204,9 @@ def _example_as_picture(data: ReportData, row: int, drawn: bool) -> str:
 
 def _search_index(data: ReportData) -> str:
     """Return, as JSON for the script, the names of the features in use and a bitmap of them for each atom."""
-    atoms = data.model.atoms.to_dense()
-    features = np.flatnonzero(atoms.any(axis=0))
+    features = np.flatnonzero(data.model.atoms.column_weights())
     names = [truncated(name) for name in data.names_of(features)]
-    bits = BitMatrix.from_dense(atoms[:, features])
+    bits = packed(data.model.atoms.take_columns(features))
     bitmaps = [base64.b64encode(bits[atom : atom + 1].to_bytes()).decode("ascii") for atom in range(data.n_atoms)]
     return f'<script type="application/json" id="index">{_script_json({"features": names, "atoms": bitmaps})}</script>'
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
 from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
+from ..sparse_bits import Bits
 
 N_STEPS = 20  # up to this many atoms, the curve has one point per number of atoms
 EXPONENT = 1.7  # with more atoms, points are denser where there are few, since these save most
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 def codelength_curve(
-    model: Model, data: BitMatrix, full: Codelength, workers: Workers, max_work: int = MAX_WORK
+    model: Model, data: Bits, full: Codelength, workers: Workers, max_work: int = MAX_WORK
 ) -> tuple[tuple[Point, ...], int]:
     """Return the codelength with the first k atoms for several k, and the stride of the rows coded for it.
 
@@ -55,12 +55,13 @@ def curve_sizes(n_atoms: int) -> list[int]:
     return sorted({round(n_atoms * (step / N_STEPS) ** EXPONENT) for step in range(N_STEPS + 1)} | {1})
 
 
-def _point(model: Model, k: int, rows: BitMatrix, data: BitMatrix, workers: Workers) -> Point:
+def _point(model: Model, k: int, rows: Bits, data: Bits, workers: Workers) -> Point:
     """Return the bits with the first k atoms, estimated for all data from some rows."""
     first = replace(model, atoms=model.atoms[:k], uses=model.uses[:k], remembered=None)
-    block = first.code(rows, workers)
-    wrong = np.minimum(_extrapolated(block.wrong(), rows.n_rows, data.n_rows), data.n_known)
-    uses = _extrapolated(block.uses(), rows.n_rows, data.n_rows)
+    codes = first.codes(rows, workers)
+    wrong = first.errors(rows, codes, workers).column_weights()
+    wrong = np.minimum(_extrapolated(wrong, rows.n_rows, data.n_rows), data.n_known)
+    uses = _extrapolated(codes.column_weights(), rows.n_rows, data.n_rows)
     weights, bias = first.atoms.row_weights(), int(model.bias.sum())
     return _to_point(k, codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known))
 

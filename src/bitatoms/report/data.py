@@ -15,6 +15,7 @@ from ..core.complete import complete_atoms, hash_rows
 from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
+from ..sparse_bits import Bits
 from ..table import Names, Picture, Table, feature_names
 from .curve import Point, codelength_curve
 
@@ -60,8 +61,10 @@ class ReportData:
     ----------
     model : Model
     table : Table
-    codes, errors : BitMatrix
-        The atoms that each row uses, and the cells that they get wrong.
+    codes : BitMatrix
+        The atoms that each row uses.
+    errors : BitMatrix or SparseBits
+        The cells that they get wrong.
     ones, missed, invented : ndarray of shape (n_features,), int64
         For each feature, the number of rows in which it is 1, in which it is 1 and reconstructed as 0, and in which it
         is 0 and reconstructed as 1.
@@ -88,7 +91,7 @@ class ReportData:
     model: Model
     table: Table
     codes: BitMatrix
-    errors: BitMatrix
+    errors: Bits
     ones: NDArray[np.int64]
     missed: NDArray[np.int64]
     invented: NDArray[np.int64]
@@ -116,12 +119,12 @@ class ReportData:
     @property
     def n_known_cells(self) -> int:
         """The number of cells of the table that are known."""
-        return self.n_rows * self.n_features - self.table.bits.n_unknown
+        return self.n_rows * self.n_features - self.table.data.n_unknown
 
     @cached_property
     def n_known(self) -> NDArray[np.int64]:
         """For each feature, the number of rows in which it is known."""
-        return np.broadcast_to(np.asarray(self.table.bits.n_known), self.n_features)
+        return np.broadcast_to(np.asarray(self.table.data.n_known), self.n_features)
 
     @property
     def n_atoms(self) -> int:
@@ -157,11 +160,6 @@ class ReportData:
         return self.model.n_samples == self.n_rows and (learned is None or np.array_equal(learned, self.ones))
 
     @cached_property
-    def atoms_on_bias(self) -> NDArray[np.uint8]:
-        """The reconstruction of a row that uses one atom only, for each atom."""
-        return self.model.atoms.to_dense() ^ self.model.bias
-
-    @cached_property
     def sorted_row_bits(self) -> NDArray[np.float64]:
         """The bits per row in ascending order."""
         return np.sort(self.row_bits)
@@ -170,9 +168,13 @@ class ReportData:
         """Return the names of features, given by their indices."""
         return feature_names(self.columns, features)
 
+    def atom_on_bias(self, atom: int) -> NDArray[np.uint8]:
+        """Return the reconstruction of a row that uses this atom only."""
+        return self.model.atoms[atom] ^ self.model.bias
+
     def row(self, number: int) -> ReportRow:
         """Return the row of this index before and after coding."""
-        row = self.table.bits[number : number + 1]
+        row = self.table.data[number : number + 1]
         unknown = BitMatrix.zeros(1, self.n_features) if row.unknown is None else row.unknown
         bits = float(self.row_bits[number])
         return ReportRow(
@@ -192,18 +194,17 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
     """Code the table and return the data of its report."""
     if 0 in table.shape:
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
-    n_rows, n_features = table.shape
+    (n_rows, n_features), data = table.shape, table.data
     requested = tuple(_row_index(table, row) for row in rows)
-    block = model.code(table.bits, workers)
-    codes = block.factors()[1]
-    errors = block.errors()
-    ones, wrong, uses = table.bits.column_weights(), block.wrong(), block.uses()
-    missed = BitMatrix.from_words(table.bits.words & errors.words, n_features, check=False).column_weights()
+    codes = model.codes(data, workers)
+    errors = model.errors(data, codes, workers)
+    ones, wrong, uses = data.column_weights(), errors.column_weights(), codes.column_weights()
+    missed = _common_ones(data, errors)
     codelength = codelength_from_counts(
-        n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), table.bits.n_known
+        n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
     )
-    row_bits = model.row_bits(table.data, codes, workers)
-    curve, stride = codelength_curve(model, table.bits, codelength, workers)
+    row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
+    curve, stride = codelength_curve(model, data, codelength, workers)
     if model.missed is not None and is_learned_from(model, table):
         wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength
     return ReportData(
@@ -215,9 +216,9 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
         missed=missed,
         invented=wrong - missed,
         uses=uses,
-        complete=complete_atoms(table.bits, model.atoms, workers, block.bias).column_weights(),
+        complete=complete_atoms(data, model.atoms, workers, bias).column_weights(),
         codelength=codelength,
-        bits_without=codelength_from_counts(n_rows, n_features, ones, (), (), n_known=table.bits.n_known).total,
+        bits_without=codelength_from_counts(n_rows, n_features, ones, (), (), n_known=data.n_known).total,
         row_bits=row_bits,
         examples=_example_rows(codes, errors.row_weights() + codes.row_weights()),
         curve=curve,
@@ -229,7 +230,15 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
 
 def is_learned_from(model: Model, table: Table) -> bool:
     """Return whether the rows of the table are those that the model was learned from."""
-    return model.n_samples == len(table) and model.rows_hash == hash_rows(table.bits)
+    has_hash = model.rows_hash is not None and model.n_samples == len(table)
+    return has_hash and model.rows_hash == hash_rows(table.data)
+
+
+def _common_ones(first: Bits, second: Bits) -> NDArray[np.int64]:
+    """Return the number of rows in which two tables both have a one, for each column."""
+    if isinstance(first, BitMatrix) and isinstance(second, BitMatrix):
+        return BitMatrix.from_words(first.words & second.words, first.n_cols, check=False).column_weights()
+    return np.asarray(first.to_sparse().multiply(second.to_sparse()).sum(axis=0), np.int64)
 
 
 def _row_index(table: Table, row: int | str) -> int:

@@ -38,7 +38,7 @@ def features_section(data: ReportData) -> str:
         Column("invented", data.invented),
         Column("wrong", wrong),
     ]
-    columns[1:1] = [Column("known", data.n_known)] if data.table.bits.n_unknown else []
+    columns[1:1] = [Column("known", data.n_known)] if data.table.data.n_unknown else []
     n_features, n_wrong, n_cells = int((wrong > 0).sum()), int(wrong.sum()), data.n_known_cells
     text = (
         f"{pluralize(n_wrong, 'cell')} of {format_count(n_cells)} ({percent(n_wrong, n_cells)}) "
@@ -93,7 +93,7 @@ def _table(data: ReportData, features: list[int], columns: list[Column]) -> str:
         heads += f'<th scope="col" class="number"{sorted_by}><button type="button">{column.key}</button></th>'
     maximum = max((int(columns[-1].counts[feature]) for feature in features), default=1)
     rows = "".join(_table_row(data, feature, columns, maximum) for feature in features)
-    share = "of the rows where it is known" if data.table.bits.n_unknown else "of all rows"
+    share = "of the rows where it is known" if data.table.data.n_unknown else "of all rows"
     return f"""{"" if data.is_model_empty else f'<p class="legend">{LEGEND}</p>'}
 <form class="controls" id="find-feature" role="search" aria-label="Features" hidden>
 <label>Search <input id="search-feature" type="search" placeholder="a feature" autocomplete="off" spellcheck="false"

@@ -17,7 +17,7 @@ MAX_LISTED = 15  # columns, and rows
 
 def unknown_cells(data: ReportData) -> str:
     """State how many cells are unknown; empty if none is."""
-    n_unknown = data.table.bits.n_unknown
+    n_unknown = data.table.data.n_unknown
     if not n_unknown:
         return ""
     share = percent(n_unknown, data.n_rows * data.n_features)
@@ -29,8 +29,8 @@ def unknown_cells(data: ReportData) -> str:
 
 def unknown_section(data: ReportData) -> str:
     """Return the columns and the rows with most unknown cells; empty if there are none."""
-    unknown = data.table.bits.unknown
-    if unknown is None or not data.table.bits.n_unknown:
+    unknown = data.table.data.unknown
+    if unknown is None or not data.table.data.n_unknown:
         return ""
     by_column = _ranking("column", unknown.column_weights(), data.n_rows, data.names_of)
     by_row = _ranking(

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..bits import BitMatrix
 from ..core.block import lanes_of
+from ..core.voted_bits import MAX_VOTES, lists_votes
 from ..errors import InputError, Parameter
 from ..sparse_bits import Bits
 
@@ -57,12 +58,13 @@ class MemoryBudget:
     has_unknown: bool = False
     held: int = 0  # bytes of the table, if it is in memory
 
-    def chunk_rows(self, n_atoms: int, counts_votes: bool = True) -> int:
+    def chunk_rows(self, n_atoms: int, counts_votes: bool = True, n_listed: int | None = None) -> int:
         """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit.
 
-        Passes of a fit count the votes of the users of each atom on each feature; rows that are only coded have none.
+        Passes of a fit count the votes of the users of each atom on each feature, or on ``n_listed`` bits of atoms;
+        rows that are only coded have none.
         """
-        fixed, per_row = self._pass_bytes(n_atoms, counts_votes)
+        fixed, per_row = self._pass_bytes(n_atoms, counts_votes, n_listed)
         fitting = (self.limit - self.held - fixed) // per_row // 64 * 64
         if fitting < 64:
             task = f"{n_atoms} atom{'s' * (n_atoms != 1)} and {self.n_threads} thread{'s' * (self.n_threads != 1)}"
@@ -91,11 +93,11 @@ class MemoryBudget:
         fixed, per_row = self._pass_bytes(n_atoms)
         return max(self._search_bytes(n_searched), fixed + 64 * per_row)
 
-    def _pass_bytes(self, n_atoms: int, counts_votes: bool = True) -> tuple[int, int]:
+    def _pass_bytes(self, n_atoms: int, counts_votes: bool = True, n_listed: int | None = None) -> tuple[int, int]:
         """Return the bytes of a pass: a fixed number, and those per row of a chunk."""
         row = self._row_bytes + 16 * -(-n_atoms // 64) + 1
         in_flight = _RUNNING_FACTOR * self.n_threads + _WAITING_CHUNKS
-        return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms, counts_votes), in_flight * row
+        return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms, counts_votes, n_listed), in_flight * row
 
     def _search_bytes(self, n_rows: int, by_windows: bool = False) -> int:
         """Return the bytes of a search of this many rows."""
@@ -107,10 +109,14 @@ class MemoryBudget:
         """The bytes of a packed row, with its unknown cells."""
         return (2 if self.has_unknown else 1) * 8 * -(-self.n_features // 64)
 
-    def _count_bytes(self, n_atoms: int, counts_votes: bool) -> int:
+    def _count_bytes(self, n_atoms: int, counts_votes: bool, n_listed: int | None) -> int:
         """Return the bytes of the counts of all chunks in flight, of their sum, and of the lookup tables of atoms."""
-        votes = n_atoms * self.n_features if counts_votes else 0
         tables = -(-self.n_features // 8) * lanes_of(n_atoms) + 4 * n_atoms * lanes_of(n_atoms)
+        if counts_votes and n_listed is None and lists_votes(n_atoms, self.n_features):
+            n_listed = MAX_VOTES  # approximately, as long as the atoms are not known
+        if n_listed is not None:
+            return self.n_threads * tables + (2 * self.n_threads + 4) * 8 * n_listed + 32 * n_listed
+        votes = n_atoms * self.n_features if counts_votes else 0
         running = 24 * votes + tables
         return self.n_threads * running + (self.n_threads + 4) * 16 * votes
 

@@ -16,10 +16,11 @@ from ..bits import BitMatrix
 from ..core.block import lanes_of
 from ..core.coding import CODERS
 from ..core.counts import Counts
-from ..core.result import Round
 from ..core.row_pass import PassSpec
+from ..core.voted_bits import cells_of, voted_bits
 from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
+from .checkpoint_file import Arrays, history_from_json, history_to_json
 from .passes import PassState
 from .source import PartialPass
 
@@ -35,8 +36,6 @@ _AXES = {
     "missed": "m",
 }  # axes of the arrays of Counts
 
-Arrays = dict[str, NDArray[Any]]
-
 
 def state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
     """Return a state as JSON values, and its arrays by name."""
@@ -50,8 +49,7 @@ def state_to_json(state: PassState) -> tuple[dict[str, Any], Arrays]:
         "orders": [_spec_to_json(spec, f"order {i}", arrays) for i, spec in enumerate(state.specs)],
         "counts": None if state.counts is None else _counts_to_json(state.counts, "counts", arrays),
         "partial": None,
-        "history_fields": Round._fields,
-        "history": state.history,
+        **history_to_json(state.history),
     }
     if state.partial is not None:
         counts = _counts_to_json(state.partial.counts, "partial", arrays)
@@ -78,15 +76,13 @@ def state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int, 
     if partial is not None:
         next_row = check_metadata_int(partial, "next_row", most=shape[0])
         partial = PartialPass(next_row, _counts_from_file(file, partial["counts"], "partial", specs[-1], shape))
-    fields = entries["history_fields"]
-    history = tuple(Round(**dict(zip(fields, row, strict=True))) for row in entries["history"])
     compared = {str(algebra): index(cost) for algebra, cost in entries.get("compared", {}).items()}
     return PassState(
         algebra=entries["algebra"],
         ended=str(entries["ended"]),
         compared=compared,
         specs=tuple(specs),
-        history=history,
+        history=history_from_json(entries),
         partial=partial,
         best=best,
         counts=counts,
@@ -146,7 +142,7 @@ def _spec_from_file(
         swaps=bool(entry["swaps"]),
         typical=float.fromhex(entry["typical"]),
     )
-    return PassSpec(atoms, bias, coder, rule, kept, remembered)
+    return PassSpec(atoms, bias, coder, rule, kept, remembered, voted_bits(atoms))
 
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:
@@ -165,6 +161,7 @@ def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]
         "n_rows": counts.n_rows,
         "codes_changed": counts.codes_changed,
         "has_complete": has_complete,
+        **({} if counts.voted is None else {"lists_votes": True}),
         **hashed,
         **unknown,
     }
@@ -176,11 +173,19 @@ def _counts_from_file(
     """Return the counts of a pass in a file."""
     sizes = {"p": len(spec.atoms), "m": shape[1]}
     n_rows = check_metadata_int(entry, "n_rows", most=shape[0])
-    arrays = {
-        field: _int_array(file, f"{name} {field}", tuple(sizes[axis] for axis in axes), (0, n_rows)).astype(np.int64)
+    voted, is_listed = spec.voted, spec.voted is not None and entry.get("lists_votes") is True
+    votes = (spec.n_listed or 0,)
+    listed = {"free": votes, "bad": votes, "pairs": (0, 0)} if is_listed else {}
+    arrays: Any = {
+        field: _int_array(
+            file, f"{name} {field}", listed.get(field, tuple(sizes[axis] for axis in axes)), (0, n_rows)
+        ).astype(np.int64)
         for field, axes in _AXES.items()
         if field != "known" or entry.get("has_unknown")
     }
+    if voted is not None and not is_listed:  # written when votes on all bits were counted
+        _, cells = cells_of(voted, 0, sizes["p"])
+        arrays |= {"free": arrays["free"][cells], "bad": arrays["bad"][cells], "pairs": np.zeros((0, 0), np.int64)}
     arrays.setdefault("known", np.full(sizes["m"], n_rows))
     complete = None
     if entry.get("has_complete", f"{name} complete" in file):
@@ -190,6 +195,7 @@ def _counts_from_file(
         codes_changed=check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"]),
         complete=complete,
         rows_hash=check_metadata_hash(entry, "rows_hash"),
+        voted=voted,
         **arrays,
     )
 

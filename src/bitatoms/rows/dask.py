@@ -1,4 +1,4 @@
-"""Rows on a Dask cluster: each worker keeps its partitions packed, and counts are summed on the cluster.
+"""Rows on a Dask cluster: each worker keeps its partitions as bits, and counts are summed on the cluster.
 
 A pass sends the atoms once, as a task, and gets one sum of counts back; the codes stay with their rows. All tasks are
 functions of their arguments, so Dask can recompute what a lost worker held.
@@ -24,7 +24,7 @@ from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import OutOfTime, Workers
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, stack_bits
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
 from .memory import collect, paired_chunks, row_chunks
@@ -88,7 +88,7 @@ class DaskRows:
         n_ones, n_unknown = np.sum([(0, 0), *counts], axis=0)
         if n_unknown or not is_smaller_sparse(shape, n_ones):
             return None
-        return stack_bits(self._tasks.results(list(map(delayed(SparseBits.from_bits), self._packed))), self.n_features)
+        return stack_bits(self._tasks.results(list(map(delayed(_ones_of), self._packed))), self.n_features)
 
     def max_search_rows(self, least: int, by_windows: bool) -> None:
         """Return None: there is no memory limit on a cluster."""
@@ -227,17 +227,22 @@ def _tree_sum(counts: list[Any]) -> Any:
     return counts[0]
 
 
-def _take(packed: BitMatrix, rows: NDArray[np.int64]) -> BitMatrix:
+def _take(partition: Bits, rows: NDArray[np.int64]) -> BitMatrix:
     """Return rows of a partition by their indices in it."""
-    taken: BitMatrix = packed[rows]
-    return taken
+    return packed(partition[rows])
 
 
-def _run_pass_on_partition(packed: BitMatrix, codes: BitMatrix | None, spec: PassSpec) -> tuple[BitMatrix, Counts]:
+def _ones_of(partition: Bits) -> SparseBits:
+    """Return the rows of a partition by their ones."""
+    return partition if isinstance(partition, SparseBits) else SparseBits.from_bits(partition)
+
+
+def _run_pass_on_partition(partition: Bits, codes: BitMatrix | None, spec: PassSpec) -> tuple[BitMatrix, Counts]:
     """Run a pass on a partition, one chunk at a time."""
-    size = chunk_rows(packed.n_cols)
+    size = chunk_rows(partition.n_cols)
     before = None if codes is None else row_chunks(_aligned(codes), size)
-    chunks = paired_chunks(_aligned(packed), before, size)
+    data = _aligned(partition) if isinstance(partition, BitMatrix) else partition
+    chunks = paired_chunks(data, before, size)
     after, total = collect((run_pass(*chunk, spec, Workers(1)) for chunk in chunks), spec)
     return stack_rows(after, spec.atoms.n_rows), total
 
@@ -248,9 +253,9 @@ def _aligned(bits: BitMatrix) -> BitMatrix:
     return BitMatrix.from_words(np.require(bits.words, requirements="A"), bits.n_cols, False, unknown)
 
 
-def _count_cells(packed: BitMatrix) -> tuple[int, int]:
+def _count_cells(partition: Bits) -> tuple[int, int]:
     """Return the number of ones and of unknown cells of a partition."""
-    return packed.count(), packed.n_unknown
+    return partition.count(), partition.n_unknown
 
 
 def _codes_of(done: tuple[BitMatrix, Counts]) -> BitMatrix:
@@ -271,6 +276,13 @@ def _size_of_bits(bits: BitMatrix) -> int:
     return int(bits.words.nbytes) * (1 if bits.unknown is None else 2)
 
 
+@sizeof.register(SparseBits)
+def _size_of_ones(bits: SparseBits) -> int:
+    return int(bits.indptr.nbytes + bits.indices.nbytes)
+
+
 @sizeof.register(Counts)
 def _size_of_counts(counts: Counts) -> int:
-    return sum(np.asarray(getattr(counts, field.name)).nbytes for field in fields(Counts))
+    values = [getattr(counts, field.name) for field in fields(Counts)]
+    voted = [] if counts.voted is None else [counts.voted.indptr, counts.voted.indices]
+    return sum(value.nbytes for value in (*values, *voted) if isinstance(value, np.ndarray))

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import dataframes, validation
-from ..bits import BitMatrix
 from ..errors import InputError, InvalidCell, MissingCell
+from ..sparse_bits import Bits, as_bits
 from ..table import Names
 from .memory import row_chunks
 
@@ -45,27 +45,27 @@ def column_names(X: Any) -> Names | None:
     return dataframes.column_names(X._meta) if hasattr(X, "columns") else None
 
 
-def pack_partition(partition: Any, binarize: float | None) -> BitMatrix | InvalidPartition:
-    """Return the rows of a partition, packed; missing values are unknown cells."""
+def pack_partition(partition: Any, binarize: float | None) -> Bits | InvalidPartition:
+    """Return the rows of a partition, packed, or sparse if it is wide and sparse; missing values are unknown cells."""
     try:
-        return BitMatrix.from_any(partition, binarize, missing="unknown")
+        return as_bits(partition, binarize, missing="unknown")
     except (ValueError, TypeError) as error:
         return InvalidPartition(partition.shape[0], error)
 
 
-def shape_or_error(packed: BitMatrix | InvalidPartition) -> tuple[int, int] | InvalidPartition:
+def shape_or_error(packed: Bits | InvalidPartition) -> tuple[int, int] | InvalidPartition:
     """Return the shape of a packed partition, or the error of an invalid one."""
     return packed if isinstance(packed, InvalidPartition) else packed.shape
 
 
-def hash_positions(packed: BitMatrix, start: int) -> NDArray[np.uint64]:
+def hash_positions(packed: Bits, start: int) -> NDArray[np.uint64]:
     """Return two sums, modulo 2**64, of hashes of each word of a partition and its position in the table.
 
     ``start`` is the index of its first row. The sums of partitions add up to those of the table, whatever the
     partitions, and change if any cell changes or two rows are swapped. Words without unknown cells add nothing to them,
     so that it does not matter which partitions have such cells.
     """
-    width = packed.words.shape[1]
+    width = -(-packed.n_cols // 64)
     total = np.zeros(2, np.uint64)
     for rows in row_chunks(packed, max(1, _HASHED_WORDS // max(1, width))):
         positions = np.arange(start * width, (start + len(rows)) * width, dtype=np.uint64)

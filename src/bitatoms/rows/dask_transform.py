@@ -14,10 +14,10 @@ from ..bits import BitMatrix, stack_rows
 from ..core.model import Model
 from ..errors import InputError
 from ..parallel import Workers
+from ..sparse_bits import Bits
 from ..table import ColumnMatch, Header, match_columns, without_unknown_columns
 from .budget import chunk_rows as default_chunk_rows
 from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
-from .memory import row_chunks
 from .store import Store
 from .store_transform import scores_of
 
@@ -165,14 +165,14 @@ def _by_partition(function: Any, X: Any, sent: Any, binarize: float | None, dtyp
 def _codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
     """Return the codes of a partition."""
     model, match = sent
-    chunks = _packed_chunks(partition, match, binarize, block_info)
+    chunks = _matched_chunks(partition, match, binarize, block_info)
     return stack_rows((model.codes(chunk, Workers(1)) for chunk in chunks), model.atoms.n_rows).to_dense()
 
 
 def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
     """Return minus the bits of each row of a partition."""
     model, match = sent
-    chunks = _packed_chunks(partition, match, binarize, block_info)
+    chunks = _matched_chunks(partition, match, binarize, block_info)
     return np.concatenate([np.empty(0), *(scores_of(model, chunk, Workers(1)) for chunk in chunks)])
 
 
@@ -181,11 +181,12 @@ def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uin
     return model.reconstruct(BitMatrix.from_any(partition, name="the code matrix")).to_dense()
 
 
-def _packed_chunks(partition: Any, match: ColumnMatch, binarize: float | None, block_info: Any) -> Iterator[BitMatrix]:
+def _matched_chunks(partition: Any, match: ColumnMatch, binarize: float | None, block_info: Any) -> Iterator[Bits]:
     """Yield the rows of a partition in chunks; errors give the row in the complete table if known."""
-    packed = pack_partition(partition, binarize)
-    if isinstance(packed, InvalidPartition):
+    bits = pack_partition(partition, binarize)
+    if isinstance(bits, InvalidPartition):
         start = block_info[0]["array-location"][0][0]
-        raise packed.error if np.isnan(start) else shifted(packed.error, int(start))
-    for chunk in row_chunks(packed, default_chunk_rows(packed.n_cols)):
-        yield match.gather(chunk)
+        raise bits.error if np.isnan(start) else shifted(bits.error, int(start))
+    size = default_chunk_rows(bits.n_cols)
+    for start in range(0, len(bits), size):
+        yield match.gather(bits[start : start + size])

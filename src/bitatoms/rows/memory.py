@@ -62,15 +62,17 @@ class MemoryRows:
         deadline: float = float("inf"),
     ) -> tuple[list[BitMatrix], Counts]:
         """Run a pass over all rows and return its codes and counts."""
-        size = self._workers.chunk_rows or self._chunk_rows(spec.atoms.n_rows)
+        size = self._workers.chunk_rows or self._chunk_rows(spec)
         if codes and len(codes[0]) != min(size, self.n_rows):  # the size depends on the number of atoms
             codes = list(row_chunks(stack_rows(codes, codes[0].n_cols), size))
         chunks = paired_chunks(self._data, codes, size)
         return collect(run_pass_on_chunks(chunks, spec, replace(self._workers, deadline=deadline)), spec)
 
-    def _chunk_rows(self, n_atoms: int) -> int:
-        """Return the number of rows per chunk of a pass with this many atoms."""
-        return chunk_rows(self.n_features) if self._budget is None else self._budget.chunk_rows(n_atoms)
+    def _chunk_rows(self, spec: PassSpec) -> int:
+        """Return the number of rows per chunk of a pass."""
+        if self._budget is None:
+            return chunk_rows(self.n_features)
+        return self._budget.chunk_rows(spec.atoms.n_rows, n_listed=spec.n_listed)
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
@@ -111,7 +113,7 @@ def run_pass_on_chunks(
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:
     """Return the codes of all chunks as a list, and the sum of their counts."""
     codes: list[BitMatrix] = []
-    total = Counts.none(*spec.atoms.shape)
+    total = Counts.none(*spec.atoms.shape, spec.voted)
     for chunk_codes, counts in results:
         codes.append(chunk_codes)
         total = total.add(counts)

@@ -15,7 +15,7 @@ from ..errors import InputError, InvalidCell, Parameter
 from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.formats import infer_format, load_reader
-from ..io.packed_store import PackedStoreWriter
+from ..io.packed_store import PackedStoreWriter, split_rows
 from ..io.scratch import LEAST_LIMIT, Scratch
 from ..io.stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
 from ..parameters import ReadKwargs, documented
@@ -75,6 +75,8 @@ def pack(
     are stored in a temporary file in the folder of the store: at most two bits per cell of a .bed file or an array,
     eight bytes per entry of a sparse matrix.
 
+    A table with 2048 columns or more, no unknown cell, and at most one cell in 32 a one is stored by its ones.
+
     Examples
     --------
     >>> import numpy as np
@@ -125,7 +127,7 @@ def _write(
     described = stream.n_cols, stream.columns, stream.picture, about
     with PackedStoreWriter(path, *described, absent_is_zero=stream.absent_is_zero) as store:
         for rows in stream.chunks:
-            for chunk in _split(rows):
+            for chunk in split_rows(rows):
                 store.append(chunk)
                 if callback is not None:
                     callback(store.n_rows)
@@ -138,14 +140,6 @@ def _non_default(options: ReadOptions) -> dict[str, Any]:
     if "binarize" in given:
         given["binarize"] = float(given["binarize"])
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-
-
-def _split(rows: RowChunk) -> Iterator[RowChunk]:
-    """Yield rows in chunks small enough to be copied."""
-    size = max(1, CHUNK_BITS // max(1, rows.bits.n_cols))
-    for start in range(0, len(rows.bits), size):
-        names = None if rows.names is None else rows.names[start : start + size]
-        yield RowChunk(rows.bits[start : start + size], names)
 
 
 def _only_for_files(name: str) -> InputError:

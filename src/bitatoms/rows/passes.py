@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.atoms import flips_together
+from ..core.atoms import flips_by_column, flips_together
 from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
@@ -24,13 +24,16 @@ from ..core.counts import Counts
 from ..core.objective import Objective
 from ..core.result import CountsResult, Factorization, Interrupted, Round
 from ..core.row_pass import PassSpec
+from ..core.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..mdl import string_bits
 from ..parallel import OutOfTime
+from ..search.journal import StepStore
 from ..search.monitor import SearchMonitor
 from ..search.moves.drop import savings_from_counts
 from ..search.params import SearchParams
 from ..search.stopping import MAX_MEMORY, MAX_TIME
+from ..sparse_bits import packed
 from .budget import MemoryLimitError
 from .source import PartialPass, RowSource
 
@@ -53,7 +56,19 @@ class PassState:
 
 
 class Journal(Protocol):
-    """Keeps the state of a running fit, so that another process can resume it."""
+    """Keeps the state of a running fit, so that another process can resume it.
+
+    First the steps of the search, then the state of the passes over all rows, if there are any.
+    """
+
+    @property
+    def steps(self) -> StepStore:
+        """Keeps the finished steps of the search."""
+        ...
+
+    def end_search(self, finished: bool) -> None:
+        """Save what the search has left, if no passes follow; if it is not finished, it can be resumed."""
+        ...
 
     def load(self) -> PassState | None:
         """Return the state saved last, or None."""
@@ -131,8 +146,10 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
     """
     objective = params.objective(found.algebra)
     rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
-    coder = "exact" if codes_exactly(params, found.atoms) else params.scratch_coder
-    spec = PassSpec(found.atoms, BitMatrix.from_dense(found.bias[np.newaxis]), coder, rule, remembered=found.remembered)
+    atoms = packed(found.atoms)
+    coder = "exact" if codes_exactly(params, atoms) else params.scratch_coder
+    bias = BitMatrix.from_dense(found.bias[np.newaxis])
+    spec = PassSpec(atoms, bias, coder, rule, None, found.remembered, voted_bits(atoms))
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
 
@@ -258,7 +275,7 @@ class _Passes:
         bias, wrong = self._bias_without(dropped, spec, counts)
         rule = self._objective.rule_from_counts(counts.n_rows, counts.n_known, wrong, counts.uses[kept])
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
-        return PassSpec(atoms, bias, coder, rule, kept)
+        return PassSpec(atoms, bias, coder, rule, kept, voted=voted_bits(atoms))
 
     def _bias_without(
         self, dropped: NDArray[np.intp], spec: PassSpec, counts: Counts
@@ -271,8 +288,10 @@ class _Passes:
         """
         if not self._params.settles_bias:
             return spec.bias, counts.wrong
-        ones = spec.atoms[dropped].to_dense(bool)
-        change = np.where(ones, counts.free[dropped] - 2 * counts.bad[dropped], 0).sum(axis=0)
+        change = np.zeros(len(counts.wrong), np.int64)
+        for k in dropped.tolist():
+            free, bad = counts.votes(k, k + 1)
+            change += np.where(spec.atoms[k], free[0] - 2 * bad[0], 0)
         without = np.clip(counts.wrong + change, 0, counts.n_known)
         flips = mostly_wrong(counts.n_known, without)
         return flip_bias(spec.bias, flips), np.where(flips, counts.n_known - without, counts.wrong)
@@ -305,6 +324,8 @@ class _Passes:
 
 def _outvoted_bits(spec: PassSpec, counts: Counts) -> tuple[NDArray[np.uint64], int]:
     """Return the bits of atoms that differ in most of their users, as words, and their number."""
+    if counts.voted is not None:
+        return flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms.words)
     return flips_together(counts.free, counts.bad, counts.pairs, spec.atoms.words.copy(), spec.rule.covers)
 
 

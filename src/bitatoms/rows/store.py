@@ -23,7 +23,7 @@ from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
 from ..io.safe_zarr import ZarrReader
 from ..io.stream import Source
 from ..parallel import Workers
-from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, stack_bits
+from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from ..table import Header, Names, Picture
 from .budget import MemoryBudget, chunk_rows, parse_memory_limit
 from .code_cache import CodeCache, Codes
@@ -32,7 +32,7 @@ from .source import PartialPass, SavePartial
 
 
 class Store:
-    """A table on disk that may be larger than memory: a Zarr store of packed bits, written by `bitatoms.pack`.
+    """A table on disk that may be larger than memory: a Zarr store of bits, written by `bitatoms.pack`.
 
     Parameters
     ----------
@@ -57,6 +57,8 @@ class Store:
         Whether the rows have names.
     has_unknown : bool
         Whether some cells are unknown.
+    n_ones : int or None
+        The number of ones of a sparse table, whose rows are stored by their ones; None if rows are packed.
 
     Raises
     ------
@@ -98,6 +100,7 @@ class Store:
         self.about: dict[str, Any] = self._packed.about
         self.has_row_names = self._packed.has_names
         self.has_unknown = self._packed.has_unknown
+        self.n_ones = self._packed.n_ones
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -127,6 +130,22 @@ class Store:
         size = chunk_rows(self.n_features) if n_rows is None else max(64, -(-n_rows // 64) * 64)
         return self._packed.iter_chunks(size, start)
 
+    def stored_chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[Bits]:
+        """Yield the rows in order as they are stored: packed, or those of a sparse table by their ones.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Rows per chunk, as in `chunks`. Chunks of rows that are stored by their ones may have fewer.
+        start : int, default=0
+            Index of the first row.
+
+        Yields
+        ------
+        BitMatrix or SparseBits
+        """
+        return self.chunks(n_rows, start) if self.n_ones is None else self._packed.iter_stored(n_rows, start)
+
     def pieces(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Return `chunks`; deprecated."""
         warnings.warn(
@@ -155,7 +174,7 @@ class Store:
         if len(indices) and not 0 <= indices[0] <= indices[-1] < self.n_rows:
             wrong = indices[0] if indices[0] < 0 else indices[-1]
             raise IndexError(f"row {wrong} is out of range for a store of {self.n_rows} rows")
-        return self._packed.take(indices)
+        return packed(self._packed.take(indices))
 
     def row_names(self, start: int = 0, stop: int | None = None) -> list[str] | None:
         """Return the names of the rows ``start:stop``, or None if rows have no names."""
@@ -215,7 +234,8 @@ class StoreRows:
         self._workers = workers
         self._budget = memory_budget(store, max_memory, workers)
         self._is_limited = max_memory is not None
-        self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
+        if store.n_ones is None:
+            self._budget.chunk_rows(n_atoms=1)  # raise now, not after a search
         if code_folder is not None and not Path(code_folder).is_dir():
             raise FileError(f"{os.fspath(code_folder)}: there is no such folder to store codes in; create it first")
         self._cache = CodeCache(None if code_folder is None else Path(code_folder), self.n_rows)
@@ -224,13 +244,16 @@ class StoreRows:
         """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
         if self.store.has_unknown or not is_smaller_sparse(self.store.shape, 0):
             return None
+        if self.store.n_ones is not None and self._is_limited:
+            self._budget.check_ones(self.n_rows, self.store.n_ones)
+        size = self._budget.chunk_rows(1) if self.store.n_ones is None else None
         chunks: list[SparseBits] = []
         n_ones = 0
-        for chunk in self.store.chunks(self._budget.chunk_rows(1)):
+        for chunk in self.store.stored_chunks(size):
             n_ones += chunk.count()
             if not is_smaller_sparse(self.store.shape, n_ones):
                 return None
-            chunks.append(SparseBits.from_bits(chunk))
+            chunks.append(chunk if isinstance(chunk, SparseBits) else SparseBits.from_bits(chunk))
         if self._is_limited:
             self._budget.check_ones(self.n_rows, n_ones)
         return stack_bits(chunks, self.n_features)
@@ -254,10 +277,10 @@ class StoreRows:
     ) -> tuple[Codes, Counts]:
         """Run a pass over all rows and return its codes and counts."""
         n_atoms = spec.atoms.n_rows
-        size = self._workers.chunk_rows or self._budget.chunk_rows(n_atoms)
+        size = self._workers.chunk_rows or self._budget.chunk_rows(n_atoms, n_listed=spec.n_listed)
         in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
         after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
-        total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features)
+        total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features, spec.voted)
         before = None if spec.kept is None else codes
         saved_at = time.monotonic()
         try:
@@ -317,9 +340,8 @@ def memory_budget(
     store: Store, max_memory: int | None, workers: Workers, n_features: int | None = None
 ) -> MemoryBudget:
     """Return the memory budget for work on a store, or on its rows with another number of features."""
-    row_bytes = (2 if store.has_unknown else 1) * -(-store.n_features // 8)
-    read = min(store._packed.read_bytes, store.n_rows * row_bytes)
     width = store.n_features if n_features is None else n_features
+    read = store._packed.read_bytes
     return MemoryBudget(parse_memory_limit(max_memory), width, workers.n_threads, read, store.has_unknown)
 
 
@@ -330,4 +352,5 @@ def check_memory(
     budget = memory_budget(store, max_memory, workers)
     if n_searched:
         budget.check_search(min(n_searched, store.n_rows))
-    budget.chunk_rows(n_atoms or 1)
+    if n_searched or store.n_ones is None:  # a sparse table is searched by its ones, without passes
+        budget.chunk_rows(n_atoms or 1)

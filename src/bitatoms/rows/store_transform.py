@@ -101,7 +101,7 @@ def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]
 
 
 def _map_chunks(
-    function: Callable[[Model, BitMatrix, Workers], Result],
+    function: Callable[[Model, Bits, Workers], Result],
     store: Store,
     model: Model,
     workers: Workers,
@@ -112,10 +112,15 @@ def _map_chunks(
     match = match_columns(model.header, store.header, absent, store.path.name)
     match.warn_differences(store.path.name)
     single_thread = Workers(1)
-    # Chunks whose columns are gathered are in memory twice.
-    width = model.atoms.n_cols + (0 if match.indices is None else store.n_features)
+    fills_unknown = bool(match.absent) and match.fill == "unknown"
+    chunks: Callable[[int], Iterator[Bits]]
+    if store.n_ones is not None and not fills_unknown:
+        width, chunks = model.n_coded_columns, store.stored_chunks
+    else:
+        # Chunks whose columns are gathered are in memory twice.
+        width, chunks = model.atoms.n_cols + (0 if match.indices is None else store.n_features), store.chunks
     budget = memory_budget(store, max_memory, workers, width)
-    if match.absent and match.fill == "unknown":
+    if fills_unknown:
         budget = replace(budget, has_unknown=True)
     size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows, counts_votes=False)
-    return workers.map_stream(lambda data: function(model, match.gather(data), single_thread), store.chunks(size))
+    return workers.map_stream(lambda data: function(model, match.gather(data), single_thread), chunks(size))

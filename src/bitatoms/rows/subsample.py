@@ -20,8 +20,9 @@ from ..errors import InputError, Parameter
 from ..parallel import OutOfTime, Workers
 from ..search.driver import report_result, search
 from ..search.holdout import HoldOut, split_rows
+from ..search.journal import StepStore
 from ..search.params import SearchParams
-from ..search.stopping import cut_off
+from ..search.stopping import CONVERGED, MAX_ITER, cut_off
 from ..search.windows import is_wide, is_wide_and_sparse
 from ..sparse_bits import SparseBits
 from .budget import MemoryLimitError
@@ -61,14 +62,19 @@ def learn(
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
-        result = search(data, params, workers, random, deadline)
+        steps = None if journal is None else journal.steps
+        result = search(data, params, workers, random, deadline, steps=steps)
+        if journal is not None:
+            journal.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
         return result
     state = None if journal is None else journal.load()
     found: Factorization | None = None
     if state is None:
         reserved = min(_MAX_RESERVED, _RESERVED_PER_SAMPLE * rows.n_rows / max_rows)
-        found = _search_sample(rows, max_rows, params, workers, random, deadline - reserved * (params.max_time or 0.0))
+        search_deadline = deadline - reserved * (params.max_time or 0.0)
+        steps = None if journal is None else journal.steps
+        found = _search_sample(rows, max_rows, params, workers, random, search_deadline, steps=steps)
         state = initial_state(found, params)
         if journal is not None:
             journal.save(state)
@@ -134,6 +140,7 @@ def _search_sample(
     random: np.random.Generator,
     deadline: float,
     part: NDArray[np.int64] | None = None,
+    steps: StepStore | None = None,
 ) -> Factorization:
     """Search a random sample of the rows, or of a part of them, with some of it held out."""
     n_rows = rows.n_rows if part is None else len(part)
@@ -141,7 +148,7 @@ def _search_sample(
     seen, held_out = split_rows(drawn if part is None else part[drawn])
     holdout = HoldOut(rows.take(held_out), n_rows, workers)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
-    return search(rows.take(seen), params, workers, random, deadline, holdout, len(seen) / n_rows)
+    return search(rows.take(seen), params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
 
 
 def search_part(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .journal import NO_LOOP, Loop, Progress
 from .plan import AnytimeTuning
 from .population import CostedState, Population
 from .stopping import StoppingRule
@@ -18,8 +19,8 @@ from .stopping import StoppingRule
 class Breeder(Protocol):
     """Makes states from starts, and from other states."""
 
-    def new_population(self) -> Population:
-        """Return states from new starts."""
+    def new_population(self, champions: Population) -> Population:
+        """Return states from new starts; there are champions from the second epoch on."""
         ...
 
     def evolve(self, population: Population) -> None:
@@ -31,22 +32,28 @@ class Breeder(Protocol):
         ...
 
 
-def run_epochs(breeder: Breeder, stopping: StoppingRule, tuning: AnytimeTuning) -> CostedState:
-    """Run epochs until the search must stop, or until several of them in a row gain nothing; return the best state."""
+def run_epochs(breeder: Breeder, stopping: StoppingRule, tuning: AnytimeTuning, loop: Loop = NO_LOOP) -> CostedState:
+    """Run epochs until the search must stop, or until several of them in a row gain nothing; return the best state.
+
+    The ``loop`` keeps the champions after each epoch.
+    """
     champions, failures = Population(tuning.champions), 0
+    if loop.resumed is not None:
+        (failures,) = loop.resumed.numbers
+        champions.resume(loop.resumed.states)
     while len(champions) == 0 or (failures < tuning.max_failed_epochs and not stopping.should_stop()):
-        population = breeder.new_population()
+        population = breeder.new_population(champions)
         breeder.evolve(population)
         gains = _add(breeder, champions, population.best)
         if len(champions) > 1 and not stopping.should_stop():
             together = Population(tuning.champions)
-            for champion in champions:
-                together.add(champion)
+            together.resume(champions)
             breeder.evolve(together)
             gains |= _add(breeder, champions, together.best)
         failures = 0 if gains else failures + 1
         if champions.best.cost == 0:
             break
+        loop.save(lambda: Progress(list(champions), (failures,)))  # noqa: B023
     return champions.best
 
 

@@ -14,6 +14,7 @@ from ..core.objective import Objective
 from ..kernels.structs import Rule, covering
 from ..parallel import Workers
 from .holdout import HoldOut
+from .journal import NO_JOURNAL, StartJournal
 from .monitor import SearchMonitor
 from .plan import Plan
 
@@ -31,6 +32,7 @@ class SearchContext:
     holdout: HoldOut | None = None  # compares states where the data is a sample of the rows
     rest: Rest | None = None  # other rows of the table, which are only counted
     margins: Margins | None = None  # atoms that these explain are dropped in the end
+    journal: StartJournal = NO_JOURNAL  # keeps finished steps, to resume the search
 
     def block(self, atoms: BitMatrix, codes: BitMatrix | None = None, bias: BitMatrix | None = None) -> Block:
         """Return the data as a block with these factors, in the algebra of the objective."""

@@ -19,10 +19,12 @@ from ..sparse_bits import Bits, SparseBits, packed
 from .context import SearchContext
 from .evidence import beyond_chance
 from .holdout import HoldOut
+from .journal import StartJournal, StepStore
 from .monitor import SearchMonitor
 from .one_start import OneStart
 from .params import SearchParams
 from .stopping import CONVERGED, MAX_ITER, MAX_TIME, cut_off
+from .window_journal import WindowJournal
 from .windows import WindowSearch, is_wide, is_wide_and_sparse
 
 logger = logging.getLogger(__name__)
@@ -43,10 +45,12 @@ def search(
     deadline: float = float("inf"),
     holdout: HoldOut | None = None,
     share: float = 1.0,
+    steps: StepStore | None = None,
 ) -> Factorization:
     """Return the best factorization over the algebras and the restarts; each algebra gets its share of the time.
 
     Where the data is only a share of the rows, atoms cost less by this share, and states are compared by held-out rows.
+    Steps that were finished before are taken from ``steps``, and others go there.
     """
     table = _as_searched(data, params, holdout)
     margins = _margins(table, params, holdout)
@@ -73,13 +77,16 @@ def search(
             )
             own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
             objective = params.objective(algebra, share)
+            name = f"{algebra} {start + 1}"
             run: OneStart | WindowSearch
             if is_wide(table.n_cols, params):
-                run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout, margins)
+                journal = WindowJournal(steps, name)
+                run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout, margins, journal)
             else:
                 assert isinstance(table, BitMatrix)
                 context = SearchContext(table, objective, params.plan, monitor, workers, own_random, holdout)
                 context = replace(context, margins=margins)
+                context = replace(context, journal=StartJournal(steps, name, context))
                 run = OneStart(context, params)
             try:
                 found_ended, result = run.run(cut_off(now, own_deadline))

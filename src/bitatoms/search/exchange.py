@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..core.coding import code
 from ..core.trials import run_trials, trial_cost
 from ..kernels.structs import TrialPlan
 from .context import SearchContext
+from .journal import Progress, Scope
 from .population import CostedState, Population
 from .recombine import thin_to, united
 from .steps import take_steps
@@ -74,6 +76,7 @@ class ExchangeSearch:
     def __init__(self, context: SearchContext, stopping: StoppingRule, records: bool) -> None:
         self.context, self.stopping, self.records = context, stopping, records
         self.budget = trial_budget(context)
+        self.scope = Scope(context.data.shape, (context.random,), stopping)
         self.best_cost = context.data.n_rows * context.data.n_cols + 1
 
     def improved(self, states: list[CostedState]) -> Population:
@@ -84,23 +87,30 @@ class ExchangeSearch:
         self.best_cost = min(self.best_cost, population.best.cost)
         n_trials = -(-self.budget.from_starts // len(population))
         tasks = self._with_seeds([(state, n_trials) for state in population])
-        for state in self._map(self._trials_from, tasks):
+        make = partial(self._map, self._trials_from, tasks)
+        for state in self.context.journal.step(lambda: Progress(make()), self.scope).states:
             self._add(population, state, "trial")
         return population
 
     def evolve(self, population: Population, max_children: int | None = None) -> None:
         """Make children of the states of a population, until many of them in a row are no better than the best."""
         failures, n_children = 0, 0
-        while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
-            if failures >= self.context.plan.fixed_rank.max_failures or n_children == max_children:
-                break
-            n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
-            pairs = population.pairs(n_pairs, self.context.random)
-            pool = population.atoms().words
-            tasks: list[tuple[Parents, int]] = self._with_seeds([(*pair, pool) for pair in pairs])
-            for child in self._map(self._child_of, tasks):
-                failures = 0 if self._add(population, child, "recombine") else failures + 1
-            n_children += n_pairs
+        with self.context.journal.loop(self.scope) as loop:
+            if loop.resumed is not None:
+                failures, n_children = loop.resumed.numbers
+                population.resume(loop.resumed.states)
+                self.best_cost = min(self.best_cost, population.best.cost)
+            while len(population) > 1 and population.best.cost > 0 and not self.stopping.should_stop():
+                if failures >= self.context.plan.fixed_rank.max_failures or n_children == max_children:
+                    break
+                n_pairs = _GROUP if max_children is None else min(_GROUP, max_children - n_children)
+                pairs = population.pairs(n_pairs, self.context.random)
+                pool = population.atoms().words
+                tasks: list[tuple[Parents, int]] = self._with_seeds([(*pair, pool) for pair in pairs])
+                for child in self._map(self._child_of, tasks):
+                    failures = 0 if self._add(population, child, "recombine") else failures + 1
+                n_children += n_pairs
+                loop.save(lambda: Progress(list(population), (failures, n_children)))  # noqa: B023
 
     def _add(self, population: Population, state: CostedState, move: str) -> bool:
         """Add a state to a population, and to the history if it is the best; return whether it is."""

@@ -21,6 +21,7 @@ from .anytime import run_epochs
 from .context import SearchContext
 from .exchange import ExchangeSearch, state_of
 from .initial import hamming
+from .journal import Progress, Scope
 from .moves.sweep import sweep
 from .population import CostedState, Population
 from .proximus import append_rank_one
@@ -56,17 +57,24 @@ def search_fixed_rank(context: SearchContext, given: tuple[BitMatrix, BitMatrix 
     if block.n_atoms == plan.fewest > 0 and block.wrong().any():
         breeder = RankBreeder(rows, search, [*states, rows.on_sample(block)], is_given=given is not None)
         if plan.anytime is None:
-            population = breeder.new_population()
+            population = breeder.new_population(Population(0))
             search.evolve(population, search.budget.n_children)
             best = population.best
         else:
-            best = run_epochs(breeder, stopping, plan.anytime)
+            with context.journal.loop(search.scope) as loop:
+                best = run_epochs(breeder, stopping, plan.anytime, loop)
         block, change = rows.on_all(best)
         if rows.is_sample:
             context.monitor.record(block, change, 1, "trial")
-    _polish(context, block, stopping)
-    if refill(context, block, context.greedy_rule):
-        context.monitor.record(block, Change(), 0, "grow")
+
+    def polished() -> tuple[Block, int]:
+        _polish(context, block, stopping)
+        if refill(context, block, context.greedy_rule):
+            context.monitor.record(block, Change(), 0, "grow")
+        return block, 0
+
+    scope = Scope(context.data.shape, (context.random,), stopping)
+    block, _ = context.journal.block_step(polished, context.block, scope)
     return SearchResult(block, stopping.ended)
 
 
@@ -115,15 +123,15 @@ class RankBreeder:
     """
 
     def __init__(self, rows: SampledRows, search: ExchangeSearch, states: list[CostedState], is_given: bool) -> None:
-        self.rows, self.search, self.is_given = rows, search, is_given
-        self._states: list[CostedState] | None = states
+        self.rows, self.search, self.is_given, self.states = rows, search, is_given, states
 
-    def new_population(self) -> Population:
-        """Return what trials make of the starts."""
-        states = self._states
-        if states is None:
-            states = [state for state, _ in _starts(self.rows.context)]
-        self._states = states if self.is_given else None
+    def new_population(self, champions: Population) -> Population:
+        """Return what trials make of the starts; the first ones are given."""
+        states = self.states
+        if len(champions):
+            self.search.best_cost = min(self.search.best_cost, champions.best.cost)  # if the search was resumed
+            if not self.is_given:
+                states = [state for state, _ in _starts(self.rows.context)]
         return self.search.improved(states)
 
     def evolve(self, population: Population) -> None:
@@ -139,15 +147,22 @@ class RankBreeder:
 
 def _starts(context: SearchContext) -> list[tuple[CostedState, Change]]:
     """Return the states to which the starts converge, until one has no errors or the time is up, and what changed."""
-    starts: list[tuple[CostedState, Change]] = []
-    for atoms in start_atoms(context):
-        block, change = converged(context, atoms)
-        is_exact = not block.wrong().any()
-        refill(context, block, context.greedy_rule)
-        starts.append((state_of(block), change))
-        if is_exact or context.monitor.is_late():
-            break
-    return starts
+
+    def make() -> Progress:
+        states, changes = [], []
+        for atoms in start_atoms(context):
+            block, change = converged(context, atoms)
+            is_exact = not block.wrong().any()
+            refill(context, block, context.greedy_rule)
+            states.append(state_of(block))
+            changes += [change.codes, change.atoms, change.errors]
+            if is_exact or context.monitor.is_late():
+                break
+        return Progress(states, tuple(changes))
+
+    found = context.journal.step(make, Scope(context.data.shape, (context.random,)))
+    changes = [Change(*found.numbers[i : i + 3]) for i in range(0, len(found.numbers), 3)]
+    return list(zip(found.states, changes, strict=True))
 
 
 def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers, max_words: int) -> NDArray[np.intp]:

@@ -8,6 +8,7 @@ from ..core.atoms import UPDATES
 from ..core.block import Block, Change
 from ..core.coding import CODERS, pursue
 from ..kernels.structs import Rule
+from .journal import NO_LOOP, Loop, Progress, state_of_block
 from .monitor import SearchMonitor
 from .stopping import CONVERGED, MAX_ITER
 
@@ -28,7 +29,9 @@ def step(block: Block, method: LearningMethod, pursues: bool = False) -> Change:
     return coder(block, method.rule) + UPDATES[method.update](block, method.rule)
 
 
-def learn(block: Block, method: LearningMethod, monitor: SearchMonitor, each_step: bool = True) -> str:
+def learn(
+    block: Block, method: LearningMethod, monitor: SearchMonitor, each_step: bool = True, loop: Loop = NO_LOOP
+) -> str:
     """Take steps until one changes nothing, and return the reason that learning ended.
 
     Convergence is exact. Each change lowers the number of wrong bits, or keeps it and removes ones from atoms and
@@ -37,11 +40,14 @@ def learn(block: Block, method: LearningMethod, monitor: SearchMonitor, each_ste
     With BMP under XOR, rows without codes are first coded by pursuit, in effect as the paper's program codes them: they
     take few atoms in a step, and the atoms are updated before rows take more. Once that changes nothing, BMP continues.
     Under OR, which the paper does not have, neither order is better on all tables.
+
+    The ``loop`` keeps the progress after each step; if it is resumed, the block is in the state that was kept.
     """
     total = Change()
-    iterations = 0
+    iterations, pursues = 0, method.coder == "bmp" and not block.covers and not block.uses().any()
+    if loop.resumed is not None:
+        iterations, pursues = loop.resumed.numbers[0], bool(loop.resumed.numbers[1])
     converged = False
-    pursues = method.coder == "bmp" and not block.covers and not block.uses().any()
     while not converged and iterations < method.max_iter and not (iterations and monitor.should_stop()):
         change = step(block, method, pursues)
         if pursues and not change:
@@ -53,6 +59,8 @@ def learn(block: Block, method: LearningMethod, monitor: SearchMonitor, each_ste
         if each_step:
             monitor.record(block, change, 1)
         total += change
+        if not converged:
+            loop.save(lambda: Progress([state_of_block(block)], (iterations, pursues)))  # noqa: B023
     if not each_step:
         monitor.record(block, total, iterations)
     return monitor.stop_reason or (CONVERGED if converged else MAX_ITER)

@@ -11,6 +11,7 @@ from .anytime import run_epochs
 from .context import SearchContext
 from .finish import finish
 from .fixed_rank import refill
+from .journal import Progress
 from .mdl_rounds import MdlSearch
 from .mdl_search import best_start, from_given
 from .moves.sweep import fresh_sweep
@@ -36,25 +37,35 @@ class MdlBreeder:
     def __init__(self, search: MdlSearch, start: Callable[[], Block], coder: str, tuning: AnytimeTuning) -> None:
         self.search, self.start, self.coder, self.tuning = search, start, coder, tuning
 
-    def new_population(self) -> Population:
+    def new_population(self, champions: Population) -> Population:
         """Return the state of one start, which takes about as long as a fast search."""
-        search, population = self.search, Population(self.tuning.champions)
+        population = Population(self.tuning.champions)
+        population.add(self.search.state_step(self._started))
+        return population
+
+    def _started(self) -> CostedState:
+        """Return the state of a new start, thinned out and polished."""
+        search = self.search
         block, improved = search.thin_out(self.start())
         search.polish(block, search.plan.by_beam or improved)
-        population.add(search.state_of(block))
-        return population
+        return search.state_of(block)
 
     def evolve(self, population: Population) -> None:
         """Perturb the states of a population and recombine them, in turn, until that gains nothing."""
         search, failures = self.search, 0
-        while failures < self.tuning.max_failed_states and not search.should_stop():
-            if len(population) > 1 and failures % 2:
-                ((one, other),) = population.pairs(1, search.random)
-                block = self._recombined(one, other)
-            else:
-                states = list(population)
-                block = search.perturb(search.block_of(states[int(search.random.integers(len(states)))]))
-            failures = 0 if population.add(search.state_of(block)) else failures + 1
+        with search.context.journal.loop(search.scope) as loop:
+            if loop.resumed is not None:
+                (failures,) = loop.resumed.numbers
+                population.resume(loop.resumed.states)
+            while failures < self.tuning.max_failed_states and not search.should_stop():
+                if len(population) > 1 and failures % 2:
+                    ((one, other),) = population.pairs(1, search.random)
+                    block = self._recombined(one, other)
+                else:
+                    states = list(population)
+                    block = search.perturb(search.block_of(states[int(search.random.integers(len(states)))]))
+                failures = 0 if population.add(search.state_of(block)) else failures + 1
+                loop.save(lambda: Progress(list(population), (failures,)))  # noqa: B023
 
     def finished(self, state: CostedState) -> CostedState:
         """Return what the coder of `transform` makes of a state."""
@@ -70,7 +81,7 @@ class MdlBreeder:
         block = united(search.context, one, other)
         search.record(block, fresh_sweep(block, search.objective), "recombine")
         search.drop(block, every=True)
-        search.run_rounds(block, search.tuning.perturb_rounds)
+        block = search.run_rounds(block, search.tuning.perturb_rounds)
         search.polish(block, search.plan.by_beam, 1)
         return block
 
@@ -103,7 +114,10 @@ def breed_mdl(
             return from_given(search, *given)
         return best_start(search, first and first())
 
-    block = search.return_to(run_epochs(MdlBreeder(search, start, coder, tuning), search.stopping, tuning))
+    breeder = MdlBreeder(search, start, coder, tuning)
+    with context.journal.loop(search.scope) as loop:
+        best = run_epochs(breeder, search.stopping, tuning, loop)
+    block = search.return_to(best)
     if context.plan.fewest and refill(context, block, coding_rule("greedy", objective.algebra, objective.max_atoms)):
         search.record(block, Change(), "grow")
     if context.holdout is not None:

@@ -6,6 +6,8 @@ result is the best state seen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..core.bias import settle_bias
@@ -13,6 +15,7 @@ from ..core.block import Block, Change
 from ..core.coding import MAX_WIDE_BEAM_ATOMS
 from .context import SearchContext
 from .holdout import HoldOut
+from .journal import Progress, Scope, state_of_block
 from .moves.basis import change_basis
 from .moves.drop import eliminate, prune, savings, shrink
 from .moves.extend import extend
@@ -56,6 +59,7 @@ class MdlSearch:
         self.is_sparse = context.rest is not None or self.data.count() < self.tuning.sparse_share * n_cells
         is_whole = context.rest is None and self.holdout is None
         self.regrows = self.is_sparse and is_whole and 1 < self.data.n_cols <= MAX_PAIRED_COLUMNS
+        self.scope = Scope(self.data.shape, (self.random, self.extra_random), self.stopping)
         if self.holdout is None:
             self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.rest)
         else:
@@ -103,6 +107,20 @@ class MdlSearch:
         self.record(block, Change(), "go back")
         return block
 
+    # Steps that the journal keeps.
+
+    def step(self, make: Callable[[], list[CostedState]]) -> list[CostedState]:
+        """Make a step that returns states, or take them from the journal."""
+        return list(self.context.journal.step(lambda: Progress(make()), self.scope).states)
+
+    def state_step(self, make: Callable[[], CostedState]) -> CostedState:
+        """Make a step that returns a state, or take it from the journal."""
+        return self.step(lambda: [make()])[0]
+
+    def block_step(self, make: Callable[[], Block]) -> Block:
+        """Make a step that returns a block, or take it from the journal."""
+        return self.context.journal.block_step(lambda: (make(), 0), self.context.block, self.scope)[0]
+
     # Rounds.
 
     def run_flat_sweeps(self, block: Block) -> None:
@@ -113,27 +131,32 @@ class MdlSearch:
 
     def first_cycle(self, block: Block) -> CostedState:
         """Run one cycle of rounds."""
-        self.run_rounds(block, self.tuning.cycle_rounds)
-        return self.state_of(block)
+        return self.state_of(self.run_rounds(block, self.tuning.cycle_rounds))
 
     def continued(self, state: CostedState) -> CostedState:
         """Run rounds from a state until they gain nothing."""
         block = self.block_of(state)
         self.record(block, Change(), "go on")
-        self.run_rounds(block)
-        return self.state_of(block)
+        return self.state_of(self.run_rounds(block))
 
-    def run_rounds(self, block: Block, max_rounds: int | None = None) -> None:
-        """Run rounds of grow, sweep and drop until several in a row gain nothing."""
-        best, failures, n_rounds = self.cost(block), 0, 0
-        while not self.should_stop() and n_rounds != max_rounds:
-            if self.plan.patience is not None and failures >= self.plan.patience:
-                break
-            n_rounds += 1
-            self.one_round(block, n_rounds % self.tuning.cycle_rounds == 0)
-            cost = self.cost(block)
-            failures = 0 if self.gains(cost, best) else failures + 1
-            best = min(best, cost)
+    def run_rounds(self, block: Block, max_rounds: int | None = None) -> Block:
+        """Run rounds of grow, sweep and drop until several in a row gain nothing, and return the last state."""
+        with self.context.journal.loop(self.scope) as loop:
+            if loop.resumed is None:
+                best, failures, n_rounds = self.cost(block), 0, 0
+            else:
+                (state,), (best, failures, n_rounds) = loop.resumed
+                block = self.block_of(state)
+            while not self.should_stop() and n_rounds != max_rounds:
+                if self.plan.patience is not None and failures >= self.plan.patience:
+                    break
+                n_rounds += 1
+                self.one_round(block, n_rounds % self.tuning.cycle_rounds == 0)
+                cost = self.cost(block)
+                failures = 0 if self.gains(cost, best) else failures + 1
+                best = min(best, cost)
+                loop.save(lambda: Progress([state_of_block(block)], (best, failures, n_rounds)))  # noqa: B023
+        return block
 
     def one_round(self, block: Block, last_of_cycle: bool, n_seeds: Seeds | None = None) -> None:
         """Grow atoms, sweep twice, and drop atoms that cost more than they save."""
@@ -247,20 +270,28 @@ class MdlSearch:
 
         In sparse tables the errors of few rows show an atom, and an atom hides others.
         """
-        best, failures = self.state_of(block), self.tuning.failed_regrowths - self.tuning.first_regrowths
-        for _ in range(self.tuning.max_regrowths):
-            if failures == self.tuning.failed_regrowths or self.should_stop():
-                break
-            dropped = self.random.random(block.n_atoms) < self.tuning.perturbed_share
-            if dropped.any():
-                block.discard(dropped)
-            self.record(block, fresh_sweep(block, self.objective), "regrow")
-            self.one_round(block, True, REGROWN)
-            self.trim(block)
-            state = self.state_of(block)
-            failures = 0 if state.cost < best.cost else failures + 1
-            best = min(state, best, key=lambda state: state.cost)  # another one that is as good leads elsewhere
-            block = self.block_of(best)
+        with self.context.journal.loop(self.scope) as loop:
+            if loop.resumed is None:
+                best, failures = self.state_of(block), self.tuning.failed_regrowths - self.tuning.first_regrowths
+                n_times = 0
+            else:
+                (best,), (failures, n_times) = loop.resumed
+                block = self.block_of(best)
+            while n_times < self.tuning.max_regrowths:
+                if failures == self.tuning.failed_regrowths or self.should_stop():
+                    break
+                n_times += 1
+                dropped = self.random.random(block.n_atoms) < self.tuning.perturbed_share
+                if dropped.any():
+                    block.discard(dropped)
+                self.record(block, fresh_sweep(block, self.objective), "regrow")
+                self.one_round(block, True, REGROWN)
+                self.trim(block)
+                state = self.state_of(block)
+                failures = 0 if state.cost < best.cost else failures + 1
+                best = min(state, best, key=lambda state: state.cost)  # another one that is as good leads elsewhere
+                block = self.block_of(best)
+                loop.save(lambda: Progress([best], (failures, n_times)))  # noqa: B023
         return self.return_to(best)
 
     def trim(self, block: Block) -> None:
@@ -275,6 +306,6 @@ class MdlSearch:
         if dropped.any():
             block.discard(dropped)
         self.record(block, fresh_sweep(block, self.objective), "shake")
-        self.run_rounds(block, self.tuning.perturb_rounds)
+        block = self.run_rounds(block, self.tuning.perturb_rounds)
         self.polish(block, self.plan.by_beam, 1)
         return block if self.cost(block) < before.cost else self.return_to(before)

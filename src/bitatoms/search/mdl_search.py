@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -54,11 +55,12 @@ def search_mdl(
         if given is None:
             block = best_start(search, first and first.block)
         else:
-            block = search.refined(from_given(search, *given))
+            block = search.block_step(partial(from_given, search, *given))
+            block = search.block_step(partial(search.refined, block))
     for _ in range(plan.shakes):
         if search.should_stop() or not search.allows("shake"):
             break
-        block = search.perturb(block)
+        block = search.block_step(partial(search.perturb, block))
     if plan.fewest and refill(context, block, coding_rule("greedy", objective.algebra, objective.max_atoms)):
         search.record(block, Change(), "grow")
     if context.holdout is not None:
@@ -73,7 +75,7 @@ def go_on(context: SearchContext, state: Snapshot, max_rounds: int) -> SearchRes
     search.record(block, Change(), "start")
     if merge(block, search.objective):
         search.record(block, Change(), "merge")
-    search.run_rounds(block, max_rounds)
+    block = search.run_rounds(block, max_rounds)
     return SearchResult(block, search.stopping.ended)
 
 
@@ -85,21 +87,20 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
     if only_empty:
         sizes = [0]
     is_start = (search.plan.from_look and not only_empty) or first is not None
-    first = first or _first_look(search)
-    ordinary = [search.first_cycle(first)] if is_start or search.should_stop() else []
+    ordinary = search.step(partial(_first_states, search, first, is_start))
     del first  # a block takes memory
-    linear = _linear_states(search)
+    linear = search.step(partial(_linear_states, search))
     if not _explains(search, linear, ordinary):
         for bias, size in itertools.product([no_bias, *_candidate_biases(search)], sizes):
             if not ordinary or not search.should_stop():
-                ordinary.append(search.first_cycle(_spread_start(search, size, bias)))
-    solved = linear if linear or only_empty else _nmf_states(search, ordinary)
+                ordinary.append(search.state_step(partial(_spread_start, search, size, bias)))
+    solved = linear if linear or only_empty else search.step(partial(_nmf_states, search, ordinary))
     finalists = _finalists(search, ordinary, solved)
-    continued = [search.continued(state) for state in finalists]
+    continued = [search.state_step(partial(search.continued, state)) for state in finalists]
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
-    refined = [search.state_of(search.refined(search.block_of(state))) for state in continued]
+    refined = [search.state_step(partial(_refined, search, state)) for state in continued]
     block = search.return_to(min(refined, key=lambda state: state.cost))
     return search.regrow(block) if search.regrows and search.allows("regrow") else block
 
@@ -111,8 +112,7 @@ def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> 
         search.run_flat_sweeps(block)
     else:
         search.record(block, Change(), "start")
-    search.run_rounds(block)
-    return block
+    return search.run_rounds(block)
 
 
 def _first_look(search: MdlSearch) -> Block:
@@ -126,6 +126,12 @@ def _first_look(search: MdlSearch) -> Block:
         if not search.should_stop():
             search.record(block, next_sweep(block, search.objective), "look")
     return block
+
+
+def _first_states(search: MdlSearch, first: Block | None, is_start: bool) -> list[CostedState]:
+    """Run one cycle from a block or, without one, from the first look, if this is a start or the time is up."""
+    block = first or _first_look(search)
+    return [search.first_cycle(block)] if is_start or search.should_stop() else []
 
 
 def _finalists(search: MdlSearch, ordinary: list[CostedState], solved: list[CostedState]) -> list[CostedState]:
@@ -146,6 +152,11 @@ def _finalists(search: MdlSearch, ordinary: list[CostedState], solved: list[Cost
     return kept
 
 
+def _refined(search: MdlSearch, state: CostedState) -> CostedState:
+    """Thin out the atoms of a state, and polish them."""
+    return search.state_of(search.refined(search.block_of(state)))
+
+
 def _nmf_states(search: MdlSearch, others: list[CostedState]) -> list[CostedState]:
     """Run one cycle from the best of a few non-negative factorizations, under OR, unless others are far better."""
     states: list[CostedState] = []
@@ -160,8 +171,7 @@ def _nmf_states(search: MdlSearch, others: list[CostedState]) -> list[CostedStat
         for atoms in nmf_starts(context):
             block = search.context.block(atoms)
             search.run_flat_sweeps(block)
-            search.run_rounds(block, 1)
-            states.append(search.state_of(block))
+            states.append(search.state_of(search.run_rounds(block, 1)))
     best = min(states, key=lambda state: state.cost, default=None)
     if best is None or best.cost > search.tuning.ordinary_close * min(state.cost for state in others):
         return []
@@ -179,12 +189,17 @@ def _linear_states(search: MdlSearch) -> list[CostedState]:
     for atoms in linear_starts(context, search.tuning.linear_start):
         if search.should_stop():
             break
-        block = search.context.block(atoms)
-        search.record(block, Change(), "start")
-        search.record(block, fewest_errors_sweep(block, search.objective, search.extra_random), "first code")
-        search.change_basis(block, search.tuning.start_sums)
-        states.append(search.first_cycle(block))
+        states.append(search.state_step(partial(_linear_start, search, atoms)))
     return states
+
+
+def _linear_start(search: MdlSearch, atoms: BitMatrix) -> CostedState:
+    """Run one cycle from atoms that linear algebra found."""
+    block = search.context.block(atoms)
+    search.record(block, Change(), "start")
+    search.record(block, fewest_errors_sweep(block, search.objective, search.extra_random), "first code")
+    search.change_basis(block, search.tuning.start_sums)
+    return search.first_cycle(block)
 
 
 def _explains(search: MdlSearch, linear: list[CostedState], others: list[CostedState]) -> bool:
@@ -205,8 +220,8 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
     return [majority, all_ones] if share.mean() > 0.5 and majority != all_ones else [majority]
 
 
-def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> Block:
-    """Return a start from atoms spread over the data."""
+def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> CostedState:
+    """Run one cycle from atoms spread over the data."""
     shifted = search.data ^ bias if bias.count() else search.data
     n_rows = min(search.data.n_rows, search.tuning.rows_per_start_atom * n_atoms)
     if n_rows < search.data.n_rows:
@@ -215,4 +230,4 @@ def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> Block:
     atoms = spread(shifted, n_atoms, covers, search.random, search.context.workers)
     block = search.context.block(atoms, None, bias)
     search.run_flat_sweeps(block)
-    return block
+    return search.first_cycle(block)

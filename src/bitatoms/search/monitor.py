@@ -57,11 +57,11 @@ class SearchMonitor:
     n_features: int | None = None  # of the table, if the search sees only a window of its columns
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = field(default=None, init=False)
+    best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)  # by which it is the best
+    has_holdout_cost: bool = field(default=False, init=False)  # the best state has a cost of held-out rows
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
     started: float = field(default_factory=time.perf_counter, init=False)
-    _best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)
     _logged_cost: int | None = field(default=None, init=False)
-    _has_holdout_cost: bool = field(default=False, init=False)
 
     def should_stop(self) -> bool:
         """Whether a callback or the deadline ends the search."""
@@ -85,8 +85,8 @@ class SearchMonitor:
     def record_holdout_cost(self, block: Block, cost: int) -> None:
         """Keep a state if held-out rows cost less with it than with any before."""
         bias, wrong = self._settled(block)
-        if not self._has_holdout_cost:
-            self.best, self._has_holdout_cost = None, True
+        if not self.has_holdout_cost:
+            self.best, self.has_holdout_cost = None, True
         self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost)
 
     def codelength(self, block: Block, wrong: NDArray[np.int64], bias: BitMatrix) -> Codelength:
@@ -104,8 +104,24 @@ class SearchMonitor:
     ) -> None:
         """Keep a state if it is the best so far, by its number of atoms where that is limited, then by its cost."""
         rank = self._n_atoms_off(block), cost, block.n_atoms if self.by_codelength else 0
-        if self.best is None or rank < self._best_rank or (rank == self._best_rank and not self.by_codelength):
-            self.best, self._best_rank = Snapshot(*block.factors(), bias, length, wrong, block.n_known), rank
+        if self._is_best(rank):
+            self.best, self.best_rank = Snapshot(*block.factors(), bias, length, wrong, block.n_known), rank
+
+    def _is_best(self, rank: tuple[int, int, int]) -> bool:
+        """Whether a state of this rank takes the place of the best one."""
+        return self.best is None or rank < self.best_rank or (rank == self.best_rank and not self.by_codelength)
+
+    def keep_earlier(self, best: Snapshot, rank: tuple[int, int, int], has_holdout_cost: bool) -> None:
+        """Keep the best state of a search that is resumed, if it is better than that of this one."""
+        is_comparable = has_holdout_cost == self.has_holdout_cost
+        if (is_comparable and self._is_best(rank)) or (has_holdout_cost and not is_comparable):
+            self.best, self.best_rank, self.has_holdout_cost = best, rank, has_holdout_cost
+
+    def add_rounds(self, rounds: Sequence[Round]) -> None:
+        """Add rounds of a search that is resumed to the history; the seconds of later ones continue theirs."""
+        if rounds:
+            self.history += rounds
+            self.started = time.perf_counter() - rounds[-1].seconds
 
     def record_counts(
         self,
@@ -165,4 +181,4 @@ class SearchMonitor:
     @property
     def best_cost(self) -> int:
         """The cost of the best state."""
-        return self._best_rank[1]
+        return self.best_rank[1]

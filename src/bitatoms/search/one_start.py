@@ -18,12 +18,13 @@ from .finish import finish
 from .fixed_rank import search_fixed_rank
 from .forward_selection import SelectionLimits, forward_selection
 from .initial import distinct_rows, start_factors
+from .journal import Scope
 from .learning import LearningMethod, learn
 from .mdl_breeder import breed_mdl
 from .mdl_search import search_mdl
 from .params import SearchParams
 from .plan import AnytimeTuning
-from .stopping import MAX_MEMORY, MAX_TIME, SearchResult
+from .stopping import MAX_MEMORY, MAX_TIME, REASONS, SearchResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,9 @@ class OneStart:
         workers = replace(context.workers, deadline=end)
         holdout = context.holdout and replace(context.holdout, workers=workers)
         try:
-            found = _search_once(replace(context, workers=workers, holdout=holdout), params)
+            found = _search_or_resume(replace(context, workers=workers, holdout=holdout), params)
+            if monitor.stop_reason is not None:
+                context.journal.keep_best()
             return found.ended, best_result(context, found.block, params.coder_after, found.ended)
         except OutOfTime:
             ended = MAX_TIME
@@ -57,6 +60,7 @@ class OneStart:
 
     def stopped(self, ended: str) -> Factorization | None:
         """Return the best state so far of a search that was cut off, or None."""
+        self.context.journal.keep_best()
         return stopped_result(self.context, self.params.coder_after, ended)
 
     @property
@@ -74,6 +78,18 @@ def _rows_as_atoms(context: SearchContext, n_atoms: int) -> Block:
     return context.block(context.data[rows].filled(), BitMatrix.from_words(words, len(rows), check=False))
 
 
+def _search_or_resume(context: SearchContext, params: SearchParams) -> SearchResult:
+    """Make one start, which is a step that contains all others."""
+
+    def make() -> tuple[Block, int]:
+        context.journal.restore_best()
+        block, ended = _search_once(context, params)
+        return block, REASONS.index(ended)
+
+    block, reason = context.journal.block_step(make, context.block, Scope(context.data.shape, (context.random,)))
+    return SearchResult(block, REASONS[reason])
+
+
 def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
     """Make one start, and learn a fixed number of atoms or choose the number."""
     if params.search != "paper":
@@ -81,11 +97,17 @@ def _search_once(context: SearchContext, params: SearchParams) -> SearchResult:
     algebra, monitor = context.objective.algebra, context.monitor
     rule = coding_rule(params.coder, algebra, params.max_atoms_per_sample, params.residual_limit)
     method = LearningMethod(params.coder, params.update, rule, params.max_iter)
-    block = context.block(*start_factors(context.data, params, rule.covers, context.workers, context.random))
-    if params.n_components == "mdl":
-        limits = SelectionLimits(params.patience, params.max_components)
-        return SearchResult(block, forward_selection(block, method, limits, monitor, context.random))
-    return SearchResult(block, learn(block, method, monitor))
+    with context.journal.loop(Scope(context.data.shape, (context.random,))) as loop:
+        if loop.resumed is None:
+            factors = start_factors(context.data, params, rule.covers, context.workers, context.random)
+            block = context.block(*factors)
+        else:
+            _, *kept = loop.resumed.states[0]
+            block = context.block(*kept)
+        if params.n_components == "mdl":
+            limits = SelectionLimits(params.patience, params.max_components)
+            return SearchResult(block, forward_selection(block, method, limits, monitor, context.random, loop))
+        return SearchResult(block, learn(block, method, monitor, loop=loop))
 
 
 def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,10 @@ class Population:
         is_best = not self._states or state.cost < self.best.cost
         self._states = sorted([*self._states, state], key=lambda state: state.cost)[: self.size]
         return is_best
+
+    def resume(self, states: Iterable[CostedState]) -> None:
+        """Let these be the states, which are those of another population, the best first."""
+        self._states = list(states)
 
     def pairs(self, n_pairs: int, random: np.random.Generator) -> list[tuple[CostedState, CostedState]]:
         """Return pairs of different states, drawn at random."""

@@ -16,6 +16,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -36,11 +38,13 @@ from .column_groups import column_groups
 from .context import SearchContext
 from .finish import finish
 from .holdout import HoldOut
+from .journal import StepRecord, snapshot_of
 from .mdl_search import go_on, search_mdl
 from .monitor import SearchMonitor, Snapshot
 from .params import SearchParams
 from .related_columns import can_count_pairs, related_columns
-from .stopping import CONVERGED, MAX_MEMORY, MAX_TIME, SearchResult
+from .stopping import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchResult
+from .window_journal import WindowJournal
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -79,6 +83,7 @@ class Window:
     random: np.random.Generator | None  # None for columns that no atom has
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
+    n_groups: int = 1  # of the columns, as they were divided at first
 
 
 class _Stopped(Exception):
@@ -101,6 +106,8 @@ class WindowSearch:
         Compares states where the table is a sample of the rows.
     margins : Margins, optional
         Atoms that these explain are dropped in the end.
+    journal : WindowJournal, optional
+        Keeps what finished tasks found.
     """
 
     def __init__(
@@ -113,12 +120,14 @@ class WindowSearch:
         random: np.random.Generator,
         holdout: HoldOut | None = None,
         margins: Margins | None = None,
+        journal: WindowJournal | None = None,
     ) -> None:
         self.table, self.params, self.monitor, self.random = table, params, monitor, random
-        self.holdout, self.margins = holdout, margins
+        self.holdout, self.margins, self.journal = holdout, margins, journal or WindowJournal()
         self.objective = replace(objective, n_features=table.n_cols)
         self.workers = replace(workers, cancelled=threading.Event())
         self.windows: list[Window] = []
+        self._groups: tuple[Window, ...] = ()  # the windows at first
         self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
 
     def run(self, end: float) -> tuple[str, Factorization | None]:
@@ -129,9 +138,11 @@ class WindowSearch:
         self.workers = replace(self.workers, deadline=end)
         try:
             self._divide()
+            self._record("no model", 0)
             self._search()
             while self._join():
                 pass
+            self._take_earlier(must_stop=self._ended() not in (CONVERGED, MAX_ITER))
             parts = [*self._map(self._result_of, self.windows, 1.0)]
             ended = self._ended()
             return ended, self._assembled(parts, ended)
@@ -147,9 +158,12 @@ class WindowSearch:
 
     def stopped(self, ended: str) -> Factorization | None:
         """Return the best state so far of a search that was cut off, or None."""
-        if not self.windows:
-            return None
         self.workers = replace(self.workers, deadline=float("inf"), cancelled=None)
+        if not self.windows:
+            if not self.journal.has_stopped:
+                return None
+            self._divide()
+        self._take_earlier(must_stop=True)
         try:
             parts = [*self.workers.map_stream(lambda window: self._stopped_part(window, ended), self.windows)]
         except KeyboardInterrupt:  # another one: without sorting the atoms
@@ -188,7 +202,7 @@ class WindowSearch:
             empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
             cost = int(costs[columns].sum())
             self._add([Window(columns, Snapshot(*empty, length, weights[columns], n_known), cost, random)])
-        self._record("no model", 0)
+        self._groups = tuple(self.windows)
 
     def _search(self) -> None:
         """Search each window."""
@@ -220,29 +234,61 @@ class WindowSearch:
         n_atoms, n_cols = sum(window.best.atoms.n_rows for window in pair), sum(len(window.columns) for window in pair)
         return n_atoms * n_cols <= self.params.plan.windows.max_atom_cells
 
+    def _take_earlier(self, must_stop: bool) -> None:
+        """Take the windows of an earlier search that had to stop, if they are better; keep these, if this one must."""
+        earlier = self.journal.load_stopped(self._restored)
+        if earlier is not None and sum(window.cost for window in earlier) < self.best_cost:
+            self._add(earlier, 0, len(self.windows))
+        elif must_stop:
+            self.journal.save_stopped(self.windows)
+
+    def _restored(self, record: StepRecord) -> list[Window]:
+        """Return the windows of a record: how many groups of columns each has, whether it has a state, and states."""
+        windows, groups, states = [], iter(self._groups), iter(record.states)
+        sizes, have_state = record.numbers[::2], record.numbers[1::2]
+        if min(sizes, default=0) < 1 or sum(sizes) != len(self._groups) or sum(have_state) != len(record.states):
+            raise ValueError("its windows do not have the columns of the table")
+        for n_groups, has_state in zip(sizes, have_state, strict=True):
+            window = reduce(lambda one, other: _side_by_side((one, other)), islice(groups, n_groups))
+            if has_state:
+                state, (context, _) = next(states), self._context_of(window, float("inf"))
+                window = replace(window, best=snapshot_of(context, state), cost=state.cost)
+            windows.append(replace(window, ended=MAX_TIME))
+        return windows
+
     # Tasks: each has a window of its own, and runs in one thread.
 
     def _searched(self, window: Window, deadline: float) -> Window:
         """Search a window."""
         if window.random is None:
             return window
-        if time.perf_counter() >= deadline:
-            return replace(window, ended=MAX_TIME)
-        context, _ = self._context_of(window, deadline)
-        if context.rest is not None:  # atoms grow from pairs of columns
-            first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
-            return self._after(window, context, lambda: search_mdl(context, first=first))
-        return self._after(window, context, lambda: search_mdl(context))
+        return self._kept("window", window, deadline, self._search_columns)
 
     def _joined(self, pair: list[Window], deadline: float) -> Window:
         """Join windows and go on from the atoms and codes of both."""
         if len(pair) == 1:
             return pair[0]
-        window = _side_by_side(pair)
-        if time.perf_counter() >= deadline:
-            return replace(window, ended=MAX_TIME)
-        context, _ = self._context_of(window, deadline)
-        return self._after(window, context, lambda: self._going_on(window, context))
+        return self._kept("join", _side_by_side(pair), deadline, self._going_on)
+
+    def _kept(
+        self, move: str, window: Window, deadline: float, search: Callable[[Window, SearchContext], SearchResult]
+    ) -> Window:
+        """Return what a search finds in a window, or what the journal holds of it."""
+
+        def run(window: Window) -> Window:
+            if time.perf_counter() >= deadline:
+                return replace(window, ended=MAX_TIME)
+            context, _ = self._context_of(window, deadline)
+            return self._after(window, context, lambda: search(window, context))
+
+        return self.journal.kept(move, window, run, lambda: self._context_of(window, deadline)[0])
+
+    def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
+        """Search the columns of a window."""
+        if context.rest is None:
+            return search_mdl(context)
+        first = SearchResult(context.block(BitMatrix.zeros(0, len(window.columns))), CONVERGED)
+        return search_mdl(context, first=first)  # atoms grow from pairs of columns
 
     def _going_on(self, window: Window, context: SearchContext) -> SearchResult:
         """Go on from the state of joined windows; if they are the whole table, with all starts of an ordinary search.
@@ -415,4 +461,5 @@ def _side_by_side(pair: Sequence[Window]) -> Window:
     )
     ended = one.ended if one.ended != CONVERGED else other.ended
     columns = np.concatenate([one.columns, other.columns])
-    return Window(columns, best, one.cost + other.cost, one.random, ended)
+    n_groups = one.n_groups + other.n_groups
+    return Window(columns, best, one.cost + other.cost, one.random, ended, n_groups=n_groups)

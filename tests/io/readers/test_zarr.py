@@ -66,7 +66,7 @@ def test_round_trip(tmp_path_factory, table):
 
 def test_round_trip_of_many_chunks_pictures_and_empty_tables(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.packed_store._CHUNK_BYTES", 64)
-    monkeypatch.setattr("bitatoms.io.readers.zarr.CHUNK_BITS", 70 * 3)
+    monkeypatch.setattr("bitatoms.io.packed_store.CHUNK_BITS", 70 * 3)
     for table in (
         ba.Table(ba.BitMatrix.zeros(200, 70), [f"{row}" * 3 for row in range(200)]),
         ba.Table(ba.BitMatrix.from_dense(random_bits(2, 4, 6, 0.5)), picture=((2, 3), (4, 6))),
@@ -239,7 +239,7 @@ def test_error_names_the_corrupt_or_missing_chunk_of_a_packed_store(tmp_path, mo
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 3, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
+        ({"version": 4, "bitatoms": "9.1"}, "written by bitatoms 9.1, which is newer"),
         ({"version": None}, "corrupt"),
         ({"n_cols": 73}, "does not match its 73 columns"),
         ({"n_cols": -1}, "does not match its -1 columns"),

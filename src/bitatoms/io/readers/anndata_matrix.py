@@ -20,6 +20,7 @@ from ..stream import CHUNK_BITS, ReadOptions, Source
 from ..transposing import rows_of_columns
 
 _CHUNK_ENTRIES = CHUNK_BITS // 4  # most stored values read together
+_PACKED_BITS = 1 << 27  # of a chunk of sparse lines, if it were packed
 _SPARSE_ENCODINGS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
@@ -144,10 +145,10 @@ def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, c
     elif min(matrix.shape):
         columns = _read_lines(source, file, matrix, matrix.shape[::-1], cells)
         first = next(columns)
-        if isinstance(first, SparseBits):
+        if isinstance(first, SparseBits) and source.scratch is None:
             yield _transposed([first, *columns], matrix.shape[0])
         else:
-            yield from rows_of_columns(source, map(packed, itertools.chain([first], columns)), matrix.shape)
+            yield from rows_of_columns(source, itertools.chain([first], columns), matrix.shape)
     else:
         yield BitMatrix.zeros(*matrix.shape)
 
@@ -167,10 +168,12 @@ def _read_lines(
 
     n_lines, length = shape
     data, indices, indptr = _open_compressed(source, file, matrix, shape)
-    is_sparse = source.scratch is None and is_smaller_sparse(matrix.shape, int(indptr[-1]))
+    is_sparse = is_smaller_sparse(matrix.shape, int(indptr[-1]))
     if not is_sparse:
         source.check_size(*matrix.shape, streamable=True)
-    max_lines = n_lines if is_sparse else max(1, CHUNK_BITS // max(1, length))
+    # Lines with unknown cells are packed: within a memory limit, only so many at a time.
+    chunk_bits = CHUNK_BITS if not is_sparse else _PACKED_BITS if source.scratch is not None else n_lines * length
+    max_lines = max(1, chunk_bits // max(1, length))
     # Not less than a stored chunk, because zarr decompresses it for every read.
     stored = max(array.chunks[0] if array.chunks else 0 for array in (data, indices))
     most = min(_CHUNK_ENTRIES, max(CHUNK_ENTRIES, stored))

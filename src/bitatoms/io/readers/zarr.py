@@ -13,9 +13,9 @@ from ...table import Table
 from ..cells import CellPosition
 from ..chunked import ChunkCells, read_row_chunks
 from ..errors import MissingLibrary
-from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter
+from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
-from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..stream import ReadOptions, RowChunk, Source, TableStream
 from .anndata_matrix import check_numeric_table, is_array
 from .h5ad import read_anndata
 
@@ -81,12 +81,12 @@ def _read_packed(source: Source, options: ReadOptions, packed: PackedStoreReader
     """Open a packed table."""
     if options.layer is not None:
         raise source.error(f"a packed table has no array {options.layer!r}; omit ", Parameter("layer"))
-    source.check_size(packed.n_rows, packed.n_cols)
+    source.check_size(packed.n_rows, packed.n_cols, n_ones=packed.n_ones)
     cells = ChunkCells(source, options, packed.columns)
 
     def chunks() -> Iterator[RowChunk]:
         start = 0
-        for bits in packed.iter_chunks(packed.chunk_rows):
+        for bits in packed.iter_stored():
             names = packed.names(start, start + len(bits))
             position_of = partial(_position, cells, start)
             yield RowChunk(cells.cells.known(bits, position_of), names)
@@ -103,10 +103,8 @@ def _position(cells: ChunkCells, start: int, row: int, column: int) -> CellPosit
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write a packed table."""
-    chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
     with PackedStoreWriter(
         path, table.shape[1], table.columns, table.picture, absent_is_zero=table.absent_is_zero
     ) as store:
-        for start in range(0, len(table), chunk_rows):
-            names = None if table.row_names is None else table.row_names[start : start + chunk_rows]
-            store.append(RowChunk(table.data[start : start + chunk_rows], names))
+        for rows in split_rows(RowChunk(table.data, table.row_names)):
+            store.append(rows)

@@ -6,6 +6,7 @@ import time
 
 from ...api import factorize
 from ...html.tables import DataTable
+from ...sparse_bits import packed
 from ..datasets import PaperDataset
 from ..experiment import BITS_PER_SAMPLE, Experiment, Panel
 from ..mosaics import mosaic_figure
@@ -46,5 +47,5 @@ def _panel(dataset: PaperDataset, seed: int) -> Panel:
     columns = ("method", "atoms", "wrong pixels", BITS_PER_SAMPLE, "seconds")
     title = f"{dataset.name}: the {result.atoms.n_rows} atoms; the atom that saves most bits comes first"
     name = f"{dataset.name.lower()}-default-atoms"
-    atoms = mosaic_figure(name, title, result.atoms, result.uses, dataset.tile, _N_ACROSS, 2)
+    atoms = mosaic_figure(name, title, packed(result.atoms), result.uses, dataset.tile, _N_ACROSS, 2)
     return Panel(dataset.name, description, (atoms,), layout="wide", runs=DataTable.from_rows(columns, rows))

@@ -20,7 +20,7 @@ from ...core.margins import Margins
 from ...core.objective import Objective
 from ...core.removal import AtomRemoval
 
-_ATOMS_PER_CHUNK = 64
+_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
 
 
 def savings(block: Block, objective: Objective, settles_bias: bool = False) -> NDArray[np.int64]:
@@ -51,8 +51,9 @@ def savings_from_counts(
     m = len(wrong)
     now = objective.of_errors(n_known, wrong)
     saved = np.empty(len(atoms), np.int64)
-    for first in range(0, len(atoms), _ATOMS_PER_CHUNK):
-        chunk = slice(first, min(first + _ATOMS_PER_CHUNK, len(atoms)))
+    n_per_chunk = max(1, min(_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK // max(1, m)))
+    for first in range(0, len(atoms), n_per_chunk):
+        chunk = slice(first, min(first + n_per_chunk, len(atoms)))
         free, bad = votes(chunk.start, chunk.stop)
         ones = BitMatrix.from_words(atoms[chunk].copy(), m, check=False).to_dense(bool)
         without = wrong + np.where(ones, free - 2 * bad, 0)
