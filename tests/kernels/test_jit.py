@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -80,6 +81,33 @@ def test_the_garbage_collector_is_suspended_while_a_kernel_is_compiled(folder, m
     try:
         kernel(twice)(1)
         assert [*seen, gc.isenabled()] == [False, is_enabled]
+    finally:
+        gc.enable()
+
+
+def test_threads_that_compile_at_once_leave_the_garbage_collector_enabled(folder, monkeypatch):
+    first_done, second_asked = threading.Event(), threading.Event()
+    second = threading.Thread(target=lambda: kernel(thrice)(1))
+
+    def isenabled():
+        enabled = gc.isenabled()
+        if threading.current_thread() is second:
+            second_asked.set()
+            first_done.wait(10)
+        return enabled
+
+    def start_second(*_):
+        if second.ident is None:
+            second.start()
+            second_asked.wait(0.2)
+
+    monkeypatch.setattr(KernelCache, "save_overload", start_second)
+    monkeypatch.setattr(jit, "gc", SimpleNamespace(isenabled=isenabled, enable=gc.enable, disable=gc.disable))
+    try:
+        kernel(twice)(1)
+        first_done.set()
+        second.join()
+        assert gc.isenabled()
     finally:
         gc.enable()
 

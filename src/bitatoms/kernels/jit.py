@@ -44,7 +44,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     def compile_uninterrupted(*args: Any, **keywords: Any) -> Any:
         # An interrupt would leave llvmlite's lock locked, for which the threads of a pool wait.
-        with deferred_interrupts(), _without_collection():
+        with deferred_interrupts(), global_compiler_lock, _without_collection():
             return compile_for_args(*args, **keywords)
 
     compiled._compile_for_args = compile_uninterrupted
@@ -53,7 +53,10 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Suspend the garbage collector: it would search the many objects of the compiler again and again."""
+    """Suspend the garbage collector: it would search the many objects of the compiler again and again.
+
+    Only for a thread that holds the lock of the compiler: another might see the collector suspended, and leave it so.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
