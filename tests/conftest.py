@@ -20,13 +20,17 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collect without looking for garbage, and never look through what was collected: both take seconds."""
-    gc.disable()
+    """Collect without looking for garbage, and never look through what was collected: both take seconds.
+
+    The collector stays enabled: Dask, if it is imported while it is not, leaves it disabled after each call.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(0)
     try:
         return (yield)
     finally:
         gc.freeze()
-        gc.enable()
+        gc.set_threshold(*thresholds)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -72,29 +72,24 @@ def test_compilation_is_logged_once_and_only_when_it_happens(folder, caplog, mon
     ]
 
 
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_the_garbage_collector_is_suspended_while_a_kernel_is_compiled(folder, monkeypatch, is_enabled):
-    seen = []
-    monkeypatch.setattr(KernelCache, "save_overload", lambda *_: seen.append(gc.isenabled()))
-    if not is_enabled:
-        gc.disable()
-    try:
-        kernel(twice)(1)
-        assert [*seen, gc.isenabled()] == [False, is_enabled]
-    finally:
-        gc.enable()
+def test_the_garbage_collector_is_suspended_while_a_kernel_is_compiled(folder, monkeypatch):
+    seen, thresholds = [], gc.get_threshold()
+    monkeypatch.setattr(KernelCache, "save_overload", lambda *_: seen.append((gc.isenabled(), gc.get_threshold())))
+    kernel(twice)(1)
+    assert seen == [(True, (0, *thresholds[1:]))]
+    assert gc.get_threshold() == thresholds
 
 
-def test_threads_that_compile_at_once_leave_the_garbage_collector_enabled(folder, monkeypatch):
-    first_done, second_asked = threading.Event(), threading.Event()
+def test_threads_that_compile_at_once_leave_the_garbage_collector_as_it_was(folder, monkeypatch):
+    first_done, second_asked, thresholds = threading.Event(), threading.Event(), gc.get_threshold()
     second = threading.Thread(target=lambda: kernel(thrice)(1))
 
-    def isenabled():
-        enabled = gc.isenabled()
+    def get_threshold():
+        found = gc.get_threshold()
         if threading.current_thread() is second:
             second_asked.set()
             first_done.wait(10)
-        return enabled
+        return found
 
     def start_second(*_):
         if second.ident is None:
@@ -102,14 +97,14 @@ def test_threads_that_compile_at_once_leave_the_garbage_collector_enabled(folder
             second_asked.wait(0.2)
 
     monkeypatch.setattr(KernelCache, "save_overload", start_second)
-    monkeypatch.setattr(jit, "gc", SimpleNamespace(isenabled=isenabled, enable=gc.enable, disable=gc.disable))
+    monkeypatch.setattr(jit, "gc", SimpleNamespace(get_threshold=get_threshold, set_threshold=gc.set_threshold))
     try:
         kernel(twice)(1)
         first_done.set()
         second.join()
-        assert gc.isenabled()
+        assert gc.get_threshold() == thresholds
     finally:
-        gc.enable()
+        gc.set_threshold(*thresholds)
 
 
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])

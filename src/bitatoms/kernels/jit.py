@@ -55,15 +55,15 @@ def kernel(function: Callable[..., Any]) -> Any:
 def _without_collection() -> Iterator[None]:
     """Suspend the garbage collector: it would search the many objects of the compiler again and again.
 
-    Only for a thread that holds the lock of the compiler: another might see the collector suspended, and leave it so.
+    It stays enabled, because modules that another thread imports may ask whether it is (Dask does). The caller holds
+    the lock of the compiler: otherwise, another thread might see the collector suspended, and leave it so.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(0)
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.set_threshold(*thresholds)
 
 
 class KernelCache(FunctionCache):
