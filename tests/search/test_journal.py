@@ -24,6 +24,8 @@ NOISE = np.random.default_rng(0).integers(0, 2, (40, 20), np.uint8)
 SPARSE = (np.random.default_rng(0).random((300, 40)) < 0.02).astype(np.uint8)
 SPARSE[:40, :4] = SPARSE[30:90, 8:11] = 1
 WIDE = np.hstack([planted(70, 40, 3, noise=0.02, random_state=seed).X for seed in range(3)])
+SCATTERED = np.hstack([planted(150, 40, 3, noise=0.02, random_state=seed).X for seed in range(3)])
+SCATTERED = SCATTERED[:, np.random.default_rng(0).permutation(SCATTERED.shape[1])]
 SEARCHES = {
     "mdl xor": (SMALL, {}),
     "both algebras, two starts each": (OVERLAID, {"algebra": "prefer-or", "n_init": 2}),
@@ -41,6 +43,7 @@ SEARCHES = {
     "paper": (SMALL, {"search": "paper", "start_components": 1, "patience": 2}),
     "paper k": (SMALL, {"search": "paper", "n_components": 4}),
     "windows": (WIDE, {}),
+    "windows of scattered columns": (SCATTERED, {"algebra": "or"}),
     "windows of a sample": (WIDE, {"search_rows": 60, "algebra": "or"}),
     "sparse windows": (SparseBits.from_bits(BitMatrix.from_dense(np.hstack([SPARSE[:100]] * 3))), {"algebra": "or"}),
     "sample": (SMALL, {"search_rows": 80}),
@@ -51,7 +54,7 @@ SEARCHES = {
 def small_searches():
     """Search little, also by windows of tables of 100 columns."""
     with pytest.MonkeyPatch.context() as patch:
-        use_windows(patch, min_features=100, width=40, max_related=8)
+        use_windows(patch, min_features=100, width=40, max_related=8, max_cells=10_000)
         use_small_budget(patch)
         for name, plan in PLANS.items():
             patch.setitem(PLANS, name, replace(plan, starts=tuple(min(size, 16) for size in plan.starts)))
@@ -135,11 +138,12 @@ def out_of_time_at_first(step):
     return made
 
 
-def test_windows_that_were_cut_short_are_searched_again_and_do_not_become_worse(monkeypatch):
+@pytest.mark.parametrize("table", [WIDE, SCATTERED], ids=["neighbours", "scattered"])
+def test_windows_that_were_cut_short_are_searched_again_and_do_not_become_worse(table, monkeypatch):
     WorkClock(monkeypatch)
     journal, costs = MemoryJournal(), []
     for max_time in (3.0, 9.0, 0.1, 0.1):
-        found = fit(WIDE, journal, max_time=max_time)
+        found = fit(table, journal, max_time=max_time)
         assert (found.ended, journal.finished) == ("max_time", False)
         costs.append(found.codelength.total)
     assert costs == sorted(costs, reverse=True)
@@ -149,8 +153,8 @@ def test_windows_that_were_cut_short_are_searched_again_and_do_not_become_worse(
         for step in ("_join", "_search", "_divide"):  # cut off before it is made
             original = getattr(WindowSearch, step)
             patch.setattr(WindowSearch, step, out_of_time_at_first(original))
-            found = fit(WIDE, journal, max_time=1)
+            found = fit(table, journal, max_time=1)
             assert (found.ended, found.codelength.total) == ("max_time", costs[1])
             patch.setattr(WindowSearch, step, original)
-    complete = fit(WIDE, journal)
-    assert complete.codelength.total <= fit(WIDE).codelength.total
+    complete = fit(table, journal)
+    assert complete.codelength.total <= fit(table).codelength.total

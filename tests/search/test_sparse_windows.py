@@ -107,10 +107,17 @@ def test_windows_get_enough_time_or_none():
     search, now = object.__new__(windows.WindowSearch), time.perf_counter()
     search.monitor = SimpleNamespace(started=now, deadline=now + 1000)
     search.workers = Workers(1)
-    first, *_ = search._map(lambda item, deadline: deadline - time.perf_counter(), range(10**4), 1.0)
+    first, *_ = search._map(lambda item, share: share.deadline - time.perf_counter(), range(10**4), 1.0, 10**4)
     assert first > 0.4
     search.monitor.deadline = now  # the time is up
-    assert max(search._map(lambda item, deadline: deadline - now, range(5), 1.0)) <= 0
+    assert max(search._map(lambda item, share: share.deadline - now, range(5), 1.0, 5)) <= 0
+
+
+@pytest.mark.parametrize(("n_tasks", "n_threads"), [(0, 8), (1, 8), (3, 2), (4, 2), (8, 1), (9, 1)])
+def test_threads_without_a_window_share_the_rows_of_others(n_tasks, n_threads):
+    search, now = object.__new__(windows.WindowSearch), time.perf_counter()
+    search.monitor, search.workers = SimpleNamespace(started=now, deadline=now + 1000), Workers(8)
+    assert {*search._map(lambda item, share: share.n_threads, range(9), 1.0, n_tasks)} == {n_threads}
 
 
 def test_an_interrupt_leaves_what_is_found(table):

@@ -86,6 +86,67 @@ def test_parts_of_atoms_are_merged_when_windows_are_joined():
     assert result.atoms.n_rows == 4
 
 
+def scattered(noise=0.02, seed=0):
+    """Return a table with atoms of 60 columns, which are anywhere among columns of noise, and these atoms."""
+    random = np.random.default_rng(seed)
+    atoms, codes = np.zeros((3, 400), np.uint8), (random.random((300, 3)) < 0.25).astype(np.uint8)
+    for atom, columns in zip(atoms, random.permutation(400)[:180].reshape(3, 60), strict=True):
+        atom[columns] = 1
+    return ((codes @ atoms > 0) ^ (random.random((300, 400)) < noise)).astype(np.uint8), atoms
+
+
+def moves_of(result):
+    return [row.move for row in result.history]
+
+
+@every_algebra
+@pytest.mark.parametrize("only", ["_neighbours", "_related", None])
+def test_atoms_of_scattered_columns_become_one(algebra, only, monkeypatch):
+    """Whether windows are joined because their columns are alike, because the same rows use their atoms, or both."""
+    X, atoms = scattered()
+    for way in {"_neighbours", "_related"} - {only or "_neighbours", only or "_related"}:
+        monkeypatch.setattr(windows.WindowSearch, way, lambda self: [])
+    result = ba.factorize(X, algebra=algebra, random_state=0)
+    assert_matches_oracle(result, X)
+    assert "join" in moves_of(result)
+    assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
+    bits = [row.bits for row in result.history]
+    assert bits == sorted(bits, reverse=True)
+    assert_same_search(result, ba.factorize(X, algebra=algebra, random_state=0, n_jobs=3))
+
+
+@every_algebra
+def test_windows_without_atoms_are_not_joined(algebra, monkeypatch):
+    X, _ = scattered()
+    sizes = []
+    going_on = windows.WindowSearch._going_on
+
+    def seen(self, window, context):
+        sizes.append(len(window.columns))
+        return going_on(self, window, context)
+
+    monkeypatch.setattr(windows.WindowSearch, "_going_on", seen)
+    ba.factorize(X, algebra=algebra, random_state=0)
+    assert 0 < max(sizes) <= 200
+
+
+def test_unknown_cells_of_scattered_columns():
+    X, atoms = scattered()
+    X[random_bits(5, *X.shape, 0.1) == 1] = 2
+    result = ba.factorize(bits_of(X), algebra="or", random_state=0)
+    wrong = (result.reconstruct().to_dense() != X) & (X < 2)
+    np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
+    np.testing.assert_array_equal(result.known, (X < 2).sum(axis=0))
+    assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
+
+
+def test_a_sample_of_rows_of_scattered_columns():
+    X, atoms = scattered(noise=0.01)
+    result = ba.factorize(X, algebra="or", search_rows=250, random_state=0)
+    assert_matches_oracle(result, X)
+    assert sorted(map(tuple, result.atoms.to_dense())) == sorted(map(tuple, atoms))
+
+
 def test_atoms_cost_in_windows_what_they_cost_in_the_table(table, monkeypatch):
     use_windows(monkeypatch, max_atom_cells=0)
     result = ba.factorize(table, algebra="or", random_state=0)

@@ -73,7 +73,7 @@ def go_on(context: SearchContext, state: Snapshot, max_rounds: int) -> SearchRes
     search = MdlSearch(context)
     block = context.block(state.atoms, state.codes, state.bias)
     search.record(block, Change(), "start")
-    if merge(block, search.objective):
+    while merge(block, search.objective):
         search.record(block, Change(), "merge")
     block = search.run_rounds(block, max_rounds)
     return SearchResult(block, search.stopping.ended)

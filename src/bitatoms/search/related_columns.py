@@ -45,18 +45,34 @@ def related_columns(
     ``check`` is called from time to time, and may raise.
     """
     pairs = surprising_pairs(data, check)
-    group_of = np.arange(data.n_cols)
+    return groups_of_pairs(
+        pairs.one, pairs.other, pairs.surprise, data.n_cols, lambda columns: len(columns) <= max_size
+    )
+
+
+def groups_of_pairs(
+    one: NDArray[np.intp],
+    other: NDArray[np.intp],
+    strength: NDArray[np.float64],
+    n_items: int,
+    may_join: Callable[[list[int]], bool],
+) -> list[NDArray[np.intp]]:
+    """Return groups of two or more items, joined by their strongest pairs as far as that is allowed.
+
+    Each is in increasing order, and so are their first items.
+    """
+    group_of = np.arange(n_items)
     members: dict[int, list[int]] = {}
-    for i in np.argsort(-pairs.surprise, kind="stable").tolist():
-        one, other = int(group_of[pairs.one[i]]), int(group_of[pairs.other[i]])
-        if one == other:
+    for i in np.argsort(-strength, kind="stable").tolist():
+        left, right = int(group_of[one[i]]), int(group_of[other[i]])
+        if left == right:
             continue
-        columns = members.get(one, [one]) + members.get(other, [other])
-        if len(columns) <= max_size:
-            members.pop(other, None)
-            members[one] = columns
-            group_of[columns] = one
-    return sorted((np.sort(np.array(columns, np.intp)) for columns in members.values()), key=lambda group: group[0])
+        items = members.get(left, [left]) + members.get(right, [right])
+        if may_join(items):
+            members.pop(right, None)
+            members[left] = items
+            group_of[items] = left
+    return sorted((np.sort(np.array(items, np.intp)) for items in members.values()), key=lambda group: group[0])
 
 
 def surprising_pairs(data: SparseBits, check: Callable[[], object] = lambda: None) -> Pairs:

@@ -18,7 +18,7 @@ from .population import CostedState
 from .stopping import CONVERGED, MAX_ITER, REASONS
 
 if TYPE_CHECKING:
-    from .windows import Window
+    from .window import Window
 
 
 class WindowJournal:
@@ -80,7 +80,7 @@ class WindowJournal:
         for window in windows:
             best = window.best
             has_state = best.atoms.n_rows > 0 or best.bias.count() > 0
-            numbers += [window.n_groups, int(has_state)]
+            numbers += [int(has_state), len(window.groups), *window.groups]
             if has_state:
                 states.append(CostedState(window.cost, best.atoms, best.codes, best.bias))
         self._store.save(self._stopped, StepRecord(tuple(states), tuple(numbers)))

@@ -15,10 +15,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +41,10 @@ from .journal import StepRecord, snapshot_of
 from .mdl_search import go_on, search_mdl
 from .monitor import SearchMonitor, Snapshot
 from .params import SearchParams
-from .related_columns import can_count_pairs, related_columns
+from .population import CostedState
+from .related_columns import can_count_pairs, groups_of_pairs, related_columns
 from .stopping import CONVERGED, MAX_ITER, MAX_MEMORY, MAX_TIME, SearchResult
+from .window import Window, divided, joined
 from .window_journal import WindowJournal
 
 Item = TypeVar("Item")
@@ -51,6 +52,7 @@ Result = TypeVar("Result")
 
 _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
 _LEAST_SECONDS = 0.5  # for a window
+_MIN_SIMILARITY = 0.5  # of the users of two atoms, common to all of them (Jaccard index), whose windows are joined
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
@@ -73,17 +75,11 @@ def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
     return is_sparse and can_count_pairs(data.row_weights())
 
 
-@dataclass(frozen=True, eq=False)
-class Window:
-    """Some columns of the table, and the best state that was found of them."""
+class Share(NamedTuple):
+    """What a task gets of the time and of the threads."""
 
-    columns: NDArray[np.intp]
-    best: Snapshot
-    cost: int
-    random: np.random.Generator | None  # None for columns that no atom has
-    ended: str = CONVERGED
-    iterations: int = 0  # of what was done last
-    n_groups: int = 1  # of the columns, as they were divided at first
+    deadline: float = float("inf")
+    n_threads: int = 1
 
 
 class _Stopped(Exception):
@@ -127,7 +123,10 @@ class WindowSearch:
         self.objective = replace(objective, n_features=table.n_cols)
         self.workers = replace(workers, cancelled=threading.Event())
         self.windows: list[Window] = []
+        self._ones = self._bits = np.zeros(0, np.int64)  # of each column, and what it takes without a model
+        self._costs: NDArray[np.int64] | NDArray[np.floating] = self._bits  # the same, by which states are compared
         self._groups: tuple[Window, ...] = ()  # the windows at first
+        self._joins_all = True  # whether columns and windows without atoms are joined, too
         self._sums = np.zeros(5, np.int64)  # over all windows: atoms, wrong bits, and the parts of the codelength
 
     def run(self, end: float) -> tuple[str, Factorization | None]:
@@ -143,7 +142,9 @@ class WindowSearch:
             while self._join():
                 pass
             self._take_earlier(must_stop=self._ended() not in (CONVERGED, MAX_ITER))
-            parts = [*self._map(self._result_of, self.windows, 1.0)]
+            windows = self._described()
+            n_tasks = sum(window.best.atoms.n_rows > 0 for window in windows)
+            parts = [*self._map(self._result_of, windows, 1.0, n_tasks)]
             ended = self._ended()
             return ended, self._assembled(parts, ended)
         except _Stopped:
@@ -164,10 +165,11 @@ class WindowSearch:
                 return None
             self._divide()
         self._take_earlier(must_stop=True)
+        windows = self._described()
         try:
-            parts = [*self.workers.map_stream(lambda window: self._stopped_part(window, ended), self.windows)]
+            parts = [*self.workers.map_stream(lambda window: self._stopped_part(window, ended), windows)]
         except KeyboardInterrupt:  # another one: without sorting the atoms
-            parts = [self._stopped_part(window, ended, is_sorted=False) for window in self.windows]
+            parts = [self._stopped_part(window, ended, is_sorted=False) for window in windows]
         return self._assembled(parts, ended)
 
     @property
@@ -187,52 +189,96 @@ class WindowSearch:
                 groups = []
         else:
             groups = column_groups(table, tuning.width, self.random)
-        weights = table.column_weights()
-        bits = string_bits(table.n_known, weights)
-        costs = bits if self.holdout is None else self.holdout.costs_of_nothing()
+            is_ordered = all(np.ptp(columns) < len(columns) for columns in groups)
+            self._joins_all = is_ordered or table.n_rows * table.n_cols <= tuning.max_cells
+        self._ones = table.column_weights()
+        self._bits = string_bits(table.n_known, self._ones)
+        self._costs = self._bits if self.holdout is None else self.holdout.costs_of_nothing()
         unrelated = np.ones(table.n_cols, bool)
         randoms: list[np.random.Generator | None] = [*self.random.spawn(len(groups))]
         for columns in groups:
             unrelated[columns] = False
         if unrelated.any():
             groups, randoms = [*groups, np.flatnonzero(unrelated)], [*randoms, None]
-        for columns, random in zip(groups, randoms, strict=True):
-            n_known = table.n_known[columns] if isinstance(table.n_known, np.ndarray) else table.n_known
-            length, m = Codelength(int(bits[columns].sum()), 0, 0), len(columns)
-            empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
-            cost = int(costs[columns].sum())
-            self._add([Window(columns, Snapshot(*empty, length, weights[columns], n_known), cost, random)])
+        for number, (columns, random) in enumerate(zip(groups, randoms, strict=True)):
+            self._add([replace(self._without_model(columns), random=random, groups=(number,))])
         self._groups = tuple(self.windows)
+
+    def _without_model(self, columns: NDArray[np.intp]) -> Window:
+        """Return a window of columns of which nothing is known."""
+        table, m = self.table, len(columns)
+        n_known = table.n_known[columns] if isinstance(table.n_known, np.ndarray) else table.n_known
+        empty = BitMatrix.zeros(0, m), BitMatrix.zeros(table.n_rows, 0), BitMatrix.zeros(1, m)
+        length = Codelength(int(self._bits[columns].sum()), 0, 0)
+        best = Snapshot(*empty, length, self._ones[columns], n_known)
+        return Window(columns, best, int(self._costs[columns].sum()), None)
 
     def _search(self) -> None:
         """Search each window."""
         move = THOROUGH_WINDOW if self.params.search == "thorough" else "window"
-        for number, window in enumerate(self._map(self._searched, self.windows, _SEARCH_SHARE)):
+        for number, window in enumerate(self._map(self._searched, self.windows, _SEARCH_SHARE, len(self.windows))):
             self._add([window], number)
             if window.random is not None:
                 self._record(move, window.iterations)
 
     def _join(self) -> bool:
-        """Join neighbouring windows, two by two; return whether there were any to join."""
-        old = self.windows
-        pairs, i = [], 0
-        while i < len(old):
-            pairs.append(old[i : i + 2] if self._may_join(old[i : i + 2]) else old[i : i + 1])
-            i += len(pairs[-1])
-        if len(pairs) == len(old):
+        """Join windows; return whether there were any to join."""
+        clusters = self._neighbours() or self._related()
+        if not clusters:
             return False
-        for number, window in enumerate(self._map(self._joined, pairs, _JOIN_SHARE)):
-            if len(pairs[number]) > 1:
-                self._add([window], number, number + 2)
+        n_clusters, members = len(clusters), {number for cluster in clusters for number in cluster}
+        clusters = sorted(clusters + [[number] for number in range(len(self.windows)) if number not in members])
+        tasks = [[self.windows[number] for number in cluster] for cluster in clusters]
+        self.windows = [window for task in tasks for window in task]
+        for number, window in enumerate(self._map(self._joined, tasks, _JOIN_SHARE, n_clusters)):
+            if len(tasks[number]) > 1:
+                self._add([window], number, number + len(tasks[number]))
                 self._record("join", window.iterations)
         return True
 
-    def _may_join(self, pair: Sequence[Window]) -> bool:
-        """Return whether two windows have the same rows, and few enough atoms and columns to be joined."""
-        if len(pair) < 2 or isinstance(self.table, SparseBits):
+    def _neighbours(self) -> list[list[int]]:
+        """Return pairs of neighbouring windows; windows without atoms only where all are joined."""
+        pairs, i = [], 0
+        free = [n for n, window in enumerate(self.windows) if self._joins_all or window.best.atoms.n_rows]
+        while i + 1 < len(free):
+            may_join = self._may_join(free[i : i + 2])
+            if may_join:
+                pairs.append(free[i : i + 2])
+            i += 1 + may_join
+        return pairs
+
+    def _related(self) -> list[list[int]]:
+        """Return windows with atoms of which most users are the same, if the order of the columns means nothing."""
+        if self._joins_all:
+            return []
+        codes = stack_rows([window.best.codes.T for window in self.windows], self.table.n_rows).T
+        if not can_count_pairs(codes.row_weights()):
+            return []
+        users, uses = codes.to_sparse().astype(np.int32), codes.column_weights()
+        both = (users.T @ users).tocoo()
+        one, other = both.coords
+        similarity = both.data / (uses[one] + uses[other] - both.data)
+        pairs = (one < other) & (similarity > _MIN_SIMILARITY)
+        window_of = np.repeat(np.arange(len(self.windows)), [window.best.atoms.n_rows for window in self.windows])
+        groups = groups_of_pairs(
+            window_of[one[pairs]], window_of[other[pairs]], similarity[pairs], len(self.windows), self._may_join
+        )
+        return [group.tolist() for group in groups]
+
+    def _may_join(self, numbers: Sequence[int]) -> bool:
+        """Return whether windows have the same rows, and few enough atoms and columns to be joined."""
+        if isinstance(self.table, SparseBits):
             return False
-        n_atoms, n_cols = sum(window.best.atoms.n_rows for window in pair), sum(len(window.columns) for window in pair)
+        windows = [self.windows[number] for number in numbers]
+        n_atoms = sum(each.best.atoms.n_rows for each in windows)
+        n_cols = sum(len(each.columns) if self._joins_all else int(each.described.sum()) for each in windows)
         return n_atoms * n_cols <= self.params.plan.windows.max_atom_cells
+
+    def _described(self) -> list[Window]:
+        """Return the windows, or where not all columns are joined, windows with those that have atoms, and the rest."""
+        if self._joins_all:
+            return self.windows
+        return [part for window in self.windows for part in divided(window, self._without_model) if len(part.columns)]
 
     def _take_earlier(self, must_stop: bool) -> None:
         """Take the windows of an earlier search that had to stop, if they are better; keep these, if this one must."""
@@ -243,45 +289,56 @@ class WindowSearch:
             self.journal.save_stopped(self.windows)
 
     def _restored(self, record: StepRecord) -> list[Window]:
-        """Return the windows of a record: how many groups of columns each has, whether it has a state, and states."""
-        windows, groups, states = [], iter(self._groups), iter(record.states)
-        sizes, have_state = record.numbers[::2], record.numbers[1::2]
-        if min(sizes, default=0) < 1 or sum(sizes) != len(self._groups) or sum(have_state) != len(record.states):
+        """Return the windows of a record: for each, whether it has a state, how many groups of columns, and which."""
+        numbers, states, members = iter(record.numbers), iter(record.states), []
+        for has_state in numbers:
+            members.append((next(states) if has_state else None, [*islice(numbers, next(numbers, 0))]))
+        if sorted(group for _, groups in members for group in groups) != [*range(len(self._groups))]:
             raise ValueError("its windows do not have the columns of the table")
-        for n_groups, has_state in zip(sizes, have_state, strict=True):
-            window = reduce(lambda one, other: _side_by_side((one, other)), islice(groups, n_groups))
-            if has_state:
-                state, (context, _) = next(states), self._context_of(window, float("inf"))
-                window = replace(window, best=snapshot_of(context, state), cost=state.cost)
-            windows.append(replace(window, ended=MAX_TIME))
-        return windows
+        return [self._restored_window(state, groups) for state, groups in members]
 
-    # Tasks: each has a window of its own, and runs in one thread.
+    def _restored_window(self, state: CostedState | None, groups: list[int]) -> Window:
+        """Return a window of groups of columns, with a state that was kept."""
+        window = replace(joined([self._groups[group] for group in groups]), ended=MAX_TIME)
+        if state is None:
+            return window
+        context, _ = self._context_of(window, Share())
+        return replace(window, best=snapshot_of(context, state), cost=state.cost)
 
-    def _searched(self, window: Window, deadline: float) -> Window:
+    # Tasks: each has a window of its own.
+
+    def _searched(self, window: Window, share: Share) -> Window:
         """Search a window."""
         if window.random is None:
             return window
-        return self._kept("window", window, deadline, self._search_columns)
+        return self._kept("window", window, share, self._search_columns)
 
-    def _joined(self, pair: list[Window], deadline: float) -> Window:
-        """Join windows and go on from the atoms and codes of both."""
-        if len(pair) == 1:
-            return pair[0]
-        return self._kept("join", _side_by_side(pair), deadline, self._going_on)
+    def _joined(self, windows: list[Window], share: Share) -> Window:
+        """Join windows and go on from the atoms and codes of all of them.
+
+        Columns without atoms are left out where the order of columns means nothing: they could be in any window.
+        """
+        if len(windows) == 1:
+            return windows[0]
+        window = joined(windows)
+        if self._joins_all:
+            return self._kept("join", window, share, self._going_on)
+        part, rest = self._divided(window)
+        found = self._kept("join", part, share, self._going_on)
+        return replace(joined([found, rest]), iterations=found.iterations)
 
     def _kept(
-        self, move: str, window: Window, deadline: float, search: Callable[[Window, SearchContext], SearchResult]
+        self, move: str, window: Window, share: Share, search: Callable[[Window, SearchContext], SearchResult]
     ) -> Window:
         """Return what a search finds in a window, or what the journal holds of it."""
 
         def run(window: Window) -> Window:
-            if time.perf_counter() >= deadline:
+            if time.perf_counter() >= share.deadline:
                 return replace(window, ended=MAX_TIME)
-            context, _ = self._context_of(window, deadline)
+            context, _ = self._context_of(window, share)
             return self._after(window, context, lambda: search(window, context))
 
-        return self.journal.kept(move, window, run, lambda: self._context_of(window, deadline)[0])
+        return self.journal.kept(move, window, run, lambda: self._context_of(window, share)[0])
 
     def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
         """Search the columns of a window."""
@@ -313,11 +370,11 @@ class WindowSearch:
             return replace(window, ended=ended, iterations=iterations)
         return replace(window, best=monitor.best, cost=monitor.best_cost, ended=ended, iterations=iterations)
 
-    def _result_of(self, window: Window, deadline: float) -> Part:
+    def _result_of(self, window: Window, share: Share) -> Part:
         """Return the result of a window, whose rows are coded as `transform` codes them."""
         if window.random is None:
             return self._part_without_atoms(window)
-        (context, rows), coder = self._context_of(window, deadline), self.params.coder_after
+        (context, rows), coder = self._context_of(window, share), self.params.coder_after
         found = finish(context, SearchResult(self._recorded(window, context), window.ended), coder)
         result = best_result(context, found.block, coder, found.ended)
         assert result is not None
@@ -327,7 +384,7 @@ class WindowSearch:
         """Return the result of a window, if the search was cut off."""
         if window.random is None or not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
-        context, rows = self._context_of(window, float("inf"))
+        context, rows = self._context_of(window, Share())
         self._recorded(window, context)
         # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
         result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
@@ -354,14 +411,24 @@ class WindowSearch:
         )
         return Part(window.columns, result)
 
+    def _divided(self, window: Window) -> tuple[Window, Window]:
+        """Return a window with the columns that the state of another one describes, and one with the others."""
+        part, rest = divided(window, self._without_model)
+        if self.holdout is None:
+            return part, rest
+        # A column of held-out rows costs less by its own number of ones than by that of the rows that are searched.
+        context, _ = self._context_of(part, Share())
+        assert context.holdout is not None
+        cost = context.holdout.cost(_block_of(part, context), self.objective)
+        return replace(part, cost=cost), replace(rest, cost=window.cost - cost)
+
     def _recorded(self, window: Window, context: SearchContext) -> Block:
         """Return the best state of a window as a block, after its monitor has seen it."""
-        best = window.best
-        block = context.block(best.atoms, best.codes if best.atoms.n_rows else None, best.bias)
+        block = _block_of(window, context)
         context.monitor.record(block, Change(), 0, "start")
         return block
 
-    def _context_of(self, window: Window, deadline: float) -> tuple[SearchContext, NDArray[np.intp] | None]:
+    def _context_of(self, window: Window, share: Share) -> tuple[SearchContext, NDArray[np.intp] | None]:
         """Return what a search of the columns of a window needs to know, and its rows, if these are not all."""
         table, plan, rows, rest = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
@@ -371,15 +438,16 @@ class WindowSearch:
             plan = replace(plan, starts=(), only_starts=True, left_out=plan.left_out | {"bias", "finish"})
         else:
             data = table.take_columns(window.columns)
+            plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
-        workers = Workers(1, None, self.workers.deadline, self.workers.cancelled)
+        workers = Workers(share.n_threads, None, self.workers.deadline, self.workers.cancelled)
         holdout = self.holdout
         if holdout is not None:
             holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
         monitor = SearchMonitor(
             by_codelength=True,
-            deadline=deadline,
+            deadline=share.deadline,
             algebra=self.objective.algebra,
             by_holdout=self.monitor.by_holdout,
             settles_bias=self.monitor.settles_bias,
@@ -391,19 +459,24 @@ class WindowSearch:
 
     # Threads, time and progress.
 
-    def _map(self, task: Callable[[Item, float], Result], items: Sequence[Item], share: float) -> Iterator[Result]:
-        """Run a task on each item and yield the results in order; a task gets its deadline, too.
+    def _map(
+        self, task: Callable[[Item, Share], Result], items: Sequence[Item], share: float, n_tasks: int
+    ) -> Iterator[Result]:
+        """Run a task on each item, of which ``n_tasks`` take time, and yield the results in order.
 
         All must be done at this share of the time. An item gets an equal share of the time that is left, but no less
-        than a task of a small window takes: later items may then get none.
+        than a task of a small window takes: later items may then get none. Threads that have no task share the rows of
+        the others.
         """
         monitor, n_threads = self.monitor, self.workers.n_threads
         last = monitor.started + share * (monitor.deadline - monitor.started)
         left = iter(range(len(items), 0, -1))  # next() on it is atomic
+        threads_each = max(1, n_threads // max(1, n_tasks))
 
         def run(item: Item) -> Result:
             now, rounds_left = time.perf_counter(), -(-next(left) // n_threads)
-            return task(item, min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left)))
+            deadline = min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left))
+            return task(item, Share(deadline, threads_each))
 
         return self.workers.map_stream(run, items)
 
@@ -439,27 +512,7 @@ class WindowSearch:
         return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))
 
 
-def _side_by_side(pair: Sequence[Window]) -> Window:
-    """Return a window with the columns, atoms and codes of two."""
-    one, other = pair
-    atoms = np.zeros((one.best.atoms.n_rows + other.best.atoms.n_rows, len(one.columns) + len(other.columns)), np.uint8)
-    atoms[: one.best.atoms.n_rows, : len(one.columns)] = one.best.atoms.to_dense()
-    atoms[one.best.atoms.n_rows :, len(one.columns) :] = other.best.atoms.to_dense()
-    codes = stack_rows([one.best.codes.T, other.best.codes.T], one.best.codes.n_rows).T
-    bias = stack_rows([one.best.bias.T, other.best.bias.T], 1).T
-    lengths = one.best.codelength, other.best.codelength
-    n_known = one.best.n_known
-    if not isinstance(n_known, int) or not isinstance(other.best.n_known, int):
-        n_known = np.concatenate([np.broadcast_to(each.best.n_known, len(each.columns)) for each in pair])
-    best = Snapshot(
-        BitMatrix.from_dense(atoms),
-        codes,
-        bias,
-        Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
-        np.concatenate([one.best.wrong, other.best.wrong]),
-        n_known,
-    )
-    ended = one.ended if one.ended != CONVERGED else other.ended
-    columns = np.concatenate([one.columns, other.columns])
-    n_groups = one.n_groups + other.n_groups
-    return Window(columns, best, one.cost + other.cost, one.random, ended, n_groups=n_groups)
+def _block_of(window: Window, context: SearchContext) -> Block:
+    """Return the best state of a window as a block."""
+    best = window.best
+    return context.block(best.atoms, best.codes if best.atoms.n_rows else None, best.bias)
