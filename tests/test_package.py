@@ -25,6 +25,13 @@ def test_import_is_light():
     assert not modules_loaded_by("import bitatoms; dir(bitatoms)") & HEAVY
 
 
+def test_help_needs_no_numpy():
+    help_printed = "import contextlib, sys; sys.argv[1:] = ['--help']; from bitatoms.__main__ import main"
+    loaded = modules_loaded_by(f"{help_printed}\nwith contextlib.suppress(SystemExit): main()")
+    assert "typer" in loaded
+    assert not loaded & (HEAVY | {"numpy"})
+
+
 def test_bitmatrix_imports_neither_sklearn_nor_matplotlib():
     assert not modules_loaded_by("import bitatoms; bitatoms.BitMatrix") & {"sklearn", "matplotlib"}
 

@@ -23,7 +23,8 @@ SIXTEEN = [(start, start + 64) for start in range(0, 1024, 64)]
 
 @pytest.fixture
 def available(monkeypatch):
-    """Make the process believe that it may use this many processors."""
+    """Make the process believe that it may use this many processors, and is in no container."""
+    monkeypatch.setattr("bitatoms.parallel._QUOTA_FILES", ())
 
     def pretend(processors):
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(processors)), raising=False)
@@ -71,12 +72,41 @@ def test_at_least_one_thread(available):
     assert [count_threads(n_jobs) for n_jobs in (-2, -3, -100)] == [1, 1, 1]
 
 
-def test_cpu_count_where_affinity_is_unknown(monkeypatch):
+def test_cpu_count_where_affinity_is_unknown(available, monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
     assert count_threads(-1) == 5
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert count_threads(-1) == 1
+
+
+@pytest.mark.parametrize(
+    ("version_2", "quota", "period", "expected"),
+    [
+        ("max 100000\n", None, None, 6),
+        ("200000 100000\n", None, None, 2),
+        ("250000 100000\n", None, None, 3),
+        ("1000 100000\n", None, None, 1),
+        ("900000 100000\n", None, None, 6),
+        (None, "-1\n", "100000\n", 6),
+        (None, "400000\n", "100000\n", 4),
+        (None, "400000\n", "0\n", 6),
+        (None, "400000\n", None, 6),
+        ("?", None, None, 6),
+    ],
+)
+def test_the_quota_of_a_container_limits_the_threads(
+    available, monkeypatch, tmp_path, version_2, quota, period, expected
+):
+    available(6)
+    contents = {"cpu.max": version_2, "quota": quota, "period": period}
+    for name, content in contents.items():
+        if content is not None:
+            (tmp_path / name).write_text(content)
+    files = (tmp_path / "cpu.max",), (tmp_path / "quota", tmp_path / "period")
+    monkeypatch.setattr("bitatoms.parallel._QUOTA_FILES", files)
+    assert count_threads(-1) == expected
+    assert count_threads(5) == 5
 
 
 def test_zero_jobs_raise():

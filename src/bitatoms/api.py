@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from .bits import BitMatrix, either, stack_rows
+from .checks import check_choice
 from .core.block import Block
 from .core.result import Factorization, ResultBase
 from .dataframes import as_array_like, column_names
@@ -28,7 +29,7 @@ from .search.params import SearchParams, resolve
 from .search.proximus import partition
 from .sparse_bits import Bits, as_bits
 from .table import Header, Names, Table, matched_table
-from .validation import as_csr, as_generator, check_choice, dense_table, is_sparse
+from .validation import as_csr, as_generator, dense_table, is_sparse
 from .verbosity import log_to_stderr
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from . import dataframes, validation
+from . import checks, dataframes, validation
 from .errors import Cell, MissingCell
 from .kernels.cpu import packing
 from .kernels.structs import PLANES
@@ -177,7 +177,7 @@ class BitMatrix:
                [1, 0]], dtype=uint8)
         """
         if isinstance(X, BitMatrix):
-            threshold = validation.check_threshold(binarize)
+            threshold = checks.check_threshold(binarize)
             if X.n_unknown and missing != "unknown":
                 X = _without_unknown(X, name, missing)
             if threshold is None or 0 <= threshold < 1:
@@ -220,7 +220,7 @@ class BitMatrix:
         >>> BitMatrix.from_dense([[True, False], [True, True]]).row_weights()
         array([1, 2])
         """
-        threshold = validation.check_threshold(binarize)
+        threshold = checks.check_threshold(binarize)
         if missing != "refuse" and isinstance(X, np.ma.MaskedArray):
             bits = cls.from_dense(X.filled(0), binarize, name, missing)
             masked = cls.from_dense(np.ma.getmaskarray(X))

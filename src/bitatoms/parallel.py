@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -24,6 +26,12 @@ _MIN_PARALLEL_NS = 0.4e6  # work that takes less runs in the calling thread: sta
 _CHUNKS_PER_THREAD = 2  # more than one, so that the other threads need not wait for one that starts late or is slow
 _MIN_BALANCED_NS = 20e6  # work that takes more is divided into twice as many chunks
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
+
+# Quota and period, in control groups of version 2 and 1, as a container sees its own.
+_QUOTA_FILES = (
+    ("/sys/fs/cgroup/cpu.max",),
+    ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -114,8 +122,25 @@ def count_threads(n_jobs: int | None) -> int:
         raise InputError(Parameter("n_jobs"), " must not be 0; pass 1 for one thread, -1 for all processors")
     if jobs > 0:
         return jobs
+    return max(1, count_processors() + 1 + jobs)
+
+
+def count_processors() -> int:
+    """Return the number of processors that this process may use, by its affinity and the limit of its container."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, available + 1 + jobs)
+    quota = _container_quota()
+    return available if quota is None else max(1, min(available, math.ceil(quota)))
+
+
+def _container_quota() -> float | None:
+    """Return the processor time per second that the control group of a container allows; None if there is no limit."""
+    for files in _QUOTA_FILES:
+        try:
+            quota, period, *_ = " ".join(Path(file).read_text() for file in files).split()
+            return int(quota) / int(period) if int(quota) > 0 else None
+        except (OSError, ValueError, ZeroDivisionError):  # not this version, or "max"
+            continue
+    return None
 
 
 def _completed(task: Callable[[Item], Result], item: Item) -> Future[Result]:

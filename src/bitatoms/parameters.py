@@ -17,8 +17,8 @@ from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from .checks import check_choice, check_fraction, check_int, check_noise, check_threshold
 from .errors import InputError, Message, Parameter
-from .validation import check_choice, check_fraction, check_int, check_noise, check_threshold
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
 Search = Literal["fast", "thorough", "anytime", "paper"]

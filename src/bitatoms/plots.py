@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .validation import check_int, check_pair
+from .checks import check_int, check_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

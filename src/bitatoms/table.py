@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import dataframes, validation
+from . import checks, dataframes
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
 from .sparse_bits import Bits, as_bits, packed
@@ -145,7 +145,7 @@ class Table:
         >>> ba.Table.from_any(frame)
         Table(2 x 2, density 0.667, 1 cell unknown, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
         """
-        validation.check_choice("missing", missing, ("unknown", "zero", "refuse"))
+        checks.check_choice("missing", missing, ("unknown", "zero", "refuse"))
         if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
@@ -363,7 +363,7 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     (array([ 2, -1,  1]), ('gin',), ('bread',))
     """
     if absent is not None:
-        validation.check_choice("absent", absent, ("refuse", "zero", "unknown"))
+        checks.check_choice("absent", absent, ("refuse", "zero", "unknown"))
     names = learned.names
     if names is None and given.names is not None and given.absent_is_zero:
         names = tuple(map(str, range(learned.n_cols)))

@@ -1,30 +1,21 @@
-"""Validation of what users pass: tables of any supported type, parameters, random states."""
+"""Validation of what users pass: tables of any supported type, and random states."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import Cell, InputError, InvalidCell, InvalidCellType, MissingCell, Parameter
+from .checks import check_threshold
+from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
 
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
-
-
-def check_threshold(binarize: float | None) -> float | None:
-    """Return the threshold as a float, or None."""
-    if binarize is None:
-        return None
-    if not isinstance(binarize, Real) or isinstance(binarize, bool) or not math.isfinite(binarize):
-        raise InputError(Parameter("binarize"), f" must be None or a finite number, got {binarize!r}")
-    return float(binarize)
 
 
 def binarize_advice(value: float) -> tuple[str | Parameter, ...]:
@@ -328,42 +319,3 @@ def restored_on_error(random_state: Any) -> Iterator[None]:
         if state is not None:
             source.set_state(state)
         raise
-
-
-def check_choice(name: str, value: Any, choices: Sequence[str], also: str | None = None) -> None:
-    """Raise unless the value is one of the choices; ``also`` describes further valid values in the message."""
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices) + (f" or {also}" if also else "")
-        raise InputError(Parameter(name), f"={value!r} is not available; choose from {listed}")
-
-
-def check_int(name: str, value: Any, least: int) -> int:
-    """Return an integer of at least ``least``."""
-    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if value < least:
-        raise InputError(Parameter(name), f" must be at least {least}, not {value}")
-    return int(value)
-
-
-def check_fraction(name: str, value: Any) -> float:
-    """Return a number between 0 and 1 as a float."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
-        raise InputError(Parameter(name), f" must be between 0 and 1, not {value!r}")
-    return float(value)
-
-
-def check_noise(name: str, value: Any) -> float:
-    """Return the probability that a pixel is flipped, at least 0 and below one half, as a float."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 0.5:
-        raise InputError(Parameter(name), f" must be at least 0 and below 0.5, not {value!r}")
-    return float(value)
-
-
-def check_pair(name: str, value: Any, least: int) -> tuple[int, int]:
-    """Return a height and a width as integers of at least ``least``."""
-    try:
-        height, width = value
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a pair (height, width), not {value!r}") from None
-    return check_int(f"{name} height", height, least), check_int(f"{name} width", width, least)

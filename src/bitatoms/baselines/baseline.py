@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from ..api import codelength
 from ..base import TableTransformer
 from ..bits import BitMatrix
+from ..checks import check_int
 from ..core.coding import coding_rule
 from ..core.result import reconstruct
 from ..core.row_pass import PassSpec, coded_block
 from ..parallel import Workers
-from ..validation import as_generator, check_int
+from ..validation import as_generator
 
 
 class Factors(NamedTuple):

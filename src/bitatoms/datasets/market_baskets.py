@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..bits import BitMatrix
+from ..checks import check_int
 from ..table import Table
-from ..validation import as_generator, check_int
+from ..validation import as_generator
 
 
 class Habit(NamedTuple):

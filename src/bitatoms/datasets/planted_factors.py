@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..validation import as_generator, check_choice, check_fraction, check_int
+from ..checks import check_choice, check_fraction, check_int
+from ..validation import as_generator
 
 
 @dataclass(frozen=True, slots=True, eq=False)

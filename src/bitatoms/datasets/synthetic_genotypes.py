@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
+from ..checks import check_int
 from ..table import Table
-from ..validation import as_generator, check_int
+from ..validation import as_generator
 
 POPULATIONS = ("north", "south", "island")
 # Kinds of SNPs: which of the four haplotypes of a block have the minor allele. The first, common haplotype has none;

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..api import with_matched_init
 from ..base import check_not_empty
+from ..checks import check_fraction, check_int
 from ..core.model import Model
 from ..core.recurrence import Recurrence, match_atoms, overlaps
 from ..core.result import Factorization
@@ -31,7 +32,7 @@ from ..rows.source import RowSource
 from ..rows.subsample import search_part
 from ..search.params import SearchParams
 from ..table import Header, match_columns
-from ..validation import as_generator, check_fraction, check_int
+from ..validation import as_generator
 from ..verbosity import log_to_stderr
 from .dictionary_learning import BinaryDictionaryLearning, SearchLimitWarning
 from .persistence import fitted_estimator, load

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..bits import BitMatrix
+from ..checks import check_fraction, check_int
 from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..io.api import read
-from ..validation import as_generator, check_fraction, check_int
+from ..validation import as_generator
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from ..checks import check_choice
 from ..errors import Parameter
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
 from ..sparse_bits import Bits, SparseBits
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
-from ..validation import check_choice
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import FORMATS, infer_format, load_reader, sniff_format

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import checks, validation
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
 from ..sparse_bits import Bits, SparseBits, as_bits
@@ -59,7 +59,7 @@ class Cells:
 
     def __init__(self, source: Source, options: ReadOptions) -> None:
         self.source = source
-        self.threshold = validation.check_threshold(options.binarize)
+        self.threshold = checks.check_threshold(options.binarize)
         self.missing = options.missing
         self.n_missing = 0
         self.first_missing: CellPosition | str | None = None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
 from ..core.coding import CODERS
@@ -240,7 +240,7 @@ def _read_recurrence(file: NpzReader, metadata: dict[str, Any], n_atoms: int) ->
         return None
     settings = metadata["recurrence"]
     n_resamples = check_metadata_int(settings, "n_resamples", 1)
-    shares = (validation.check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
+    shares = (checks.check_fraction(f"recurrence {name}", settings[name]) for name in ("share", "threshold"))
     return Recurrence(_read_counts(file, "recurs", n_atoms, n_resamples), n_resamples, *shares)
 
 
@@ -279,12 +279,12 @@ def _read_options(reading: Any) -> dict[str, Any]:
     """Return the options of `bitatoms.read`, after checking their values; unknown options are ignored."""
     options = {name: reading[name] for name in CELL_OPTIONS if name in reading}
     if "blocks" in options:
-        options["blocks"] = validation.check_pair("blocks", options["blocks"], 1)
-    if "binarize" in options and validation.check_threshold(options["binarize"]) is None:
+        options["blocks"] = checks.check_pair("blocks", options["blocks"], 1)
+    if "binarize" in options and checks.check_threshold(options["binarize"]) is None:
         raise ValueError("its binarize is not a number")
     for name, choices in _OPTION_CHOICES.items():
         if name in options:
-            validation.check_choice(name, options[name], choices)
+            checks.check_choice(name, options[name], choices)
     if not isinstance(options.get("layer", ""), str):
         raise ValueError("its layer is not a name")
     return options

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
+from ..checks import check_fraction
 from ..core.atoms import flips_together
 from ..core.bias import settle_counts
 from ..core.block import Block
@@ -40,7 +41,6 @@ from ..search.moves.grow import grow
 from ..search.params import SearchParams
 from ..search.proximus import append_rank_one
 from ..sparse_bits import packed
-from ..validation import check_fraction
 from .decayed_counts import DecayedCounts
 from .refine import Sample, refine, split_holdout
 from .reservoir import Reservoir

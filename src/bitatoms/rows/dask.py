@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import validation
+from .. import checks
 from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec, run_pass
@@ -68,7 +68,7 @@ class DaskRows:
     """
 
     def __init__(self, X: Any, binarize: float | None = None, client: Any = None) -> None:
-        validation.check_threshold(binarize)
+        checks.check_threshold(binarize)
         self._tasks = _Tasks(client)
         packed = self._tasks.start([delayed(pack_partition)(partition, binarize) for partition in partitions(X)])
         with self._tasks.released_on_error(packed):
