@@ -41,6 +41,7 @@ _MODULE_OF = {
     "proximus": "api",
     "read": "io.api",
     "stability": "estimators",
+    "warm_up": "warmup",
     "write": "io.api",
     "write_report": "report",
 }
@@ -80,6 +81,7 @@ __all__ = [
     "proximus",
     "read",
     "stability",
+    "warm_up",
     "write",
     "write_report",
 ]
@@ -112,6 +114,7 @@ if TYPE_CHECKING:
     from .rows.packing import pack
     from .rows.store import Store
     from .table import Picture, Table
+    from .warmup import warm_up
 
 
 def __getattr__(name: str) -> Any:

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import multiprocessing
-import warnings
 from concurrent.futures import ProcessPoolExecutor
 
-import pytest
 from scipy.sparse import csr_array
 
-import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core.atoms import fit_each, update_each
 from bitatoms.core.block import Block
 from bitatoms.core.coding import code, coding_rule
+from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
-from support.plans import use_small_budget
+from bitatoms.warmup import JOBS, run_job
 
 
 def compile_for(algebra: str) -> None:
-    """Run each kind of search on a small table."""
-    warnings.simplefilter("ignore")
-    X = ba.datasets.planted(200, 70, 4, algebra=algebra, noise=0.05, random_state=0).X
-    with pytest.MonkeyPatch.context() as patch:
-        use_small_budget(patch)
-        for how in ({}, {"search": "thorough"}, {"n_components": 3}, {"n_components": 20}, {"search_rows": 100}):
-            ba.factorize(X, algebra=algebra, random_state=0, **how)
-        for how in ({"coder": "bmp"}, {"update": "k-prox", "init": "greedy"}, {"coder": "exact"}):
-            ba.factorize(X, 4, search="paper", algebra=algebra, random_state=0, **how)
-        ba.BinaryDictionaryLearning(random_state=0, algebra=algebra).fit(X).partial_fit(X).transform(X)
-        for how in ({}, {"n_components": 20, "search": "paper"}):
-            ba.BinaryDictionaryLearning(random_state=0, algebra=algebra, **how).fit(X).predict_cell_proba(X)
-        if algebra == "xor":
-            dense = {"atom_density": 0.5, "code_density": 0.5, "noise": 0.01}
-            ba.factorize(ba.datasets.planted(200, 70, 8, **dense, random_state=0).X, random_state=0)
+    """Compile what fits need, and the parts of them that tests call alone."""
+    for name in JOBS:
+        run_job((name, algebra))
+    X = planted(200, 70, 4, algebra=algebra, noise=0.05, random_state=0).X
     compile_for_chunks(BitMatrix.from_sparse(csr_array(X)), algebra)
 
 

@@ -699,6 +699,22 @@ def demo(
     demo.run(data, folder, _command())
 
 
+@app.command(epilog=_examples("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup"))
+def warmup(
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Processes; -1 is one per processor.", rich_help_panel=GENERAL)
+    ] = -1,
+    quiet: Quiet = False,
+) -> None:
+    """Compile all kernels now, so that no later fit waits for it: for container images, clusters, demonstrations.
+
+    This takes one to two minutes. Otherwise each kernel is compiled when it is first needed.
+    """
+    from . import warmup
+
+    warmup.run(jobs, quiet)
+
+
 def _parse_atoms(text: str) -> int | str:
     """Return a number of atoms, or "mdl"."""
     if text == "mdl":

@@ -1,0 +1,20 @@
+"""`bitatoms warmup`: compile all kernels now."""
+
+from __future__ import annotations
+
+from ..warmup import warm_up
+from .console import print_line
+from .progress import ProgressLine, show_status
+
+
+def run(n_jobs: int, quiet: bool) -> None:
+    """Compile the kernels, show how far that is, and print where they are stored."""
+    with show_status("compiling kernels", quiet) as status:
+        progress = ProgressLine(quiet, status)
+
+        def show(name: str, n_done: int, n_all: int) -> None:
+            progress.update(f"compiling kernels: {n_done} of {n_all}, {progress.seconds}", f" (done: {name})")
+
+        folder = warm_up(n_jobs, show)
+    if not quiet:
+        print_line(f"Kernels for this kind of processor are compiled and stored in {folder}.")
