@@ -68,8 +68,9 @@ def test_joined_windows_have_the_columns_of_all(known):
         window_of(np.arange(start, start + 13), 70, n_atoms, start, known=known and start == 13)
         for start, n_atoms in ((0, 2), (13, 0), (26, 65))
     ]
-    window = joined(windows)
+    window = joined(windows[::-1])
+    assert window.columns.tolist() == [*range(39)]
     assert columns_of(window) == {column: of for each in windows for column, of in columns_of(each).items()}
     assert window.best.atoms.shape == (67, 39)
     assert window.cost == sum(each.cost for each in windows) == window.best.codelength.total
-    assert window.groups == (0, 13, 26)
+    assert window.groups == (26, 13, 0)

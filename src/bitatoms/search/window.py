@@ -35,22 +35,26 @@ class Window:
 
 
 def joined(windows: Sequence[Window]) -> Window:
-    """Return a window with the columns, atoms and codes of several; its random numbers are those of the first."""
+    """Return a window with the columns, atoms and codes of several; its random numbers are those of the first.
+
+    Its columns are in increasing order, whichever windows they come from: a resumed search joins others.
+    """
     states = [window.best for window in windows]
-    lengths = [state.codelength for state in states]
+    columns = np.concatenate([window.columns for window in windows])
+    order, lengths = np.argsort(columns), [state.codelength for state in states]
     n_known = states[0].n_known
     if any(not isinstance(state.n_known, int) for state in states):
-        n_known = np.concatenate([np.broadcast_to(state.n_known, state.atoms.n_cols) for state in states])
+        n_known = np.concatenate([np.broadcast_to(state.n_known, state.atoms.n_cols) for state in states])[order]
     best = Snapshot(
-        BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")),
+        BitMatrix.from_sparse(block_diag([state.atoms.to_sparse() for state in states], "csr")).take_columns(order),
         stack_rows([state.codes.T for state in states], states[0].codes.n_rows).T,
-        stack_rows([state.bias.T for state in states], 1).T,
+        stack_rows([state.bias.T for state in states], 1).T.take_columns(order),
         Codelength(*(sum(getattr(length, part) for length in lengths) for part in ("errors", "codes", "atoms"))),
-        np.concatenate([state.wrong for state in states]),
+        np.concatenate([state.wrong for state in states])[order],
         n_known,
     )
     return Window(
-        columns=np.concatenate([window.columns for window in windows]),
+        columns=columns[order],
         best=best,
         cost=sum(window.cost for window in windows),
         random=windows[0].random,
