@@ -6,17 +6,19 @@ which calls the kernels that fits of this kind need. numba caches what is compil
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import numba
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from .api import factorize
 from .datasets import planted
+from .errors import InputError, Parameter
 from .estimators import BinaryDictionaryClassifier, BinaryDictionaryLearning, BinaryImputer
 from .io.errors import FileError
 from .kernels.cpu.packing import column_weights
@@ -68,23 +70,16 @@ def _cache_folder() -> Path:
         raise FileError(
             "no folder for compiled kernels is writable; set the environment variable NUMBA_CACHE_DIR to one that is"
         )
-    return Path(folder)
+    return Path(numba.config.CACHE_DIR or folder)
 
 
 def _run(stage: list[Job], n_jobs: int) -> Iterator[str]:
     """Run jobs in processes, if more than one is allowed; yield the name of each when it is done."""
-    if n_jobs == 1:
-        yield from map(run_job, stage)
-        return
-    before = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(min(n_jobs, len(stage)), mp_context=multiprocessing.get_context("spawn")) as pool:
-        try:
-            for done in as_completed([pool.submit(run_job, job) for job in stage]):
-                yield done.result()
-        except BaseException:  # an interrupt: do not wait for the jobs
-            for process in set(multiprocessing.active_children()) - before:
-                process.terminate()
-            raise
+    try:
+        yield from Parallel(n_jobs, return_as="generator_unordered")(delayed(run_job)(job) for job in stage)
+    except BrokenProcessPool as error:
+        cause = "a process that compiled kernels ended early, perhaps because memory ran out; pass "
+        raise InputError(cause, Parameter("n_jobs", 1), " for one at a time") from error
 
 
 def run_job(job: Job) -> str:

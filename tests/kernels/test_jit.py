@@ -107,6 +107,31 @@ def test_threads_that_compile_at_once_leave_the_garbage_collector_as_it_was(fold
         gc.set_threshold(*thresholds)
 
 
+def test_a_file_with_another_variant_is_not_used(folder):
+    """Processes that store variants of a kernel at the same time may give them the same file."""
+    function = kernel(twice)
+    assert (function(21), function(1.5)) == (42, 3.0)
+    one, other = files(folder, ".nbc")
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+    function = kernel(twice)
+    assert (function(21), function(1.5)) == (42, 3.0)
+
+
+def test_the_cache_depends_on_the_contents_of_the_sources_only(tmp_path, monkeypatch):
+    """Times of files differ in each installation, and in container images."""
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "jit.py"))
+    (tmp_path / "cpu").mkdir()
+    source = tmp_path / "cpu" / "words.py"
+    source.write_text("one")
+    first = jit._sources.__wrapped__()
+    os.utime(source, (1, 1))
+    assert jit._sources.__wrapped__() == first
+    source.write_text("two")
+    assert jit._sources.__wrapped__() != first
+
+
 @pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 @pytest.mark.parametrize("content", ["empty", "truncated", "garbage", "another pickle"])
 def test_corrupt_files_are_replaced_with_one_warning(folder, ending, content):

@@ -175,3 +175,15 @@ def test_windows_that_were_joined_are_restored_with_their_columns(n_joins):
     assert first.codelength == again.codelength
     for result in (first, again):
         assert_matches_oracle(result, SCATTERED)
+
+
+@pytest.mark.parametrize("change", [lambda states: states[1:], lambda states: (*states, states[0])])
+def test_a_record_of_windows_with_other_states_is_corrupt(change):
+    journal = MemoryJournal()
+    fit(WIDE, journal, callbacks=lambda row: row.move == "join")
+    (name,) = [name for name in journal.steps.records if name.endswith("stopped")]
+    journal.steps.records[name] = replace(
+        journal.steps.records[name], states=change(journal.steps.records[name].states)
+    )
+    with pytest.raises(ValueError, match="more or fewer states"):
+        fit(WIDE, journal, callbacks=lambda row: True)

@@ -107,17 +107,21 @@ def test_windows_get_enough_time_or_none():
     search, now = object.__new__(windows.WindowSearch), time.perf_counter()
     search.monitor = SimpleNamespace(started=now, deadline=now + 1000)
     search.workers = Workers(1)
-    first, *_ = search._map(lambda item, share: share.deadline - time.perf_counter(), range(10**4), 1.0, 10**4)
-    assert first > 0.4
+    all_of_them, seconds = lambda item: True, lambda item, share: share.deadline - time.perf_counter()
+    first, *_ = search._map(seconds, range(10**4), all_of_them, 1.0)
+    assert 0.4 < first < 1
+    first, *_ = search._map(seconds, range(10**4), lambda item: item in (0, 99), 1.0)
+    assert first > 400  # the others take no time
     search.monitor.deadline = now  # the time is up
-    assert max(search._map(lambda item, share: share.deadline - now, range(5), 1.0, 5)) <= 0
+    assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
 
 
-@pytest.mark.parametrize(("n_tasks", "n_threads"), [(0, 8), (1, 8), (3, 2), (4, 2), (8, 1), (9, 1)])
+@pytest.mark.parametrize(("n_tasks", "n_threads"), [(1, 8), (3, 2), (4, 2), (8, 1), (9, 1)])
 def test_threads_without_a_window_share_the_rows_of_others(n_tasks, n_threads):
     search, now = object.__new__(windows.WindowSearch), time.perf_counter()
     search.monitor, search.workers = SimpleNamespace(started=now, deadline=now + 1000), Workers(8)
-    assert {*search._map(lambda item, share: share.n_threads, range(9), 1.0, n_tasks)} == {n_threads}
+    found = search._map(lambda item, share: share.n_threads, range(9), lambda item: item < n_tasks, 1.0)
+    assert [*found] == [n_threads] * n_tasks + [1] * (9 - n_tasks)
 
 
 def test_an_interrupt_leaves_what_is_found(table):

@@ -6,6 +6,7 @@ The cache saves time only. Where its files cannot be read or written, kernels ar
 from __future__ import annotations
 
 import gc
+import hashlib
 import logging
 import os
 import warnings
@@ -20,6 +21,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
@@ -74,6 +76,7 @@ class KernelCache(FunctionCache):
         # numba checks only the file of the kernel, but kernels inline functions of other files. The version is also
         # compared before numba unpickles the index, which may name modules that no longer exist.
         self._cache_file._version = f"{self._cache_file._version} {_sources()}"
+        self._cache_file._source_stamp = ""  # of the file of the kernel, with its time in some versions of numba
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel for a signature, or None if it must be compiled."""
@@ -83,6 +86,9 @@ class KernelCache(FunctionCache):
         except Exception as error:  # unpickling a truncated file may raise anything
             self._discard()
             _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
+        # Two processes that store variants of a kernel at the same time may give them the same file.
+        if loaded is not None and tuple(loaded.signature.args) != tuple(normalize_signature(sig)[0]):
+            loaded = None
         if loaded is None:
             _log_compilation("once")
         return loaded
@@ -136,10 +142,13 @@ if hasattr(os, "register_at_fork"):
 
 
 @cache
-def _sources() -> tuple[tuple[str, int, int], ...]:
-    """Return names, times and sizes of all kernel files."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+def _sources() -> str:
+    """Return a hash of all kernel files. Their times would differ in each installation, and in a container image."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)} ".encode() + content)
+    return digest.hexdigest()
 
 
 def inline(function: Callable[..., Any]) -> Any:

@@ -23,7 +23,7 @@ class Window:
     columns: NDArray[np.intp]
     best: Snapshot
     cost: int
-    random: np.random.Generator | None  # None for columns that no atom has
+    random: np.random.Generator | None  # None for columns that are not searched
     ended: str = CONVERGED
     iterations: int = 0  # of what was done last
     groups: tuple[int, ...] = ()  # of the columns, as they were divided at first
@@ -37,7 +37,7 @@ class Window:
 def joined(windows: Sequence[Window]) -> Window:
     """Return a window with the columns, atoms and codes of several; its random numbers are those of the first.
 
-    Its columns are in increasing order, whichever windows they come from: a resumed search joins others.
+    Its columns are in increasing order, in whatever order windows were joined: a resumed search joins its first ones.
     """
     states = [window.best for window in windows]
     columns = np.concatenate([window.columns for window in windows])

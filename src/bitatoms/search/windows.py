@@ -1,11 +1,11 @@
-"""Wide tables: search windows of their columns, then join neighbouring windows, and put the atoms side by side.
+"""Wide tables: search windows of their columns, then join related windows, and put the atoms side by side.
 
 An atom that a whole row suggests has thousands of columns to fit, and where only some of them belong together, no row
 fits the others. In a window of related columns (`search/column_groups.py`), an atom is as easy to find as in a narrow
 table. The codelength is a sum over columns and atoms, so that the codelengths of windows add up to that of the table,
-if atoms cost what they cost in the table (``Objective.n_features``). Two windows that are joined start from the atoms
-and codes of both, and the ordinary moves go on from there: atoms that the same rows use become one. A window keeps the
-best state it has had, so that no join makes the description longer.
+if atoms cost what they cost in the table (``Objective.n_features``). Windows that are joined start from the atoms
+and codes of all of them, and the ordinary moves go on from there: atoms that the same rows use become one. A window
+keeps the best state it has had, so that no join makes the description longer.
 
 Windows are independent tasks for the threads, each with its own random numbers.
 """
@@ -52,7 +52,8 @@ Result = TypeVar("Result")
 
 _SEARCH_SHARE, _JOIN_SHARE = 0.7, 0.9  # of the time, at which windows are all searched, and all joined
 _LEAST_SECONDS = 0.5  # for a window
-_MIN_SIMILARITY = 0.5  # of the users of two atoms, common to all of them (Jaccard index), whose windows are joined
+_MIN_SIMILARITY = 0.5  # Jaccard index of the users of two atoms, above which their windows are joined
+_CHUNK_ATOMS = 256  # compared with all others at a time
 _MIN_ONES = 2  # of a row in a window of a sparse table: an atom of two columns makes other rows worse
 
 
@@ -80,6 +81,14 @@ class Share(NamedTuple):
 
     deadline: float = float("inf")
     n_threads: int = 1
+
+
+class SimilarAtoms(NamedTuple):
+    """Pairs of atoms that many of the same rows use."""
+
+    one: NDArray[np.intp]
+    other: NDArray[np.intp]
+    similarity: NDArray[np.float64]  # Jaccard index of their users
 
 
 class _Stopped(Exception):
@@ -142,9 +151,7 @@ class WindowSearch:
             while self._join():
                 pass
             self._take_earlier(must_stop=self._ended() not in (CONVERGED, MAX_ITER))
-            windows = self._described()
-            n_tasks = sum(window.best.atoms.n_rows > 0 for window in windows)
-            parts = [*self._map(self._result_of, windows, 1.0, n_tasks)]
+            parts = [*self._map(self._result_of, self._described(), lambda window: window.random is not None, 1.0)]
             ended = self._ended()
             return ended, self._assembled(parts, ended)
         except _Stopped:
@@ -183,8 +190,11 @@ class WindowSearch:
         """Divide the columns into windows, of which nothing is known yet."""
         table, tuning = self.table, self.params.plan.windows
         if isinstance(table, SparseBits):
+            check = self.workers.check_deadline
+            if self.journal.has_stopped:  # what was found is known by these groups
+                check = lambda: None  # noqa: E731
             try:
-                groups = related_columns(table, tuning.max_related, self.workers.check_deadline)
+                groups = related_columns(table, tuning.max_related, check)
             except OutOfTime:  # nothing is known to be related, and no window is searched
                 groups = []
         else:
@@ -216,7 +226,8 @@ class WindowSearch:
     def _search(self) -> None:
         """Search each window."""
         move = THOROUGH_WINDOW if self.params.search == "thorough" else "window"
-        for number, window in enumerate(self._map(self._searched, self.windows, _SEARCH_SHARE, len(self.windows))):
+        searched = self._map(self._searched, self.windows, lambda window: window.random is not None, _SEARCH_SHARE)
+        for number, window in enumerate(searched):
             self._add([window], number)
             if window.random is not None:
                 self._record(move, window.iterations)
@@ -226,11 +237,11 @@ class WindowSearch:
         clusters = self._neighbours() or self._related()
         if not clusters:
             return False
-        n_clusters, members = len(clusters), {number for cluster in clusters for number in cluster}
+        members = {number for cluster in clusters for number in cluster}
         clusters = sorted(clusters + [[number] for number in range(len(self.windows)) if number not in members])
         tasks = [[self.windows[number] for number in cluster] for cluster in clusters]
         self.windows = [window for task in tasks for window in task]
-        for number, window in enumerate(self._map(self._joined, tasks, _JOIN_SHARE, n_clusters)):
+        for number, window in enumerate(self._map(self._joined, tasks, lambda task: len(task) > 1, _JOIN_SHARE)):
             if len(tasks[number]) > 1:
                 self._add([window], number, number + len(tasks[number]))
                 self._record("join", window.iterations)
@@ -252,18 +263,29 @@ class WindowSearch:
         if self._joins_all:
             return []
         codes = stack_rows([window.best.codes.T for window in self.windows], self.table.n_rows).T
-        if not can_count_pairs(codes.row_weights()):
+        if not codes.n_cols or not can_count_pairs(codes.row_weights()):
             return []
-        users, uses = codes.to_sparse().astype(np.int32), codes.column_weights()
-        both = (users.T @ users).tocoo()
-        one, other = both.coords
-        similarity = both.data / (uses[one] + uses[other] - both.data)
-        pairs = (one < other) & (similarity > _MIN_SIMILARITY)
         window_of = np.repeat(np.arange(len(self.windows)), [window.best.atoms.n_rows for window in self.windows])
+        pairs = self._similar_atoms(codes)
+        one, other = window_of[pairs.one], window_of[pairs.other]
+        strongest = np.lexsort((-pairs.similarity, other, one))  # of the pairs of atoms of two windows
+        strongest = strongest[np.unique(one[strongest] * len(self.windows) + other[strongest], return_index=True)[1]]
         groups = groups_of_pairs(
-            window_of[one[pairs]], window_of[other[pairs]], similarity[pairs], len(self.windows), self._may_join
+            one[strongest], other[strongest], pairs.similarity[strongest], len(self.windows), self._may_join
         )
         return [group.tolist() for group in groups]
+
+    def _similar_atoms(self, codes: BitMatrix) -> SimilarAtoms:
+        """Return the pairs of atoms of which most users are the same."""
+        users, uses, found = codes.T.to_sparse().astype(np.int32), codes.column_weights(), []
+        for start in range(0, codes.n_cols, _CHUNK_ATOMS):
+            self.workers.check_deadline()
+            both = (users[start : start + _CHUNK_ATOMS] @ users.T).tocoo()
+            one, other = both.coords[0] + start, both.coords[1]
+            similarity = both.data / (uses[one] + uses[other] - both.data)
+            kept = (one < other) & (similarity > _MIN_SIMILARITY)
+            found.append((one[kept], other[kept], similarity[kept]))
+        return SimilarAtoms(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def _may_join(self, numbers: Sequence[int]) -> bool:
         """Return whether windows have the same rows, and few enough atoms and columns to be joined."""
@@ -290,12 +312,13 @@ class WindowSearch:
 
     def _restored(self, record: StepRecord) -> list[Window]:
         """Return the windows of a record: for each, whether it has a state, how many groups of columns, and which."""
-        numbers, states, members = iter(record.numbers), iter(record.states), []
-        for has_state in numbers:
-            members.append((next(states) if has_state else None, [*islice(numbers, next(numbers, 0))]))
+        numbers, states = iter(record.numbers), iter(record.states)
+        members = [(has_state, [*islice(numbers, next(numbers, 0))]) for has_state in numbers]
         if sorted(group for _, groups in members for group in groups) != [*range(len(self._groups))]:
             raise ValueError("its windows do not have the columns of the table")
-        return [self._restored_window(state, groups) for state, groups in members]
+        if sum(has_state for has_state, _ in members) != len(record.states):
+            raise ValueError("it has more or fewer states than windows")
+        return [self._restored_window(next(states) if has_state else None, groups) for has_state, groups in members]
 
     def _restored_window(self, state: CostedState | None, groups: list[int]) -> Window:
         """Return a window of groups of columns, with a state that was kept."""
@@ -393,19 +416,19 @@ class WindowSearch:
 
     def _part_without_atoms(self, window: Window) -> Part:
         """Return the result of a window of which nothing was found."""
-        best, nothing = window.best, np.zeros(0, np.int64)
+        best, bias, nothing = window.best, window.best.bias.to_dense()[0], np.zeros(0, np.int64)
         result = Factorization(
             atoms=best.atoms,
             codes=BitMatrix.zeros(self.table.n_rows, 0),
-            bias=best.bias.to_dense()[0],
+            bias=bias,
             algebra=self.objective.algebra,
             codelength=best.codelength,
             history=(),
             wrong=best.wrong,
             coder=self.params.coder_after,
             saved=nothing,
-            ones=best.wrong,
-            missed=best.wrong,
+            ones=self._ones[window.columns],
+            missed=np.where(bias, 0, best.wrong),
             known=best.n_known if isinstance(best.n_known, np.ndarray) else None,
             complete=nothing,
         )
@@ -460,20 +483,26 @@ class WindowSearch:
     # Threads, time and progress.
 
     def _map(
-        self, task: Callable[[Item, Share], Result], items: Sequence[Item], share: float, n_tasks: int
+        self,
+        task: Callable[[Item, Share], Result],
+        items: Sequence[Item],
+        takes_time: Callable[[Item], bool],
+        until: float,
     ) -> Iterator[Result]:
-        """Run a task on each item, of which ``n_tasks`` take time, and yield the results in order.
+        """Run a task on each item and yield the results in order.
 
-        All must be done at this share of the time. An item gets an equal share of the time that is left, but no less
-        than a task of a small window takes: later items may then get none. Threads that have no task share the rows of
-        the others.
+        All must be done at this part of the time. An item that takes time gets an equal share of what is left, but no
+        less than a task of a small window takes: later items may then get none. Threads that have no task share the
+        rows of the others.
         """
-        monitor, n_threads = self.monitor, self.workers.n_threads
-        last = monitor.started + share * (monitor.deadline - monitor.started)
-        left = iter(range(len(items), 0, -1))  # next() on it is atomic
+        monitor, n_threads, n_tasks = self.monitor, self.workers.n_threads, sum(map(takes_time, items))
+        last = monitor.started + until * (monitor.deadline - monitor.started)
+        left = iter(range(n_tasks, 0, -1))  # next() on it is atomic
         threads_each = max(1, n_threads // max(1, n_tasks))
 
         def run(item: Item) -> Result:
+            if not takes_time(item):
+                return task(item, Share(last))
             now, rounds_left = time.perf_counter(), -(-next(left) // n_threads)
             deadline = min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left))
             return task(item, Share(deadline, threads_each))
