@@ -115,8 +115,8 @@ def test_a_file_with_another_variant_is_not_used(folder):
     content = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(content)
-    function = kernel(twice)
-    assert (function(21), function(1.5)) == (42, 3.0)
+    assert kernel(twice)(1.5) == 3.0
+    assert isinstance(kernel(twice)(21), int)
 
 
 def test_the_cache_depends_on_the_contents_of_the_sources_only(tmp_path, monkeypatch):
