@@ -706,9 +706,9 @@ def warmup(
     ] = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Compile all kernels now, so that no later fit waits for it: for container images, clusters, demonstrations.
+    """Compile the kernels of all common calls now, for container images, clusters and demonstrations.
 
-    This takes one to two minutes. Otherwise each kernel is compiled when it is first needed.
+    This takes one to two minutes. Without it, a kernel is compiled when it is first needed, and the fit waits.
     """
     from . import warmup
 

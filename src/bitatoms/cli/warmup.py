@@ -1,4 +1,4 @@
-"""`bitatoms warmup`: compile all kernels now."""
+"""`bitatoms warmup`: compile the kernels of all common calls now."""
 
 from __future__ import annotations
 

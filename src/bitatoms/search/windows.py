@@ -190,11 +190,10 @@ class WindowSearch:
         """Divide the columns into windows, of which nothing is known yet."""
         table, tuning = self.table, self.params.plan.windows
         if isinstance(table, SparseBits):
-            check = self.workers.check_deadline
-            if self.journal.has_stopped:  # what was found is known by these groups
-                check = lambda: None  # noqa: E731
+            # Windows that were kept have these groups: they are found, however long it takes.
+            workers = Workers() if self.journal.has_stopped else self.workers
             try:
-                groups = related_columns(table, tuning.max_related, check)
+                groups = related_columns(table, tuning.max_related, workers.check_deadline)
             except OutOfTime:  # nothing is known to be related, and no window is searched
                 groups = []
         else:
