@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import code
 from bitatoms.core.objective import Objective
 from bitatoms.datasets import planted
-from bitatoms.parallel import OutOfTime, Workers, count_threads
+from bitatoms.parallel import Cancelled, OutOfTime, Workers, count_threads
 
 HEAVY = 1e6  # nanoseconds per row: enough work for any number of threads
 SIXTEEN = [(start, start + 64) for start in range(0, 1024, 64)]
@@ -32,8 +33,25 @@ def available(monkeypatch):
     return pretend
 
 
+@pytest.fixture(autouse=True)
+def no_correction(monkeypatch):
+    """Let the estimates of the tests be taken as they are."""
+    monkeypatch.setattr(parallel, "_MIN_MEASURED_NS", float("inf"))
+
+
 def span(start, stop):
     return start, stop
+
+
+def wait_until(condition):
+    until = time.monotonic() + 60
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.001)
+    assert condition()
+
+
+def item_of(workers, item):
+    return item
 
 
 # --- deadlines
@@ -52,7 +70,9 @@ def test_no_chunk_starts_after_the_deadline(monkeypatch, n_threads):
         Workers(n_threads, chunk_rows=64, deadline=3.5).map_rows(task, 1024, HEAVY)
     assert 4 <= len(started) <= 4 + n_threads - 1
     with pytest.raises(OutOfTime):
-        list(Workers(n_threads, deadline=3.5).map_stream(span, iter(SIXTEEN)))
+        list(Workers(n_threads, deadline=3.5).map_stream(item_of, iter(SIXTEEN)))
+    with pytest.raises(OutOfTime):
+        list(Workers(n_threads, deadline=3.5).map_tasks(item_of, SIXTEEN))
     assert len(started) <= 4 + n_threads - 1
     Workers(n_threads, chunk_rows=64).map_rows(task, 1024, HEAVY)
     assert len(started) >= 16
@@ -211,8 +231,13 @@ def test_an_exception_propagates_and_the_pool_stays_usable(failing, error):
 def test_no_chunk_runs_after_an_exception_propagated(monkeypatch):
     """The other threads end their chunks only after the main thread, which failed, waits for them."""
     running, started, awaited = [], threading.Event(), threading.Event()
-    wait = parallel.wait
-    monkeypatch.setattr(parallel, "wait", lambda pending: awaited.set() or wait(pending))
+
+    class Event(threading.Event):
+        def set(self):
+            super().set()
+            awaited.set()  # the event that tells the others to stop
+
+    monkeypatch.setattr(parallel.threading, "Event", Event)
 
     def task(start, stop):
         if threading.current_thread() is threading.main_thread():
@@ -220,7 +245,7 @@ def test_no_chunk_runs_after_an_exception_propagated(monkeypatch):
             raise ZeroDivisionError
         running.append(start)
         started.set()
-        awaited.wait(60)
+        assert awaited.wait(60)
         running.remove(start)
 
     with pytest.raises(ZeroDivisionError):
@@ -300,9 +325,131 @@ def test_a_forked_child_creates_its_own_pool(fork):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_forked_while_the_pool_is_created_does_not_hang(fork):
-    with parallel._lock:
+    with parallel._pool._lock:
         code = fork(exit_with_status_of_work)
     assert code == 0
+
+
+# --- tasks
+
+
+@pytest.fixture
+def busy():
+    """Count the threads that run a function at the same time."""
+
+    class Busy:
+        def __init__(self):
+            self.lock, self.threads, self.most = threading.Lock(), [], 0
+
+        def __call__(self, *arguments):
+            with self.lock:
+                self.threads.append(threading.get_ident())
+                self.most = max(self.most, len(set(self.threads)))
+            time.sleep(0.001)
+            with self.lock:
+                self.threads.remove(threading.get_ident())
+
+    return Busy()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+def test_tasks_and_their_tasks_and_chunks_use_no_more_threads_than_allowed(busy, n_threads):
+    def inner(workers, item):
+        workers.map_rows(busy, 640, HEAVY)
+        return item
+
+    def outer(workers, item):
+        busy()
+        return item, list(workers.map_tasks(inner, range(item)))
+
+    found = list(Workers(n_threads).map_tasks(outer, range(5)))
+    assert found == [(item, list(range(item))) for item in range(5)]
+    assert busy.most <= n_threads
+
+
+def test_a_task_that_is_alone_uses_the_threads_of_the_others():
+    meeting = threading.Barrier(3)
+
+    def task(workers, item):
+        if item < 2:
+            return None
+        wait_until(lambda: workers._crew.n_idle == 2)
+        return workers.map_rows(lambda start, stop: meeting.wait(60) >= 0, 192, HEAVY)
+
+    assert list(Workers(3, 64).map_tasks(task, range(3))) == [None, None, [True] * 3]
+
+
+def test_all_threads_are_idle_again_after_tasks_and_streams():
+    workers = Workers(4)
+    for items in (range(20), [1]):
+        list(workers.map_tasks(item_of, items))
+        list(workers.map_stream(item_of, items))
+        with pytest.raises(ZeroDivisionError):
+            list(workers.map_tasks(lambda workers, item: 1 // 0, items))
+    wait_until(lambda: workers._crew.n_idle == 3)  # a thread has returned its result, and is about to be idle
+
+
+def test_no_more_tasks_at_once_than_allowed(busy):
+    list(Workers(8).map_tasks(busy, range(30), at_once=2))
+    assert busy.most <= 2
+    list(Workers(8).map_tasks(busy, range(30), at_once=1))
+    assert busy.most <= 2
+
+
+@pytest.mark.parametrize("map_items", [Workers.map_tasks, Workers.map_stream])
+def test_running_tasks_and_their_chunks_are_cancelled_if_results_are_not_wanted(map_items):
+    """The first task fails while the second one works for ever, in a task of its own."""
+    started, outcome = threading.Event(), []
+
+    def for_ever(workers, item):
+        started.set()
+        while True:
+            workers.map_rows(span, 10, 1)
+
+    def task(workers, item):
+        if item == 0:
+            assert started.wait(60)
+            raise ZeroDivisionError
+        try:
+            list(workers.map_tasks(for_ever, [item]))
+        except Cancelled as error:
+            outcome.append(error)
+            raise
+
+    with pytest.raises(ZeroDivisionError):
+        list(map_items(Workers(2), task, range(2)))
+    assert len(outcome) == 1
+
+
+def test_tasks_that_have_not_begun_are_left_out_if_results_are_not_wanted():
+    begun = []
+    results = Workers(1).map_tasks(lambda workers, item: begun.append(item), range(9))
+    next(results)
+    results.close()
+    assert begun == [0]
+    results = Workers(2).map_tasks(lambda workers, item: begun.append(item) or time.sleep(0.01), range(1000))
+    next(results)
+    results.close()
+    assert len(begun) < 100
+
+
+# --- estimates
+
+
+def test_estimates_are_corrected_by_the_time_that_was_spent(monkeypatch):
+    monkeypatch.setattr(parallel, "_MIN_MEASURED_NS", 1)
+
+    def slow(start, stop):
+        until = time.thread_time_ns() + 1_000_000
+        while time.thread_time_ns() < until:
+            pass
+
+    workers = Workers(2)
+    assert len(workers.map_rows(slow, 6400, 1.0)) == 1  # a thread is not worth waking up for this
+    assert len(workers.map_rows(slow, 6400, 30.0)) == 4  # it is, since it took longer than expected
+    for _ in range(20):
+        workers.map_rows(slow, 6400, 1e6)
+    assert len(workers.map_rows(slow, 6400, 30.0)) == 1
 
 
 # --- threads that cannot be started
@@ -343,7 +490,9 @@ def test_fewer_threads_are_used_where_no_more_can_be_started(few_threads, caplog
 
 
 def test_a_stream_of_tasks_needs_no_threads(few_threads, caplog):
-    assert list(Workers(6).map_stream(lambda item: item * item, range(40))) == [item * item for item in range(40)]
+    squares = [item * item for item in range(40)]
+    assert list(Workers(6).map_stream(lambda workers, item: item * item, range(40))) == squares
+    assert list(Workers(6).map_tasks(lambda workers, item: item * item, range(40))) == squares
     assert len(caplog.records) == 1 or (few_threads and not caplog.records)  # idle threads may have done all
 
 
@@ -363,7 +512,10 @@ def test_errors_propagate_from_few_threads(few_threads, error):
         Workers(6, 64).map_rows(task, 1024, HEAVY)
     assert running == []
     with pytest.raises(error):
-        list(Workers(6).map_stream(task, [1, 2, 600, 3]))
+        list(Workers(6).map_stream(lambda workers, item: task(item), [1, 2, 600, 3]))
+    assert running == []
+    with pytest.raises(error):
+        list(Workers(6).map_tasks(lambda workers, item: task(item), [1, 2, 600, 3]))
     assert running == []
 
 

@@ -1,4 +1,10 @@
-"""Run kernels over chunks of rows in one shared thread pool."""
+"""Threads: independent tasks, and kernels over chunks of rows, share those that the user allows.
+
+A `Workers` object allows a number of threads. Tasks and, within them, chunks of rows are given to threads that are idle
+when they begin (`_Crew`): a task alone uses all threads for its rows, and many tasks use one each. So there are never
+more busy threads than allowed, and results do not depend on them: tasks and chunks are independent, and their results
+are taken in order.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +14,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from types import CodeType
+from typing import Any, TypeVar, cast
 
 from .errors import InputError, Parameter
 from .interrupts import deferred_interrupts
@@ -22,10 +29,12 @@ from .interrupts import deferred_interrupts
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_MIN_PARALLEL_NS = 0.4e6  # work that takes less runs in the calling thread: starting threads costs more than it saves
+_MIN_SHARE_NS = 0.15e6  # work of a thread below which it costs more to wake it up than it saves
 _CHUNKS_PER_THREAD = 2  # more than one, so that the other threads need not wait for one that starts late or is slow
 _MIN_BALANCED_NS = 20e6  # work that takes more is divided into twice as many chunks
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
+_MIN_MEASURED_NS = 20e3  # of shorter work, the time says little
+_MAX_CORRECTION = 8.0  # of an estimate; more was spent on something else, such as compiling the kernel
 
 # Quota and period, in control groups of version 2 and 1, as a container sees its own.
 _QUOTA_FILES = (
@@ -44,42 +53,46 @@ class Cancelled(Exception):
     """The result of some work is no longer wanted."""
 
 
-_lock = threading.Lock()
-_pool: ThreadPoolExecutor | None = None
-_pool_size = 0
+class _Pool:
+    """Threads of this process that wait for jobs. One is started where a job finds all of them busy."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._n_threads = self._n_busy = 0
+
+    def start(self, job: Callable[[], None]) -> bool:
+        """Run a job in a thread; return False if no thread can be started for it. The job must not raise."""
+        with self._lock:
+            if self._n_busy == self._n_threads:
+                try:
+                    threading.Thread(target=self._run_jobs, name="bitatoms", daemon=True).start()
+                except (RuntimeError, MemoryError) as error:
+                    _log_once(str(error) or type(error).__name__)
+                    return False
+                self._n_threads += 1
+            self._n_busy += 1
+        self._jobs.put(job)
+        return True
+
+    def _run_jobs(self) -> None:
+        while True:
+            self._jobs.get()()
+            with self._lock:
+                self._n_busy -= 1
+
+
+_pool = _Pool()
 
 
 def _reset_pool() -> None:
     """Forget the pool of the parent process, whose threads do not exist in a forked child."""
-    global _lock, _pool, _pool_size
-    _lock, _pool, _pool_size = threading.Lock(), None, 0
+    global _pool
+    _pool = _Pool()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_pool)
-
-
-def _submit_to(pool: ThreadPoolExecutor, task: Callable[..., Result], *args: Any) -> Future[Result] | None:
-    """Submit a task to a pool; return None if no thread can be started for it. It then never runs."""
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        if not future.set_running_or_notify_cancel():
-            return
-        try:
-            result = task(*args)
-        except BaseException as error:
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    try:
-        pool.submit(run)
-    except (RuntimeError, MemoryError) as error:  # the task is in the queue nevertheless: a running thread may take it
-        if future.cancel():
-            _log_once(str(error) or type(error).__name__)
-            return None
-    return future
 
 
 @cache
@@ -88,21 +101,82 @@ def _log_once(problem: str) -> None:
     _logger.warning("%s: fewer threads are used than requested; the result does not depend on it", problem)
 
 
-def _submit(work: Callable[[], None], times: int) -> list[Future[None]]:
-    """Submit the function ``times`` times to the pool, which is created or enlarged on demand.
+class _Crew:
+    """The threads that some work may use: how many are idle, and those that wait for a result.
 
-    Where threads cannot be started, it is submitted fewer times.
+    A thread that waits for the result of a task is idle, too, and helps with the rows of other tasks.
     """
-    global _pool, _pool_size
-    with _lock:  # also while submitting: another thread may be replacing the pool by a larger one
-        if _pool is None or _pool_size < times:
-            if _pool is not None:
-                _pool.shutdown(wait=False)
-            _pool, _pool_size = ThreadPoolExecutor(times, thread_name_prefix="bitatoms"), times
-        submitted: list[Future[None]] = []
-        while len(submitted) < times and (future := _submit_to(_pool, work)) is not None:
-            submitted.append(future)
-        return submitted
+
+    def __init__(self, n_threads: int) -> None:
+        self._lock = threading.Lock()
+        self._n_idle = n_threads - 1  # threads of the pool: the calling thread is busy
+        self._waiting: list[SimpleQueue[Callable[[], None] | None]] = []  # where threads that wait get jobs
+
+    @property
+    def n_idle(self) -> int:
+        """The number of threads that can help with rows."""
+        return self._n_idle + len(self._waiting)
+
+    def start(self, job: Callable[[], None], most: int, is_short: bool) -> int:
+        """Run a job in up to this many idle threads, those that wait for a result only if it is short.
+
+        Return how many these are. The job must not raise.
+        """
+        with self._lock:
+            n_asked = min(most, len(self._waiting)) if is_short else 0
+            asked = [self._waiting.pop() for _ in range(n_asked)]
+            n_wanted = max(0, min(most - n_asked, self._n_idle))
+            self._n_idle -= n_wanted
+        for jobs in asked:
+            jobs.put(job)
+
+        def run() -> None:
+            job()
+            self.add_idle(1)
+
+        n_started = 0
+        while n_started < n_wanted and _pool.start(run):
+            n_started += 1
+        self.add_idle(n_wanted - n_started)
+        return n_asked + n_started
+
+    def add_idle(self, n_threads: int) -> None:
+        """Count threads that become idle or, if negative, busy."""
+        with self._lock:
+            self._n_idle += n_threads
+
+    def wait(self, future: Future[Result]) -> Result:
+        """Return the result of a task that another thread runs, and help with rows until it is there."""
+        jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        future.add_done_callback(lambda _: jobs.put(None))
+        is_done = False
+        while not is_done:
+            with self._lock:
+                self._waiting.append(jobs)
+            try:
+                job = jobs.get()
+            finally:  # also after Ctrl-C
+                with self._lock:
+                    was_asked = jobs not in self._waiting
+                    if not was_asked:
+                        self._waiting.remove(jobs)
+            is_done = job is None
+            if was_asked:
+                (job or cast(Callable[[], None], jobs.get()))()
+        return future.result()
+
+
+class _Cancellation:
+    """Whether the results of some tasks are no longer wanted, or those of the tasks that contain them."""
+
+    def __init__(self, outer: _Cancellation | None) -> None:
+        self._outer, self._is_set = outer, False
+
+    def set(self) -> None:
+        self._is_set = True
+
+    def is_set(self) -> bool:
+        return self._is_set or (self._outer is not None and self._outer.is_set())
 
 
 def count_threads(n_jobs: int | None) -> int:
@@ -143,14 +217,73 @@ def _container_quota() -> float | None:
     return None
 
 
-def _completed(task: Callable[[Item], Result], item: Item) -> Future[Result]:
-    """Run a task in the calling thread."""
-    future: Future[Result] = Future()
-    try:
-        future.set_result(task(item))
-    except Exception as error:
-        future.set_exception(error)
-    return future
+# The time that tasks on rows take, as a multiple of the estimate, by the code of the task.
+_corrections: dict[CodeType, float] = {}
+
+
+class _Batch:
+    """Tasks that threads of a crew take in order, each with a future for its result."""
+
+    def __init__(self, crew: _Crew, max_helpers: int) -> None:
+        self._crew, self._max_helpers = crew, max_helpers
+        self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._n_running = self._n_helpers = 0
+        self._changed = threading.Condition()
+
+    def add(self, task: Callable[[], Result]) -> Future[Result]:
+        """Add a task at the end."""
+        future: Future[Result] = Future()
+        with self._changed:
+            self._waiting.append((future, task))
+        return future
+
+    def recruit(self) -> None:
+        """Let idle threads help, as many as there are tasks that wait."""
+        with self._changed:
+            n_wanted = min(self._max_helpers - self._n_helpers, len(self._waiting))
+            self._n_helpers += n_wanted
+        with deferred_interrupts():  # or a thread may have started that is not counted
+            n_started = self._crew.start(self._help, n_wanted, is_short=False)
+        with self._changed:
+            self._n_helpers -= n_wanted - n_started
+
+    def result_of(self, future: Future[Result], helps: bool) -> Result:
+        """Return the result of a task; run tasks until it is there if this thread helps, or no other one does."""
+        while not future.done():
+            self.recruit()
+            if not (helps or self._n_helpers == 0) or not self._run_next():
+                return self._crew.wait(future) if helps else future.result()
+        return future.result()
+
+    def close(self) -> None:
+        """Forget tasks that have not begun, and wait for the others."""
+        with self._changed:
+            self._waiting.clear()
+            self._changed.wait_for(lambda: self._n_running == 0)
+
+    def _help(self) -> None:
+        while self._run_next(is_helper=True):
+            pass
+
+    def _run_next(self, is_helper: bool = False) -> bool:
+        """Run the next task in this thread; return whether there was one."""
+        with self._changed:
+            if not self._waiting:
+                self._n_helpers -= is_helper
+                return False
+            future, task = self._waiting.popleft()
+            self._n_running += 1
+        try:
+            future.set_result(task())
+        except BaseException as error:
+            future.set_exception(error)
+            if not is_helper:
+                raise
+        finally:
+            with self._changed:
+                self._n_running -= 1
+                self._changed.notify_all()
+        return True
 
 
 @dataclass(frozen=True)
@@ -158,17 +291,23 @@ class Workers:
     """Number of threads, and optionally a fixed number of rows per chunk (results do not depend on either).
 
     After the ``deadline``, a time of `time.perf_counter`, no chunk is started: OutOfTime is raised instead. Nor is one
-    started once ``cancelled`` is set, which raises Cancelled.
+    started once the tasks that it belongs to are cancelled, which raises Cancelled. Copies with another deadline share
+    the threads.
     """
 
     n_threads: int = 1
     chunk_rows: int | None = None
     deadline: float = float("inf")
-    cancelled: threading.Event | None = None
+    _cancellation: _Cancellation | None = field(default=None, repr=False, compare=False)
+    _crew: _Crew = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self._crew is None:
+            object.__setattr__(self, "_crew", _Crew(self.n_threads))
 
     def check_deadline(self) -> None:
         """Raise OutOfTime if the deadline has passed, Cancelled if the work is cancelled."""
-        if self.cancelled is not None and self.cancelled.is_set():
+        if self._cancellation is not None and self._cancellation.is_set():
             raise Cancelled
         if self.deadline != float("inf") and time.perf_counter() > self.deadline:
             raise OutOfTime
@@ -177,66 +316,110 @@ class Workers:
         """Run ``task(start, stop)`` on chunks of rows and return the results in row order.
 
         Every start is a multiple of 64, so that no two chunks share a word of transposed bits. ``row_cost`` is the
-        estimated time per row in nanoseconds; a small job is a single chunk.
+        estimated time per row in nanoseconds, which is corrected by the time that earlier calls took. A small job is a
+        single chunk.
         """
-        edges = self._edges(n_rows, n_rows * row_cost)
+        estimate = n_rows * row_cost
+        code: CodeType | None = getattr(task, "__code__", None)
+        cost = estimate * (_corrections.get(code, 1.0) if code else 1.0)
+        n_threads = min(self._most_threads(cost), 1 + self._crew.n_idle)
+        edges = self._edges(n_rows, cost, n_threads)
+        spent = [0] * len(edges)
 
-        def run(start: int, stop: int) -> Result:
+        def run(chunk: int) -> Result:
             self.check_deadline()
-            return task(start, stop)
+            begin = time.thread_time_ns()
+            result = task(*edges[chunk])
+            spent[chunk] = time.thread_time_ns() - begin
+            return result
 
-        if len(edges) == 1 or self.n_threads == 1:
-            return [run(start, stop) for start, stop in edges]
-        return self._run_in_threads(run, edges)
+        if n_threads == 1 or len(edges) == 1:
+            results = [run(chunk) for chunk in range(len(edges))]
+        else:
+            results = self._run_in_threads(run, len(edges), min(n_threads, len(edges)))
+        if code is not None and estimate > 0 and sum(spent) > _MIN_MEASURED_NS:
+            _correct(code, sum(spent) / estimate)
+        return results
 
     def is_one_chunk(self, n_rows: int, row_cost: float) -> bool:
-        """Return whether `map_rows` runs a job of this size as a single chunk."""
-        return len(self._edges(n_rows, n_rows * row_cost)) == 1
+        """Return whether `map_rows` runs a job of this size as a single chunk, even if all threads are idle."""
+        cost = n_rows * row_cost
+        return len(self._edges(n_rows, cost, self._most_threads(cost))) == 1
 
-    def map_stream(self, task: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Run ``task(item)`` on the items of an iterator and yield the results in order.
+    def map_tasks(
+        self, task: Callable[[Workers, Item], Result], items: Sequence[Item], at_once: int | None = None
+    ) -> Iterator[Result]:
+        """Run ``task(workers, item)`` on each item, several at once if threads are idle; yield the results in order.
 
-        Items are fetched in the calling thread while tasks run, only a few ahead, so that few are in memory. If the
-        generator is closed early, or a task fails, running tasks are awaited and pending ones cancelled; ``cancelled``
-        is set, if there is one. Long tasks check the deadline themselves.
+        A task uses the ``workers`` that it gets for its own chunks and tasks. At most ``at_once`` tasks run at the same
+        time, because each takes memory. If the generator is closed early, or a task fails, tasks that have not begun
+        are left out, and those that run are cancelled and awaited.
         """
-        pending: deque[Future[Result]] = deque()
-        pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="bitatoms")
+        cancellation = _Cancellation(self._cancellation)
+        own = replace(self, _cancellation=cancellation)
+        if self.n_threads == 1 or len(items) < 2 or at_once == 1:
+            for item in items:
+                self.check_deadline()
+                yield task(own, item)
+            return
+        batch = _Batch(self._crew, min(self.n_threads, at_once or self.n_threads) - 1)
+        futures = [batch.add(partial(task, own, item)) for item in items]
+        try:
+            for future in futures:
+                self.check_deadline()
+                yield batch.result_of(future, helps=True)
+        finally:  # also after GeneratorExit and KeyboardInterrupt
+            cancellation.set()
+            batch.close()
+
+    def map_stream(self, task: Callable[[Workers, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Do the same with items that are fetched while tasks run, only a few ahead, because they take memory.
+
+        The calling thread fetches items, and runs a task only where no other thread can.
+        """
+        cancellation = _Cancellation(self._cancellation)
+        own = replace(self, _cancellation=cancellation)
+        batch, pending = _Batch(self._crew, self.n_threads), deque[Future[Result]]()
+        self._crew.add_idle(1)  # the calling thread waits most of the time
         try:
             for item in items:
                 self.check_deadline()
-                pending.append(_submit_to(pool, task, item) or _completed(task, item))
+                pending.append(batch.add(partial(task, own, item)))
+                batch.recruit()
                 if len(pending) > self.n_threads + 1:
-                    yield pending.popleft().result()
+                    yield batch.result_of(pending.popleft(), helps=False)
             while pending:
-                yield pending.popleft().result()
-        except BaseException:  # also GeneratorExit and KeyboardInterrupt
-            if self.cancelled is not None:
-                self.cancelled.set()
-            raise
+                yield batch.result_of(pending.popleft(), helps=False)
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            cancellation.set()
+            batch.close()
+            self._crew.add_idle(-1)
 
-    def _edges(self, n_rows: int, cost: float) -> list[tuple[int, int]]:
+    def _edges(self, n_rows: int, cost: float, n_threads: int) -> list[tuple[int, int]]:
         """Return start and stop of each chunk; at least one chunk, which may be empty."""
         if self.chunk_rows is not None:
             size = self.chunk_rows
-        elif cost < (2 * MAX_CHUNK_NS if self.n_threads == 1 else _MIN_PARALLEL_NS):
+        elif cost < 2 * MAX_CHUNK_NS and n_threads == 1:
             return [(0, n_rows)]
         else:
-            n_chunks = self.n_threads * _CHUNKS_PER_THREAD * (2 if cost > _MIN_BALANCED_NS else 1)
-            size = -(-n_rows // max(n_chunks, int(cost / MAX_CHUNK_NS)))
+            n_chunks = n_threads * _CHUNKS_PER_THREAD * (2 if cost > _MIN_BALANCED_NS else 1)
+            size = -(-n_rows // max(n_chunks if n_threads > 1 else 1, int(cost / MAX_CHUNK_NS)))
         size = max(64, -(-size // 64) * 64)
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 
-    def _run_in_threads(self, task: Callable[[int, int], Result], edges: list[tuple[int, int]]) -> list[Result]:
-        """Let the calling thread and those of the pool take chunks until none is left.
+    def _most_threads(self, cost: float) -> int:
+        """Return how many threads it pays to use for this work, if they are idle."""
+        return self.n_threads if self.chunk_rows is not None else max(1, min(self.n_threads, int(cost / _MIN_SHARE_NS)))
+
+    def _run_in_threads(self, run: Callable[[int], Result], n_chunks: int, n_threads: int) -> list[Result]:
+        """Let the calling thread and idle ones take chunks until none is left.
 
         Return when all chunks are done, without waiting for threads that have not started yet.
         """
         results: dict[int, Result] = {}
-        chunks = iter(range(len(edges)))  # next() on it is atomic
+        chunks = iter(range(n_chunks))  # next() on it is atomic
         finished: SimpleQueue[BaseException | None] = SimpleQueue()  # one entry per chunk: None or its exception
+        ended: SimpleQueue[None] = SimpleQueue()  # one entry per helper
         stopped = threading.Event()
 
         def work() -> None:
@@ -244,22 +427,33 @@ class Workers:
                 if stopped.is_set():
                     return
                 try:
-                    results[chunk] = task(*edges[chunk])
+                    results[chunk] = run(chunk)
                 except BaseException as error:
                     finished.put(error)
                     return
                 finished.put(None)
 
-        pending: list[Future[None]] = []
-        try:
-            with deferred_interrupts():  # or a thread may have started that is not in the list
-                pending = _submit(work, min(self.n_threads, len(edges)) - 1)
+        def help_out() -> None:
             work()
-            for _ in edges:
+            ended.put(None)
+
+        n_helpers = 0
+        try:
+            with deferred_interrupts():  # or a thread may have started that is not counted
+                n_helpers = self._crew.start(help_out, n_threads - 1, is_short=True)
+            work()
+            for _ in range(n_chunks):
                 if (error := finished.get()) is not None:
                     raise error
         except BaseException:
             stopped.set()
-            wait(pending)  # no thread may still write to the arrays of the caller
+            for _ in range(n_helpers):  # no thread may still write to the arrays of the caller
+                ended.get()
             raise
-        return [results[chunk] for chunk in range(len(edges))]
+        return [results[chunk] for chunk in range(n_chunks)]
+
+
+def _correct(code: CodeType, factor: float) -> None:
+    """Correct the estimates of a task on rows, half by this factor and half by what was measured before."""
+    factor = min(_MAX_CORRECTION, max(1 / _MAX_CORRECTION, factor))
+    _corrections[code] = (_corrections.get(code, factor) + factor) / 2

@@ -1,6 +1,5 @@
 """stability: atoms that other searches find again."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,7 @@ import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, stability
 from bitatoms.datasets import digits, planted
 from bitatoms.estimators.dictionary_learning import SearchLimitWarning
-from bitatoms.parallel import Cancelled, Workers
+from bitatoms.rows.subsample import search_part
 from support.strategies import random_bits
 
 pytestmark = pytest.mark.usefixtures("few_trials")
@@ -192,34 +191,23 @@ def test_a_callback_sees_each_resample_and_may_end_them(X, model, result):
     np.testing.assert_array_equal(ended.overlaps, result.overlaps[:2])
 
 
-def test_an_interrupt_ends_the_other_searches(X, model):
+def test_an_interrupt_ends_the_other_searches(X, model, monkeypatch):
     def interrupt(result):
         raise KeyboardInterrupt
 
-    before = set(threading.enumerate())
+    running = []
+
+    def search(*arguments):
+        running.append(None)
+        try:
+            return search_part(*arguments)
+        finally:
+            running.pop()
+
+    monkeypatch.setattr("bitatoms.estimators.atom_stability.search_part", search)
     with pytest.raises(KeyboardInterrupt):
         stability(X, model, n_resamples=50, n_jobs=2, callback=interrupt)
-    assert set(threading.enumerate()) <= before
-
-
-def test_running_work_is_cancelled_if_its_results_are_not_wanted():
-    workers = Workers(2, cancelled=threading.Event())
-    started = threading.Barrier(3)
-
-    def task(item):
-        started.wait(10)
-        while True:
-            workers.map_rows(lambda start, stop: None, 10, 1)
-
-    def items():
-        yield from range(2)
-        started.wait(10)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        next(workers.map_stream(task, items()))
-    with pytest.raises(Cancelled):
-        workers.map_rows(lambda start, stop: None, 10, 1)
+    assert running == []
 
 
 def test_searches_that_reach_a_limit_are_reported_once(X, model):

@@ -9,11 +9,13 @@ import naive
 from bitatoms import BitMatrix, codelength
 from bitatoms.core.block import Block, BlockState, Change, Rest
 from bitatoms.core.objective import Objective
+from bitatoms.core.removal import AtomRemoval
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.search.best_result import best_result
 from bitatoms.search.context import SearchContext
 from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.moves import drop as drop_module
 from bitatoms.search.moves.basis import change_basis
 from bitatoms.search.moves.drop import drop_useless, eliminate, prune, savings, shrink
 from bitatoms.search.moves.extend import extend, harmless_bits
@@ -169,6 +171,60 @@ def test_shrinking_leaves_at_most_max_atoms(problem, objective, workers, bias, m
     assert_consistent(block, X, objective.algebra)
     assert_within(block, objective)
     assert block.n_atoms == n_atoms - n_dropped == min(n_atoms, most)
+
+
+def dropped_one_by_one(block, objective):
+    """Drop atoms as `eliminate` does, by trials of all users in copies of the block: slow and obvious."""
+    rule, rows, dropped = objective.rule(block), np.arange(block.n_rows), []
+    uses = rule.prices.uses
+    for k in np.argsort(savings(block, objective), kind="stable"):
+        without = block.sample(rows)
+        AtomRemoval(without, rule._replace(prices=rule.prices._replace(uses=uses.copy()))).remove(k)
+        kept = np.isin(np.arange(block.n_atoms), [*dropped, k], invert=True)
+        costs = []
+        for state, counted in ((block, kept | (np.arange(block.n_atoms) == k)), (without, kept)):
+            errors = objective.of_errors(state.n_known, state.wrong()).sum()
+            pays = objective.of_uses(state.n_rows, state.uses()) + objective.of_atoms(state.n_features, state.weights())
+            costs.append(errors + pays[counted].sum())
+        if costs[1] <= costs[0]:
+            block, uses = without, uses.copy()
+            uses[k] = 1 << 27
+            dropped.append(int(k))
+    return sorted(dropped)
+
+
+@settings(max_examples=25)
+@given(FILLED, UNLIMITED_OBJECTIVES, st.sampled_from((1, 2, 64)), st.sampled_from((Workers(), Workers(3, 64))))
+def test_the_atoms_dropped_are_those_of_trials_one_by_one(problem, objective, at_once, workers):
+    """Whatever the number of trials at once and of threads; no trial ends before all users are coded."""
+    block, _ = state(problem, objective, workers)
+    atoms = factors(block)[0]
+    expected = np.delete(atoms, dropped_one_by_one(block, objective), axis=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drop_module, "_FIRST_ROWS", 1000)
+        patch.setattr(drop_module, "_MAX_TRIED", at_once)
+        eliminate(block, objective)
+    np.testing.assert_array_equal(factors(block)[0], expected)
+
+
+@pytest.mark.parametrize("algebra", ALGEBRAS)
+def test_trials_end_early_without_another_result(algebra, monkeypatch):
+    made = planted(1500, 80, 12, algebra=algebra, noise=0.05, random_state=0)
+    atoms, codes = np.vstack([made.atoms, made.atoms[:3] ^ made.atoms[3:6]]), np.pad(made.codes, ((0, 0), (0, 3)))
+    codes[::7, 12] = codes[3::11, 13] = 1
+    found, n_rows = [], [0]
+    changes = AtomRemoval.changes
+    counting = lambda self, tested, rows: n_rows.append(sum(map(len, rows))) or changes(self, tested, rows)  # noqa: E731
+    monkeypatch.setattr(AtomRemoval, "changes", counting)
+    for first_rows in (16, 1500):
+        monkeypatch.setattr(drop_module, "_FIRST_ROWS", first_rows)
+        block, _ = state((made.X, atoms, codes), Objective(True, algebra), Workers())
+        assert eliminate(block, Objective(True, algebra)) >= 3
+        found.append((factors(block), sum(n_rows)))
+        n_rows[:] = [0]
+    for early, whole in zip(found[0][0], found[1][0], strict=True):
+        np.testing.assert_array_equal(early, whole)
+    assert found[0][1] < found[1][1] / 2
 
 
 def test_rows_of_a_dropped_atom_find_another():

@@ -96,9 +96,8 @@ def _code_at_prices(block: Block, rule: Rule, from_scratch: bool) -> Change:
 
     def code(start: int, stop: int) -> tuple[int, int]:
         scratch, rows = coding_scratch(block._rows, tables), np.arange(start, stop)
-        before = np.empty((1, block._rows.codes.shape[1]), np.uint64), np.empty((1, block.n_words), np.uint64)
-        more = np.zeros(block.n_features, np.int64), np.zeros(block.n_atoms, np.int64)
-        return coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, *more, scratch)
+        before = np.empty(block._rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
+        return coding.code_at_prices(block._rows, tables, rule, rows, from_scratch, *before, scratch)
 
     change = coded(block.map_rows(code, (4 if from_scratch else 1) * code_cost(block)))
     block.mark_stale()

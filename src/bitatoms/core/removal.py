@@ -1,23 +1,25 @@
-"""Code the users of an atom without it, and undo that: how a search tries to drop an atom."""
+"""Remove atoms from the codes of a block, and count beforehand what that would change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import threading
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.cpu import coding
-from ..kernels.structs import Rule, coding_scratch
+from ..kernels.structs import CodingScratch, Prices, RowArrays, Rule, coding_scratch
 from ..parallel import MAX_CHUNK_NS
 from .block import Block
 from .coding import code_cost, priced
 
 _FORBIDDEN = 1 << 27  # a price at which no row uses an atom
-_FIRST_ROWS = 32  # after these rows it may be clear that a removal does not pay
+_GOLDEN = 0.618  # steps of this share of a list visit all its parts
 
 
 class AtomRemoval:
-    """Try to remove atoms from the codes of a block, one at a time.
+    """Remove atoms from the codes of a block, one at a time.
 
     Parameters
     ----------
@@ -25,11 +27,6 @@ class AtomRemoval:
         Call its `mark_stale` after the last removal.
     rule : Rule
         How rows are coded, with prices. The prices of uses are changed here: rows cannot use a removed atom again.
-
-    Attributes
-    ----------
-    more_wrong, more_uses : ndarray of int64
-        By how much the rows coded so far changed the errors per feature and the uses per atom.
     """
 
     def __init__(self, block: Block, rule: Rule) -> None:
@@ -38,34 +35,71 @@ class AtomRemoval:
         self.rule = rule._replace(residual_limit=-1)  # every row must do without the atom
         self.prices = rule.prices
         self.tables = priced(block, block._atoms, rule.prices)
-        self.scratch = coding_scratch(block._rows, self.tables)
-        self._rows_per_call = 1 + int(MAX_CHUNK_NS / code_cost(block))
-        self._codes, self._errors = np.empty_like(block._rows.codes), np.empty_like(block._rows.errors)
+        self._row_cost = code_cost(block)
+        self._scratches: dict[int, tuple[Prices, RowArrays, CodingScratch]] = {}  # by thread
 
-    def recode_users(self, k: int) -> Iterator[None]:
-        """Code the users of atom k without it, in two chunks; a caller may stop after the first and `undo`."""
-        block = self.block
-        self._atom, self._price = k, self.prices.uses[k]
-        self.prices.uses[k] = _FORBIDDEN
-        users = np.unpackbits(block._rows.users[k].view(np.uint8), count=block.n_rows, bitorder="little")
+    def users_of(self, k: int) -> NDArray[np.intp]:
+        """Return the rows that use atom k, in an order in which the first ones are from all parts of the block."""
+        users = np.unpackbits(self.block._rows.users[k].view(np.uint8), count=self.block.n_rows, bitorder="little")
         rows = np.flatnonzero(users)
-        self.more_wrong = np.zeros(block.n_features, np.int64)
-        self.more_uses = np.zeros(block.n_atoms, np.int64)
-        for chunk in (slice(0, _FIRST_ROWS), slice(_FIRST_ROWS, len(rows))):
-            self._recoded = rows[: chunk.stop]
-            for start in range(chunk.start, min(chunk.stop, len(rows)), self._rows_per_call):
-                block.workers.check_deadline()
-                few = slice(start, min(start + self._rows_per_call, chunk.stop))
-                coding.code_at_prices(
-                    block._rows, self.tables, self.rule, rows[few], False, self._codes[few], self._errors[few],
-                    self.more_wrong, self.more_uses, self.scratch,
-                )  # fmt: skip
-            yield
-            if len(self._recoded) == len(rows):
-                break
+        step = int(_GOLDEN * len(rows))
+        while math.gcd(step, len(rows)) > 1:
+            step -= 1
+        return rows[np.arange(len(rows)) * step % len(rows)] if step > 1 else rows
 
-    def undo(self) -> None:
-        """Restore the rows coded since `recode_users` began, and the price of the atom."""
-        self.prices.uses[self._atom] = self._price
-        before = self._codes, self._errors
-        coding.restore_rows(self.block._rows, self.tables.words, self._recoded, *before, self.block.covers)
+    def changes(
+        self, tested: NDArray[np.intp], rows: list[NDArray[np.intp]]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return by how much the errors per feature and the uses per atom change if rows do without an atom.
+
+        The block is left as it is. ``rows[i]`` are users of atom ``tested[i]``, coded without this atom only.
+        """
+        block, (n_tests, n_features, n_atoms) = self.block, (len(tested), self.block.n_features, self.block.n_atoms)
+        indices, tests = np.concatenate(rows), np.repeat(np.arange(n_tests), [len(each) for each in rows])
+
+        def count(start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+            wrong, uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
+            prices, one_row, scratch = self._scratch()
+            rule = self.rule._replace(prices=prices)
+            coding.code_without(
+                block._rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong, uses,
+                scratch,
+            )  # fmt: skip
+            return wrong, uses
+
+        counted = block.workers.map_rows(count, len(indices), self._row_cost)
+        more_wrong, more_uses = counted[0]
+        for wrong, uses in counted[1:]:
+            more_wrong += wrong
+            more_uses += uses
+        return more_wrong, more_uses
+
+    def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:
+        """Return what a thread needs for itself: prices, which it changes, and work arrays; allocated once."""
+        thread = threading.get_ident()
+        if thread not in self._scratches:
+            prices = self.prices._replace(uses=self.prices.uses.copy())
+            scratch = coding_scratch(self.block._rows, self.tables)
+            self._scratches[thread] = prices, _one_row(self.block), scratch
+        return self._scratches[thread]
+
+    def remove(self, k: int) -> None:
+        """Code the users of atom k without it."""
+        block, rows = self.block, self.users_of(k)
+        for prices in (self.prices, *(prices for prices, *_ in self._scratches.values())):
+            prices.uses[k] = _FORBIDDEN
+        scratch = coding_scratch(block._rows, self.tables)
+        rows_per_call = 1 + int(MAX_CHUNK_NS / self._row_cost)
+        for start in range(0, len(rows), rows_per_call):
+            block.workers.check_deadline()
+            few = rows[start : start + rows_per_call]
+            before = np.empty(block._rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
+            coding.code_at_prices(block._rows, self.tables, self.rule, few, False, *before, scratch)
+
+
+def _one_row(block: Block) -> RowArrays:
+    """Return the state of one row, to copy rows of a block to."""
+    rows = block._rows
+    users = np.zeros((block.n_atoms, 1), np.uint64)
+    own = RowArrays(*(np.zeros((min(1, len(array)), *array.shape[1:]), array.dtype) for array in rows))
+    return own._replace(users=users)

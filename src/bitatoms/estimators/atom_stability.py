@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
@@ -261,18 +260,16 @@ def _searches(
     if not learned.atoms.n_rows:  # nothing to look for
         yield from (_Search(np.zeros(0), "converged") for _ in seeds)
         return
-    cancelled, n_drawn = threading.Event(), max(1, round(share * rows.n_rows))
-    # A search of rows that are not in memory may take all the memory that the limit allows.
-    n_searches, n_threads = (1, workers.n_threads) if rows.in_memory is None else (workers.n_threads, 1)
-    own_workers = Workers(n_threads, cancelled=cancelled)
+    n_drawn = max(1, round(share * rows.n_rows))
 
-    def search(seed: NDArray[np.int64]) -> _Search:
+    def search(own_workers: Workers, seed: NDArray[np.int64]) -> _Search:
         own_random = np.random.default_rng(seed)
         drawn = np.sort(own_random.choice(rows.n_rows, n_drawn, replace=False))
         result = search_part(rows, drawn, params, own_workers, own_random)
         return _Search(match_atoms(overlaps(learned, result)), result.ended)
 
-    results = Workers(n_searches, cancelled=cancelled).map_stream(search, seeds)
+    # A search of rows that are not in memory may take all the memory that the limit allows.
+    results = workers.map_tasks(search, [*seeds], at_once=1 if rows.in_memory is None else None)
     with closing(cast(Generator[_Search], results)):
         yield from results
 

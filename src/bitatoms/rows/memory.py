@@ -106,8 +106,7 @@ def run_pass_on_chunks(
     chunks: Iterable[tuple[BitMatrix, BitMatrix | None]], spec: PassSpec, workers: Workers
 ) -> Iterator[tuple[BitMatrix, Counts]]:
     """Run a pass on chunks of rows with their previous codes, one chunk per thread; yield codes and counts in order."""
-    single_thread = Workers(1, deadline=workers.deadline)
-    return workers.map_stream(lambda chunk: run_pass(*chunk, spec, single_thread), chunks)
+    return workers.map_stream(lambda own, chunk: run_pass(*chunk, spec, own), chunks)
 
 
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:

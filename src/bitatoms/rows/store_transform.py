@@ -111,7 +111,6 @@ def _map_chunks(
     """Yield a function of each chunk of rows; columns are matched before the first."""
     match = match_columns(model.header, store.header, absent, store.path.name)
     match.warn_differences(store.path.name)
-    single_thread = Workers(1)
     fills_unknown = bool(match.absent) and match.fill == "unknown"
     chunks: Callable[[int], Iterator[Bits]]
     if store.n_ones is not None and not fills_unknown:
@@ -123,4 +122,4 @@ def _map_chunks(
     if fills_unknown:
         budget = replace(budget, has_unknown=True)
     size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows, counts_votes=False)
-    return workers.map_stream(lambda data: function(model, match.gather(data), single_thread), chunks(size))
+    return workers.map_stream(lambda own, data: function(model, match.gather(data), own), chunks(size))

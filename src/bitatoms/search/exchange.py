@@ -9,7 +9,6 @@ change the result.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from ..core.block import Block, Change, Words
 from ..core.coding import code
 from ..core.trials import run_trials, trial_cost
 from ..kernels.structs import TrialPlan
+from ..parallel import Workers
 from .context import SearchContext
 from .journal import Progress, Scope
 from .population import CostedState, Population
@@ -155,10 +155,9 @@ class ExchangeSearch:
         return state_of(run_trials(block, context.greedy_rule, plan, pool, seed, exactly, stops).block)
 
     def _map(self, task: Callable[[SearchContext, Item], CostedState], items: list[Item]) -> list[CostedState]:
-        """Run a task on each item, in threads if there are several, and return the results in order."""
-        workers = self.context.workers
-        if workers.n_threads == 1:
-            return [task(self.context, item) for item in items]
-        workers = replace(workers, cancelled=threading.Event())
-        alone = replace(self.context, workers=replace(workers, n_threads=1))
-        return list(workers.map_stream(lambda item: task(alone, item), items))
+        """Run a task on each item, several at once if threads are idle, and return the results in order."""
+
+        def run(workers: Workers, item: Item) -> CostedState:
+            return task(replace(self.context, workers=workers), item)
+
+        return list(self.context.workers.map_tasks(run, items))

@@ -12,7 +12,6 @@ Windows are independent tasks for the threads, each with its own random numbers.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -77,10 +76,10 @@ def is_wide_and_sparse(data: Bits, params: SearchParams) -> bool:
 
 
 class Share(NamedTuple):
-    """What a task gets of the time and of the threads."""
+    """What a task gets of the time, and the threads that it shares with others."""
 
-    deadline: float = float("inf")
-    n_threads: int = 1
+    deadline: float
+    workers: Workers
 
 
 class SimilarAtoms(NamedTuple):
@@ -130,7 +129,7 @@ class WindowSearch:
         self.table, self.params, self.monitor, self.random = table, params, monitor, random
         self.holdout, self.margins, self.journal = holdout, margins, journal or WindowJournal()
         self.objective = replace(objective, n_features=table.n_cols)
-        self.workers = replace(workers, cancelled=threading.Event())
+        self.workers = workers
         self.windows: list[Window] = []
         self._ones = self._bits = np.zeros(0, np.int64)  # of each column, and what it takes without a model
         self._costs: NDArray[np.int64] | NDArray[np.floating] = self._bits  # the same, by which states are compared
@@ -166,7 +165,7 @@ class WindowSearch:
 
     def stopped(self, ended: str) -> Factorization | None:
         """Return the best state so far of a search that was cut off, or None."""
-        self.workers = replace(self.workers, deadline=float("inf"), cancelled=None)
+        self.workers = replace(self.workers, deadline=float("inf"))
         if not self.windows:
             if not self.journal.has_stopped:
                 return None
@@ -174,7 +173,7 @@ class WindowSearch:
         self._take_earlier(must_stop=True)
         windows = self._described()
         try:
-            parts = [*self.workers.map_stream(lambda window: self._stopped_part(window, ended), windows)]
+            parts = [*self.workers.map_tasks(lambda _, window: self._stopped_part(window, ended), windows)]
         except KeyboardInterrupt:  # another one: without sorting the atoms
             parts = [self._stopped_part(window, ended, is_sorted=False) for window in windows]
         return self._assembled(parts, ended)
@@ -324,7 +323,7 @@ class WindowSearch:
         window = replace(joined([self._groups[group] for group in groups]), ended=MAX_TIME)
         if state is None:
             return window
-        context, _ = self._context_of(window, Share())
+        context, _ = self._context_of(window)
         return replace(window, best=snapshot_of(context, state), cost=state.cost)
 
     # Tasks: each has a window of its own.
@@ -406,7 +405,7 @@ class WindowSearch:
         """Return the result of a window, if the search was cut off."""
         if window.random is None or not window.best.atoms.n_rows:
             return self._part_without_atoms(window)
-        context, rows = self._context_of(window, Share())
+        context, rows = self._context_of(window)
         self._recorded(window, context)
         # The time is up, and to code all rows again, in order to remember hard codes, would take about a second each.
         result = stopped_result(context, self.params.coder_after, ended, is_sorted, remembers=False)
@@ -439,7 +438,7 @@ class WindowSearch:
         if self.holdout is None:
             return part, rest
         # A column of held-out rows costs less by its own number of ones than by that of the rows that are searched.
-        context, _ = self._context_of(part, Share())
+        context, _ = self._context_of(part)
         assert context.holdout is not None
         cost = context.holdout.cost(_block_of(part, context), self.objective)
         return replace(part, cost=cost), replace(rest, cost=window.cost - cost)
@@ -450,8 +449,9 @@ class WindowSearch:
         context.monitor.record(block, Change(), 0, "start")
         return block
 
-    def _context_of(self, window: Window, share: Share) -> tuple[SearchContext, NDArray[np.intp] | None]:
+    def _context_of(self, window: Window, share: Share | None = None) -> tuple[SearchContext, NDArray[np.intp] | None]:
         """Return what a search of the columns of a window needs to know, and its rows, if these are not all."""
+        deadline, workers = share or (float("inf"), Workers())
         table, plan, rows, rest = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
             rows, data = table.window(window.columns, _MIN_ONES)
@@ -463,13 +463,12 @@ class WindowSearch:
             plan = replace(plan, left_out=plan.left_out | {"regrow"})
             if self.params.search == "fast" and not plan.only_starts:
                 plan = replace(plan, starts=plan.windows.starts, from_look=False, only_starts=True)
-        workers = Workers(share.n_threads, None, self.workers.deadline, self.workers.cancelled)
         holdout = self.holdout
         if holdout is not None:
             holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
         monitor = SearchMonitor(
             by_codelength=True,
-            deadline=share.deadline,
+            deadline=deadline,
             algebra=self.objective.algebra,
             by_holdout=self.monitor.by_holdout,
             settles_bias=self.monitor.settles_bias,
@@ -491,22 +490,20 @@ class WindowSearch:
         """Run a task on each item and yield the results in order.
 
         All must be done at this part of the time. An item that takes time gets an equal share of what is left, but no
-        less than a task of a small window takes: later items may then get none. Threads that have no task share the
-        rows of the others.
+        less than a task of a small window takes: later items may then get none.
         """
         monitor, n_threads, n_tasks = self.monitor, self.workers.n_threads, sum(map(takes_time, items))
         last = monitor.started + until * (monitor.deadline - monitor.started)
         left = iter(range(n_tasks, 0, -1))  # next() on it is atomic
-        threads_each = max(1, n_threads // max(1, n_tasks))
 
-        def run(item: Item) -> Result:
+        def run(workers: Workers, item: Item) -> Result:
             if not takes_time(item):
-                return task(item, Share(last))
+                return task(item, Share(last, workers))
             now, rounds_left = time.perf_counter(), -(-next(left) // n_threads)
             deadline = min(last, now + max(_LEAST_SECONDS, (last - now) / rounds_left))
-            return task(item, Share(deadline, threads_each))
+            return task(item, Share(deadline, workers))
 
-        return self.workers.map_stream(run, items)
+        return self.workers.map_tasks(run, items)
 
     def _add(self, windows: list[Window], start: int | None = None, stop: int | None = None) -> None:
         """Put windows in the place of those from start to stop, of one by default; without start, at the end."""

@@ -473,46 +473,67 @@ def recheck_rows(rows, changed, covers, start, stop, scratch):
 
 @inline
 def _count_changes(words, j, before, changes):
-    """Add 1 to changes[i] where bit i of row j became one, -1 where it became zero; return the number of changes."""
-    count = 0
+    """Add 1 to changes[i] where bit i of row j became one, -1 where it became zero."""
     for w in range(words.shape[1]):
         word = words[j, w] ^ before[w]
         while word != NONE:
             i = 64 * w + lowest_bit(word)
             changes[i] += 1 if (words[j, w] >> np.uint64(i & 63)) & ONE != NONE else -1
-            count += 1
             word &= word - ONE
-    return count
 
 
 @kernel
-def code_at_prices(rows, atoms, rule, indices, from_scratch, codes, errors, more_wrong, more_uses, scratch):
-    """Code the rows with these indices; add the changes in errors per column and uses per atom.
+def code_at_prices(rows, atoms, rule, indices, from_scratch, code, errors, scratch):
+    """Code the rows with these indices; return the numbers of changed code and error bits.
 
     Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
-    ``codes`` and ``errors`` receive the previous codes and errors; with a single row, only those of the last. Return
-    the numbers of changed code and error bits.
+    ``code`` and ``errors`` hold those of a row meanwhile.
     """
     codes_changed = 0
     errors_changed = 0
     for i in range(indices.shape[0]):
         j = indices[i]
-        slot = min(i, codes.shape[0] - 1)
-        copy_row(rows.codes, j, codes[slot])
-        copy_row(rows.errors, j, errors[slot])
         if weight(rows.errors, j) <= rule.residual_limit:
             continue
+        copy_row(rows.codes, j, code)
+        copy_row(rows.errors, j, errors)
         before = 0
         if from_scratch:
             before = row_price(rows.codes, rows.errors, j, rule.prices)
             drop_all(rows, j, atoms.words, rule.covers)
         _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
         if from_scratch and row_price(rows.codes, rows.errors, j, rule.prices) >= before:
-            set_row(rows, j, atoms.words, codes[slot], errors[slot], rule.covers)
+            set_row(rows, j, atoms.words, code, errors, rule.covers)
         else:
-            codes_changed += _count_changes(rows.codes, j, codes[slot], more_uses)
-            errors_changed += _count_changes(rows.errors, j, errors[slot], more_wrong)
+            codes_changed += distance(rows.codes, j, code)
+            errors_changed += distance(rows.errors, j, errors)
     return codes_changed, errors_changed
+
+
+@kernel
+def code_without(rows, atoms, rule, forbidden, tested, tests, indices, start, stop, own, wrong, uses, scratch):
+    """Count what changes if rows are coded without an atom; the rows are left as they are.
+
+    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is ``forbidden``. The changes
+    in errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``. ``own`` has one row,
+    which is coded.
+    """
+    for i in range(start, stop):
+        j = indices[i]
+        copy_row(rows.codes, j, own.codes[0])
+        copy_row(rows.errors, j, own.errors[0])
+        if rule.covers:
+            copy_row(rows.covered, j, own.covered[0])
+            copy_row(rows.twice, j, own.twice[0])
+        if rows.unknown.shape[0] > 0:
+            copy_row(rows.unknown, j, own.unknown[0])
+        k = tested[tests[i]]
+        price = rule.prices.uses[k]
+        rule.prices.uses[k] = forbidden
+        _code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
+        rule.prices.uses[k] = price
+        _count_changes(own.codes, 0, rows.codes[j], uses[tests[i]])
+        _count_changes(own.errors, 0, rows.errors[j], wrong[tests[i]])
 
 
 @kernel

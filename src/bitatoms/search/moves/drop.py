@@ -8,6 +8,7 @@ and the bias takes its columns.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,9 @@ from ...core.objective import Objective
 from ...core.removal import AtomRemoval
 
 _ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
+_MAX_TRIED = 64  # atoms that are tried at once
+_FIRST_ROWS, _MORE_ROWS = 16, 4  # users coded first in a trial, and the factor by which there are more each time
+_DOUBT = 1.5  # by how much more others may save than those coded so far, times the square root of their number
 
 
 def savings(block: Block, objective: Objective, settles_bias: bool = False) -> NDArray[np.int64]:
@@ -127,32 +131,81 @@ def shrink(block: Block, objective: Objective, max_atoms: int) -> int:
 
 
 def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropped: int, always: bool) -> int:
-    """Try to drop these atoms one at a time, until ``max_dropped`` are dropped."""
+    """Try to drop these atoms one at a time, until ``max_dropped`` are dropped; ``always``: whatever it costs."""
     if len(order) == 0 or max_dropped <= 0:
         return 0
-    n, m = block.n_samples, block.n_features
-    removal = AtomRemoval(block, objective.rule(block))
-    wrong, uses, weights = block.wrong(), block.uses(), block.weights()
-    errors_cost = int(objective.of_errors(block.n_known, wrong).sum())
-    uses_cost = int(objective.of_uses(n, uses).sum())
-    dropped = np.zeros(block.n_atoms, bool)
-    for k in order:
-        if dropped.sum() == max_dropped:
-            break
-        own_uses, own_ones = int(objective.of_uses(n, uses[k])), int(objective.of_atoms(m, weights[k]))
-        for _ in removal.recode_users(k):
-            new_wrong, new_uses = wrong + removal.more_wrong, uses + removal.more_uses
-            new_errors_cost = int(objective.of_errors(block.n_known, new_wrong).sum())
-            new_uses_cost = int(objective.of_uses(n, new_uses).sum() - objective.of_uses(n, new_uses[k]))
-            increase = new_errors_cost - errors_cost + new_uses_cost - (uses_cost - own_uses)
-            if increase > own_uses + own_ones and not always:
-                removal.undo()
-                break
-        else:
-            dropped[k] = True
-            wrong, uses, errors_cost = new_wrong, new_uses, new_errors_cost
-            uses_cost = new_uses_cost + int(objective.of_uses(n, new_uses[k]))
-    if dropped.any():
-        block.discard(dropped)
+    trials = DropTrials(block, objective)
+    dropped: list[int] = []
+    left, n_tried = order, 1
+    while len(left) and len(dropped) < max_dropped:
+        # Trials do not depend on each other until an atom is dropped: their number has no effect on the result.
+        tried = left[:n_tried]
+        n_kept = 0 if always else trials.count_kept(tried)
+        if n_kept < len(tried):
+            trials.drop(tried[n_kept])
+            dropped.append(int(tried[n_kept]))
+        left = left[n_kept + 1 :] if n_kept < len(tried) else left[n_kept:]
+        n_tried = min(2 * n_tried, trials.most_at_once) if n_kept == len(tried) else block.workers.n_threads
+    if dropped:
+        block.discard(np.isin(np.arange(block.n_atoms), dropped))
     block.mark_stale()
-    return int(dropped.sum())
+    return len(dropped)
+
+
+class DropTrials:
+    """Finds out which atoms of a block cost more than they save, if their users are coded without them.
+
+    A trial codes a few of the users first. If it is clear from these that all of them would cost more than they save,
+    it ends. Most trials do.
+    """
+
+    def __init__(self, block: Block, objective: Objective) -> None:
+        self.block, self.objective = block, objective
+        self.removal = AtomRemoval(block, objective.rule(block))
+        self.most_at_once = max(1, min(_MAX_TRIED, _CELLS_PER_CHUNK // (block.n_features + block.n_atoms)))
+        self.weights = block.weights()
+        self._set_counts(block.wrong(), block.uses())
+
+    def drop(self, k: int) -> None:
+        """Drop an atom from the codes."""
+        self.removal.remove(k)
+        self._set_counts(self.block.wrong(), self.block.uses())
+
+    def count_kept(self, tried: NDArray[np.intp]) -> int:
+        """Return how many of these atoms are useful, up to the first one without which the cost is lower."""
+        m, n_kept = self.block.n_features, len(tried)
+        left, n_users = np.arange(n_kept), self.uses[tried]
+        pays = self.uses_costs[tried] + self.objective.of_atoms(m, self.weights[tried])
+        users = [self.removal.users_of(k) for k in tried]
+        n_coded, n_rows = 0, _FIRST_ROWS
+        changes = np.zeros((1, m), np.int64), np.zeros((1, len(self.uses)), np.int64)
+        while len(left):
+            more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left])
+            changes = changes[0] + more[0], changes[1] + more[1]
+            increase = self._increase(tried[left], *changes)
+            is_done = n_users[left] <= n_rows
+            limit = np.where(
+                is_done, 1, np.minimum(1, n_rows / np.maximum(1, n_users[left]) * (1 + _DOUBT / math.sqrt(n_rows)))
+            )
+            fails = increase > limit * pays[left]
+            n_kept = int(left[is_done & ~fails].min(initial=n_kept))
+            goes_on = ~is_done & ~fails & (left < n_kept)
+            left, changes = left[goes_on], (changes[0][goes_on], changes[1][goes_on])
+            n_coded, n_rows = n_rows, _MORE_ROWS * n_rows
+        return n_kept
+
+    def _set_counts(self, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> None:
+        """Set the errors per feature and the uses per atom, and what they cost."""
+        self.wrong, self.uses = wrong, uses
+        self.errors_cost = int(self.objective.of_errors(self.block.n_known, wrong).sum())
+        self.uses_costs = self.objective.of_uses(self.block.n_samples, uses)
+
+    def _increase(
+        self, tried: NDArray[np.intp], more_wrong: NDArray[np.int64], more_uses: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Return by how much the errors, and the uses of other atoms, cost more after each of these changes."""
+        errors = self.objective.of_errors(self.block.n_known, self.wrong + more_wrong).sum(axis=1) - self.errors_cost
+        uses = self.objective.of_uses(self.block.n_samples, self.uses + more_uses) - self.uses_costs
+        uses[np.arange(len(tried)), tried] = 0
+        increase: NDArray[np.int64] = errors + uses.sum(axis=1)
+        return increase

@@ -1,0 +1,85 @@
+"""Wall seconds of whole fits by number of threads, and whether all give the same bits.
+
+``python benchmarks/threads.py FOLDER [--jobs fast,auto] [--threads 1,2,4,8,16] [--repeats 1]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tables import Row, Table, log_row, show
+
+import bitatoms as ba
+from datasets import EINSTEIN, load
+
+MNIST = "mnist10k_28x28"
+
+
+def packed(folder: Path, name: str) -> ba.BitMatrix:
+    """Return a data set of the folder."""
+    return ba.BitMatrix.from_dense(load(folder, name))
+
+
+def many_rows(_: Path) -> ba.BitMatrix:
+    """Return a million rows with 64 planted atoms, of which a row uses four."""
+    return ba.BitMatrix.from_dense(ba.datasets.planted(10**6, 256, 64, code_density=4 / 64, random_state=0).X)
+
+
+JOBS: dict[str, tuple[Callable[[Path], ba.BitMatrix], dict[str, Any]]] = {
+    "fast": (lambda folder: packed(folder, MNIST), {}),
+    "thorough": (lambda folder: packed(folder, MNIST), {"search": "thorough"}),
+    "auto": (lambda folder: packed(folder, EINSTEIN), {"algebra": "auto"}),
+    "fixed rank": (lambda folder: packed(folder, EINSTEIN), {"n_components": 32, "algebra": "or"}),
+    "many rows": (many_rows, {"n_components": 64}),
+    "many rows, paper": (many_rows, {"n_components": 64, "search": "paper", "max_iter": 5}),
+}
+
+
+def digest(found: ba.Factorization) -> str:
+    """Return a short hash of the factors."""
+    parts = (found.atoms.words, found.codes.words, found.bias)
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:8]
+
+
+def run(data: ba.BitMatrix, how: dict[str, Any], n_threads: int) -> Row:
+    """Fit, and return what it took."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = ba.factorize(data, **how, n_jobs=n_threads, random_state=0)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    row = {"threads": n_threads, "wall s": wall, "CPU s": cpu, "cores": cpu / wall}
+    return row | {"bits": found.codelength.total, "hash": digest(found)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--jobs", default=",".join(JOBS))
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--repeats", type=int, default=1, help="the fastest counts")
+    options = parser.parse_args()
+    for name in options.jobs.split(","):
+        load_table, how = JOBS[name]
+        data = load_table(options.folder)
+        rows: list[Row] = []
+        ba.factorize(data[: 2000 if len(data) > 10**5 else len(data)], **how, n_jobs=2, random_state=0, max_time=20)
+        for n_threads in map(int, options.threads.split(",")):
+            repeats = (run(data, how, n_threads) for _ in range(options.repeats))
+            row = {"job": name} | min(repeats, key=lambda row: row["wall s"])
+            row["speed-up"] = (rows[0] if rows else row)["wall s"] / row["wall s"]
+            rows.append(log_row(row))
+        same = "all the same bits" if len({row["hash"] for row in rows}) == 1 else "NOT THE SAME BITS"
+        show(
+            Table(
+                f"Threads, {name}, {data.n_rows} x {data.n_cols}, {how}", rows, f"{same}; {os.cpu_count()} processors"
+            )
+        )
+
+
+if __name__ == "__main__":
+    main()
