@@ -173,8 +173,16 @@ def test_small_jobs_and_jobs_of_one_thread_are_one_chunk():
 
 def test_large_jobs_have_more_chunks_than_threads():
     """A thread with slow rows must not keep the others waiting."""
+    assert len(Workers(2).map_rows(span, 64 * 100, 1e2)) == 2
     assert len(Workers(2).map_rows(span, 64 * 100, 1e3)) == 4
     assert len(Workers(2).map_rows(span, 64 * 100, 1e4)) == 8
+
+
+def test_as_many_threads_as_do_a_job_first():
+    """With n threads, a job takes cost / n, and then 40 microseconds for each."""
+    for cost, n_threads in ((0.1e6, 1), (0.2e6, 2), (0.4e6, 3), (1e6, 5), (100e6, 16)):
+        assert Workers(16)._most_threads(cost) == n_threads
+        assert Workers(2)._most_threads(cost) == min(2, n_threads)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -445,11 +453,11 @@ def test_estimates_are_corrected_by_the_time_that_was_spent(monkeypatch):
             pass
 
     workers = Workers(2)
-    assert len(workers.map_rows(slow, 6400, 1.0)) == 1  # a thread is not worth waking up for this
-    assert len(workers.map_rows(slow, 6400, 30.0)) == 4  # it is, since it took longer than expected
+    assert len(workers.map_rows(slow, 6400, 10.0)) == 1  # a thread is not worth waking up for this
+    assert len(workers.map_rows(slow, 6400, 10.0)) == 2  # it is, since it took longer than expected
     for _ in range(20):
         workers.map_rows(slow, 6400, 1e6)
-    assert len(workers.map_rows(slow, 6400, 30.0)) == 1
+    assert len(workers.map_rows(slow, 6400, 10.0)) == 1
 
 
 # --- threads that cannot be started

@@ -29,9 +29,9 @@ from .interrupts import deferred_interrupts
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_MIN_SHARE_NS = 0.15e6  # work of a thread below which it costs more to wake it up than it saves
-_CHUNKS_PER_THREAD = 2  # more than one, so that the other threads need not wait for one that starts late or is slow
-_MIN_BALANCED_NS = 20e6  # work that takes more is divided into twice as many chunks
+_WAKE_NS = 40e3  # to give one chunk to one thread; threads get theirs one after the other
+# Work of a thread above which it is 2, or 4, chunks: others need not wait for one that starts late or is slow.
+_BALANCED_NS = 1e6, 5e6
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
 _MIN_MEASURED_NS = 20e3  # of shorter work, the time says little
 _MAX_CORRECTION = 8.0  # of an estimate; more was spent on something else, such as compiling the kernel
@@ -402,14 +402,16 @@ class Workers:
         elif cost < 2 * MAX_CHUNK_NS and n_threads == 1:
             return [(0, n_rows)]
         else:
-            n_chunks = n_threads * _CHUNKS_PER_THREAD * (2 if cost > _MIN_BALANCED_NS else 1)
-            size = -(-n_rows // max(n_chunks if n_threads > 1 else 1, int(cost / MAX_CHUNK_NS)))
+            n_chunks = 1 if n_threads == 1 else n_threads << sum(cost / n_threads > each for each in _BALANCED_NS)
+            size = -(-n_rows // max(n_chunks, int(cost / MAX_CHUNK_NS)))
         size = max(64, -(-size // 64) * 64)
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 
     def _most_threads(self, cost: float) -> int:
-        """Return how many threads it pays to use for this work, if they are idle."""
-        return self.n_threads if self.chunk_rows is not None else max(1, min(self.n_threads, int(cost / _MIN_SHARE_NS)))
+        """Return with how many threads this work is done first, if they are idle."""
+        if self.chunk_rows is not None:
+            return self.n_threads
+        return max(1, min(self.n_threads, int(math.sqrt(cost / _WAKE_NS))))
 
     def _run_in_threads(self, run: Callable[[int], Result], n_chunks: int, n_threads: int) -> list[Result]:
         """Let the calling thread and idle ones take chunks until none is left.
