@@ -244,7 +244,7 @@ def test_factors_of_wrong_shape_are_reported(how, message):
 @pytest.mark.parametrize(("coder", "update"), [("greedy", "mob"), ("bmp", "k-prox"), ("exact", "mob")])
 @pytest.mark.parametrize("n_components", [5, "mdl"])
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch, table, algebra, coder, update, n_components):
-    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)  # share out even the smallest job
+    monkeypatch.setattr(parallel, "_WAKE_NS", 1e-3)  # share out even the smallest job
     results = [
         factorize(
             table,

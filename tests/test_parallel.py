@@ -398,10 +398,12 @@ def test_all_threads_are_idle_again_after_tasks_and_streams():
 
 
 def test_no_more_tasks_at_once_than_allowed(busy):
-    list(Workers(8).map_tasks(busy, range(30), at_once=2))
+    list(Workers(8, max_tasks=2).map_tasks(busy, range(30)))
     assert busy.most <= 2
-    list(Workers(8).map_tasks(busy, range(30), at_once=1))
-    assert busy.most <= 2
+    for most in (1, 4):
+        busy.most, workers = 0, Workers(8, max_tasks=most)
+        list(workers.map_tasks(lambda own, _: list(own.map_tasks(busy, range(9))), range(2)))
+        assert busy.most <= most
 
 
 @pytest.mark.parametrize("map_items", [Workers.map_tasks, Workers.map_stream])

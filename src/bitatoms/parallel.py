@@ -291,13 +291,14 @@ class Workers:
     """Number of threads, and optionally a fixed number of rows per chunk (results do not depend on either).
 
     After the ``deadline``, a time of `time.perf_counter`, no chunk is started: OutOfTime is raised instead. Nor is one
-    started once the tasks that it belongs to are cancelled, which raises Cancelled. Copies with another deadline share
-    the threads.
+    started once the tasks that it belongs to are cancelled, which raises Cancelled. At most ``max_tasks`` tasks run at
+    the same time, because each takes memory. Copies with another deadline share the threads.
     """
 
     n_threads: int = 1
     chunk_rows: int | None = None
     deadline: float = float("inf")
+    max_tasks: int | None = None
     _cancellation: _Cancellation | None = field(default=None, repr=False, compare=False)
     _crew: _Crew = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
 
@@ -346,23 +347,22 @@ class Workers:
         cost = n_rows * row_cost
         return len(self._edges(n_rows, cost, self._most_threads(cost))) == 1
 
-    def map_tasks(
-        self, task: Callable[[Workers, Item], Result], items: Sequence[Item], at_once: int | None = None
-    ) -> Iterator[Result]:
+    def map_tasks(self, task: Callable[[Workers, Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Run ``task(workers, item)`` on each item, several at once if threads are idle; yield the results in order.
 
-        A task uses the ``workers`` that it gets for its own chunks and tasks. At most ``at_once`` tasks run at the same
-        time, because each takes memory. If the generator is closed early, or a task fails, tasks that have not begun
-        are left out, and those that run are cancelled and awaited.
+        A task uses the ``workers`` that it gets for its own chunks and tasks. If the generator is closed early, or a
+        task fails, tasks that have not begun are left out, and those that run are cancelled and awaited.
         """
         cancellation = _Cancellation(self._cancellation)
-        own = replace(self, _cancellation=cancellation)
-        if self.n_threads == 1 or len(items) < 2 or at_once == 1:
+        at_once = min(self.n_threads, len(items), self.max_tasks or self.n_threads)
+        max_tasks = self.max_tasks and self.max_tasks // max(1, at_once)
+        own = replace(self, max_tasks=max_tasks, _cancellation=cancellation)
+        if at_once <= 1:
             for item in items:
                 self.check_deadline()
                 yield task(own, item)
             return
-        batch = _Batch(self._crew, min(self.n_threads, at_once or self.n_threads) - 1)
+        batch = _Batch(self._crew, at_once - 1)
         futures = [batch.add(partial(task, own, item)) for item in items]
         try:
             for future in futures:

@@ -42,7 +42,7 @@ def record(seed=0, **changes):
         "states": (state(seed), state(seed + 1, 0)),
         "numbers": (seed, -3),
         "randoms": (random_state(np.random.default_rng(seed)),),
-        "rounds_left": 7,
+        "rounds": 7,
         "history": rounds,
         "best": BestState(state(seed + 2, 70), (0, 5, 1), True),
     }
@@ -73,7 +73,7 @@ def files(folder):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"best": None, "rounds_left": None}, {"best": BestState(state(0), (1, 2, 3), False)}, {"states": ()}],
+    [{}, {"best": None, "rounds": 0}, {"best": BestState(state(0), (1, 2, 3), False)}, {"states": ()}],
     ids=["another best state", "no best state", "a state is the best", "no states"],
 )
 def test_a_record_is_loaded_unchanged(tmp_path, changes):

@@ -41,7 +41,7 @@ def _in_chunks(X, monkeypatch, n_threads, how):
 @every_search
 @pytest.mark.parametrize(("n_components", "seed"), [("mdl", 0), (5, 1), (20, 0)])
 def test_threads_and_chunks_do_not_change_the_result(monkeypatch, algebra, search, n_components, seed):
-    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)  # split even the smallest job between threads
+    monkeypatch.setattr(parallel, "_WAKE_NS", 1e-3)  # split even the smallest job between threads
     use_budget(monkeypatch, max_trials=3, sample_rows=100 if seed else 4000)
     X = planted_in(algebra, 130, 40, 4, noise=0.05, seed=seed).X
     how = {"n_components": n_components, "algebra": algebra, "search": search, "random_state": seed}
@@ -55,7 +55,7 @@ def test_threads_and_chunks_do_not_change_the_result(monkeypatch, algebra, searc
 @every_search
 @pytest.mark.parametrize("how", [{"algebra": "auto", "n_init": 2}, {"n_components": 20, "objective": "codelength"}])
 def test_threads_and_chunks_do_not_change_restarts_and_both_algebras(monkeypatch, dense_table, search, how):
-    monkeypatch.setattr(parallel, "_MIN_PARALLEL_NS", 0)
+    monkeypatch.setattr(parallel, "_WAKE_NS", 1e-3)
     X = dense_table[:130, :45]
     how = {**how, "search": search, "patience": 1, "random_state": 2}
     first, *others = (run(**how) for run in variants(X, monkeypatch)[2:4])

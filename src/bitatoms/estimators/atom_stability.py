@@ -269,7 +269,8 @@ def _searches(
         return _Search(match_atoms(overlaps(learned, result)), result.ended)
 
     # A search of rows that are not in memory may take all the memory that the limit allows.
-    results = workers.map_tasks(search, [*seeds], at_once=1 if rows.in_memory is None else None)
+    workers = workers if rows.in_memory is not None else replace(workers, max_tasks=1)
+    results = workers.map_tasks(search, [*seeds])
     with closing(cast(Generator[_Search], results)):
         yield from results
 

@@ -23,7 +23,7 @@ _RUNNING_FACTOR = 8  # memory of a chunk in progress per byte of its rows (measu
 _WAITING_CHUNKS = 4  # read or finished, and not in progress
 # Memory of a search per byte of its rows, as a whole or by windows of columns; more threads take more, but must not
 # change the result.
-_SEARCH_FACTOR, _WINDOWS_FACTOR = 14, 7
+SEARCH_FACTOR, _WINDOWS_FACTOR = 14, 7
 _ONES_BYTES, _BYTES_PER_ONE, _BYTES_PER_LINE = 96 << 20, 32, 16  # of a search by ones; per one; per row and column
 _READ_FACTOR = 3  # memory of a read per byte: compressed, decompressed and concatenated
 _CACHED_PASSES = 3  # whose codes are kept: this pass, the previous one, the best one
@@ -101,7 +101,7 @@ class MemoryBudget:
 
     def _search_bytes(self, n_rows: int, by_windows: bool = False) -> int:
         """Return the bytes of a search of this many rows."""
-        factor = _WINDOWS_FACTOR if by_windows else _SEARCH_FACTOR
+        factor = _WINDOWS_FACTOR if by_windows else SEARCH_FACTOR
         return factor * n_rows * self._row_bytes + _READ_FACTOR * self.read_bytes
 
     @property

@@ -26,7 +26,7 @@ from ..search.population import CostedState
 from .checkpoint_file import Arrays, CheckpointFile, generator_in, history_from_json, history_to_json
 
 KIND = "bitatoms search steps"
-VERSION = 1
+VERSION = 2
 _MIN_SECONDS = 3.0  # between two writes
 _MAX_LOST, _MAX_WRITING = 0.02, 0.02  # shares of the time so far that may be lost, and that writing may take
 _MAX_SPAWNED = 1 << 20  # generators made from one
@@ -166,7 +166,7 @@ def _to_json(name: str, record: StepRecord, label: str, arrays: Arrays) -> dict[
         "states": [_state_to_json(state, f"{label} {i}", arrays) for i, state in enumerate(record.states)],
         "numbers": list(map(int, record.numbers)),
         "randoms": [{"state": random.state, "n_spawned": random.n_spawned} for random in record.randoms],
-        "rounds_left": record.rounds_left,
+        "rounds": record.rounds,
         "best": best,
         **history_to_json(record.history),
     }
@@ -187,12 +187,11 @@ def _from_file(file: NpzReader, entry: dict[str, Any], label: str) -> StepRecord
         else:
             state = states[index(same)]._replace(cost=index(found["state"]["cost"]))
         best = BestState(state, (off, cost, n_atoms), found["by_holdout"] is True)
-    rounds_left = entry["rounds_left"]
     return StepRecord(
         states=states,
         numbers=tuple(map(index, entry["numbers"])),
         randoms=tuple(randoms),
-        rounds_left=None if rounds_left is None else index(rounds_left),
+        rounds=index(entry["rounds"]),
         history=history_from_json(entry),
         best=best,
     )

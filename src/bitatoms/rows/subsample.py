@@ -24,8 +24,8 @@ from ..search.journal import StepStore
 from ..search.params import SearchParams
 from ..search.stopping import CONVERGED, MAX_ITER, cut_off
 from ..search.windows import is_wide, is_wide_and_sparse
-from ..sparse_bits import SparseBits
-from .budget import MemoryLimitError
+from ..sparse_bits import Bits, SparseBits
+from .budget import DEFAULT_LIMIT, SEARCH_FACTOR, MemoryLimitError, bytes_of
 from .passes import Journal, PassLimits, PassResult, ended_by, initial_state, run_passes
 from .source import RowSource
 
@@ -63,7 +63,7 @@ def learn(
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
         steps = None if journal is None else journal.steps
-        result = search(data, params, workers, random, deadline, steps=steps)
+        result = search(data, params, _for_tasks(workers, rows, data, params), random, deadline, steps=steps)
         if journal is not None:
             journal.end_search(finished=result.ended in (CONVERGED, MAX_ITER))
         report_result(result, params)
@@ -148,7 +148,23 @@ def _search_sample(
     seen, held_out = split_rows(drawn if part is None else part[drawn])
     holdout = HoldOut(rows.take(held_out), n_rows, workers)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, seen))
-    return search(rows.take(seen), params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
+    data = rows.take(seen)
+    workers = _for_tasks(workers, rows, data, params)
+    return search(data, params, workers, random, deadline, holdout, len(seen) / n_rows, steps)
+
+
+def _for_tasks(workers: Workers, rows: RowSource, data: Bits, params: SearchParams) -> Workers:
+    """Return workers for a search of this data that run only as many tasks at once as memory allows.
+
+    Windows of a wide table are small tasks.
+    """
+    if is_wide(rows.n_features, params):
+        return workers
+    fitting = rows.max_search_rows(1, by_windows=False)
+    if fitting is None:
+        fitting = DEFAULT_LIMIT * len(data) // max(1, SEARCH_FACTOR * bytes_of(data))
+    max_tasks = max(1, fitting // max(1, len(data)))
+    return replace(workers, max_tasks=min(max_tasks, workers.max_tasks or max_tasks))
 
 
 def search_part(
@@ -163,7 +179,8 @@ def search_part(
     if max_rows is not None and len(part) > max_rows:
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))
-    return search(rows.take(part) if ones is None else ones[part], params, workers, random, deadline)
+    data = rows.take(part) if ones is None else ones[part]
+    return search(data, params, _for_tasks(workers, rows, data, params), random, deadline)
 
 
 def _init_of_sample(init: Any, n_rows: int, seen: NDArray[np.int64]) -> Any:

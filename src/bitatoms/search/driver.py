@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -28,6 +30,9 @@ from .window_journal import WindowJournal
 from .windows import WindowSearch, is_wide, is_wide_and_sparse
 
 logger = logging.getLogger(__name__)
+
+
+_Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
 
 
 class _Candidate(NamedTuple):
@@ -53,54 +58,15 @@ def search(
     Steps that were finished before are taken from ``steps``, and others go there.
     """
     table = _as_searched(data, params, holdout)
-    margins = _margins(table, params, holdout)
-    winners: dict[str, _Candidate] = {}  # by algebra
+    starts = _Starts(table, params, random, deadline, holdout, share, steps)
     without = int(string_bits(data.n_known, data.column_weights()).sum())
-    ended: str | None = None  # what ended the search before all starts were made
-    for n_tried, algebra in enumerate(params.algebras):
-        now = time.perf_counter()
-        if winners and now >= deadline:
-            ended = MAX_TIME
-            break
-        own_deadline = now + (deadline - now) / (len(params.algebras) - n_tried)  # an equal share of the time left
-        for start in range(params.n_init):
-            monitor = SearchMonitor(
-                by_codelength=params.by_codelength,
-                deadline=own_deadline,
-                callbacks=params.callbacks,
-                start=start + 1,
-                algebra=algebra,
-                min_atoms=params.plan.fewest,
-                max_atoms=params.plan.most,
-                by_holdout=holdout is not None and params.by_codelength,
-                settles_bias=params.settles_bias,
-            )
-            own_random = np.random.default_rng(random.integers(2**63, size=4))  # starts do not depend on each other
-            objective = params.objective(algebra, share)
-            name = f"{algebra} {start + 1}"
-            run: OneStart | WindowSearch
-            if is_wide(table.n_cols, params):
-                journal = WindowJournal(steps, name)
-                run = WindowSearch(table, params, objective, monitor, workers, own_random, holdout, margins, journal)
-            else:
-                assert isinstance(table, BitMatrix)
-                context = SearchContext(table, objective, params.plan, monitor, workers, own_random, holdout)
-                context = replace(context, margins=margins)
-                context = replace(context, journal=StartJournal(steps, name, context))
-                run = OneStart(context, params)
-            try:
-                found_ended, result = run.run(cut_off(now, own_deadline))
-            except KeyboardInterrupt:
-                _keep_better(winners, algebra, run.stopped("interrupted"), run)
-                best = _best_algebra(winners, params, holdout, share) if winners else None
-                raise Interrupted(best and replace(best, ended="interrupted", bits_without=without)) from None
-            _keep_better(winners, algebra, result, run)
-            if _ends_all_starts(found_ended, params):
-                ended = found_ended
-                break
-        if ended not in (None, MAX_TIME):  # the next algebra has its own share of the time
-            break
-    best = replace(_best_algebra(winners, params, holdout, share), bits_without=without)
+    try:
+        ended = starts.run(workers)
+    except KeyboardInterrupt:
+        winners = starts.interrupted()
+        best = _best_algebra(winners, params, holdout, share) if winners else None
+        raise Interrupted(best and replace(best, ended="interrupted", bits_without=without)) from None
+    best = replace(_best_algebra(starts.winners, params, holdout, share), bits_without=without)
     best = replace(best, ended=ended or best.ended)
     if holdout is not None or params.n_components != "mdl" or not params.settles_bias or not best.saves_little:
         return best
@@ -108,6 +74,126 @@ def search(
         return replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
     except KeyboardInterrupt:
         raise Interrupted(best) from None
+
+
+class _Starts:
+    """All starts in all algebras, several at once if threads are idle and the time is not limited.
+
+    The result is that of making one after the other. The first one that is not finished calls the callbacks at once;
+    the rounds of others are passed to them when it is their turn, and if a callback then ends the search, the start is
+    made again up to there.
+    """
+
+    def __init__(
+        self,
+        table: Bits,
+        params: SearchParams,
+        random: np.random.Generator,
+        deadline: float,
+        holdout: HoldOut | None,
+        share: float,
+        steps: StepStore | None,
+    ) -> None:
+        self.table, self.params, self.deadline, self.holdout = table, params, deadline, holdout
+        self.share, self.steps, self.margins = share, steps, _margins(table, params, holdout)
+        self.winners: dict[str, _Candidate] = {}  # by algebra
+        self._places = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
+        self._seeds = random.integers(2**63, size=(len(self._places), 4))  # starts do not depend on each other
+        self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
+        self._runs: dict[int, OneStart | WindowSearch] = {}  # not taken yet
+        self._skipped: set[str] = set()  # algebras without any time left
+        self._n_taken = 0
+
+    def run(self, workers: Workers) -> str | None:
+        """Make the starts; return what ended the search before all were made, or None."""
+        ended: str | None = None
+        if self.deadline != float("inf"):  # one after the other, because each has its share of the time
+            workers = replace(workers, max_tasks=1)
+        results = cast(Generator[_Made], workers.map_tasks(self._make, range(len(self._places))))
+        with closing(results):
+            for number, made in enumerate(results):
+                found_ended = self._taken(number, made, workers)
+                self._n_taken += 1
+                if _ends_all_starts(found_ended, self.params):
+                    ended = found_ended
+                    if ended != MAX_TIME:  # the next algebra has its own share of the time
+                        break
+                    self._skipped.add(self._places[number][0])
+        return ended
+
+    def interrupted(self) -> dict[str, _Candidate]:
+        """Return the winners so far of starts that were interrupted."""
+        for number, run in sorted(self._runs.items()):
+            self._keep_better(number, run.stopped("interrupted"), run)
+        return self.winners
+
+    def _make(self, workers: Workers, number: int) -> _Made:
+        """Make a start; return the reason that it ended, and its result."""
+        algebra, now = self._places[number][0], time.perf_counter()
+        if algebra not in self._times:
+            if self.winners and now >= self.deadline:
+                self._skipped.add(algebra)
+                return MAX_TIME, None
+            n_left = len(self.params.algebras) - len(self._times)
+            self._times[algebra] = now, now + (self.deadline - now) / n_left  # an equal share of the time left
+        if algebra in self._skipped:
+            return MAX_TIME, None
+        monitor = self._monitor(number)
+        return self._run(number, workers, monitor if number == self._n_taken else monitor.branch())
+
+    def _monitor(self, number: int) -> SearchMonitor:
+        """Return the monitor of a start."""
+        params, (algebra, start) = self.params, self._places[number]
+        return SearchMonitor(
+            by_codelength=params.by_codelength,
+            deadline=self._times[algebra][1],
+            callbacks=params.callbacks,
+            start=start,
+            algebra=algebra,
+            min_atoms=params.plan.fewest,
+            max_atoms=params.plan.most,
+            by_holdout=self.holdout is not None and params.by_codelength,
+            settles_bias=params.settles_bias,
+        )
+
+    def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> _Made:
+        """Make a start with this monitor."""
+        table, params, (algebra, start) = self.table, self.params, self._places[number]
+        random, objective = np.random.default_rng(self._seeds[number]), params.objective(algebra, self.share)
+        name, holdout = f"{algebra} {start}", self.holdout and replace(self.holdout, workers=workers)
+        run: OneStart | WindowSearch
+        if is_wide(table.n_cols, params):
+            journal = WindowJournal(self.steps, name)
+            run = WindowSearch(table, params, objective, monitor, workers, random, holdout, self.margins, journal)
+        else:
+            assert isinstance(table, BitMatrix)
+            context = SearchContext(table, objective, params.plan, monitor, workers, random, holdout)
+            context = replace(context, margins=self.margins)
+            context = replace(context, journal=StartJournal(self.steps, name, context))
+            run = OneStart(context, params)
+        self._runs[number] = run
+        return run.run(cut_off(*self._times[algebra]))
+
+    def _taken(self, number: int, made: _Made, workers: Workers) -> str:
+        """Keep the result of a start if it is better; return the reason that the start ended."""
+        if number not in self._runs:
+            return MAX_TIME
+        branch = self._runs[number].monitor
+        if branch.is_branch:
+            monitor = self._monitor(number)
+            n_taken = monitor.take_rounds(branch.history, branch.started)
+            if n_taken < len(branch.history) or monitor.stop_reason is not None:
+                made = self._run(number, workers, monitor.branch(stop_after=n_taken))
+        ended, result = made
+        self._keep_better(number, result, self._runs.pop(number))
+        return ended
+
+    def _keep_better(self, number: int, result: Factorization | None, run: OneStart | WindowSearch) -> None:
+        """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
+        algebra = self._places[number][0]
+        before = self.winners.get(algebra)
+        if result is not None and (before is None or run.best_cost < before.cost):
+            self.winners[algebra] = _Candidate(run.best_cost, result)
 
 
 def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
@@ -143,15 +229,6 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
     if params.search != "paper" and wanted != "mdl" and result.ended == CONVERGED and n_atoms < wanted:
         why = f"only {n_atoms} are useful" if result.wrong_bits else f"{n_atoms} leave no errors"
         warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
-
-
-def _keep_better(
-    winners: dict[str, _Candidate], algebra: str, result: Factorization | None, run: OneStart | WindowSearch
-) -> None:
-    """Keep the result of a start if it costs less than those of earlier starts in the same algebra."""
-    before = winners.get(algebra)
-    if result is not None and (before is None or run.best_cost < before.cost):
-        winners[algebra] = _Candidate(run.best_cost, result)
 
 
 def _best_algebra(

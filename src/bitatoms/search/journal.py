@@ -53,7 +53,7 @@ class StepRecord:
     states: tuple[CostedState, ...] = ()
     numbers: tuple[int, ...] = ()
     randoms: tuple[RandomState, ...] = ()
-    rounds_left: int | None = None
+    rounds: int = 0  # that it made, of those that are allowed
     history: tuple[Round, ...] = ()
     best: BestState | None = None  # if the step changed it
 
@@ -81,6 +81,14 @@ class StepStore(Protocol):
     def is_due(self) -> bool:
         """Return whether enough time has passed to keep the progress of a loop."""
         ...
+
+
+class _Mark(NamedTuple):
+    """How far a search was before a step."""
+
+    n_moves: int | None  # in its history; None if these are not kept
+    best: Snapshot | None
+    n_rounds: int = 0  # made, of those that are allowed
 
 
 class Progress(NamedTuple):
@@ -139,6 +147,25 @@ class StartJournal:
         self._store, self._name, self._context = store, name, context
         self._position = [0]  # numbers of the step, and of the steps that contain it
 
+    def reserve(self) -> list[int]:
+        """Return the position of the next step, which a branch makes, and go on to the one after it."""
+        position = self._position.copy()
+        self._position[-1] += 1
+        return position
+
+    def branch(self, position: Sequence[int], context: SearchContext) -> StartJournal:
+        """Return the journal of a branch, which makes the step at a position; ``context`` has its monitor."""
+        if self._store is None:
+            return self
+        own = StartJournal(self._store, self._name, context)
+        own._position = [*position]
+        return own
+
+    def forget(self, position: Sequence[int]) -> None:
+        """Forget the step at a position, which must be made in another way."""
+        if self._store is not None:
+            self._store.drop(f"{self._name} {'.'.join(map(str, [*position[:-1], position[-1] + 1]))}")
+
     def step(self, make: Callable[[], Progress], scope: Scope) -> Progress:
         """Make a step, or return what it left."""
         store = self._store
@@ -148,7 +175,7 @@ class StartJournal:
         record = store.load(name, scope.shape, lambda record: self._restore(record, scope))
         if record is not None:
             return Progress(record.states, record.numbers)
-        before = self._mark()
+        before = self._mark(scope)
         self._position.append(0)
         try:
             found = make()
@@ -183,7 +210,7 @@ class StartJournal:
             yield NO_LOOP
             return
         name = self._next_name()
-        before = self._mark()
+        before = self._mark(scope)
         record = store.load(name, scope.shape, lambda record: self._restore(record, scope))
         resumed = None if record is None else Progress(record.states, record.numbers[1:])
 
@@ -210,7 +237,7 @@ class StartJournal:
     def keep_best(self) -> None:
         """Keep the best state of a search that must stop, which may be later than the last step."""
         if self._store is not None and self._monitor.best is not None:
-            self._store.save(self._name_of_best, self._record(Progress([]), Scope((0, 0)), (None, None)))
+            self._store.save(self._name_of_best, self._record(Progress([]), Scope((0, 0)), _Mark(None, None)))
 
     # Records.
 
@@ -233,28 +260,28 @@ class StartJournal:
     def _monitor(self) -> SearchMonitor:
         return self._known_context.monitor
 
-    def _mark(self) -> tuple[int | None, Snapshot | None]:
-        """Return the length of the history, and the best state, before a step."""
-        return len(self._monitor.history), self._monitor.best
+    def _mark(self, scope: Scope) -> _Mark:
+        """Return how far the search was before a step."""
+        n_rounds = 0 if scope.stopping is None else scope.stopping.n_rounds
+        return _Mark(len(self._monitor.history), self._monitor.best, n_rounds)
 
-    def _record(self, found: Progress, scope: Scope, before: tuple[int | None, Snapshot | None]) -> StepRecord:
+    def _record(self, found: Progress, scope: Scope, before: _Mark) -> StepRecord:
         """Return what a step left, from what it returned and what was before it."""
-        n_rounds, best = before
         monitor = self._monitor
         return StepRecord(
             states=tuple(found.states),
             numbers=found.numbers,
             randoms=tuple(map(random_state, scope.randoms)),
-            rounds_left=None if scope.stopping is None else scope.stopping.rounds_left,
-            history=() if n_rounds is None else tuple(monitor.history[n_rounds:]),
-            best=None if monitor.best is best else _best_state(monitor),
+            rounds=0 if scope.stopping is None else scope.stopping.n_rounds - before.n_rounds,
+            history=() if before.n_moves is None else tuple(monitor.history[before.n_moves :]),
+            best=None if monitor.best is before.best else _best_state(monitor),
         )
 
     def _restore(self, record: StepRecord, scope: Scope) -> None:
         """Let generators, rounds left and monitor be as the step left them."""
         restore_randoms(scope.randoms, record.randoms)
         if scope.stopping is not None:
-            scope.stopping.rounds_left = record.rounds_left
+            scope.stopping.take_rounds(record.rounds)
         self._monitor.add_rounds(record.history)
         if record.best is not None:
             state, rank, by_holdout = record.best

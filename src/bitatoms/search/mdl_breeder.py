@@ -60,11 +60,11 @@ class MdlBreeder:
             while failures < self.tuning.max_failed_states and not search.should_stop():
                 if len(population) > 1 and failures % 2:
                     ((one, other),) = population.pairs(1, search.random)
-                    block = self._recombined(one, other)
+                    found = search.state_of(self._recombined(one, other))
                 else:
                     states = list(population)
-                    block = search.perturb(search.block_of(states[int(search.random.integers(len(states)))]))
-                failures = 0 if population.add(search.state_of(block)) else failures + 1
+                    found = search.perturbed(states[int(search.random.integers(len(states)))])
+                failures = 0 if population.add(found) else failures + 1
                 loop.save(lambda: Progress(list(population), (failures,)))  # noqa: B023
 
     def finished(self, state: CostedState) -> CostedState:

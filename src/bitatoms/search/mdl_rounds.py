@@ -6,13 +6,18 @@ result is the best state seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import cast
 
 import numpy as np
 
 from ..core.bias import settle_bias
 from ..core.block import Block, Change
 from ..core.coding import MAX_WIDE_BEAM_ATOMS
+from .branches import Branch, Branches, places
 from .context import SearchContext
 from .holdout import HoldOut
 from .journal import Progress, Scope, state_of_block
@@ -49,11 +54,11 @@ _SWEEPS = frozenset(
 class MdlSearch:
     """One search in progress: its context, its rounds and the moves in them, and when it must end."""
 
-    def __init__(self, context: SearchContext) -> None:
+    def __init__(self, context: SearchContext, stopping: StoppingRule | None = None) -> None:
         self.context = context
         self.data, self.objective, self.random = context.data, context.objective, context.random
         self.plan, self.tuning, self.holdout = context.plan, context.plan.mdl, context.holdout
-        self.stopping = StoppingRule(context.monitor, self.plan.max_rounds)
+        self.stopping = stopping or StoppingRule(context.monitor, self.plan.max_rounds)
         self.extra_random = self.random.spawn(1)[0]  # for linear algebra and NMF: other choices do not depend on them
         n_cells = self.data.n_rows * self.data.n_cols
         self.is_sparse = context.rest is not None or self.data.count() < self.tuning.sparse_share * n_cells
@@ -120,6 +125,42 @@ class MdlSearch:
     def block_step(self, make: Callable[[], Block]) -> Block:
         """Make a step that returns a block, or take it from the journal."""
         return self.context.journal.block_step(lambda: (make(), 0), self.context.block, self.scope)[0]
+
+    def steps(self, makes: Sequence[Callable[[MdlSearch], list[CostedState]]]) -> list[list[CostedState]]:
+        """Make steps that do not depend on each other, and return the states of each.
+
+        Several are made at once if threads are idle. Those after one that ends the search return nothing.
+        """
+        context = self.context
+        branches = Branches(context, self.stopping, places(context, len(makes)), [*map(_in_branch, makes)])
+        found = [*branches.run()]
+        return found + [[] for _ in makes[len(found) :]]
+
+    def state_steps(self, makes: Sequence[Callable[[MdlSearch], CostedState]]) -> list[CostedState]:
+        """Make steps that do not depend on each other and return one state each, at least the first one."""
+        return [*itertools.chain(*self.steps([partial(_listed, make) for make in makes]))]
+
+    def repeated(
+        self, make: Callable[[MdlSearch, CostedState], CostedState], state: CostedState, n_times: int
+    ) -> CostedState:
+        """Make a step from a state, and again from the better of before and after, this many times; return that.
+
+        Several are made at once if threads are idle: from the same state, because a step seldom gains anything. Those
+        after one that does are made again.
+        """
+        left, context = places(self.context, n_times), self.context
+        while left and not self.should_stop():
+            makes = [_in_branch(partial(_listed, partial(_from, make, state)))] * min(
+                len(left), context.workers.n_threads
+            )
+            branches = Branches(context, self.stopping, left, makes, are_kept=False)
+            with closing(cast(Generator[list[CostedState]], branches.run())) as results:
+                for (found,) in results:
+                    left = left[1:]
+                    if found.cost < state.cost:
+                        state = found
+                        break
+        return state
 
     # Rounds.
 
@@ -299,13 +340,31 @@ class MdlSearch:
         if n_cleared := trim(block, self.objective):
             self.record(block, Change(atoms=n_cleared), "trim")
 
-    def perturb(self, block: Block) -> Block:
-        """Drop some atoms at random and run rounds from there; return the better of before and after."""
-        before = self.state_of(block)
+    def perturbed(self, state: CostedState) -> CostedState:
+        """Drop some atoms at random and run rounds from there; return the state after that."""
+        block = self.block_of(state)
         dropped = self.random.random(block.n_atoms) < self.tuning.perturbed_share
         if dropped.any():
             block.discard(dropped)
         self.record(block, fresh_sweep(block, self.objective), "shake")
         block = self.run_rounds(block, self.tuning.perturb_rounds)
         self.polish(block, self.plan.by_beam, 1)
-        return block if self.cost(block) < before.cost else self.return_to(before)
+        return self.state_of(block)
+
+
+def _in_branch(make: Callable[[MdlSearch], list[CostedState]]) -> Callable[[Branch], list[CostedState]]:
+    """Return a step in a branch, which the journal of the branch keeps."""
+
+    def make_step(branch: Branch) -> list[CostedState]:
+        search = MdlSearch(*branch)
+        return search.step(partial(make, search))
+
+    return make_step
+
+
+def _listed(make: Callable[[MdlSearch], CostedState], search: MdlSearch) -> list[CostedState]:
+    return [make(search)]
+
+
+def _from(make: Callable[[MdlSearch, CostedState], CostedState], state: CostedState, search: MdlSearch) -> CostedState:
+    return make(search, state)

@@ -57,10 +57,8 @@ def search_mdl(
         else:
             block = search.block_step(partial(from_given, search, *given))
             block = search.block_step(partial(search.refined, block))
-    for _ in range(plan.shakes):
-        if search.should_stop() or not search.allows("shake"):
-            break
-        block = search.block_step(partial(search.perturb, block))
+    if plan.shakes and search.allows("shake") and not search.should_stop():
+        block = search.return_to(search.repeated(MdlSearch.perturbed, search.state_of(block), plan.shakes))
     if plan.fewest and refill(context, block, coding_rule("greedy", objective.algebra, objective.max_atoms)):
         search.record(block, Change(), "grow")
     if context.holdout is not None:
@@ -87,20 +85,23 @@ def best_start(search: MdlSearch, first: Block | None = None) -> Block:
     if only_empty:
         sizes = [0]
     is_start = (search.plan.from_look and not only_empty) or first is not None
-    ordinary = search.step(partial(_first_states, search, first, is_start))
+    ordinary, linear = search.steps([partial(_first_states, first=first, is_start=is_start), _linear_states])
     del first  # a block takes memory
-    linear = search.step(partial(_linear_states, search))
-    if not _explains(search, linear, ordinary):
-        for bias, size in itertools.product([no_bias, *_candidate_biases(search)], sizes):
-            if not ordinary or not search.should_stop():
-                ordinary.append(search.state_step(partial(_spread_start, search, size, bias)))
-    solved = linear if linear or only_empty else search.step(partial(_nmf_states, search, ordinary))
+    solved, tries_nmf = linear, not linear and not only_empty
+    if not ordinary or not search.should_stop():
+        starts = [*itertools.product([no_bias, *_candidate_biases(search)], sizes)]
+        if _explains(search, linear, ordinary):
+            starts = []
+        makes = [partial(_spread_start, n_atoms=size, bias=bias) for bias, size in starts]
+        *spread_states, nmf = search.steps([*makes, _nmf_states if tries_nmf else _no_states])
+        ordinary += itertools.chain(*spread_states)
+        solved = solved + search.steps([partial(_nmf_cycle, states=nmf, others=ordinary)])[0]
     finalists = _finalists(search, ordinary, solved)
-    continued = [search.state_step(partial(search.continued, state)) for state in finalists]
+    continued = search.state_steps([partial(MdlSearch.continued, state=state) for state in finalists])
     if search.objective.algebra == "or":  # under XOR, a refined state can be far better
         limit = search.tuning.refined_max_cost * min(state.cost for state in continued)
         continued = [state for state in continued if state.cost <= limit]
-    refined = [search.state_step(partial(_refined, search, state)) for state in continued]
+    refined = search.state_steps([partial(_refined, state=state) for state in continued])
     block = search.return_to(min(refined, key=lambda state: state.cost))
     return search.regrow(block) if search.regrows and search.allows("regrow") else block
 
@@ -157,8 +158,13 @@ def _refined(search: MdlSearch, state: CostedState) -> CostedState:
     return search.state_of(search.refined(search.block_of(state)))
 
 
-def _nmf_states(search: MdlSearch, others: list[CostedState]) -> list[CostedState]:
-    """Run one cycle from the best of a few non-negative factorizations, under OR, unless others are far better."""
+def _no_states(search: MdlSearch) -> list[CostedState]:
+    """Return no states: of a start that is not tried."""
+    return []
+
+
+def _nmf_states(search: MdlSearch) -> list[CostedState]:
+    """Run a round from each of a few non-negative factorizations, under OR."""
     states: list[CostedState] = []
     if search.plan.only_starts or search.objective.algebra != "or" or not search.allows("nmf"):
         return states
@@ -172,6 +178,11 @@ def _nmf_states(search: MdlSearch, others: list[CostedState]) -> list[CostedStat
             block = search.context.block(atoms)
             search.run_flat_sweeps(block)
             states.append(search.state_of(search.run_rounds(block, 1)))
+    return states
+
+
+def _nmf_cycle(search: MdlSearch, states: list[CostedState], others: list[CostedState]) -> list[CostedState]:
+    """Run one cycle from the best of the states of factorizations, unless others are far better."""
     best = min(states, key=lambda state: state.cost, default=None)
     if best is None or best.cost > search.tuning.ordinary_close * min(state.cost for state in others):
         return []
@@ -220,7 +231,7 @@ def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
     return [majority, all_ones] if share.mean() > 0.5 and majority != all_ones else [majority]
 
 
-def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> CostedState:
+def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> list[CostedState]:
     """Run one cycle from atoms spread over the data."""
     shifted = search.data ^ bias if bias.count() else search.data
     n_rows = min(search.data.n_rows, search.tuning.rows_per_start_atom * n_atoms)
@@ -230,4 +241,4 @@ def _spread_start(search: MdlSearch, n_atoms: int, bias: BitMatrix) -> CostedSta
     atoms = spread(shifted, n_atoms, covers, search.random, search.context.workers)
     block = search.context.block(atoms, None, bias)
     search.run_flat_sweeps(block)
-    return search.first_cycle(block)
+    return [search.first_cycle(block)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +55,14 @@ class SearchMonitor:
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
     n_features: int | None = None  # of the table, if the search sees only a window of its columns
+    stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = field(default=None, init=False)
     best_rank: tuple[int, int, int] = field(default=(0, 0, 0), init=False)  # by which it is the best
     has_holdout_cost: bool = field(default=False, init=False)  # the best state has a cost of held-out rows
     stop_reason: str | None = field(default=None, init=False)  # "callback" or "max_time"
     started: float = field(default_factory=time.perf_counter, init=False)
+    is_branch: bool = field(default=False, init=False)
     _logged_cost: int | None = field(default=None, init=False)
 
     def should_stop(self) -> bool:
@@ -111,8 +113,34 @@ class SearchMonitor:
         """Whether a state of this rank takes the place of the best one."""
         return self.best is None or rank < self.best_rank or (rank == self.best_rank and not self.by_codelength)
 
+    # Branches: parts of a search that are made at the same time, and then taken as if they had been made in order.
+
+    def branch(self, stop_after: int | None = None) -> SearchMonitor:
+        """Return a monitor for a part of the search: it calls no callbacks and logs nothing."""
+        branch = replace(self, callbacks=(), stop_after=stop_after, history=[])
+        branch.is_branch, branch.started = True, self.started
+        return branch
+
+    def take_rounds(self, rounds: Sequence[Round], started: float) -> int:
+        """Add rounds of a branch to the history, log them and call the callbacks, until one ends the search.
+
+        Return how many are taken. ``started`` is earlier than that of this monitor if the branch was resumed.
+        """
+        self.started = min(self.started, started)
+        was_stopped = self.stop_reason is not None
+        for n_taken, row in enumerate(rounds, start=1):
+            self._add_round(row._replace(round=len(self.history) + 1))
+            if self.stop_reason is not None and not was_stopped:
+                return n_taken
+        return len(rounds)
+
+    def take_best(self, branch: SearchMonitor) -> None:
+        """Keep the best state of a branch, if it is better than that of this search."""
+        if branch.best is not None:
+            self.keep_earlier(branch.best, branch.best_rank, branch.has_holdout_cost)
+
     def keep_earlier(self, best: Snapshot, rank: tuple[int, int, int], has_holdout_cost: bool) -> None:
-        """Keep the best state of a search that is resumed, if it is better than that of this one."""
+        """Keep the best state of an earlier search or of a branch, if it is better than that of this one."""
         is_comparable = has_holdout_cost == self.has_holdout_cost
         if (is_comparable and self._is_best(rank)) or (has_holdout_cost and not is_comparable):
             self.best, self.best_rank, self.has_holdout_cost = best, rank, has_holdout_cost
@@ -152,8 +180,15 @@ class SearchMonitor:
             rows=n_rows,
             seconds=time.perf_counter() - self.started,
         )
+        self._add_round(row)
+
+    def _add_round(self, row: Round) -> None:
+        """Add a round to the history, log it, and call the callbacks."""
         self.history.append(row)
-        self._log(row, length.total if self.by_codelength else wrong_bits)
+        if len(self.history) == self.stop_after:
+            self.stop_reason = "callback"
+        if not self.is_branch:
+            self._log(row, row.bits if self.by_codelength else row.wrong_bits)
         for callback in self.callbacks if self.stop_reason is None else ():
             answer = callback(row)
             if isinstance(answer, (bool, np.bool_)) and answer:

@@ -22,6 +22,7 @@ from .journal import Scope
 from .learning import LearningMethod, learn
 from .mdl_breeder import breed_mdl
 from .mdl_search import search_mdl
+from .monitor import SearchMonitor
 from .params import SearchParams
 from .plan import AnytimeTuning
 from .stopping import MAX_MEMORY, MAX_TIME, REASONS, SearchResult
@@ -62,6 +63,11 @@ class OneStart:
         """Return the best state so far of a search that was cut off, or None."""
         self.context.journal.keep_best()
         return stopped_result(self.context, self.params.coder_after, ended)
+
+    @property
+    def monitor(self) -> SearchMonitor:
+        """What observes this start."""
+        return self.context.monitor
 
     @property
     def best_cost(self) -> int:

@@ -47,6 +47,7 @@ class StoppingRule:
 
     def __init__(self, monitor: SearchMonitor, max_rounds: int | None) -> None:
         self.monitor, self.rounds_left = monitor, max_rounds
+        self.n_rounds = 0
         self._ended: str | None = None
 
     def should_stop(self) -> bool:
@@ -64,6 +65,7 @@ class StoppingRule:
 
     def count_round(self) -> None:
         """Count a round that begins."""
+        self.n_rounds += 1
         if self.rounds_left is not None:
             self.rounds_left -= 1
 
@@ -72,6 +74,7 @@ class StoppingRule:
         if self.rounds_left is not None:
             n_rounds = min(n_rounds, self.rounds_left)
             self.rounds_left -= n_rounds
+        self.n_rounds += n_rounds
         return n_rounds
 
     @property
