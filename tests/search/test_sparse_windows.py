@@ -116,14 +116,6 @@ def test_windows_get_enough_time_or_none():
     assert max(search._map(lambda item, share: share.deadline - now, range(5), all_of_them, 1.0)) <= 0
 
 
-@pytest.mark.parametrize(("n_tasks", "n_threads"), [(1, 8), (3, 2), (4, 2), (8, 1), (9, 1)])
-def test_threads_without_a_window_share_the_rows_of_others(n_tasks, n_threads):
-    search, now = object.__new__(windows.WindowSearch), time.perf_counter()
-    search.monitor, search.workers = SimpleNamespace(started=now, deadline=now + 1000), Workers(8)
-    found = search._map(lambda item, share: share.n_threads, range(9), lambda item: item < n_tasks, 1.0)
-    assert [*found] == [n_threads] * n_tasks + [1] * (9 - n_tasks)
-
-
 def test_an_interrupt_leaves_what_is_found(table):
     def interrupt(row):
         if row.round == 5:
