@@ -25,7 +25,7 @@ from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
-from .inlining import KernelCompiler, PartCompiler
+from .inlining import KernelCompiler, PartCompiler, remembered_signatures
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     def compile_uninterrupted(*args: Any, **keywords: Any) -> Any:
         # An interrupt would leave llvmlite's lock locked, for which the threads of a pool wait.
-        with deferred_interrupts(), global_compiler_lock, _without_collection():
+        with deferred_interrupts(), global_compiler_lock, _without_collection(), remembered_signatures():
             return compile_for_args(*args, **keywords)
 
     compiled._compile_for_args = compile_uninterrupted
