@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import ir, typed_passes, types, untyped_passes
+from numba.core import ir, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions
 from numba.core.runtime.nrt import rtsys
+from numba.core.types.containers import BaseNamedTuple
 from numba.core.types.functions import BaseFunction
+from numba.core.types.misc import NoneType
 
 _SMALL = 400  # instructions, including those of called functions, up to which a function is optimized by itself
 # Passes for what kernels do not use: context managers, closures, exceptions, literals, array expressions.
@@ -34,7 +36,7 @@ _UNUSED_PASSES = {
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class ConstantNone(FunctionPass):  # type: ignore[misc]  # numba has no types
+class ConstantNone(FunctionPass):
     """Make arguments, and fields of arguments, that are None constants.
 
     numba then removes the branches for OR if ``covers`` is None, and those for prices if ``rule.prices`` is. By itself,
@@ -55,7 +57,7 @@ class ConstantNone(FunctionPass):  # type: ignore[misc]  # numba has no types
                 kinds[statement.target.name] = state.args[statement.value.index]
         changed = False
         for statement in statements:
-            if isinstance(_type_of(statement.value, state.args, kinds), types.NoneType):
+            if isinstance(_type_of(statement.value, state.args, kinds), NoneType):
                 statement.value = ir.Const(None, statement.loc)
                 changed = True
         if changed:
@@ -69,7 +71,7 @@ def _type_of(value: Any, args: tuple[Any, ...], kinds: dict[str, Any]) -> Any:
         return args[value.index]
     if isinstance(value, ir.Expr) and value.op == "getattr":
         kind = kinds.get(value.value.name)
-        if isinstance(kind, types.BaseNamedTuple) and value.attr in kind.fields:
+        if isinstance(kind, BaseNamedTuple) and value.attr in kind.fields:
             return kind.types[kind.fields.index(value.attr)]
     return None
 
@@ -176,11 +178,11 @@ def remembered_signatures() -> Iterator[None]:
             _signatures[key] = find(function, context, args, keywords)
         return _signatures[key]
 
-    BaseFunction.get_call_type = get_call_type
+    BaseFunction.get_call_type = get_call_type  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        BaseFunction.get_call_type = find
+        BaseFunction.get_call_type = find  # type: ignore[method-assign]
 
 
 def _with_needed(libraries: list[Any]) -> list[Any]:
