@@ -8,7 +8,9 @@ from __future__ import annotations
 import gc
 import hashlib
 import logging
+import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -90,7 +92,7 @@ class KernelCache(FunctionCache):
         if loaded is not None and tuple(loaded.signature.args) != tuple(normalize_signature(sig)[0]):
             loaded = None
         if loaded is None:
-            _log_compilation("once")
+            _progress.log("first run only")
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -112,13 +114,30 @@ class NoKernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
         """Return None: the kernel must be compiled."""
-        _log_compilation("in every process, because no folder for compiled kernels is writable")
+        _progress.log("in every process, because no folder for compiled kernels is writable")
 
 
-@cache
-def _log_compilation(how_often: str) -> None:
-    """Log that kernels are compiled, when the first one is: a fit seems to hang until they are."""
-    logger.info("compiling kernels for this machine, %s; for a first fit, this takes 20 to 40 seconds", how_often)
+class _Progress:
+    """The number of kernels that this process compiled: a fit seems to hang until they are.
+
+    How many kernels a call needs depends on the data, and is known only afterwards.
+    """
+
+    def __init__(self) -> None:
+        self.n_kernels = 0
+        self._logged = -math.inf  # when
+
+    def log(self, how_often: str) -> None:
+        """Count a kernel, and log the number now and then."""
+        self.n_kernels += 1
+        if time.monotonic() - self._logged >= _LOG_INTERVAL:
+            self._logged = time.monotonic()
+            start = "; a first fit takes 10 to 30 seconds longer" if self.n_kernels == 1 else ""
+            logger.info("compiling kernels (%s): %d so far%s", how_often, self.n_kernels, start)
+
+
+_LOG_INTERVAL = 2.0  # seconds
+_progress = _Progress()
 
 
 _warned: set[str] = set()
