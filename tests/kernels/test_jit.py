@@ -51,6 +51,14 @@ def test_kernels_are_loaded_from_the_cache(folder):
     assert n_loaded(kernel(twice)) == 1
 
 
+def test_what_numba_needs_to_compile_is_not_loaded_for_kernels_in_the_cache(folder, monkeypatch):
+    assert n_loaded(kernel(twice)) == 0
+    refreshed = []
+    monkeypatch.setattr("numba.core.base.BaseContext.refresh", lambda context: refreshed.append(context))
+    assert n_loaded(kernel(twice)) == 1
+    assert refreshed == []
+
+
 def test_the_number_of_compiled_kernels_is_logged_now_and_then(folder, caplog, monkeypatch):
     caplog.set_level("INFO", "bitatoms")
     monkeypatch.setattr(jit, "_progress", jit._Progress())

@@ -84,7 +84,9 @@ class KernelCache(FunctionCache):
         """Return the compiled kernel for a signature, or None if it must be compiled."""
         loaded = None
         try:
-            loaded = super().load_overload(sig, target_context)
+            # numba would first load all that it can compile, which takes longer than all kernels of a fit.
+            with self._guard_against_spurious_io_errors():
+                loaded = self._load_overload(sig, target_context)
         except Exception as error:  # unpickling a truncated file may raise anything
             self._discard()
             _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
