@@ -134,7 +134,7 @@ class _Progress:
         self.n_kernels += 1
         if time.monotonic() - self._logged >= _LOG_INTERVAL:
             self._logged = time.monotonic()
-            start = "; a first fit takes 10 to 30 seconds longer" if self.n_kernels == 1 else ""
+            start = "; a first fit takes 15 to 30 seconds longer" if self.n_kernels == 1 else ""
             logger.info("compiling kernels (%s): %d so far%s", how_often, self.n_kernels, start)
 
 
