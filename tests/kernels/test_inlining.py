@@ -1,9 +1,11 @@
 """Functions that only kernels call are compiled once, and only as part of them."""
 
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.types.functions import BaseFunction
 
 from bitatoms.kernels import inlining, jit
 from bitatoms.kernels.inlining import PartLibrary
@@ -125,3 +127,49 @@ def test_the_conversion_of_arguments_is_not_optimized(functions):
     }
     assert defined[compiled.fndesc.llvm_cpython_wrapper_name]
     assert not defined[compiled.fndesc.llvm_func_name]
+
+
+class Options(NamedTuple):
+    """Fields that may be None."""
+
+    size: int
+    extra: int | None
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_branches_for_what_is_none_are_not_compiled():
+    @subroutine
+    def only_with_extra(extra):
+        return 10 * extra
+
+    @kernel
+    def of_argument(covers, size):
+        return only_with_extra(size) if covers else size
+
+    @kernel
+    def of_field(options):
+        return options.size if options.extra is None else only_with_extra(options.extra)
+
+    assert (of_argument(None, 3), of_field(Options(4, None))) == (3, 4)
+    assert only_with_extra.signatures == []
+    assert (of_argument(True, 3), of_field(Options(4, 1))) == (30, 10)
+
+
+@pytest.mark.usefixtures("no_cache")
+def test_signatures_are_remembered_while_kernels_are_compiled_only(monkeypatch):
+    find, searched = BaseFunction.get_call_type, []
+
+    def counted(function, context, args, keywords):
+        searched.append((function, tuple(args)))
+        return find(function, context, args, keywords)
+
+    monkeypatch.setattr(BaseFunction, "get_call_type", counted)
+    monkeypatch.setattr(inlining, "_signatures", {})
+
+    @kernel
+    def powers(x, y):
+        return x + y + (x + y) * (x + y)
+
+    assert powers(2, 3) == 30
+    assert len(searched) == len(set(searched))
+    assert BaseFunction.get_call_type is counted

@@ -51,25 +51,44 @@ def test_kernels_are_loaded_from_the_cache(folder):
     assert n_loaded(kernel(twice)) == 1
 
 
-def test_compilation_is_logged_once_and_only_when_it_happens(folder, caplog, monkeypatch):
+def test_what_numba_needs_to_compile_is_not_loaded_for_kernels_in_the_cache(folder, monkeypatch):
+    assert n_loaded(kernel(twice)) == 0
+    refreshed = []
+    monkeypatch.setattr("numba.core.base.BaseContext.refresh", lambda context: refreshed.append(context))
+    assert n_loaded(kernel(twice)) == 1
+    assert refreshed == []
+
+
+def test_the_number_of_compiled_kernels_is_logged_now_and_then(folder, caplog, monkeypatch):
     caplog.set_level("INFO", "bitatoms")
-    jit._log_compilation.cache_clear()
-    for other in (twice, thrice):
-        kernel(other)(1)
-    assert caplog.messages == ["compiling kernels for this machine, once; for a first fit, this takes 20 to 40 seconds"]
-    jit._log_compilation.cache_clear()
-    kernel(twice)(1)
-    assert len(caplog.messages) == 1
+    monkeypatch.setattr(jit, "_progress", jit._Progress())
+    now = [0.0]
+    monkeypatch.setattr(jit, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    first = kernel(twice)
+    for seconds, x in ((0, 1), (1, 1.5), (2, True)):  # three variants
+        now[0] = seconds
+        first(x)
+    first(1)
+    kernel(twice)(1)  # loaded from the cache
+    assert caplog.messages == [
+        "compiling kernels (first run only): 1 so far; a first fit takes 15 to 30 seconds longer",
+        "compiling kernels (first run only): 3 so far",
+    ]
+
+
+def test_the_log_names_the_reason_if_kernels_are_compiled_in_every_process(caplog, monkeypatch):
+    caplog.set_level("INFO", "bitatoms")
+    monkeypatch.setattr(jit, "_progress", jit._Progress())
 
     def no_cache(function):
         raise RuntimeError("no locator available")
 
     monkeypatch.setattr(jit, "KernelCache", no_cache)
     kernel(twice)(1)
-    assert caplog.messages[1:] == [
-        "compiling kernels for this machine, in every process, because no folder for compiled kernels is writable; "
-        "for a first fit, this takes 20 to 40 seconds"
-    ]
+    (message,) = caplog.messages
+    assert message.startswith(
+        "compiling kernels (in every process, because no folder for compiled kernels is writable): 1 so far"
+    )
 
 
 def test_the_garbage_collector_is_suspended_while_a_kernel_is_compiled(folder, monkeypatch):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitatoms import codelength, factorize
+from bitatoms.datasets import planted
 from support.results import (
     ALGEBRAS,
     AWKWARD,
@@ -143,3 +144,12 @@ def test_patience_is_the_number_of_rounds_without_a_gain(table):
     endless = factorize(table, patience=None, max_iter=40, random_state=0)
     assert endless.ended == "max_iter"
     assert_same_search(factorize(table, patience=3, random_state=0), factorize(table, patience="auto", random_state=0))
+
+
+def test_a_default_fit_compiles_no_kernel_for_coding_without_prices(monkeypatch):
+    def fail(*arguments):
+        raise AssertionError("one more large kernel to compile")
+
+    monkeypatch.setattr("bitatoms.kernels.cpu.coding.code_rows", fail)
+    X = planted(200, 50, 4, algebra="xor", noise=0.05, random_state=0).X
+    assert len(factorize(X, random_state=0).atoms) == 4

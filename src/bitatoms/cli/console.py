@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any
 
@@ -44,11 +44,18 @@ _lines = out  # where lines are printed
 
 
 class _CompilationNotes(logging.Handler):
-    """Prints what the kernels log: that they are compiled."""
+    """Shows what the kernels log, how many are compiled: on the line of progress or, without one, as one note."""
+
+    show: Callable[[str], object] | None = None  # on the line of progress
+    _is_noted = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a message to standard error."""
-        print_note(record.getMessage())
+        """Show a message on standard error."""
+        if self.show is not None:
+            self.show(record.getMessage())
+        elif not self._is_noted:
+            self._is_noted = True
+            print_note(record.getMessage())
 
 
 _kernels, _notes = logging.getLogger("bitatoms.kernels"), _CompilationNotes()
@@ -57,7 +64,7 @@ _kernels, _notes = logging.getLogger("bitatoms.kernels"), _CompilationNotes()
 @contextmanager
 def noting_compilation() -> Iterator[None]:
     """Print a note when kernels are compiled, until `hide_compilation` is called."""
-    level = _kernels.level
+    level, _notes._is_noted = _kernels.level, False
     _kernels.addHandler(_notes)
     _kernels.setLevel(logging.INFO)
     try:
@@ -65,6 +72,16 @@ def noting_compilation() -> Iterator[None]:
     finally:
         hide_compilation()
         _kernels.setLevel(level)
+
+
+@contextmanager
+def showing_compilation(show: Callable[[str], object]) -> Iterator[None]:
+    """Show on a line of progress how many kernels are compiled."""
+    before, _notes.show = _notes.show, show
+    try:
+        yield
+    finally:
+        _notes.show = before
 
 
 def hide_compilation() -> None:

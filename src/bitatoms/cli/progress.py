@@ -14,7 +14,7 @@ from ..bits import BitMatrix
 from ..core.result import Round
 from ..rows.store import Store
 from ..sparse_bits import Bits
-from .console import err
+from .console import err, showing_compilation
 
 AnyBits = TypeVar("AnyBits", BitMatrix, Bits)
 
@@ -23,11 +23,11 @@ _INTERVAL = 10.0  # seconds between lines of progress without a terminal
 
 @contextmanager
 def show_status(text: str, quiet: bool) -> Iterator[Status | None]:
-    """Show a status message while work is in progress, if there is a terminal."""
+    """Show a status message while work is in progress, and how many kernels are compiled, if there is a terminal."""
     if quiet or not err.is_terminal:
         yield None
         return
-    with err.status(Text(text)) as status:
+    with err.status(Text(text)) as status, showing_compilation(lambda note: status.update(Text(f"{text}: {note}"))):
         yield status
 
 

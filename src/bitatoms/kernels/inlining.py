@@ -7,13 +7,19 @@ half of the time that compilation takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from numba.core import typed_passes, untyped_passes
+from numba.core import ir, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.ir_utils import build_definitions
 from numba.core.runtime.nrt import rtsys
+from numba.core.types.containers import BaseNamedTuple
+from numba.core.types.functions import BaseFunction
+from numba.core.types.misc import NoneType
 
 _SMALL = 400  # instructions, including those of called functions, up to which a function is optimized by itself
 # Passes for what kernels do not use: context managers, closures, exceptions, literals, array expressions.
@@ -29,6 +35,47 @@ _UNUSED_PASSES = {
 }
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class ConstantNone(FunctionPass):
+    """Make arguments, and fields of arguments, that are None constants.
+
+    numba then removes the branches for OR if ``covers`` is None, and those for prices if ``rule.prices`` is. By itself,
+    it would compile them and all functions that they call, and LLVM would remove them.
+    """
+
+    _name = "constant_none"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Replace them in the code of a function; return whether it changed."""
+        blocks, kinds = state.func_ir.blocks.values(), {}  # the types of variables that are arguments
+        statements = [statement for block in blocks for statement in block.find_insts(ir.Assign)]
+        for statement in statements:
+            if isinstance(statement.value, ir.Arg):
+                kinds[statement.target.name] = state.args[statement.value.index]
+        changed = False
+        for statement in statements:
+            if isinstance(_type_of(statement.value, state.args, kinds), NoneType):
+                statement.value = ir.Const(None, statement.loc)
+                changed = True
+        if changed:
+            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+        return changed
+
+
+def _type_of(value: Any, args: tuple[Any, ...], kinds: dict[str, Any]) -> Any:
+    """Return the type of an argument, or of a field of one; None for any other value."""
+    if isinstance(value, ir.Arg):
+        return args[value.index]
+    if isinstance(value, ir.Expr) and value.op == "getattr":
+        kind = kinds.get(value.value.name)
+        if isinstance(kind, BaseNamedTuple) and value.attr in kind.fields:
+            return kind.types[kind.fields.index(value.attr)]
+    return None
+
+
 class KernelCompiler(Compiler):
     """numba's compiler, without the passes that kernels do not need."""
 
@@ -37,6 +84,8 @@ class KernelCompiler(Compiler):
         pipelines: list[Any] = super().define_pipelines()
         for pipeline in pipelines:
             pipeline.passes = [step for step in pipeline.passes if step[0] not in _UNUSED_PASSES]
+            pipeline.add_pass_after(ConstantNone, untyped_passes.IRProcessing)
+            pipeline.finalize()
         return pipelines
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
@@ -109,6 +158,31 @@ class PartLibrary(KernelLibrary):
 
     def set_env(self, env_name: str, env: Any) -> None:
         """Ignore the environment, which machine code would need to raise exceptions."""
+
+
+_signatures: dict[Any, Any] = {}  # of calls of numba's functions and operators, by function and types of arguments
+
+
+@contextmanager
+def remembered_signatures() -> Iterator[None]:
+    """Remember which of numba's implementations a call or an operator has, instead of trying all of them each time.
+
+    For kernels only, and while the caller holds the lock of the compiler: other functions that a program compiles may
+    have other flags.
+    """
+    find = BaseFunction.get_call_type
+
+    def get_call_type(function: Any, context: Any, args: Any, keywords: Any) -> Any:
+        key = function, tuple(args), tuple(keywords.items())
+        if key not in _signatures:
+            _signatures[key] = find(function, context, args, keywords)
+        return _signatures[key]
+
+    BaseFunction.get_call_type = get_call_type  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        BaseFunction.get_call_type = find  # type: ignore[method-assign]
 
 
 def _with_needed(libraries: list[Any]) -> list[Any]:

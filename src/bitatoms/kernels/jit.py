@@ -8,7 +8,9 @@ from __future__ import annotations
 import gc
 import hashlib
 import logging
+import math
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,7 +27,7 @@ from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
-from .inlining import KernelCompiler, PartCompiler
+from .inlining import KernelCompiler, PartCompiler, remembered_signatures
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
     def compile_uninterrupted(*args: Any, **keywords: Any) -> Any:
         # An interrupt would leave llvmlite's lock locked, for which the threads of a pool wait.
-        with deferred_interrupts(), global_compiler_lock, _without_collection():
+        with deferred_interrupts(), global_compiler_lock, _without_collection(), remembered_signatures():
             return compile_for_args(*args, **keywords)
 
     compiled._compile_for_args = compile_uninterrupted
@@ -82,7 +84,9 @@ class KernelCache(FunctionCache):
         """Return the compiled kernel for a signature, or None if it must be compiled."""
         loaded = None
         try:
-            loaded = super().load_overload(sig, target_context)
+            # numba would first load all that it can compile, which takes longer than all kernels of a fit.
+            with self._guard_against_spurious_io_errors():
+                loaded = self._load_overload(sig, target_context)
         except Exception as error:  # unpickling a truncated file may raise anything
             self._discard()
             _warn_once(f"a file of the cache of compiled kernels in {self.cache_path} is corrupt", error)
@@ -90,7 +94,7 @@ class KernelCache(FunctionCache):
         if loaded is not None and tuple(loaded.signature.args) != tuple(normalize_signature(sig)[0]):
             loaded = None
         if loaded is None:
-            _log_compilation("once")
+            _progress.log("first run only")
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -112,13 +116,30 @@ class NoKernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
         """Return None: the kernel must be compiled."""
-        _log_compilation("in every process, because no folder for compiled kernels is writable")
+        _progress.log("in every process, because no folder for compiled kernels is writable")
 
 
-@cache
-def _log_compilation(how_often: str) -> None:
-    """Log that kernels are compiled, when the first one is: a fit seems to hang until they are."""
-    logger.info("compiling kernels for this machine, %s; for a first fit, this takes 20 to 40 seconds", how_often)
+class _Progress:
+    """The number of kernels that this process compiled: a fit seems to hang until they are.
+
+    How many kernels a call needs depends on the data, and is known only afterwards.
+    """
+
+    def __init__(self) -> None:
+        self.n_kernels = 0
+        self._logged = -math.inf  # when
+
+    def log(self, how_often: str) -> None:
+        """Count a kernel, and log the number now and then."""
+        self.n_kernels += 1
+        if time.monotonic() - self._logged >= _LOG_INTERVAL:
+            self._logged = time.monotonic()
+            start = "; a first fit takes 15 to 30 seconds longer" if self.n_kernels == 1 else ""
+            logger.info("compiling kernels (%s): %d so far%s", how_often, self.n_kernels, start)
+
+
+_LOG_INTERVAL = 2.0  # seconds
+_progress = _Progress()
 
 
 _warned: set[str] = set()

@@ -23,7 +23,7 @@ from .linear_start import linear_starts
 from .mdl_rounds import MdlSearch
 from .monitor import Snapshot
 from .moves.merge import merge
-from .moves.sweep import fewest_errors_sweep, plain_sweep, sweep
+from .moves.sweep import fewest_errors_rule, fewest_errors_sweep, plain_sweep, sweep
 from .nmf_start import nmf_starts
 from .plan import FixedRankBudget
 from .population import CostedState
@@ -119,7 +119,8 @@ def from_given(search: MdlSearch, atoms: BitMatrix, codes: BitMatrix | None) -> 
 def _first_look(search: MdlSearch) -> Block:
     """Return a usable state at once: random rows as atoms, and a few sweeps."""
     atoms = samples(search.data, min(search.tuning.first_look_atoms, search.data.n_rows // 2), search.random)
-    block, rule = search.context.block(atoms), search.context.greedy_rule
+    block = search.context.block(atoms)
+    rule = fewest_errors_rule(block, search.objective)._replace(swaps=False)  # no kernels that only this would need
     for _ in range(2):
         if not search.should_stop():
             search.record(block, code(block, rule) + update_together(block), "look")
