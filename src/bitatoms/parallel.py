@@ -313,18 +313,20 @@ class Workers:
         if self.deadline != float("inf") and time.perf_counter() > self.deadline:
             raise OutOfTime
 
-    def map_rows(self, task: Callable[[int, int], Result], n_rows: int, row_cost: float) -> list[Result]:
-        """Run ``task(start, stop)`` on chunks of rows and return the results in row order.
+    def map_rows(
+        self, task: Callable[[int, int], Result], n_rows: int, row_cost: float, multiple: int = 64
+    ) -> list[Result]:
+        """Run ``task(start, stop)`` on chunks of rows, or of something else, and return the results in order.
 
-        Every start is a multiple of 64, so that no two chunks share a word of transposed bits. ``row_cost`` is the
-        estimated time per row in nanoseconds, which is corrected by the time that earlier calls took. A small job is a
-        single chunk.
+        Every start is a multiple of 64, so that no two chunks share a word of transposed bits, or of another number.
+        ``row_cost`` is the estimated time per row in nanoseconds, which is corrected by the time that earlier calls
+        took. A small job is a single chunk.
         """
         estimate = n_rows * row_cost
         code: CodeType | None = getattr(task, "__code__", None)
         cost = estimate * (_corrections.get(code, 1.0) if code else 1.0)
         n_threads = min(self._most_threads(cost), 1 + self._crew.n_idle)
-        edges = self._edges(n_rows, cost, n_threads)
+        edges = self._edges(n_rows, cost, n_threads, multiple)
         spent = [0] * len(edges)
 
         def run(chunk: int) -> Result:
@@ -395,7 +397,7 @@ class Workers:
             batch.close()
             self._crew.add_idle(-1)
 
-    def _edges(self, n_rows: int, cost: float, n_threads: int) -> list[tuple[int, int]]:
+    def _edges(self, n_rows: int, cost: float, n_threads: int, multiple: int = 64) -> list[tuple[int, int]]:
         """Return start and stop of each chunk; at least one chunk, which may be empty."""
         if self.chunk_rows is not None:
             size = self.chunk_rows
@@ -404,7 +406,7 @@ class Workers:
         else:
             n_chunks = 1 if n_threads == 1 else n_threads << sum(cost / n_threads > each for each in _BALANCED_NS)
             size = -(-n_rows // max(n_chunks, int(cost / MAX_CHUNK_NS)))
-        size = max(64, -(-size // 64) * 64)
+        size = max(1, -(-size // multiple)) * multiple
         return [(start, min(start + size, n_rows)) for start in range(0, n_rows, size)] or [(0, 0)]
 
     def _most_threads(self, cost: float) -> int:

@@ -21,6 +21,7 @@ RowIndex = slice | NDArray[np.intp]
 _ALL = slice(None)
 _LANES = 16  # atoms coded at a time
 ROW_COST = 50.0  # nanoseconds per row of a light pass
+_ATOM_COST = 2000.0  # nanoseconds per atom and word of a vote
 _MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
 
 
@@ -324,16 +325,26 @@ class Block:
         self, rows: RowArrays, atoms: AtomArrays, first: int, last: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes of the users that ``rows`` lists for the atoms first..last."""
+        n_atoms = last - first
 
         def tally(start: int, stop: int) -> NDArray[np.int32]:
-            counts = np.empty((2, last - first, self.n_features), np.int32)
-            votes.tally_atoms(
-                rows, atoms, first, self.covers, start, stop, counts[0], counts[1], self.vote_scratch(start)
-            )
+            counts = np.empty((2, n_atoms, self.n_features), np.int32)
+            votes.tally_atoms(rows, atoms, first, self.covers, start, stop, *counts, self.vote_scratch(start))
             return counts
 
-        free, wrong = reduce(np.add, self.map_rows(tally, self.vote_cost(self.n_rows)))
-        return free, wrong
+        def tally_some(start: int, stop: int) -> None:
+            free, wrong = counts[:, start:stop]
+            votes.tally_atoms(
+                rows, atoms, first + start, self.covers, 0, self.n_rows, free, wrong, self.vote_scratch(start)
+            )
+
+        # Chunks of atoms, if they are enough for all threads: counts of chunks of rows must be added.
+        if n_atoms >= 2 * self.workers.n_threads:
+            counts = np.empty((2, n_atoms, self.n_features), np.int32)
+            self.workers.map_rows(tally_some, n_atoms, _ATOM_COST * self.n_words, multiple=1)
+        else:
+            counts = reduce(np.add, self.map_rows(tally, self.vote_cost(self.n_rows)))
+        return counts[0], counts[1]
 
     def pairs(self) -> NDArray[np.int32]:
         """Return how many rows use both of two atoms, below and on the diagonal."""

@@ -189,8 +189,11 @@ def flip_users(rows, atoms, k, covers, start, stop, flips, scratch):
 def tally_atoms(rows, atoms, first, covers, start, stop, free, wrong, scratch):
     """free[i, b], wrong[i, b] = votes on bit b of atom first + i by its users in start..stop; see `_vote`."""
     for i in range(free.shape[0]):
-        clear(scratch.free, stop - start)
-        n_planes = clear(scratch.wrong, stop - start)
+        n_users = 0
+        for w in range(start >> 6, (stop + 63) >> 6):
+            n_users += np.intp(popcount(rows.users[first + i, w]))
+        clear(scratch.free, n_users)
+        n_planes = clear(scratch.wrong, n_users)
         n_users = _vote(rows, atoms, first + i, covers, start, stop, scratch)
         read(scratch.wrong, n_planes, wrong[i])
         if all_free(rows, covers):
