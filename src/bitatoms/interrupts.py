@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -12,14 +12,16 @@ _SIGNALS = signal.SIGINT, signal.SIGTERM
 
 
 @contextmanager
-def deferred_interrupts() -> Iterator[None]:
+def deferred_interrupts() -> Iterator[Sequence[object]]:
     """Call the handlers of signals, which may raise KeyboardInterrupt, after the block instead of within it.
+
+    Yields the signals that were deferred, none at first.
 
     Python calls handlers in the main thread, between any two instructions. A lock that Python code takes, such as that
     of llvmlite, may then be held for ever, and other threads wait for it.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield ()
         return
     handlers = {int(number): handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     received: list[tuple[int, FrameType | None]] = []
@@ -34,7 +36,7 @@ def deferred_interrupts() -> Iterator[None]:
     try:
         for number in handlers:
             signal.signal(number, defer)
-        yield
+        yield received
     finally:
         deferring = False
         for number, handler in handlers.items():

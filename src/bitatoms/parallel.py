@@ -14,14 +14,14 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from types import CodeType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from .errors import InputError, Parameter
 from .interrupts import deferred_interrupts
@@ -33,6 +33,7 @@ _WAKE_NS = 40e3  # to give one chunk to one thread; threads get theirs one after
 # Work of a thread above which it is 2, or 4, chunks: others need not wait for one that starts late or is slow.
 _BALANCED_NS = 1e6, 5e6
 MAX_CHUNK_NS = 100e6  # upper bound for the work of a chunk, so that Ctrl-C takes effect soon
+_MAX_WAIT = 0.1  # seconds, for the same reason
 _MIN_MEASURED_NS = 20e3  # of shorter work, the time says little
 _MAX_CORRECTION = 8.0  # of an estimate; more was spent on something else, such as compiling the kernel
 
@@ -101,6 +102,14 @@ def _log_once(problem: str) -> None:
     _logger.warning("%s: fewer threads are used than requested; the result does not depend on it", problem)
 
 
+_Job = Callable[[Callable[[], bool]], None]
+
+
+def _stays() -> bool:
+    """Whether a thread of the pool must leave a job: never."""
+    return False
+
+
 class _Crew:
     """The threads that some work may use: how many are idle, and those that wait for a result.
 
@@ -110,17 +119,17 @@ class _Crew:
     def __init__(self, n_threads: int) -> None:
         self._lock = threading.Lock()
         self._n_idle = n_threads - 1  # threads of the pool: the calling thread is busy
-        self._waiting: list[SimpleQueue[Callable[[], None] | None]] = []  # where threads that wait get jobs
+        self._waiting: list[SimpleQueue[_Job | None]] = []  # where threads that wait get jobs
 
     @property
     def n_idle(self) -> int:
         """The number of threads that can help with rows."""
         return self._n_idle + len(self._waiting)
 
-    def start(self, job: Callable[[], None], most: int, is_short: bool) -> int:
+    def start(self, job: _Job, most: int, is_short: bool) -> int:
         """Run a job in up to this many idle threads, those that wait for a result only if it is short.
 
-        Return how many these are. The job must not raise.
+        Return how many these are. The job must not raise, and return soon once the function that it gets returns True.
         """
         with self._lock:
             n_asked = min(most, len(self._waiting)) if is_short else 0
@@ -131,7 +140,7 @@ class _Crew:
             jobs.put(job)
 
         def run() -> None:
-            job()
+            job(_stays)
             self.add_idle(1)
 
         n_started = 0
@@ -147,22 +156,24 @@ class _Crew:
 
     def wait(self, future: Future[Result]) -> Result:
         """Return the result of a task that another thread runs, and help with rows until it is there."""
-        jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        jobs: SimpleQueue[_Job | None] = SimpleQueue()
         future.add_done_callback(lambda _: jobs.put(None))
-        is_done = False
-        while not is_done:
-            with self._lock:
-                self._waiting.append(jobs)
-            try:
-                job = jobs.get()
-            finally:  # also after Ctrl-C
+        while not future.done():
+            with deferred_interrupts() as interrupts:  # or a job that this thread was asked to do would not be done
+                with self._lock:
+                    self._waiting.append(jobs)
+                try:
+                    job = jobs.get(timeout=_MAX_WAIT)
+                except Empty:
+                    job = None
                 with self._lock:
                     was_asked = jobs not in self._waiting
                     if not was_asked:
                         self._waiting.remove(jobs)
-            is_done = job is None
-            if was_asked:
-                (job or cast(Callable[[], None], jobs.get()))()
+                while was_asked and job is None:  # asked after the task was done, or at the last moment
+                    job = jobs.get()
+                if job is not None:
+                    job(lambda: bool(interrupts))
         return future.result()
 
 
@@ -250,30 +261,34 @@ class _Batch:
     def result_of(self, future: Future[Result], helps: bool) -> Result:
         """Return the result of a task; run tasks until it is there if this thread helps, or no other one does."""
         while not future.done():
-            self.recruit()
-            if not (helps or self._n_helpers == 0) or not self._run_next():
-                return self._crew.wait(future) if helps else future.result()
+            if not helps:
+                self.recruit()
+            if (helps or self._n_helpers == 0) and self._run_next():
+                continue
+            return self._crew.wait(future) if helps else future.result()
         return future.result()
 
     def close(self) -> None:
         """Forget tasks that have not begun, and wait for the others."""
         with self._changed:
             self._waiting.clear()
-            self._changed.wait_for(lambda: self._n_running == 0)
+            self._changed.wait_for(lambda: self._n_running <= 0)
 
-    def _help(self) -> None:
+    def _help(self, leaves: Callable[[], bool]) -> None:
         while self._run_next(is_helper=True):
             pass
 
     def _run_next(self, is_helper: bool = False) -> bool:
         """Run the next task in this thread; return whether there was one."""
-        with self._changed:
+        with deferred_interrupts(), self._changed:
             if not self._waiting:
                 self._n_helpers -= is_helper
                 return False
             future, task = self._waiting.popleft()
             self._n_running += 1
         try:
+            if not is_helper:
+                self.recruit()
             future.set_result(task())
         except BaseException as error:
             future.set_exception(error)
@@ -349,14 +364,17 @@ class Workers:
         cost = n_rows * row_cost
         return len(self._edges(n_rows, cost, self._most_threads(cost))) == 1
 
-    def map_tasks(self, task: Callable[[Workers, Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    def map_tasks(
+        self, task: Callable[[Workers, Item], Result], items: Sequence[Item], at_once: int | None = None
+    ) -> Generator[Result]:
         """Run ``task(workers, item)`` on each item, several at once if threads are idle; yield the results in order.
 
-        A task uses the ``workers`` that it gets for its own chunks and tasks. If the generator is closed early, or a
-        task fails, tasks that have not begun are left out, and those that run are cancelled and awaited.
+        A task uses the ``workers`` that it gets for its own chunks and tasks. The first one runs in the calling thread.
+        If the generator is closed early, or a task fails, tasks that have not begun are left out, and those that run
+        are cancelled and awaited.
         """
         cancellation = _Cancellation(self._cancellation)
-        at_once = min(self.n_threads, len(items), self.max_tasks or self.n_threads)
+        at_once = min(self.n_threads, len(items), *(most for most in (self.max_tasks, at_once) if most is not None))
         max_tasks = self.max_tasks and self.max_tasks // max(1, at_once)
         own = replace(self, max_tasks=max_tasks, _cancellation=cancellation)
         if at_once <= 1:
@@ -374,7 +392,7 @@ class Workers:
             cancellation.set()
             batch.close()
 
-    def map_stream(self, task: Callable[[Workers, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    def map_stream(self, task: Callable[[Workers, Item], Result], items: Iterable[Item]) -> Generator[Result]:
         """Do the same with items that are fetched while tasks run, only a few ahead, because they take memory.
 
         The calling thread fetches items, and runs a task only where no other thread can.
@@ -426,10 +444,8 @@ class Workers:
         ended: SimpleQueue[None] = SimpleQueue()  # one entry per helper
         stopped = threading.Event()
 
-        def work() -> None:
-            for chunk in chunks:
-                if stopped.is_set():
-                    return
+        def work(leaves: Callable[[], bool]) -> None:
+            while not (stopped.is_set() or leaves()) and (chunk := next(chunks, None)) is not None:
                 try:
                     results[chunk] = run(chunk)
                 except BaseException as error:
@@ -437,15 +453,15 @@ class Workers:
                     return
                 finished.put(None)
 
-        def help_out() -> None:
-            work()
+        def help_out(leaves: Callable[[], bool]) -> None:
+            work(leaves)
             ended.put(None)
 
         n_helpers = 0
         try:
             with deferred_interrupts():  # or a thread may have started that is not counted
                 n_helpers = self._crew.start(help_out, n_threads - 1, is_short=True)
-            work()
+            work(_stays)
             for _ in range(n_chunks):
                 if (error := finished.get()) is not None:
                     raise error

@@ -57,21 +57,22 @@ class AtomRemoval:
         block, (n_tests, n_features, n_atoms) = self.block, (len(tested), self.block.n_features, self.block.n_atoms)
         indices, tests = np.concatenate(rows), np.repeat(np.arange(n_tests), [len(each) for each in rows])
 
-        def count(start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            wrong, uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
+        more_wrong, more_uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
+        adding = threading.Lock()
+
+        def count(start: int, stop: int) -> None:
+            wrong, uses = np.zeros_like(more_wrong), np.zeros_like(more_uses)
             prices, one_row, scratch = self._scratch()
             rule = self.rule._replace(prices=prices)
             coding.code_without(
                 block._rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong, uses,
                 scratch,
             )  # fmt: skip
-            return wrong, uses
+            with adding:
+                np.add(more_wrong, wrong, out=more_wrong)
+                np.add(more_uses, uses, out=more_uses)
 
-        counted = block.workers.map_rows(count, len(indices), self._row_cost)
-        more_wrong, more_uses = counted[0]
-        for wrong, uses in counted[1:]:
-            more_wrong += wrong
-            more_uses += uses
+        block.workers.map_rows(count, len(indices), self._row_cost)
         return more_wrong, more_uses
 
     def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:

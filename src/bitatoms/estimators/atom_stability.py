@@ -269,8 +269,7 @@ def _searches(
         return _Search(match_atoms(overlaps(learned, result)), result.ended)
 
     # A search of rows that are not in memory may take all the memory that the limit allows.
-    workers = workers if rows.in_memory is not None else replace(workers, max_tasks=1)
-    results = workers.map_tasks(search, [*seeds])
+    results = workers.map_tasks(search, [*seeds], at_once=1 if rows.in_memory is None else None)
     with closing(cast(Generator[_Search], results)):
         yield from results
 

@@ -8,17 +8,17 @@ search at one of these moves, or if fewer rounds were left than the branch made,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
 from ..parallel import Workers
 from .context import SearchContext
 from .journal import NO_JOURNAL, StartJournal
-from .monitor import SearchMonitor
 from .population import CostedState
 from .stopping import StoppingRule
 
@@ -51,12 +51,11 @@ class Branches:
     Parameters
     ----------
     context : SearchContext
+        If its journal keeps steps, they are made one after the other, so that they can be resumed.
     stopping : StoppingRule
     places : list of Place
     makes : sequence of callables
         Each makes a step in a branch, and returns states.
-    are_kept : bool
-        Whether the journal keeps branches that are not live: not if the step may have to be made from another state.
     """
 
     def __init__(
@@ -65,26 +64,23 @@ class Branches:
         stopping: StoppingRule,
         places: Sequence[Place],
         makes: Sequence[Callable[[Branch], States]],
-        are_kept: bool = True,
     ) -> None:
         self.context, self.stopping, self.places, self.makes = context, stopping, places, makes
-        self.are_kept = are_kept
         self._waiting: dict[int, Branch] = {}  # branches that are not live, until their moves are taken
-        self._n_taken = 0
+        self._n_taken, self._thread = 0, threading.get_ident()
 
-    def run(self) -> Iterator[States]:
+    def run(self) -> Generator[States]:
         """Yield the states of the branches in order, up to one that ends the search."""
-        results = cast(
-            Generator[States], self.context.workers.map_tasks(self._make, range(min(len(self.makes), len(self.places))))
-        )
+        numbers = range(min(len(self.makes), len(self.places)))
+        at_once = 1 if self.context.journal.keeps_steps else None
+        results = self.context.workers.map_tasks(self._make, numbers, at_once)
         with closing(results):
             try:
                 for states in results:
-                    taken = self._taken(states)
-                    self._n_taken += 1
-                    yield taken
+                    yield self._taken(states)
                     if self.stopping.should_stop():
                         break
+                    self._n_taken += 1  # now the next branch may be live
             except GeneratorExit:  # the others are not wanted
                 raise
             except BaseException:  # the best state of a search that is cut off may be in any branch
@@ -94,48 +90,40 @@ class Branches:
                 raise
 
     def _make(self, workers: Workers, number: int) -> States:
-        """Make a step."""
-        monitor, journal = self.context.monitor, self.context.journal
-        if number == self._n_taken:
-            return self.makes[number](self._branch(number, workers, monitor, self.stopping, journal))
-        stopping = StoppingRule(monitor.branch(), self.stopping.rounds_left)
-        kept = journal if self.are_kept else NO_JOURNAL
-        branch = self._branch(number, workers, stopping.monitor, stopping, kept)
-        self._waiting[number] = branch
-        return self.makes[number](branch)
+        """Make a step; live, if it is the next one and in the thread of the search, which calls the callbacks."""
+        if number == self._n_taken and threading.get_ident() == self._thread:
+            journal = self.context.journal.branch(self.places[number].position)
+            return self.makes[number](self._branch(number, workers, self.stopping, journal))
+        return self._make_apart(number, workers)
 
-    def _branch(
-        self, number: int, workers: Workers, monitor: SearchMonitor, stopping: StoppingRule, journal: StartJournal
-    ) -> Branch:
-        """Return a branch with these threads, monitor and limit."""
-        seed, position = self.places[number]
+    def _make_apart(self, number: int, workers: Workers, stop_after: int | None = None) -> States:
+        """Make a step with a monitor of its own, at most up to this many moves."""
+        stopping = StoppingRule(self.context.monitor.branch(stop_after), self.stopping.rounds_left)
+        self._waiting[number] = self._branch(number, workers, stopping, NO_JOURNAL)
+        return self.makes[number](self._waiting[number])
+
+    def _branch(self, number: int, workers: Workers, stopping: StoppingRule, journal: StartJournal) -> Branch:
+        """Return a branch with these threads, limits and journal."""
+        seed = self.places[number].seed
         random = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key))
         holdout = self.context.holdout and replace(self.context.holdout, workers=workers)
-        context = replace(self.context, monitor=monitor, workers=workers, random=random, holdout=holdout)
-        context = replace(context, journal=journal.branch(position, context))
-        return Branch(context, stopping)
+        context = replace(self.context, workers=workers, random=random, holdout=holdout)
+        return Branch(replace(context, monitor=stopping.monitor, journal=journal), stopping)
 
     def _taken(self, states: States) -> States:
         """Return the states of the next branch, after its moves are added to those of the search."""
-        number, monitor = self._n_taken, self.context.monitor
+        number, monitor, workers = self._n_taken, self.context.monitor, self.context.workers
         if number not in self._waiting:
             return states
-        branch, allowed = self._waiting[number], self.stopping.rounds_left
-        if allowed is not None and branch.stopping.n_rounds >= allowed:
-            branch, states = self._made_again(number, None)
-        n_taken = monitor.take_rounds(branch.context.monitor.history, branch.context.monitor.started)
+        allowed = self.stopping.rounds_left
+        if allowed is not None and self._waiting[number].stopping.n_rounds >= allowed:
+            states = self._make_apart(number, workers)
+        history = self._waiting[number].context.monitor.history
+        n_taken = monitor.take_rounds(history)
         if monitor.stop_reason == "callback":
-            branch, states = self._made_again(number, n_taken)
-            monitor.take_rounds(branch.context.monitor.history[n_taken:], monitor.started)
+            states = self._make_apart(number, workers, n_taken)
+            monitor.take_rounds(self._waiting[number].context.monitor.history[n_taken:])
+        branch = self._waiting.pop(number)
         self.stopping.take_rounds(branch.stopping.n_rounds)
         monitor.take_best(branch.context.monitor)
-        del self._waiting[number]
         return states
-
-    def _made_again(self, number: int, stop_after: int | None) -> tuple[Branch, States]:
-        """Make a step again: with the rounds that are left, and stopped after this many moves."""
-        self.context.journal.forget(self.places[number].position)
-        stopping = StoppingRule(self.context.monitor.branch(stop_after), self.stopping.rounds_left)
-        branch = self._branch(number, self.context.workers, stopping.monitor, stopping, NO_JOURNAL)
-        self._waiting[number] = branch
-        return branch, self.makes[number](branch)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,23 +102,26 @@ class _Starts:
         self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
         self._runs: dict[int, OneStart | WindowSearch] = {}  # not taken yet
         self._skipped: set[str] = set()  # algebras without any time left
-        self._n_taken = 0
+        self._n_taken, self._thread = 0, threading.get_ident()
 
     def run(self, workers: Workers) -> str | None:
         """Make the starts; return what ended the search before all were made, or None."""
         ended: str | None = None
-        if self.deadline != float("inf"):  # one after the other, because each has its share of the time
-            workers = replace(workers, max_tasks=1)
-        results = cast(Generator[_Made], workers.map_tasks(self._make, range(len(self._places))))
+        now = time.perf_counter()
+        # One after the other if each has its share of the time, or if steps are kept.
+        at_once = 1 if self.deadline != float("inf") or self.steps is not None else None
+        if self.deadline == float("inf"):
+            self._times = dict.fromkeys(self.params.algebras, (now, self.deadline))
+        results = workers.map_tasks(self._make, range(len(self._places)), at_once)
         with closing(results):
             for number, made in enumerate(results):
                 found_ended = self._taken(number, made, workers)
-                self._n_taken += 1
                 if _ends_all_starts(found_ended, self.params):
                     ended = found_ended
                     if ended != MAX_TIME:  # the next algebra has its own share of the time
                         break
                     self._skipped.add(self._places[number][0])
+                self._n_taken += 1  # now the next start may call the callbacks
         return ended
 
     def interrupted(self) -> dict[str, _Candidate]:
@@ -139,7 +142,8 @@ class _Starts:
         if algebra in self._skipped:
             return MAX_TIME, None
         monitor = self._monitor(number)
-        return self._run(number, workers, monitor if number == self._n_taken else monitor.branch())
+        is_live = number == self._n_taken and threading.get_ident() == self._thread
+        return self._run(number, workers, monitor if is_live else monitor.branch())
 
     def _monitor(self, number: int) -> SearchMonitor:
         """Return the monitor of a start."""
@@ -181,8 +185,8 @@ class _Starts:
         branch = self._runs[number].monitor
         if branch.is_branch:
             monitor = self._monitor(number)
-            n_taken = monitor.take_rounds(branch.history, branch.started)
-            if n_taken < len(branch.history) or monitor.stop_reason is not None:
+            n_taken = monitor.take_rounds(branch.history)
+            if monitor.stop_reason is not None:
                 made = self._run(number, workers, monitor.branch(stop_after=n_taken))
         ended, result = made
         self._keep_better(number, result, self._runs.pop(number))

@@ -147,24 +147,22 @@ class StartJournal:
         self._store, self._name, self._context = store, name, context
         self._position = [0]  # numbers of the step, and of the steps that contain it
 
+    @property
+    def keeps_steps(self) -> bool:
+        """Whether finished steps are kept."""
+        return self._store is not None
+
     def reserve(self) -> list[int]:
         """Return the position of the next step, which a branch makes, and go on to the one after it."""
         position = self._position.copy()
         self._position[-1] += 1
         return position
 
-    def branch(self, position: Sequence[int], context: SearchContext) -> StartJournal:
-        """Return the journal of a branch, which makes the step at a position; ``context`` has its monitor."""
-        if self._store is None:
-            return self
-        own = StartJournal(self._store, self._name, context)
+    def branch(self, position: Sequence[int]) -> StartJournal:
+        """Return the journal of a branch, which makes the step at a position."""
+        own = StartJournal(self._store, self._name, self._context)
         own._position = [*position]
         return own
-
-    def forget(self, position: Sequence[int]) -> None:
-        """Forget the step at a position, which must be made in another way."""
-        if self._store is not None:
-            self._store.drop(f"{self._name} {'.'.join(map(str, [*position[:-1], position[-1] + 1]))}")
 
     def step(self, make: Callable[[], Progress], scope: Scope) -> Progress:
         """Make a step, or return what it left."""

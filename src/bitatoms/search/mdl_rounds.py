@@ -7,10 +7,9 @@ result is the best state seen.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import cast
 
 import numpy as np
 
@@ -153,8 +152,8 @@ class MdlSearch:
             makes = [_in_branch(partial(_listed, partial(_from, make, state)))] * min(
                 len(left), context.workers.n_threads
             )
-            branches = Branches(context, self.stopping, left, makes, are_kept=False)
-            with closing(cast(Generator[list[CostedState]], branches.run())) as results:
+            branches = Branches(context, self.stopping, left, makes)
+            with closing(branches.run()) as results:
                 for (found,) in results:
                     left = left[1:]
                     if found.cost < state.cost:

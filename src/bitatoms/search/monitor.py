@@ -121,12 +121,11 @@ class SearchMonitor:
         branch.is_branch, branch.started = True, self.started
         return branch
 
-    def take_rounds(self, rounds: Sequence[Round], started: float) -> int:
+    def take_rounds(self, rounds: Sequence[Round]) -> int:
         """Add rounds of a branch to the history, log them and call the callbacks, until one ends the search.
 
-        Return how many are taken. ``started`` is earlier than that of this monitor if the branch was resumed.
+        Return how many are taken.
         """
-        self.started = min(self.started, started)
         was_stopped = self.stop_reason is not None
         for n_taken, row in enumerate(rounds, start=1):
             self._add_round(row._replace(round=len(self.history) + 1))

@@ -13,7 +13,8 @@ Windows are independent tasks for the threads, each with its own random numbers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -225,10 +226,11 @@ class WindowSearch:
         """Search each window."""
         move = THOROUGH_WINDOW if self.params.search == "thorough" else "window"
         searched = self._map(self._searched, self.windows, lambda window: window.random is not None, _SEARCH_SHARE)
-        for number, window in enumerate(searched):
-            self._add([window], number)
-            if window.random is not None:
-                self._record(move, window.iterations)
+        with closing(searched):
+            for number, window in enumerate(searched):
+                self._add([window], number)
+                if window.random is not None:
+                    self._record(move, window.iterations)
 
     def _join(self) -> bool:
         """Join windows; return whether there were any to join."""
@@ -239,10 +241,12 @@ class WindowSearch:
         clusters = sorted(clusters + [[number] for number in range(len(self.windows)) if number not in members])
         tasks = [[self.windows[number] for number in cluster] for cluster in clusters]
         self.windows = [window for task in tasks for window in task]
-        for number, window in enumerate(self._map(self._joined, tasks, lambda task: len(task) > 1, _JOIN_SHARE)):
-            if len(tasks[number]) > 1:
-                self._add([window], number, number + len(tasks[number]))
-                self._record("join", window.iterations)
+        found = self._map(self._joined, tasks, lambda task: len(task) > 1, _JOIN_SHARE)
+        with closing(found):
+            for number, window in enumerate(found):
+                if len(tasks[number]) > 1:
+                    self._add([window], number, number + len(tasks[number]))
+                    self._record("join", window.iterations)
         return True
 
     def _neighbours(self) -> list[list[int]]:
@@ -486,7 +490,7 @@ class WindowSearch:
         items: Sequence[Item],
         takes_time: Callable[[Item], bool],
         until: float,
-    ) -> Iterator[Result]:
+    ) -> Generator[Result]:
         """Run a task on each item and yield the results in order.
 
         All must be done at this part of the time. An item that takes time gets an equal share of what is left, but no

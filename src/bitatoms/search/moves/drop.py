@@ -139,13 +139,13 @@ def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropp
     left, n_tried = order, 1
     while len(left) and len(dropped) < max_dropped:
         # Trials do not depend on each other until an atom is dropped: their number has no effect on the result.
-        tried = left[:n_tried]
+        tried = left[: min(n_tried, trials.most_at_once(left))]
         n_kept = 0 if always else trials.count_kept(tried)
         if n_kept < len(tried):
             trials.drop(tried[n_kept])
             dropped.append(int(tried[n_kept]))
         left = left[n_kept + 1 :] if n_kept < len(tried) else left[n_kept:]
-        n_tried = min(2 * n_tried, trials.most_at_once) if n_kept == len(tried) else block.workers.n_threads
+        n_tried = 2 * n_tried if n_kept == len(tried) else block.workers.n_threads
     if dropped:
         block.discard(np.isin(np.arange(block.n_atoms), dropped))
     block.mark_stale()
@@ -162,9 +162,14 @@ class DropTrials:
     def __init__(self, block: Block, objective: Objective) -> None:
         self.block, self.objective = block, objective
         self.removal = AtomRemoval(block, objective.rule(block))
-        self.most_at_once = max(1, min(_MAX_TRIED, _CELLS_PER_CHUNK // (block.n_features + block.n_atoms)))
         self.weights = block.weights()
         self._set_counts(block.wrong(), block.uses())
+
+    def most_at_once(self, order: NDArray[np.intp]) -> int:
+        """Return how many of these atoms may be tried at once: counts and the indices of their users take memory."""
+        most = min(_MAX_TRIED, _CELLS_PER_CHUNK // (self.block.n_features + self.block.n_atoms))
+        n_users = np.cumsum(self.uses[order[:most]])
+        return max(1, int(np.searchsorted(n_users, self.block.n_rows, side="right")))
 
     def drop(self, k: int) -> None:
         """Drop an atom from the codes."""

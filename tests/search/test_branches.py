@@ -1,0 +1,181 @@
+"""Steps that are made at once: the result is that of making one after the other, whatever ends the search."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms import BitMatrix
+from bitatoms.core.block import Change
+from bitatoms.core.objective import Objective
+from bitatoms.datasets import planted
+from bitatoms.parallel import OutOfTime, Workers
+from bitatoms.search.branches import Branches, places
+from bitatoms.search.context import SearchContext
+from bitatoms.search.mdl_rounds import MdlSearch
+from bitatoms.search.monitor import SearchMonitor
+from bitatoms.search.plan import PLANS
+from bitatoms.search.population import CostedState
+from bitatoms.search.stopping import StoppingRule
+from support.results import every_algebra
+
+THREADS = (1, 2, 5)
+
+
+@pytest.fixture(scope="module")
+def X():
+    return planted(300, 40, 6, atom_density=0.3, noise=0.05, random_state=0).X
+
+
+def outcome(found, seen):
+    """Return everything of a search that must not depend on the number of threads."""
+    history = tuple(row._replace(seconds=0) for row in found.history)
+    return found.atoms, found.codes, found.bias.tolist(), found.ended, history, seen
+
+
+@every_algebra
+@pytest.mark.parametrize("search", ["fast", "thorough"])
+@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"n_components": 4}, {"search_rows": 200}])
+def test_threads_change_neither_result_nor_history_nor_calls_of_callbacks(X, algebra, search, how):
+    outcomes = []
+    for n_jobs in THREADS:
+        seen = []
+        callback = lambda row: seen.append((row.start, row.round, row.move, row.bits))  # noqa: B023, E731
+        found = ba.factorize(
+            X, algebra=algebra, search=search, random_state=0, n_jobs=n_jobs, callbacks=callback, **how
+        )
+        outcomes.append(outcome(found, seen))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"algebra": "auto"}, {"search": "thorough"}])
+def test_a_callback_ends_the_search_at_the_same_round_with_any_number_of_threads(X, how):
+    n_rounds = len(ba.factorize(X, random_state=0, **how).history)
+    assert n_rounds > 30
+    for last in (1, 8, 20, 28, n_rounds - 1, n_rounds):
+        outcomes = []
+        for n_jobs in THREADS:
+            seen = []
+
+            def stop(row):
+                assert threading.current_thread() is threading.main_thread()
+                seen.append((row.start, row.round, row.move, row.bits))  # noqa: B023
+                return len(seen) == last  # noqa: B023
+
+            found = ba.factorize(X, random_state=0, n_jobs=n_jobs, callbacks=stop, **how)
+            assert len(seen) == last
+            outcomes.append(outcome(found, seen))
+        assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 5, 6, 9, 12, 17])
+def test_the_limit_of_rounds_holds_for_all_branches_together(X, max_iter):
+    outcomes = [outcome(ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter), None) for n_jobs in THREADS]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.fixture
+def search(X):
+    """Return a search with a number of threads."""
+
+    def make(n_threads, callbacks=(), **limits):
+        monitor = SearchMonitor(by_codelength=True, callbacks=callbacks)
+        context = SearchContext(
+            BitMatrix.from_dense(X),
+            Objective(True, "xor"),
+            PLANS["fast"],
+            monitor,
+            Workers(n_threads, **limits),
+            np.random.default_rng(0),
+        )
+        return MdlSearch(context, StoppingRule(monitor, None))
+
+    return make
+
+
+def state(cost):
+    return CostedState(cost, BitMatrix.zeros(0, 40), BitMatrix.zeros(300, 0), BitMatrix.zeros(1, 40))
+
+
+@pytest.mark.parametrize("n_threads", THREADS)
+def test_repeated_steps_start_from_the_best_state_so_far(search, n_threads):
+    """Steps 2 and 5 gain: all after them start from what they found."""
+    made = search(n_threads)
+    first = {random_of(place.seed): number for number, place in enumerate(places(search(1).context, 7))}
+    begun = []
+
+    def make(own, before):
+        number = first[own.random.integers(2**62)]
+        begun.append((number, before.cost))
+        return state(before.cost - 1 if number in (2, 5) else before.cost + number)
+
+    assert made.repeated(make, state(100), 7).cost == 98
+    expected = {(0, 100), (1, 100), (2, 100), (3, 99), (4, 99), (5, 99), (6, 98)}
+    assert expected <= set(begun)
+    if n_threads == 1:
+        assert begun == sorted(expected)
+
+
+def random_of(seed):
+    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)).integers(2**62)
+
+
+@pytest.mark.parametrize("n_threads", THREADS)
+@pytest.mark.parametrize("error", [OutOfTime, MemoryError, KeyboardInterrupt])
+def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X, n_threads, error):
+    made = search(n_threads)
+    atoms = BitMatrix.from_dense(planted(300, 40, 6, atom_density=0.3, noise=0.05, random_state=0).atoms)
+    is_recorded = threading.Event()
+
+    def good(own):
+        block = own.context.block(atoms)
+        own.run_flat_sweeps(block)
+        is_recorded.set()
+        return [own.state_of(block)]
+
+    def fails(own):
+        own.record(own.context.block(BitMatrix.zeros(0, 40)), Change(), "start")
+        if n_threads > 1:
+            assert is_recorded.wait(60)
+        raise error
+
+    makes = [good, fails] if n_threads == 1 else [fails, good]
+    with pytest.raises(error):
+        made.steps(makes)
+    assert made.context.monitor.best.atoms.n_rows == 6
+
+
+def test_branches_have_random_numbers_of_their_own(search):
+    draws = [
+        search(n_threads).steps([lambda own: [state(int(own.random.integers(10**9)))]] * 6) for n_threads in THREADS
+    ]
+    costs = [[found.cost for (found,) in states] for states in draws]
+    assert costs[0] == costs[1] == costs[2]
+    assert len(set(costs[0])) == 6
+
+
+def test_steps_after_one_that_ends_the_search_return_nothing(search):
+    for n_threads in THREADS:
+        made = search(n_threads, [lambda row: row.round == 2])
+
+        def one(own):
+            own.record(own.context.block(BitMatrix.zeros(0, 40)), Change(), "start")
+            return [state(1)]
+
+        assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]
+        assert len(made.context.monitor.history) == 2
+
+
+def test_with_a_journal_branches_are_made_one_after_the_other(search):
+    made = search(5)
+    context, running = made.context, []
+    journal = type(context.journal)(object(), "name", context)
+    branches = Branches(
+        type(context)(**{**vars(context), "journal": journal}),
+        made.stopping,
+        places(context, 4),
+        [lambda branch: running.append(threading.get_ident()) or [state(1)]] * 4,
+    )
+    assert len([*branches.run()]) == 4
+    assert set(running) == {threading.get_ident()}
