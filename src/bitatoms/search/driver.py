@@ -63,7 +63,7 @@ def search(
     try:
         ended = starts.run(workers)
     except KeyboardInterrupt:
-        winners = starts.interrupted()
+        winners = starts.interrupted(workers)
         best = _best_algebra(winners, params, holdout, share) if winners else None
         raise Interrupted(best and replace(best, ended="interrupted", bits_without=without)) from None
     best = replace(_best_algebra(starts.winners, params, holdout, share), bits_without=without)
@@ -121,10 +121,10 @@ class _Starts:
                     self._skipped.add(self._places[number][0])
         return ended
 
-    def interrupted(self) -> dict[str, _Candidate]:
-        """Return the winners so far of starts that were interrupted."""
+    def interrupted(self, workers: Workers) -> dict[str, _Candidate]:
+        """Return the winners so far of starts that were interrupted; their own threads are cancelled."""
         for number, run in sorted(self._runs.items()):
-            self._keep_better(number, run.stopped("interrupted"), run)
+            self._keep_better(number, run.stopped("interrupted", workers), run)
         return self.winners
 
     def _make(self, workers: Workers, number: int) -> _Made:
