@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 
 import numba
 import pytest
@@ -94,30 +95,20 @@ def test_compilation_is_not_interrupted(tmp_path, monkeypatch):
 
 
 def test_threads_that_were_started_are_awaited(monkeypatch):
-    submit, wait = parallel._submit, parallel.wait
-    begun, awaited = threading.Event(), threading.Event()
-    threads = []
+    start, begun, chunks = parallel._Crew.start, threading.Event(), []
 
-    def interrupted_submit(*args):
-        threads.extend(submit(*args))
+    def interrupted_start(*arguments, **options):
+        n_started = start(*arguments, **options)
         assert begun.wait(30)
         signal.raise_signal(signal.SIGINT)
-        return threads
-
-    def awaiting(pending):
-        awaited.set()
-        return wait(pending)
-
-    monkeypatch.setattr(parallel, "_submit", interrupted_submit)
-    monkeypatch.setattr(parallel, "wait", awaiting)
-    chunks = []
+        return n_started
 
     def task(start, stop):
         begun.set()
-        assert awaited.wait(30)
+        time.sleep(0.2)  # the interrupt comes meanwhile
         chunks.append(start)
 
+    monkeypatch.setattr(parallel._Crew, "start", interrupted_start)
     with pytest.raises(KeyboardInterrupt):
         Workers(2, chunk_rows=64).map_rows(task, 640, 1.0)
-    assert all(thread.done() for thread in threads)
     assert chunks == [0]  # the chunk that had begun, and no other

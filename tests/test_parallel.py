@@ -387,6 +387,22 @@ def test_a_task_that_is_alone_uses_the_threads_of_the_others():
     assert list(Workers(3, 64).map_tasks(task, range(3))) == [None, None, [True] * 3]
 
 
+def test_a_thread_that_is_idle_again_is_used_before_another_is_started(monkeypatch):
+    add_idle = parallel._Crew.add_idle
+
+    def slow(crew, n_threads):
+        add_idle(crew, n_threads)
+        if n_threads == 1:
+            time.sleep(0.005)
+
+    monkeypatch.setattr(parallel, "_pool", parallel._Pool())
+    monkeypatch.setattr(parallel._Crew, "add_idle", slow)
+    workers = Workers(2)
+    for _ in range(30):
+        list(workers.map_tasks(lambda workers, item: time.sleep(0.001), range(4)))
+    assert parallel._pool._n_threads == 1
+
+
 def test_all_threads_are_idle_again_after_tasks_and_streams():
     workers = Workers(4)
     for items in (range(20), [1]):

@@ -59,11 +59,14 @@ class _Pool:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Callable[[], None], Callable[[], None]]] = SimpleQueue()
         self._n_threads = self._n_busy = 0
 
-    def start(self, job: Callable[[], None]) -> bool:
-        """Run a job in a thread; return False if no thread can be started for it. The job must not raise."""
+    def start(self, job: Callable[[], None], release: Callable[[], None]) -> bool:
+        """Run a job in a thread; return False if no thread can be started for it. The job must not raise.
+
+        ``release`` is called when the thread is idle again: who then starts a job finds it, and no thread is added.
+        """
         with self._lock:
             if self._n_busy == self._n_threads:
                 try:
@@ -73,14 +76,17 @@ class _Pool:
                     return False
                 self._n_threads += 1
             self._n_busy += 1
-        self._jobs.put(job)
+        self._jobs.put((job, release))
         return True
 
     def _run_jobs(self) -> None:
         while True:
-            self._jobs.get()()
+            job, release = self._jobs.get()
+            job()
             with self._lock:
                 self._n_busy -= 1
+            release()
+            del job, release  # keep no arrays alive while waiting
 
 
 _pool = _Pool()
@@ -138,13 +144,8 @@ class _Crew:
             self._n_idle -= n_wanted
         for jobs in asked:
             jobs.put(job)
-
-        def run() -> None:
-            job(_stays)
-            self.add_idle(1)
-
         n_started = 0
-        while n_started < n_wanted and _pool.start(run):
+        while n_started < n_wanted and _pool.start(partial(job, _stays), partial(self.add_idle, 1)):
             n_started += 1
         self.add_idle(n_wanted - n_started)
         return n_asked + n_started

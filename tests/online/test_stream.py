@@ -401,7 +401,7 @@ def test_invalid_batches_and_parameters_raise():
 class Interrupted(Workers):
     """Workers that are interrupted by Ctrl-C on the first task."""
 
-    def map_rows(self, task, n_rows, row_cost):
+    def map_rows(self, task, n_rows, row_cost, *multiple):
         raise KeyboardInterrupt
 
 

@@ -14,12 +14,12 @@ class WorkClock:
         self.now, self.n_chunks = 1000.0, 0
         map_rows = Workers.map_rows
 
-        def timed(workers, task, n_rows, row_cost):
+        def timed(workers, task, n_rows, row_cost, *multiple):
             def run(start, stop):
                 self.advance()
                 return task(start, stop)
 
-            return map_rows(workers, run, n_rows, row_cost)
+            return map_rows(workers, run, n_rows, row_cost, *multiple)
 
         monkeypatch.setattr(Workers, "map_rows", timed)
         monkeypatch.setattr(time, "perf_counter", lambda: self.now)

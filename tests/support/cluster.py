@@ -18,11 +18,11 @@ from distributed.utils import get_mp_context
 
 @contextmanager
 def local_cluster(n_workers, **options):
-    """Yield a client of a cluster on this machine; each worker is a process with one thread."""
+    """Yield a client of a cluster on this machine; each worker is a process with one thread, unless options differ."""
     options = {"threads_per_worker": 1, "dashboard_address": ":0", **options}
     can_fork = "forkserver" in multiprocessing.get_all_start_methods()
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver" if can_fork else "spawn"}):
-        if can_fork:
+        if can_fork and options.get("processes", True):
             _start_server()
         with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster, set_as_default=False) as client:
             yield client

@@ -341,7 +341,7 @@ class Block:
         # Chunks of atoms, if they are enough for all threads: counts of chunks of rows must be added.
         if n_atoms >= 2 * self.workers.n_threads:
             counts = np.empty((2, n_atoms, self.n_features), np.int32)
-            self.workers.map_rows(tally_some, n_atoms, _ATOM_COST * self.n_words, multiple=1)
+            self.workers.map_rows(tally_some, n_atoms, _ATOM_COST * self.n_words, 1)
         else:
             counts = reduce(np.add, self.map_rows(tally, self.vote_cost(self.n_rows)))
         return counts[0], counts[1]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -270,7 +270,7 @@ def _searches(
 
     # A search of rows that are not in memory may take all the memory that the limit allows.
     results = workers.map_tasks(search, [*seeds], at_once=1 if rows.in_memory is None else None)
-    with closing(cast(Generator[_Search], results)):
+    with closing(results):
         yield from results
 
 

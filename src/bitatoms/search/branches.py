@@ -24,6 +24,16 @@ from .stopping import StoppingRule
 
 States = list[CostedState]
 
+_MIN_CELLS = 1 << 16  # of a table; steps of smaller ones are too short for several threads
+
+
+def at_once(n_cells: int, keeps_steps: bool) -> int | None:
+    """Return how many parts of a search of this many cells are made at once at most, or None.
+
+    Steps that are kept are made one after the other, so that they can be resumed.
+    """
+    return 1 if keeps_steps or n_cells < _MIN_CELLS else None
+
 
 class Branch(NamedTuple):
     """What a branch works with: a context with random numbers of its own, and the limit of rounds."""
@@ -72,8 +82,9 @@ class Branches:
     def run(self) -> Generator[States]:
         """Yield the states of the branches in order, up to one that ends the search."""
         numbers = range(min(len(self.makes), len(self.places)))
-        at_once = 1 if self.context.journal.keeps_steps else None
-        results = self.context.workers.map_tasks(self._make, numbers, at_once)
+        n_rows, n_cols = self.context.data.shape
+        most = at_once(n_rows * n_cols, self.context.journal.keeps_steps)
+        results = self.context.workers.map_tasks(self._make, numbers, most)
         with closing(results):
             try:
                 for states in results:

@@ -18,6 +18,7 @@ from ..errors import warn
 from ..mdl import string_bits
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
+from .branches import at_once
 from .context import SearchContext
 from .evidence import beyond_chance
 from .holdout import HoldOut
@@ -63,7 +64,7 @@ def search(
     try:
         ended = starts.run(workers)
     except KeyboardInterrupt:
-        winners = starts.interrupted()
+        winners = starts.interrupted(workers)
         best = _best_algebra(winners, params, holdout, share) if winners else None
         raise Interrupted(best and replace(best, ended="interrupted", bits_without=without)) from None
     best = replace(_best_algebra(starts.winners, params, holdout, share), bits_without=without)
@@ -108,11 +109,12 @@ class _Starts:
         """Make the starts; return what ended the search before all were made, or None."""
         ended: str | None = None
         now = time.perf_counter()
-        # One after the other if each has its share of the time, or if steps are kept.
-        at_once = 1 if self.deadline != float("inf") or self.steps is not None else None
+        most = at_once(self.table.n_rows * self.table.n_cols, self.steps is not None)
+        if self.deadline != float("inf"):  # one after the other, each with its share of the time
+            most = 1
         if self.deadline == float("inf"):
             self._times = dict.fromkeys(self.params.algebras, (now, self.deadline))
-        results = workers.map_tasks(self._make, range(len(self._places)), at_once)
+        results = workers.map_tasks(self._make, range(len(self._places)), most)
         with closing(results):
             for number, made in enumerate(results):
                 found_ended = self._taken(number, made, workers)
@@ -124,10 +126,10 @@ class _Starts:
                 self._n_taken += 1  # now the next start may call the callbacks
         return ended
 
-    def interrupted(self) -> dict[str, _Candidate]:
-        """Return the winners so far of starts that were interrupted."""
+    def interrupted(self, workers: Workers) -> dict[str, _Candidate]:
+        """Return the winners so far of starts that were interrupted; their own threads are cancelled."""
         for number, run in sorted(self._runs.items()):
-            self._keep_better(number, run.stopped("interrupted"), run)
+            self._keep_better(number, run.stopped("interrupted", workers), run)
         return self.winners
 
     def _make(self, workers: Workers, number: int) -> _Made:

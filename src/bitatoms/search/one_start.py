@@ -11,7 +11,7 @@ from ..core.block import Block, Change
 from ..core.coding import coding_rule
 from ..core.result import Factorization
 from ..kernels.structs import covering
-from ..parallel import OutOfTime
+from ..parallel import OutOfTime, Workers
 from .best_result import best_result, stopped_result
 from .context import SearchContext
 from .finish import finish
@@ -59,10 +59,11 @@ class OneStart:
                 raise
         return ended, self.stopped(ended)
 
-    def stopped(self, ended: str) -> Factorization | None:
-        """Return the best state so far of a search that was cut off, or None."""
+    def stopped(self, ended: str, workers: Workers | None = None) -> Factorization | None:
+        """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
         self.context.journal.keep_best()
-        return stopped_result(self.context, self.params.coder_after, ended)
+        context = replace(self.context, workers=workers or self.context.workers)
+        return stopped_result(context, self.params.coder_after, ended)
 
     @property
     def monitor(self) -> SearchMonitor:

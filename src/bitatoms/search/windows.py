@@ -164,9 +164,9 @@ class WindowSearch:
                 raise
         return ended, self.stopped(ended)
 
-    def stopped(self, ended: str) -> Factorization | None:
-        """Return the best state so far of a search that was cut off, or None."""
-        self.workers = replace(self.workers, deadline=float("inf"))
+    def stopped(self, ended: str, workers: Workers | None = None) -> Factorization | None:
+        """Return the best state so far of a search that was cut off, or None; other threads may be given for this."""
+        self.workers = replace(workers or self.workers, deadline=float("inf"))
         if not self.windows:
             if not self.journal.has_stopped:
                 return None
