@@ -121,8 +121,15 @@ def test_checkpoint_resumes_to_the_same_model(folder, tmp_path):
     assert_same_model(resumed, ba.BinaryDictionaryLearning(**parameters).fit(data))
 
 
-def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path):
+def test_checkpoint_of_an_earlier_search_is_refused(tmp_path):
+    """Its steps are not those that the search makes now."""
     checkpoint = shutil.copytree(NEW_FILES / "search-checkpoint", tmp_path / "checkpoint")
+    with pytest.raises(ba.FileError, match="written by a version whose searches cannot be resumed"):
+        ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint, resume=True).fit(X)
+
+
+def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path):
+    checkpoint = shutil.copytree(NEW_FILES / "search-checkpoint-2", tmp_path / "checkpoint")
     rounds = []
     with pytest.raises(ba.FileError, match="unfinished"):
         ba.BinaryDictionaryLearning(random_state=0, checkpoint=checkpoint).fit(X)

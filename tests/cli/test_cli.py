@@ -459,7 +459,7 @@ def test_interrupt_keeps_the_best_model(tmp_path, number, code, word):
     """The second round of the search sends SIGINT or SIGTERM to its own process."""
     X = ba.datasets.planted(2000, 100, 10, noise=0.1, random_state=0).X
     ba.write(X, tmp_path / "large.npz")
-    command = [sys.executable, "-c", INTERRUPTED_FIT, "fit", "large.npz", "-o", "model.npz", "--search", "thorough"]
+    command = [sys.executable, "-c", INTERRUPTED_FIT, "fit", "large.npz", "-o", "model.npz", "--algebra", "or"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "SIGNAL": str(number)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == code

@@ -15,7 +15,7 @@ from support.commands import runner
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
-X = ba.datasets.planted(900, 40, 12, code_density=0.3, noise=0.15, random_state=1).X
+X = ba.datasets.planted(900, 40, 12, code_density=0.3, noise=0.15, random_state=2).X
 SEARCHES = {"all rows": (), "a sample": ("--search-rows", "300")}
 
 

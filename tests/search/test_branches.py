@@ -42,7 +42,7 @@ def outcome(found, seen):
 
 
 @every_algebra
-@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"n_components": 4}, {"search_rows": 200}, {"search": "thorough"}])
+@pytest.mark.parametrize("how", [{"n_init": 2}, {"search_rows": 200}, {"search": "thorough"}])
 def test_threads_change_neither_result_nor_history_nor_calls_of_callbacks(X, algebra, how):
     outcomes = []
     for n_jobs in (1, 3):
@@ -53,11 +53,11 @@ def test_threads_change_neither_result_nor_history_nor_calls_of_callbacks(X, alg
     assert outcomes[0] == outcomes[1]
 
 
-@pytest.mark.parametrize("how", [{}, {"n_init": 3}, {"algebra": "auto"}, {"search": "thorough"}])
+@pytest.mark.parametrize("how", [{"n_init": 2}, {"algebra": "auto", "search": "thorough"}])
 def test_a_callback_ends_the_search_at_the_same_round_with_any_number_of_threads(X, how):
     n_rounds = len(ba.factorize(X, random_state=0, **how).history)
     assert n_rounds > 30
-    for last in (1, 20, 28, n_rounds - 1, n_rounds):
+    for last in (1, 24, n_rounds - 1, n_rounds):
         outcomes = []
         for n_jobs in (1, 3):
             seen = []
@@ -73,10 +73,10 @@ def test_a_callback_ends_the_search_at_the_same_round_with_any_number_of_threads
         assert outcomes[0] == outcomes[1]
 
 
-@pytest.mark.parametrize("max_iter", [1, 3, 5, 6, 9, 12, 17])
+@pytest.mark.parametrize("max_iter", [1, 5, 6, 9, 17])
 def test_the_limit_of_rounds_holds_for_all_branches_together(X, max_iter):
-    outcomes = [outcome(ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter), None) for n_jobs in THREADS]
-    assert outcomes[0] == outcomes[1] == outcomes[2]
+    outcomes = [outcome(ba.factorize(X, random_state=0, n_jobs=n_jobs, max_iter=max_iter), None) for n_jobs in (1, 3)]
+    assert outcomes[0] == outcomes[1]
 
 
 @pytest.fixture

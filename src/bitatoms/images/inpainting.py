@@ -88,7 +88,7 @@ def inpaint(
     >>> picture = np.tile(ba.datasets.dither(np.full((6, 6), 0.6)), (10, 10))
     >>> mask = np.zeros(picture.shape, bool)
     >>> mask[20:40, 28:32] = True
-    >>> result = ba.inpaint(np.where(mask, 0, picture), mask, random_state=0)
+    >>> result = ba.inpaint(np.where(mask, 0, picture), mask, random_state=1)
     >>> result.n_filled, int((result.image != picture).sum())
     (80, 0)
     """
