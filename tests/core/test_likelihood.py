@@ -169,7 +169,7 @@ def incomplete(request):
 def test_sampled_codes_have_the_probabilities_of_all_codes(incomplete):
     model, data = incomplete
     exact = RowCoder(model, Frequencies.of_result(model))
-    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=10_000)))
+    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=5000)))
     expected = exact.cell_probabilities(data, SINGLE)
     assert ((expected > 0.2) & (expected < 0.8)).sum() > 100  # some codes are ambiguous
     np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.05)
@@ -188,6 +188,6 @@ def test_sampled_codes_use_at_most_the_largest_number_of_atoms(incomplete):
     model, data = incomplete
     limited = replace(model, max_atoms_per_sample=1)
     exact = RowCoder(limited, Frequencies.of_result(model))
-    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=10_000)))
+    sampled = replace(exact, averaging=Averaging(most_atoms=0, sampling=Sampling(skipped=10, kept=2000)))
     expected = exact.cell_probabilities(data, SINGLE)
     np.testing.assert_allclose(sampled.cell_probabilities(data, SINGLE), expected, atol=0.06)
