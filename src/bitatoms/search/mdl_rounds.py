@@ -137,7 +137,7 @@ class MdlSearch:
 
     def state_steps(self, makes: Sequence[Callable[[MdlSearch], CostedState]]) -> list[CostedState]:
         """Make steps that do not depend on each other and return one state each, at least the first one."""
-        return [*itertools.chain(*self.steps([partial(_listed, make) for make in makes]))]
+        return [*itertools.chain(*self.steps([_one_state(make) for make in makes]))]
 
     def repeated(
         self, make: Callable[[MdlSearch, CostedState], CostedState], state: CostedState, n_times: int
@@ -149,9 +149,7 @@ class MdlSearch:
         """
         left, context = places(self.context, n_times), self.context
         while left and not self.should_stop():
-            makes = [_in_branch(partial(_listed, partial(_from, make, state)))] * min(
-                len(left), context.workers.n_threads
-            )
+            makes = [_in_branch(_one_state(make, state))] * context.workers.n_threads
             branches = Branches(context, self.stopping, left, makes)
             with closing(branches.run()) as results:
                 for (found,) in results:
@@ -361,9 +359,6 @@ def _in_branch(make: Callable[[MdlSearch], list[CostedState]]) -> Callable[[Bran
     return make_step
 
 
-def _listed(make: Callable[[MdlSearch], CostedState], search: MdlSearch) -> list[CostedState]:
-    return [make(search)]
-
-
-def _from(make: Callable[[MdlSearch, CostedState], CostedState], state: CostedState, search: MdlSearch) -> CostedState:
-    return make(search, state)
+def _one_state(make: Callable[..., CostedState], *arguments: CostedState) -> Callable[[MdlSearch], list[CostedState]]:
+    """Return a function of a search that makes one state from these arguments, and lists it."""
+    return lambda search: [make(search, *arguments)]
