@@ -11,7 +11,7 @@ INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disa
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser check bench clean
+.PHONY: help demo test test-browser check kernels bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -21,7 +21,7 @@ demo: $(DEMO)  ## learn atoms of a halftone image and of digits, print a compari
 
 test: export OMP_NUM_THREADS = 1  # each process of the tests would start as many threads as there are processors
 test: .venv/.dev  ## run the checks while kernels are compiled, then all tests and the examples in the documentation
-	PYTHONPATH=tests $(BIN)/python -m support.compile_kernels & $(MAKE) check; status=$$?; wait; exit $$status
+	$(BIN)/bitatoms warmup --quiet & $(MAKE) check; status=$$?; wait; exit $$status
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)
@@ -32,6 +32,9 @@ check: .venv/.dev  ## check style, format, types and import order
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+kernels: .venv/.dev  ## record which kernels the common calls need, after a change of a kernel or of how it is called
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m support.record_kernels
 
 bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the tables of the paper, BENCH=... for options
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")

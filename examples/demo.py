@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--picture", type=Path, default=Path("demo-atoms.png"), help="file to write the figure to")
     path = parser.parse_args().picture
-    print("Compiling kernels (only the first time; about half a minute) ...", end=" ", flush=True)
+    print("Compiling kernels (only the first time; 10 to 30 seconds) ...", end=" ", flush=True)
     begin = perf_counter()
     runs(datasets.planted(64, 65, 4, random_state=0).X, 4, 4)
     print(f"{perf_counter() - begin:.1f} s")

@@ -1,6 +1,5 @@
 """Kernels are compiled ahead of their first use."""
 
-import os
 from pathlib import Path
 
 import numba
@@ -8,36 +7,65 @@ import pytest
 
 from bitatoms import FileError, InputError, warmup
 from bitatoms.kernels.jit import NoKernelCache
-from bitatoms.warmup import JOBS, run_job, warm_up
+from bitatoms.kernels.signatures import all_variants
+from bitatoms.warmup import warm_up
+
+NAMES = ["packing.row_weights", "words.hamming"]
+SMALL = [variant for variant in all_variants() if variant.kernel in NAMES]
 
 
-@pytest.mark.parametrize("name", JOBS)
-@pytest.mark.parametrize("algebra", warmup.ALGEBRAS)
-def test_every_job_runs(name, algebra):
-    assert run_job((name, algebra)) == f"{name}, {algebra.upper()}"
+class FakeHelper:
+    """Stands for a process that compiles kernels: it fails after some of them."""
+
+    n_compiled = 99
+
+    def __init__(self, variants, done, ended):
+        for variant in variants[: self.n_compiled]:
+            done(variant)
+        ended()
+
+    def stop(self):
+        pass
 
 
-def test_jobs_run_in_order_in_both_algebras(monkeypatch):
-    ran, told = [], []
-    jobs = {name: lambda algebra, name=name: ran.append((name, algebra)) for name in ("search", "wide", "paper")}
-    monkeypatch.setattr(warmup, "JOBS", jobs)
-    folder = warm_up(1, lambda *progress: told.append(progress))
-    assert folder.is_dir()
-    assert ran == [(name, algebra) for name in jobs for algebra in ("or", "xor")]
-    assert told[0] == ("search, OR", 1, 6)
-    assert told[-1] == ("paper, XOR", 6, 6)
+@pytest.fixture
+def stored(monkeypatch):
+    """Return a list of kernels that pass for stored; two are known, and fake processes compile them."""
+    found = []
+    monkeypatch.setattr(FakeHelper, "n_compiled", 99)
+    monkeypatch.setattr(warmup, "Helper", FakeHelper)
+    monkeypatch.setattr(warmup, "all_variants", lambda: SMALL)
+    monkeypatch.setattr(warmup, "is_stored", lambda variant: variant in found)
+    return found
 
 
-def test_jobs_run_in_processes():
-    stage = [("search", "or"), ("classes", "or")]
-    names = sorted(warmup._run(stage, 2))
-    assert names == ["classes, OR", "search, OR"]
+def test_all_kernels_are_compiled_in_processes(tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(warmup, "all_variants", lambda: SMALL)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(warmup, "is_stored", lambda variant: len(told) == len(SMALL))
+    assert warm_up(2, lambda *progress: told.append(progress)) == tmp_path
+    assert sorted(name for name, _, _ in told) == sorted(variant.kernel for variant in SMALL)
+    assert [progress[1:] for progress in told] == [(1, 2), (2, 2)]
+    assert {path.name.rpartition("-")[0] for path in tmp_path.rglob("*.nbc")} == set(NAMES)
 
 
-def test_a_process_that_ends_early_is_an_error(monkeypatch):
-    monkeypatch.setattr(warmup, "run_job", lambda job: os._exit(1))
+def test_kernels_in_the_cache_are_not_compiled_again(stored):
+    stored += SMALL
+    told = []
+    warm_up(2, lambda *progress: told.append(progress))
+    assert told == []
+
+
+def test_a_process_that_ends_early_is_an_error(stored, monkeypatch):
+    monkeypatch.setattr(FakeHelper, "n_compiled", 1)
     with pytest.raises(InputError, match=r"a process that compiled kernels ended early.*pass n_jobs=1"):
-        list(warmup._run([("search", "or")], 2))
+        warm_up(1)
+
+
+def test_kernels_that_cannot_be_stored_are_an_error(stored):
+    with pytest.raises(FileError, match=r"compiled kernels cannot be stored in .*; is its disk full"):
+        warm_up(2)
 
 
 def test_without_a_folder_for_the_cache_it_fails_at_once(monkeypatch):

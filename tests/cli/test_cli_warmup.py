@@ -22,8 +22,8 @@ def test_progress_and_folder(bitatoms, monkeypatch, options):
 
     def warm_up(n_jobs, callback):
         asked.append(n_jobs)
-        callback("search, OR", 1, 2)
-        callback("search, XOR", 2, 2)
+        callback("coding.code_rows", 1, 2)
+        callback("words.hamming", 2, 2)
         return Path("kernels")
 
     monkeypatch.setattr(warmup, "warm_up", warm_up)

@@ -14,8 +14,8 @@ import bitatoms as ba
 from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write
 from bitatoms.io.formats import FORMATS
-from bitatoms.io.locks import lock
 from bitatoms.io.patterns import write_patterns
+from bitatoms.locks import lock
 from bitatoms.report import write_report
 from bitatoms.rows.checkpoint import Checkpoint
 

@@ -71,7 +71,7 @@ def test_the_number_of_compiled_kernels_is_logged_now_and_then(folder, caplog, m
     first(1)
     kernel(twice)(1)  # loaded from the cache
     assert caplog.messages == [
-        "compiling kernels (first run only): 1 so far; a first fit takes 15 to 30 seconds longer",
+        "compiling kernels (first run only): 1 so far; a first fit takes 5 to 30 seconds longer",
         "compiling kernels (first run only): 3 so far",
     ]
 

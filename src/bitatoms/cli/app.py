@@ -708,7 +708,7 @@ def warmup(
 ) -> None:
     """Compile the kernels of all common calls now, for container images, clusters and demonstrations.
 
-    This takes one to two minutes. Without it, a kernel is compiled when it is first needed, and the fit waits.
+    This takes about a minute. Without it, a kernel is compiled when it is first needed, and the fit waits.
     """
     from . import warmup
 

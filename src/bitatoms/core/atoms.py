@@ -26,7 +26,7 @@ from .voted_bits import cells_of
 def update_each(block: Block) -> Change:
     """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
     if _small_votes(block):
-        return _sweep(block, votes.VOTE, Rule(block.covers, False, 0, 0))
+        return _sweep(block, votes.VOTE, Rule(block.covers, None, 0, 0))
     total = Change()
     for k in range(block.n_atoms):
         if block._atoms.stale[k]:

@@ -45,7 +45,7 @@ def coding_rule(
     """Return the rule by which the coder of this name toggles atoms, with the limits of Algorithm 3."""
     return Rule(
         covers=covering(algebra),
-        by_ratio=coder == "bmp",
+        by_ratio=True if coder == "bmp" else None,
         max_atoms=NO_LIMIT if max_atoms is None else max_atoms,
         # With prices, a row without errors may still be coded for less.
         residual_limit=-1 if prices is not None and residual_limit == 0 else residual_limit,

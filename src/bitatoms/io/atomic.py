@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from ..locks import FileLocked, lock
 from .errors import FileError
-from .locks import FileLocked, lock
 
 _ZARR_FILES = ("zarr.json", ".zgroup", ".zarray")
 _LOCK, _REPLACED = ".lock", "replaced store"  # in a temporary folder; no output has such a name

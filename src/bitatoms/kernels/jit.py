@@ -27,6 +27,7 @@ from numba.core.sigutils import normalize_signature
 from numba.extending import intrinsic
 
 from ..interrupts import deferred_interrupts
+from .ahead import CompiledElsewhere, ahead
 from .inlining import KernelCompiler, PartCompiler, remembered_signatures
 
 logger = logging.getLogger(__name__)
@@ -46,13 +47,30 @@ def kernel(function: Callable[..., Any]) -> Any:
         compiled._cache = NoKernelCache()
     compile_for_args = compiled._compile_for_args
 
-    def compile_uninterrupted(*args: Any, **keywords: Any) -> Any:
-        # An interrupt would leave llvmlite's lock locked, for which the threads of a pool wait.
-        with deferred_interrupts(), global_compiler_lock, _without_collection(), remembered_signatures():
-            return compile_for_args(*args, **keywords)
+    def compile_or_wait(*args: Any, **keywords: Any) -> Any:
+        while True:
+            try:
+                with _uninterrupted():
+                    return compile_for_args(*args, **keywords)
+            except CompiledElsewhere as elsewhere:
+                elsewhere.helper.wait(elsewhere.key)
 
-    compiled._compile_for_args = compile_uninterrupted
+    compiled._compile_for_args = compile_or_wait
     return compiled
+
+
+def compile_for(compiled: Any, arguments: tuple[Any, ...]) -> None:
+    """Compile a kernel for types of arguments, if it is not in the cache."""
+    with _uninterrupted():
+        compiled._compilation_chain_init_hook()
+        compiled.compile(arguments)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Compile in one thread at a time: an interrupt would leave llvmlite's lock locked, for which others wait."""
+    with deferred_interrupts(), global_compiler_lock, _without_collection(), remembered_signatures():
+        yield
 
 
 @contextmanager
@@ -94,7 +112,9 @@ class KernelCache(FunctionCache):
         if loaded is not None and tuple(loaded.signature.args) != tuple(normalize_signature(sig)[0]):
             loaded = None
         if loaded is None:
-            _progress.log("first run only")
+            name = f"{self._py_func.__module__.rpartition('.')[2]}.{self._py_func.__name__}"
+            n_all = ahead.missing(name, normalize_signature(sig)[0], self.cache_path, _progress.compiled_elsewhere)
+            _progress.log("first run only", n_all)
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -120,22 +140,29 @@ class NoKernelCache(NullCache):
 
 
 class _Progress:
-    """The number of kernels that this process compiled: a fit seems to hang until they are.
+    """The number of kernels that were compiled since this process began: a fit seems to hang until they are.
 
-    How many kernels a call needs depends on the data, and is known only afterwards.
+    How many a fit needs depends on its data; those of its kind are known if they are compiled ahead.
     """
 
     def __init__(self) -> None:
-        self.n_kernels = 0
+        self.n_kernels = self._n_all = 0
         self._logged = -math.inf  # when
 
-    def log(self, how_often: str) -> None:
-        """Count a kernel, and log the number now and then."""
+    def log(self, how_often: str, n_more: int | None = None) -> None:
+        """Count a kernel, the first one of ``n_more`` if that is known, and log the number now and then."""
+        if n_more is not None:
+            self._n_all = self.n_kernels + n_more
         self.n_kernels += 1
         if time.monotonic() - self._logged >= _LOG_INTERVAL:
             self._logged = time.monotonic()
-            start = "; a first fit takes 15 to 30 seconds longer" if self.n_kernels == 1 else ""
-            logger.info("compiling kernels (%s): %d so far%s", how_often, self.n_kernels, start)
+            how_many = f"of {self._n_all}" if self.n_kernels <= self._n_all else "so far"
+            start = "; a first fit takes 5 to 30 seconds longer" if self.n_kernels == 1 else ""
+            logger.info("compiling kernels (%s): %d %s%s", how_often, self.n_kernels, how_many, start)
+
+    def compiled_elsewhere(self, _: Any) -> None:
+        """Count a kernel that another process compiled."""
+        self.log("first run only")
 
 
 _LOG_INTERVAL = 2.0  # seconds
@@ -162,11 +189,16 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+_NO_CODE = "ahead.py", "compile_process.py", "signatures.py"  # when kernels are compiled, not how
+
+
 @cache
 def _sources() -> str:
     """Return a hash of all kernel files. Their times would differ in each installation, and in a container image."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
+    for file in sorted(
+        set(Path(__file__).parent.rglob("*.py")) - {Path(__file__).with_name(name) for name in _NO_CODE}
+    ):
         content = file.read_bytes()
         digest.update(f"{file.name} {len(content)} ".encode() + content)
     return digest.hexdigest()

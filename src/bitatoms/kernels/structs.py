@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-Covers = Literal[True] | None  # True for OR, None for XOR: numba removes the branches for None at compile time
+Flag = Literal[True] | None  # a choice at compile time: numba removes the branches for None
+Covers = Flag  # True for OR, None for XOR
 PLANES = 48  # bits of a bit-sliced counter: enough for any number of rows
 MAX_PRICE = 255  # of an error
 USER_WORDS = 64  # words of ``users`` whose rows are listed at a time
@@ -63,7 +64,7 @@ class Rule(NamedTuple):
     """How a row is coded."""
 
     covers: Covers  # the algebra is OR
-    by_ratio: bool  # BMP's association accuracy instead of the plain gain
+    by_ratio: Flag  # BMP's association accuracy instead of the plain gain
     max_atoms: int  # a row that uses this many atoms can only drop atoms
     residual_limit: int  # a row with at most this many errors is not coded
     prices: Prices | None = None  # None: an error costs 1, the use of an atom 0

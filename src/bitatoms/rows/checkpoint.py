@@ -23,7 +23,7 @@ from .._version import __version__
 from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store, write_error
 from ..io.errors import FileError
-from ..io.locks import FileLocked, lock
+from ..locks import FileLocked, lock
 from .checkpoint_file import GENERATORS, CheckpointFile, generator_in
 from .checkpoint_state import state_from_file, state_to_json
 from .checkpoint_steps import StepFiles

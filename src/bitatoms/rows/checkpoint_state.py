@@ -135,7 +135,7 @@ def _spec_from_file(
         raise ValueError(f"its {name} is invalid")
     rule = Rule(
         covers=True if entry["covers"] else None,
-        by_ratio=bool(entry["by_ratio"]),
+        by_ratio=True if entry["by_ratio"] else None,
         max_atoms=index(entry["max_atoms"]),
         residual_limit=index(entry["residual_limit"]),
         prices=prices,

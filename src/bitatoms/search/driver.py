@@ -23,6 +23,7 @@ from .context import SearchContext
 from .evidence import beyond_chance
 from .holdout import HoldOut
 from .journal import StartJournal, StepStore
+from .kernels_ahead import expect_kernels
 from .monitor import SearchMonitor
 from .one_start import OneStart
 from .params import SearchParams
@@ -59,6 +60,7 @@ def search(
     Steps that were finished before are taken from ``steps``, and others go there.
     """
     table = _as_searched(data, params, holdout)
+    expect_kernels(table, params)
     starts = _Starts(table, params, random, deadline, holdout, share, steps)
     without = int(string_bits(data.n_known, data.column_weights()).sum())
     try:

@@ -1,0 +1,202 @@
+"""Kernels are compiled ahead by other processes, which saves time and changes nothing else."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from bitatoms.kernels import ahead as ahead_module
+from bitatoms.kernels.ahead import Ahead, CompiledElsewhere, Helper, divided
+from bitatoms.kernels.signatures import Variant, all_variants, encoded
+from support.record_kernels import recorded
+
+SMALL = [variant for variant in all_variants() if variant.kernel in ("packing.row_weights", "words.hamming")]
+
+
+def test_the_list_has_the_kernels_of_all_jobs_and_no_others():
+    """If this fails: ``make kernels``."""
+    found = {variant[:2]: set(variant.jobs) for variant in recorded()}
+    assert found == {variant[:2]: set(variant.jobs) for variant in all_variants()}
+
+
+@pytest.mark.parametrize("variant", all_variants(), ids=lambda variant: variant.kernel)
+def test_types_are_encoded_without_loss(variant):
+    assert encoded(variant.types) == variant.signature
+    assert variant.seconds >= 0
+    assert variant.dispatcher.py_func.__name__ == variant.kernel.split(".")[1]
+
+
+@pytest.mark.parametrize("n_processes", [1, 2, 3, 200])
+def test_every_kernel_is_compiled_by_one_process_with_all_its_variants(n_processes):
+    variants = all_variants()
+    shares = divided(variants, n_processes)
+    assert sorted(variant for share in shares for variant in share) == sorted(variants)
+    kernels = [{variant.kernel for variant in share} for share in shares]
+    assert sum(map(len, kernels)) == len(set().union(*kernels))
+    assert all(share == sorted(share, key=variants.index) for share in shares)
+    loads = [sum(variant.seconds for variant in share) for share in shares]
+    largest = max(
+        sum(variant.seconds for variant in variants if variant.kernel == name) for name in set().union(*kernels)
+    )
+    assert max(loads) <= max(largest, 1.2 * sum(loads) / n_processes)
+
+
+def variants_of(*seconds):
+    """Return variants of different kernels that take these seconds."""
+    return [Variant(f"module.kernel{number}", "[]", each, ("job",)) for number, each in enumerate(seconds)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_processes", "expected"),
+    [
+        ((4, 4, 3), 2, [[1, 2]]),
+        ((1,) * 14, 2, [[7, 8, 9, 10, 11, 12, 13]]),
+        ((6, 9, 5, 2), 3, [[1], [2, 3]]),
+        ((1, 1), 2, []),  # not worth a process
+        ((9, 9), 1, []),
+    ],
+)
+def test_the_process_that_needs_kernels_compiles_the_first_ones(seconds, n_processes, expected):
+    variants = variants_of(*seconds)
+    shares = ahead_module._after_first(variants, n_processes)
+    assert sorted([variants.index(variant) for variant in share] for share in shares) == expected
+
+
+class FakeHelper:
+    """Stands for a process that compiles until it is told that it is done."""
+
+    def __init__(self, variants, done, ended):
+        self.keys, self.is_busy, self.ended = {variant[:2] for variant in variants}, True, ended
+        self.has = self.keys.__contains__
+
+    def end(self):
+        self.keys.clear()
+        self.is_busy = False
+        self.ended()
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Return the processes that would have been started, for kernels of two jobs that are not in the cache."""
+    helpers = []
+
+    def start(*given):
+        helpers.append(FakeHelper(*given))
+        return helpers[-1]
+
+    variants = (*variants_of(4, 4, 4), Variant("module.other", "[]", 9.0, ("other job",)))
+    monkeypatch.setattr(ahead_module, "Helper", start)
+    monkeypatch.setattr(ahead_module, "all_variants", lambda: variants)
+    monkeypatch.setattr(ahead_module, "is_stored", lambda variant: False)
+    return helpers
+
+
+def test_processes_are_started_when_the_first_kernel_is_missing(started, tmp_path):
+    ahead = Ahead()
+    ahead.expect(["job"], 2)
+    assert ahead.missing("module.kernel0", (), str(tmp_path), print) == 3
+    assert [helper.keys for helper in started] == [{("module.kernel2", "[]")}]
+    assert ahead.missing("module.kernel1", (), str(tmp_path), print) is None
+    with pytest.raises(CompiledElsewhere) as elsewhere:
+        ahead.missing("module.kernel2", (), str(tmp_path), print)
+    assert elsewhere.value.helper is started[0]
+    started[0].end()
+    assert ahead.missing("module.kernel2", (), str(tmp_path), print) is None  # it was not stored: compile it here
+    ahead.expect(["job"], 2)
+    ahead.missing("module.kernel2", (), str(tmp_path), print)
+    assert len(started) == 1  # once for each job
+
+
+def test_no_process_is_started_without_need(started, tmp_path, monkeypatch):
+    ahead = Ahead()
+    assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None  # nothing is expected
+    ahead.expect(["job"], 1)
+    assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None  # one processor
+    ahead.expect(["other job"], 2)
+    assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None  # a kernel of another job
+    ahead = Ahead()
+    monkeypatch.setattr(ahead_module.multiprocessing, "parent_process", lambda: "a process of joblib or Dask")
+    ahead.expect(["job"], 2)
+    assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None
+    assert started == []
+
+
+def test_one_process_at_a_time_has_others_compile_for_a_folder(started, tmp_path):
+    first, second, third = Ahead(), Ahead(), Ahead()
+    for ahead in (first, second, third):
+        ahead.expect(["job"], 2)
+    assert first.missing("module.kernel0", (), str(tmp_path), print) == 3
+    assert second.missing("module.kernel0", (), str(tmp_path), print) is None
+    started[0].end()
+    assert third.missing("module.kernel0", (), str(tmp_path), print) == 3
+    assert len(started) == 2
+
+
+def test_if_processes_cannot_be_started_kernels_are_compiled_here(started, tmp_path, monkeypatch, caplog):
+    def fail(*_):
+        raise OSError("Resource temporarily unavailable")
+
+    caplog.set_level("INFO", "bitatoms")
+    monkeypatch.setattr(ahead_module, "Helper", fail)
+    ahead = Ahead()
+    ahead.expect(["job"], 2)
+    assert ahead.missing("module.kernel2", (), str(tmp_path), print) is None
+    assert caplog.messages == ["kernels are compiled by one process: Resource temporarily unavailable"]
+
+
+def run(code, cache, *arguments):
+    """Run code in a process with its own cache of kernels; return what it prints."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *arguments]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+
+
+FIRST_CALLS = """
+    import sys
+    import numpy as np
+    from bitatoms.kernels import ahead as module
+    from bitatoms.kernels.cpu.packing import row_weights
+    from bitatoms.kernels.cpu.words import hamming
+    from bitatoms.kernels.signatures import Variant, encoded
+    from numba import typeof
+
+    words, counts = np.full((3, 2), 7, np.uint64), np.empty(3, np.int64)
+    calls = {row_weights: (words, counts), hamming: (words, words[:0], words[:1], words[:0], counts)}
+    module._MIN_SECONDS = 0.1
+    names = {row_weights: "packing.row_weights", hamming: "words.hamming"}
+    signatures = {kernel: encoded(map(typeof, given)) for kernel, given in calls.items()}
+    module.all_variants = lambda: [Variant(names[each], signatures[each], 1.0, ("job",)) for each in calls]
+    module.ahead.expect(["job"], 2)
+    for kernel, given in calls.items():
+        kernel(*given)
+        if "stop" in sys.argv:
+            module.ahead._helpers[0].stop()
+        hits = sum(kernel.stats.cache_hits.values())
+        print(kernel.__name__, "loaded" if hits else "compiled", counts.tolist())
+"""
+
+
+@pytest.mark.parametrize(("argument", "second"), [("", "loaded"), ("stop", "compiled")])
+def test_a_kernel_that_another_process_compiles_is_loaded(tmp_path, argument, second):
+    """If that process is stopped, the kernel is compiled here. A second process finds both in the cache."""
+    first = ["row_weights compiled [6, 6, 6]", f"hamming {second} [0, 0, 0]"]
+    assert run(FIRST_CALLS, tmp_path, argument).splitlines() == first
+    if not argument:
+        again = [line.replace("compiled", "loaded") for line in first]
+        assert run(FIRST_CALLS, tmp_path, argument).splitlines() == again
+
+
+def test_a_process_stores_kernels_and_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(ahead_module.numba.config, "CACHE_DIR", str(tmp_path))
+    ended, compiled = threading.Event(), []
+    helper = Helper(SMALL[:1], compiled.append, ended.set)
+    key = SMALL[0][:2]
+    assert helper.has(key)
+    helper.wait(key)
+    assert ended.wait(30)
+    assert (compiled, helper.has(key), helper.is_busy) == (SMALL[:1], False, False)
+    assert [path.suffix for path in tmp_path.rglob("*.nbc")] == [".nbc"]
+    helper.stop()
