@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +17,14 @@ from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
 from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..io.api import read
+from ..parallel import Workers, count_threads
+from ..search.branches import at_once
 from ..validation import as_generator
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
 
 MAJORITY = "column majority"
+_MAX_CELLS = 1 << 26  # of all tables that are searched at the same time: predictions take 8 bytes for each
 
 
 class FoldScores(NamedTuple):
@@ -159,21 +164,42 @@ def cross_validate_cells(
     random = as_generator(random_state)
     seed = int(random.integers(2**31))
     estimators = _named_estimators(models, seed, parameters)
-    folds: dict[str, list[FoldScores]] = {name: [] for name in (MAJORITY, *estimators)}
-    for hidden in hidden_folds(data, n_folds, share, random):
-        visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
-        truth = data.filled().to_dense(bool)[cells]
-        if not truth.size:
-            raise ValueError(f"no cell was hidden: X has {int(np.sum(data.n_known))} known cells; raise share")
-        shares = np.broadcast_to(_column_shares(visible), data.shape)
-        folds[MAJORITY].append(FoldScores(None, None, CellScores.of(truth, shares[cells])))
-        for name, estimator in estimators.items():
-            fitted = clone(estimator).fit(visible)
-            scores = CellScores.of(truth, fitted.predict_cell_proba(visible)[cells])
-            codelength = getattr(fitted, "codelength_", None)
-            n_atoms = getattr(fitted, "n_components_", None)
-            folds[name].append(FoldScores(n_atoms, None if codelength is None else codelength.total, scores))
+    hidden = list(hidden_folds(data, n_folds, share, random))
+    if not all(fold.count() for fold in hidden):
+        raise ValueError(f"no cell was hidden: X has {int(np.sum(data.n_known))} known cells; raise share")
+    folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}
+    for name, estimator in estimators.items():
+        n_threads = min(_n_threads(estimator, data), n_folds)
+        if n_threads > 1:  # they share the folds, and their results do not depend on n_jobs
+            estimator = clone(estimator).set_params(n_jobs=count_threads(estimator.n_jobs) // n_threads)
+        with closing(Workers(n_threads).map_tasks(partial(_fold_scores, estimator, data), hidden)) as scores:
+            folds[name] = list(scores)
     return CellValidation(folds, share)
+
+
+def _n_threads(estimator: Any, data: BitMatrix) -> int:
+    """Return how many threads may fit copies of a model at the same time; only one if the order matters."""
+    n_cells = data.n_rows * data.n_cols
+    if not isinstance(estimator, BinaryDictionaryLearning) or estimator.max_time is not None or estimator.callbacks:
+        return 1
+    return 1 if at_once(n_cells, False) == 1 else max(1, min(count_threads(estimator.n_jobs), _MAX_CELLS // n_cells))
+
+
+def _fold_scores(estimator: Any, data: BitMatrix, _: Workers, hidden: BitMatrix) -> FoldScores:
+    """Return how well a model predicts hidden cells."""
+    visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
+    fitted = clone(estimator).fit(visible)
+    scores = CellScores.of(data.filled().to_dense(bool)[cells], fitted.predict_cell_proba(visible)[cells])
+    codelength = getattr(fitted, "codelength_", None)
+    n_atoms = getattr(fitted, "n_components_", None)
+    return FoldScores(n_atoms, None if codelength is None else codelength.total, scores)
+
+
+def _majority_scores(data: BitMatrix, hidden: BitMatrix) -> FoldScores:
+    """Return how well the shares of the columns predict hidden cells."""
+    cells = hidden.to_dense(bool)
+    shares = np.broadcast_to(_column_shares(without_cells(data, hidden)), data.shape)
+    return FoldScores(None, None, CellScores.of(data.filled().to_dense(bool)[cells], shares[cells]))
 
 
 def _as_bits(X: Any, binarize: float | None) -> BitMatrix:

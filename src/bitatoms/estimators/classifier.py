@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -37,6 +38,7 @@ from ..parameters import (
 from ..rows import dispatch
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
+from ..search.branches import at_once
 from ..search.params import SearchParams, resolve
 from ..table import Table
 from ..validation import as_generator
@@ -160,24 +162,32 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         self, table: Table, samples: list[list[NDArray[np.intp]]], params: SearchParams, random: np.random.Generator
     ) -> list[list[RowCoder]]:
         """Return the models of each class, learned from these rows, with the frequencies at the end of the searches."""
-        begin, left = time.perf_counter(), sum(len(sample) for each in samples for sample in each)
-        workers, limits = self._workers(), (params.max_atoms_per_sample, params.residual_limit)
-        coders: list[list[RowCoder]] = [[] for _ in samples]
-        for coders_of_class, sample in ((own, each) for own, of in zip(coders, samples, strict=True) for each in of):
+        begin, limits = time.perf_counter(), (params.max_atoms_per_sample, params.residual_limit)
+        items = [(label, sample, int(random.integers(2**63))) for label, of in enumerate(samples) for sample in of]
+        n_left = np.cumsum([len(sample) for _, sample, _ in items][::-1])[::-1]  # rows of an item and of later ones
+
+        def learn(workers: Workers, number: int) -> RowCoder:
+            _, sample, seed = items[number]
             own_params = params
             if params.max_time is not None:  # a search takes a share of the time that earlier ones have left
                 remaining = params.max_time - (time.perf_counter() - begin)
-                own_params = replace(params, max_time=max(_MIN_SECONDS, remaining * len(sample) / left))
-            left -= len(sample)
-            source, seed = MemoryRows(table.bits[sample], workers), int(random.integers(2**63))
-            try:
-                learned = learn_from(source, own_params, workers, seed, self.verbose, must_cover_all_rows=False)
-            except Interrupted:
-                raise Interrupted(None) from None
+                own_params = replace(params, max_time=max(_MIN_SECONDS, remaining * len(sample) / n_left[number]))
+            source = MemoryRows(table.bits[sample], workers)
+            learned = learn_from(source, own_params, workers, seed, self.verbose, must_cover_all_rows=False)
             result = learned.result if isinstance(learned, PassResult) else learned
             model = Model.from_factorization(result, *limits, self._header.names, tile_of(table))
             model = replace(model, remembered=None)  # a training row must not be coded better than a new one
-            coders_of_class.append(RowCoder(model, Frequencies.of_result(model)))
+            return RowCoder(model, Frequencies.of_result(model))
+
+        coders: list[list[RowCoder]] = [[] for _ in samples]
+        in_order = params.max_time is not None or bool(params.callbacks)
+        most = at_once(table.bits.n_rows * table.bits.n_cols, in_order)
+        try:
+            with closing(self._workers().map_tasks(learn, range(len(items)), most)) as learned_coders:
+                for (label, _, _), coder in zip(items, learned_coders, strict=True):
+                    coders[label].append(coder)
+        except KeyboardInterrupt:
+            raise Interrupted(None) from None
         ended = {coder.model.ended for each in coders for coder in each}
         for limit in ("max_iter", "max_time"):
             if limit in ended and not params.ends_at_limit:

@@ -58,7 +58,7 @@ class Helper:
         self._left = {variant[:2]: variant for variant in variants}
         self._changed, self._done, self._ended = threading.Condition(), done, ended
         request = {"cache": numba.config.CACHE_DIR, "variants": [[*key] for key in self._left]}
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None  # stays open: its end tells the process that this one has ended
         with suppress(OSError):  # it has ended already
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -66,14 +66,15 @@ class Helper:
 
     def _read(self) -> None:
         """Take note of kernels that are compiled, until the process ends."""
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            kernel, signature = json.loads(line)
-            with self._changed:
-                variant = self._left.pop((kernel, signature))
-                self._changed.notify_all()
-            self._done(variant)
-        self._process.wait()
+        with self._process:
+            assert self._process.stdout is not None
+            for line in self._process.stdout:
+                kernel, signature = json.loads(line)
+                with self._changed:
+                    variant = self._left.pop((kernel, signature), None)
+                    self._changed.notify_all()
+                if variant is not None:
+                    self._done(variant)
         with self._changed:
             self._left.clear()
             self._changed.notify_all()
@@ -145,17 +146,20 @@ class Ahead:
         if key not in {variant[:2] for variant in variants} or not self._holds(folder):
             return None
         variants = [variant for variant in variants if not is_stored(variant)]
-        self._helpers = [Helper(share, done, self._release) for share in _after_first(variants, n_processes)]
-        self._release()  # if there are none
+        try:
+            self._helpers = [Helper(share, done, self._release) for share in _after_first(variants, n_processes)]
+        finally:
+            self._release()  # if there are none
         return len(variants)
 
     def _holds(self, folder: str) -> bool:
         """Return whether no other process compiles kernels ahead for this folder."""
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        file = open(Path(folder, "ahead.lock"), "wb")  # noqa: SIM115 (closed by _release)
         try:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            file = open(Path(folder, "ahead.lock"), "wb")  # noqa: SIM115 (closed by _release)
             lock(file)
         except (FileLocked, OSError):
+            file.close()
             return False
         self._lock = file
         return True
