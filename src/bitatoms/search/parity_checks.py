@@ -127,7 +127,7 @@ def remove_noise(
         mean_of_check = np.clip(sum_of_check.astype(np.float32) / max(1, m - n_hashed), 0.0, 1.0)
         noise = np.clip((1 - np.median(mean_of_check) ** (1 / 4)) / 2, *_PRIOR_NOISE)
         votes = _Votes(checks.rows, sums, ignored, _log_odds((1 - mean_of_check ** (3 / 4)) / 2))
-        after = _voted(data, votes, original, _log_odds(noise), workers)
+        after = _voted(data, votes, original, np.float32(_log_odds(noise)), workers)
         if after == data:
             break
         data = after
