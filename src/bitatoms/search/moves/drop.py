@@ -179,18 +179,18 @@ class DropTrials:
     def count_kept(self, tried: NDArray[np.intp]) -> int:
         """Return how many of these atoms are useful, up to the first one without which the cost is lower."""
         m, n_kept = self.block.n_features, len(tried)
-        left, n_users = np.arange(n_kept), self.uses[tried]
+        left, users = np.arange(n_kept), self.removal.users_of(tried)
         pays = self.uses_costs[tried] + self.objective.of_atoms(m, self.weights[tried])
-        users = [self.removal.users_of(k) for k in tried]
         n_coded, n_rows = 0, _FIRST_ROWS
         changes = np.zeros((1, m), np.int64), np.zeros((1, len(self.uses)), np.int64)
         while len(left):
-            more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left])
+            more = self.removal.changes(tried[left], *users.taken(left, n_coded, n_rows))
             changes = changes[0] + more[0], changes[1] + more[1]
             increase = self._increase(tried[left], *changes)
-            is_done = n_users[left] <= n_rows
+            n_users = users.counts[left]
+            is_done = n_users <= n_rows
             limit = np.where(
-                is_done, 1, np.minimum(1, n_rows / np.maximum(1, n_users[left]) * (1 + _DOUBT / math.sqrt(n_rows)))
+                is_done, 1, np.minimum(1, n_rows / np.maximum(1, n_users) * (1 + _DOUBT / math.sqrt(n_rows)))
             )
             fails = increase > limit * pays[left]
             n_kept = int(left[is_done & ~fails].min(initial=n_kept))
