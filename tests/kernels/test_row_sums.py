@@ -35,7 +35,7 @@ def test_hashes_are_the_bits_of_columns(rows, n_bits, seed):
 def bucketed(hashes, n_buckets, group_bits=0, n_parts=1):
     """Return the pairs of rows in each bucket, and the arrays of the kernel, which fills them in parts."""
     n, n_pairs = len(hashes), len(hashes) * (len(hashes) - 1) // 2
-    ends, first, second = np.full(n_buckets, 77), np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    ends, first, second = (np.full(size, 77, np.int32) for size in (n_buckets, n_pairs, n_pairs))
     groups, shift = (np.full(1 << group_bits, 77), np.full(n, 77)), n_buckets.bit_length() - 1 - group_bits
     row_sums.group_rows(hashes, shift, *groups)
     for part in np.array_split(np.arange(1 << group_bits), n_parts)[::-1]:

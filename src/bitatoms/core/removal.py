@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import threading
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +11,10 @@ from numpy.typing import NDArray
 from ..kernels.cpu import coding, packing
 from ..kernels.structs import CodingScratch, Prices, RowArrays, Rule, coding_scratch
 from ..parallel import MAX_CHUNK_NS
-from .block import Block, read_only
+from .block import Block
 from .coding import code_cost, priced
 
 _FORBIDDEN = 1 << 27  # a price at which no row uses an atom
-_GOLDEN = 0.618  # steps of this share of a list visit all its parts
-
-
-class AtomUsers(NamedTuple):
-    """The rows that use each of some atoms, in an order in which the first ones are from all parts of the block."""
-
-    rows: NDArray[np.intp]  # those of one atom after those of another, in increasing order
-    starts: NDArray[np.intp]  # (atoms,): where the rows of each atom begin
-    counts: NDArray[np.intp]  # (atoms,)
-    steps: NDArray[np.intp]  # (atoms,): from one row of an atom to the next one
-
-    def taken(self, atoms: NDArray[np.intp], first: int, last: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the users first..last of each of these atoms, and the index among them of the atom of each user."""
-        starts, counts, steps = self.starts[atoms], self.counts[atoms], self.steps[atoms]
-        n_taken = np.minimum(counts, last) - np.minimum(counts, first)
-        index = np.repeat(np.arange(len(atoms)), n_taken)
-        nth = np.arange(len(index)) - (np.cumsum(n_taken) - n_taken - first)[index]
-        return self.rows[starts[index] + nth * steps[index] % counts[index]], index
 
 
 class AtomRemoval:
@@ -56,24 +37,24 @@ class AtomRemoval:
         self._row_cost = code_cost(block)
         self._scratches: dict[int, tuple[Prices, RowArrays, CodingScratch]] = {}  # by thread
 
-    def users_of(self, atoms: NDArray[np.intp]) -> AtomUsers:
-        """Return the rows that use each of these atoms."""
+    def users_of(self, atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Return the rows that use each atom, in an order in which the first ones are from all parts of the block."""
         users = self.block._read_rows.users[atoms]
-        counts = np.bitwise_count(users).sum(axis=1, dtype=np.intp)
-        ends = np.cumsum(counts)
-        rows = np.empty(counts.sum(), np.intp)
-        packing.list_columns(read_only(users), rows)
-        steps = np.array([_golden_step(count) for count in counts.tolist()], np.intp)
-        return AtomUsers(rows, ends - counts, counts, steps)
+        ends = np.append(0, np.cumsum(self.block.uses()[atoms]))
+        rows = np.empty(ends[-1], np.intp)
+        packing.list_columns_apart(users, ends, np.empty(self.block.n_rows, np.intp), rows)
+        return [rows[start:stop] for start, stop in itertools.pairwise(ends.tolist())]
 
     def changes(
-        self, tested: NDArray[np.intp], rows: NDArray[np.intp], tests: NDArray[np.intp]
+        self, tested: NDArray[np.intp], rows: list[NDArray[np.intp]]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return by how much the errors per feature and the uses per atom change if rows do without an atom.
 
-        The block is left as it is. ``rows[i]`` is a user of atom ``tested[tests[i]]``, coded without this atom only.
+        The block is left as it is. ``rows[i]`` are users of atom ``tested[i]``, coded without this atom only.
         """
         block, (n_tests, n_features, n_atoms) = self.block, (len(tested), self.block.n_features, self.block.n_atoms)
+        indices, tests = np.concatenate(rows), np.repeat(np.arange(n_tests), [len(each) for each in rows])
+
         more_wrong, more_uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
         adding = threading.Lock()
 
@@ -82,14 +63,14 @@ class AtomRemoval:
             prices, one_row, scratch = self._scratch()
             rule = self.rule._replace(prices=prices)
             coding.code_without(
-                block._read_rows, self.tables, rule, _FORBIDDEN, tested, tests, rows, start, stop, one_row, wrong, uses,
-                scratch,
+                block._read_rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong,
+                uses, scratch,
             )  # fmt: skip
             with adding:
                 np.add(more_wrong, wrong, out=more_wrong)
                 np.add(more_uses, uses, out=more_uses)
 
-        block.workers.map_rows(count, len(rows), self._row_cost)
+        block.workers.map_rows(count, len(indices), self._row_cost)
         return more_wrong, more_uses
 
     def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:
@@ -103,7 +84,7 @@ class AtomRemoval:
 
     def remove(self, k: int) -> None:
         """Code the users of atom k without it."""
-        block, rows = self.block, self.users_of(np.array([k])).rows
+        block, (rows,) = self.block, self.users_of(np.array([k]))
         for prices in (self.prices, *(prices for prices, *_ in self._scratches.values())):
             prices.uses[k] = _FORBIDDEN
         _, _, scratch = self._scratch()
@@ -113,14 +94,6 @@ class AtomRemoval:
             few = rows[start : start + rows_per_call]
             before = np.empty(block._read_rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
             coding.code_at_prices(block._rows, self.tables, self.rule, few, False, *before, scratch)
-
-
-def _golden_step(n: int) -> int:
-    """Return a step that visits all of n items in turn, the first ones in all parts of their list."""
-    step = int(_GOLDEN * n)
-    while math.gcd(step, n) > 1:
-        step -= 1
-    return max(1, step)
 
 
 def _one_row(block: Block) -> RowArrays:

@@ -57,17 +57,17 @@ def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, 
     n_pairs, most = n * (n - 1) // 2, budget.per_row * n
     n_compared = max(1, min(budget.compared_words // words.shape[1], budget.compared_per_pair * n_pairs))
     n_bits = int(np.clip(np.log2(max(1.0, n_pairs / 2 * n_pairs / n_compared)), 2, min(m, budget.max_hash_bits)))
-    buckets = np.empty(1 << n_bits, np.int64), np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    ends, first, second = (np.empty(size, np.int32) for size in (1 << n_bits, n_pairs, n_pairs))
     found = np.empty((budget.listed * most, 4), np.int64)
     checks = Checks(np.empty((0, 4), np.int64), np.empty((0, n_bits), np.int64))
     for table in range(1, budget.max_hash_tables + 1):
         columns = random.choice(m, n_bits, replace=False)
         limit = _light_limit(data, columns, random, budget)
         if limit >= 0:
-            _fill_buckets(words, columns, workers, buckets)
+            _fill_buckets(words, columns, workers, (ends, first, second))
             start = int(random.integers(1 << n_bits))
             limits = limit, n_compared, budget.max_per_bucket
-            count = row_sums.list_light_fours(words, *buckets, *limits, start, found)
+            count = row_sums.list_light_fours(words, ends, first, second, *limits, start, found)
             new = np.sort(found[_chosen(count, most, random)], axis=1)
             rows = np.vstack([checks.rows, new])
             hashed = np.vstack([checks.hashed, np.broadcast_to(columns, (len(new), n_bits))])
@@ -78,7 +78,9 @@ def find_checks(data: BitMatrix, random: np.random.Generator, workers: Workers, 
     return checks.taken(_chosen(len(checks.rows), most, random))
 
 
-def _fill_buckets(words: Words, columns: NDArray[np.int64], workers: Workers, buckets: tuple[NDArray, ...]) -> None:
+def _fill_buckets(
+    words: Words, columns: NDArray[np.int64], workers: Workers, buckets: tuple[NDArray[np.int32], ...]
+) -> None:
     """Sort all pairs of rows by the bits of their sums in these columns: the end of each bucket, and the two rows."""
     n, n_bits = len(words), len(columns)
     group_bits = min(n_bits, _GROUP_BITS)
