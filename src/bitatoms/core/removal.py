@@ -55,11 +55,11 @@ class AtomRemoval:
         block, (n_tests, n_features, n_atoms) = self.block, (len(tested), self.block.n_features, self.block.n_atoms)
         indices, tests = np.concatenate(rows), np.repeat(np.arange(n_tests), [len(each) for each in rows])
 
-        more_wrong, more_uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
         adding = threading.Lock()
+        totals: list[NDArray[np.int64]] = []
 
         def count(start: int, stop: int) -> None:
-            wrong, uses = np.zeros_like(more_wrong), np.zeros_like(more_uses)
+            wrong, uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
             prices, one_row, scratch = self._scratch()
             rule = self.rule._replace(prices=prices)
             coding.code_without(
@@ -67,11 +67,13 @@ class AtomRemoval:
                 uses, scratch,
             )  # fmt: skip
             with adding:
-                np.add(more_wrong, wrong, out=more_wrong)
-                np.add(more_uses, uses, out=more_uses)
+                if totals:
+                    wrong += totals[0]
+                    uses += totals[1]
+                totals[:] = wrong, uses
 
         block.workers.map_rows(count, len(indices), self._row_cost)
-        return more_wrong, more_uses
+        return totals[0], totals[1]
 
     def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:
         """Return what a thread needs for itself: prices, which it changes, and work arrays; allocated once."""

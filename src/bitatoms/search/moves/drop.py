@@ -160,7 +160,7 @@ class DropTrials:
     def __init__(self, block: Block, objective: Objective) -> None:
         self.block, self.objective = block, objective
         self.removal = AtomRemoval(block, objective.rule(block))
-        self.weights = block.weights()
+        self.atom_costs = objective.of_atoms(block.n_features, block.weights())
         self._set_counts(block.wrong(), block.uses())
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:
@@ -176,11 +176,11 @@ class DropTrials:
 
     def count_kept(self, tried: NDArray[np.intp]) -> int:
         """Return how many of these atoms are useful, up to the first one without which the cost is lower."""
-        m, n_kept = self.block.n_features, len(tried)
+        n_kept = len(tried)
         left, n_users, users = np.arange(n_kept), self.uses[tried], self.removal.users_of(tried)
-        pays = self.uses_costs[tried] + self.objective.of_atoms(m, self.weights[tried])
+        pays = self.uses_costs[tried] + self.atom_costs[tried]
         n_coded, n_rows = 0, _FIRST_ROWS
-        changes = np.zeros((1, m), np.int64), np.zeros((1, len(self.uses)), np.int64)
+        changes = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64)
         while len(left):
             more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left.tolist()])
             changes = changes[0] + more[0], changes[1] + more[1]
