@@ -246,10 +246,10 @@ def test_rows_that_are_hard_for_another_reason_take_few_draws(drawn):
 def test_rows_and_atoms_are_stale_after_hard_rows_are_coded():
     block, _, _ = with_hard_rows(0.2)
     rule = Objective(True, "xor").rule(block)
-    for stale in (block._rows.stale, block._atoms.stale):
+    for stale in (block._read_rows.stale, block._atoms.stale):
         stale[:] = 0
     code_hard_rows(block, rule, find_hard_rows(block, rule), np.random.default_rng(0))
-    assert block._rows.stale.all()
+    assert block._read_rows.stale.all()
     assert block._atoms.stale.all()
 
 

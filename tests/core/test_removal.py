@@ -8,7 +8,7 @@ import naive
 from bitatoms.core.removal import AtomRemoval
 from bitatoms.parallel import Workers
 from support.blocks import ALGEBRAS, WORKERS, assert_consistent, block_of, factors, priced_rule
-from support.strategies import priced_factorisations
+from support.strategies import SEEDS, factorisations, priced_factorisations
 
 
 @settings(max_examples=30)
@@ -20,7 +20,7 @@ def test_changes_are_those_of_a_removal_and_leave_the_block_as_it_is(problem, al
     removal = AtomRemoval(block, priced_rule(algebra, prices))
     wrong, uses = block.wrong(), block.uses()
     all_atoms = np.arange(len(atoms))
-    more_wrong, more_uses = removal.changes(all_atoms, [removal.users_of(k) for k in all_atoms])
+    more_wrong, more_uses = removal.changes(all_atoms, removal.users_of(all_atoms))
     assert_consistent(block, X, algebra)
     np.testing.assert_array_equal(factors(block)[1], codes)
     for k in all_atoms:
@@ -41,7 +41,7 @@ def test_changes_of_parts_of_the_users_add_up(problem, algebra, workers):
     assume(len(atoms))
     removal = AtomRemoval(block_of(X, atoms, codes, algebra, workers), priced_rule(algebra, prices))
     all_atoms = np.arange(len(atoms))
-    users = [removal.users_of(k) for k in all_atoms]
+    users = removal.users_of(all_atoms)
     parts = [removal.changes(all_atoms, [rows[part] for rows in users]) for part in (slice(2), slice(2, None))]
     for whole, first, rest in zip(removal.changes(all_atoms, users), *parts, strict=True):
         np.testing.assert_array_equal(whole, first + rest)
@@ -53,11 +53,23 @@ def test_users_are_each_listed_once_the_first_ones_from_all_parts(n_users):
     codes = (np.arange(1000) < n_users).astype(np.uint8)[:, np.newaxis]
     block = block_of(X, np.ones((1, 3), np.uint8), codes, "xor")
     removal = AtomRemoval(block, priced_rule("xor", (np.ones(3, int), np.ones(1, int))))
-    users = removal.users_of(0)
+    (users,) = removal.users_of(np.array([0]))
     np.testing.assert_array_equal(np.sort(users), np.arange(n_users))
     if n_users >= 64:
         first = np.sort(users[:16])
         assert np.diff(first, prepend=0, append=n_users).max() <= n_users / 4
+
+
+@given(factorisations(), SEEDS)
+def test_users_of_several_atoms_are_those_of_each(problem, seed):
+    X, atoms, codes = problem
+    removal = AtomRemoval(
+        block_of(X, atoms, codes, "xor"), priced_rule("xor", (np.ones(X.shape[1], int), np.ones(len(atoms), int)))
+    )
+    some = np.random.default_rng(seed).permutation(len(atoms))[: len(atoms) // 2 + 1]
+    for k, users in zip(some, removal.users_of(some), strict=True):
+        np.testing.assert_array_equal(users, removal.users_of(np.array([k]))[0])
+        np.testing.assert_array_equal(np.sort(users), np.flatnonzero(codes[:, k]))
 
 
 @pytest.mark.parametrize("workers", [Workers(), Workers(2, 64)])
@@ -71,10 +83,10 @@ def test_rows_cannot_use_a_removed_atom_again_but_one_that_was_only_tried(worker
         block = block_of(X, atoms, codes, algebra, workers)
         removal = AtomRemoval(block, priced_rule(algebra, (np.full(40, 10), np.full(3, 5))))
         sums = np.array([2])
-        assert removal.changes(np.array([0]), [removal.users_of(0)])[1].tolist() == [[-70, 0, 0]]
-        assert removal.changes(sums, [removal.users_of(2)])[1].tolist() == [[70, 70, -70]]
+        assert removal.changes(np.array([0]), removal.users_of(np.array([0])))[1].tolist() == [[-70, 0, 0]]
+        assert removal.changes(sums, removal.users_of(sums))[1].tolist() == [[70, 70, -70]]
         removal.remove(0)
-        without_sums = removal.changes(sums, [removal.users_of(2)])[1]
+        without_sums = removal.changes(sums, removal.users_of(sums))[1]
         assert without_sums.tolist() == [[0, 70, -70]]  # one half is gone
         removal.remove(2)
         assert factors(block)[1].tolist() == np.repeat([[0, 0, 0], [0, 1, 0]], 70, axis=0).tolist()

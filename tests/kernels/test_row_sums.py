@@ -32,21 +32,25 @@ def test_hashes_are_the_bits_of_columns(rows, n_bits, seed):
     assert hashes.tolist() == [sum(int(row[column]) << b for b, column in enumerate(columns)) for row in rows]
 
 
-def bucketed(hashes, n_buckets):
-    """Return the pairs of rows in each bucket, and the arrays of the kernel."""
-    n_pairs = len(hashes) * (len(hashes) - 1) // 2
-    ends, first, second = np.full(n_buckets, 77), np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
-    row_sums.bucket_pairs(hashes, ends, first, second)
+def bucketed(hashes, n_buckets, group_bits=0, n_parts=1):
+    """Return the pairs of rows in each bucket, and the arrays of the kernel, which fills them in parts."""
+    n, n_pairs = len(hashes), len(hashes) * (len(hashes) - 1) // 2
+    ends, first, second = (np.full(size, 77, np.int32) for size in (n_buckets, n_pairs, n_pairs))
+    groups, shift = (np.full(1 << group_bits, 77), np.full(n, 77)), n_buckets.bit_length() - 1 - group_bits
+    row_sums.group_rows(hashes, shift, *groups)
+    for part in np.array_split(np.arange(1 << group_bits), n_parts)[::-1]:
+        row_sums.bucket_pairs(hashes, shift, *groups, part[0], part[-1] + 1, ends, first, second)
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     starts = [0, *ends[:-1]]
     return [pairs[start:end] for start, end in zip(starts, ends, strict=True)], (ends, first, second)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 3, 20])
-@pytest.mark.parametrize("n_bits", [0, 1, 4])
-def test_buckets_hold_the_pairs_whose_hashes_add_up_to_their_number(n_rows, n_bits):
+@pytest.mark.parametrize(("n_bits", "group_bits", "n_parts"), [(0, 0, 1), (1, 1, 2), (4, 0, 1), (4, 2, 3), (4, 4, 5)])
+def test_buckets_hold_the_pairs_whose_hashes_add_up_to_their_number(n_rows, n_bits, group_bits, n_parts):
     hashes = np.random.default_rng(n_rows).integers(1 << n_bits, size=n_rows)
-    assert bucketed(hashes, 1 << n_bits)[0] == naive.bucketed_pairs(hashes, 1 << n_bits)
+    buckets, _ = bucketed(hashes, 1 << n_bits, group_bits, n_parts)
+    assert buckets == naive.bucketed_pairs(hashes, 1 << n_bits)
 
 
 @pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130])

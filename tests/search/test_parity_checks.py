@@ -8,12 +8,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
+from bitatoms import BitMatrix
 from bitatoms.datasets import planted
-from bitatoms.search.parity_checks import Checks, find_checks, parities, remove_noise, rows_without_noise
+from bitatoms.parallel import Workers
+from bitatoms.search import parity_checks
+from bitatoms.search.parity_checks import Checks, sums_of_four
 from bitatoms.search.plan import CheckBudget
 from support.strategies import SEEDS, matrices, random_bits
 
 BUDGET = CheckBudget()
+ONE_THREAD, CHUNKS = Workers(), Workers(2, 1)
+THREADS = pytest.mark.parametrize("workers", [ONE_THREAD, CHUNKS])
+
+
+def find_checks(bits, seed=0, workers=ONE_THREAD):
+    """Return the checks of these rows."""
+    return parity_checks.find_checks(BitMatrix.from_dense(bits), np.random.default_rng(seed), workers, BUDGET)
+
+
+def remove_noise(bits, checks, budget=BUDGET, workers=ONE_THREAD):
+    """Return rows without noise, and the number of satisfied checks of each."""
+    cleaned, n_satisfied = parity_checks.remove_noise(BitMatrix.from_dense(bits), checks, workers, budget)
+    return cleaned.to_dense(), n_satisfied
+
+
+def rows_without_noise(bits):
+    """Return the rows from which all noise is removed."""
+    random = np.random.default_rng(0)
+    return parity_checks.rows_without_noise(BitMatrix.from_dense(bits), random, ONE_THREAD, BUDGET).to_dense()
+
+
+def parities(bits, rows):
+    """Return the sum of the rows of each check."""
+    return np.bitwise_xor.reduce(bits[rows], axis=1)
 
 
 def checks_of(rows, hashed=()):
@@ -39,18 +66,20 @@ def noisy():
 
 
 @given(matrices(n_rows=st.sampled_from((1, 2, 5, 17))), st.integers(0, 5), SEEDS)
-def test_parities_are_sums_of_rows(bits, n_checks, seed):
+def test_sums_of_four_are_sums_of_rows(bits, n_checks, seed):
     checks = np.random.default_rng(seed).integers(len(bits), size=(n_checks, 4))
     expected = [naive.combine_row(np.ones(4), bits[check], "xor").tolist() for check in checks]
-    assert parities(bits, checks).tolist() == expected
+    sums = BitMatrix.from_words(sums_of_four(BitMatrix.from_dense(bits), checks), bits.shape[1])
+    assert sums.to_dense().tolist() == expected
 
 
+@THREADS
 @pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130])
-def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols):
+def test_one_round_flips_the_bits_that_the_votes_of_the_oracle_find_wrong(n_cols, workers):
     original = random_bits(0, 12, n_cols, 0.2)
     rows = [np.random.default_rng(seed).choice(12, 4, replace=False) for seed in range(20)]
     hashed = np.array([np.random.default_rng(seed).choice(n_cols, n_cols // 9, replace=False) for seed in range(20)])
-    bits, _ = remove_noise(original, Checks(np.array(rows), hashed), replace(BUDGET, rounds=1))
+    bits, _ = remove_noise(original, Checks(np.array(rows), hashed), replace(BUDGET, rounds=1), workers)
     votes = naive.votes_of_checks(original, original, rows, hashed)
     clear = abs(votes) > 1e-4  # ties depend on rounding
     assert clear.mean() > 0.9
@@ -71,7 +100,7 @@ def test_further_rounds_start_from_the_bits_so_far_and_the_original_ones(noisy):
 def test_true_checks_remove_all_noise(noisy):
     checks = true_checks(noisy.codes, 0, 2000)
     before = noisy.X.copy()
-    bits, n_satisfied = remove_noise(noisy.X, checks, BUDGET)
+    bits, n_satisfied = remove_noise(noisy.X, checks)
     np.testing.assert_array_equal(noisy.X, before)
     assert (noisy.X != noisy.clean).sum() > 900
     np.testing.assert_array_equal(bits, noisy.clean)
@@ -88,7 +117,7 @@ def test_checks_with_errors_are_not_counted():
 @pytest.mark.parametrize(("n_atoms", "density", "least_true"), [(10, 0.5, 1.0), (20, 0.3, 0.9)])
 def test_checks_found_in_a_planted_table_are_true(n_atoms, density, least_true):
     data = planted(300, 100, n_atoms, atom_density=density, code_density=0.3, noise=0.05, random_state=0)
-    rows, hashed = find_checks(data.X, np.random.default_rng(0), BUDGET)
+    rows, hashed = find_checks(data.X)
     assert 0.8 * 300 <= len(rows) <= BUDGET.per_row * 300
     assert (np.diff(rows, axis=1) > 0).all()  # four different rows
     assert len(np.unique(rows, axis=0)) == len(rows)
@@ -100,7 +129,7 @@ def test_checks_found_in_a_planted_table_are_true(n_atoms, density, least_true):
 
 def test_checks_do_not_depend_on_anything_but_table_and_generator():
     X = planted(100, 65, 5, atom_density=0.5, code_density=0.3, noise=0.05, random_state=0).X
-    one, other = (find_checks(X, np.random.default_rng(7), BUDGET) for _ in range(2))
+    one, other = (find_checks(X, 7, workers) for workers in (ONE_THREAD, CHUNKS))
     np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_array_equal(one.hashed, other.hashed)
 
@@ -109,7 +138,7 @@ def test_checks_do_not_depend_on_anything_but_table_and_generator():
 def test_rows_with_enough_checks_are_returned_without_noise(seed):
     """Also in the columns by which checks were found, where they are satisfied whatever the noise."""
     data = planted(300, 100, 10, atom_density=0.5, code_density=0.3, noise=0.05, random_state=seed)
-    rows = rows_without_noise(data.X, np.random.default_rng(0), BUDGET)
+    rows = rows_without_noise(data.X)
     assert len(rows) > 250
     assert naive.is_spanned(rows, data.atoms).mean() > 0.97
     assert naive.is_spanned(data.X, data.atoms).mean() < 0.1
@@ -118,18 +147,18 @@ def test_rows_with_enough_checks_are_returned_without_noise(seed):
 @pytest.mark.parametrize("density", [0.1, 0.5])
 def test_noise_has_few_checks_and_no_row_is_returned(density):
     X = random_bits(0, 200, 100, density)
-    assert len(find_checks(X, np.random.default_rng(0), BUDGET).rows) < 40
-    assert rows_without_noise(X, np.random.default_rng(0), BUDGET).shape == (0, 100)
+    assert len(find_checks(X).rows) < 40
+    assert rows_without_noise(X).shape == (0, 100)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 70), (3, 65), (4, 1), (9, 2), (70, 1), (4, 600)])
 @pytest.mark.parametrize("density", [0.0, 0.5, 1.0])
 def test_any_table_is_searched(shape, density):
     X = random_bits(1, *shape, density)
-    checks = find_checks(X, np.random.default_rng(0), BUDGET)
+    checks = find_checks(X)
     assert checks.rows.shape == (len(checks.hashed), 4)
     assert ((checks.rows >= 0) & (checks.rows < len(X))).all()
     assert ((checks.hashed >= 0) & (checks.hashed < shape[1])).all()
-    rows = rows_without_noise(X, np.random.default_rng(0), BUDGET)
+    rows = rows_without_noise(X)
     assert len(rows) <= len(X)
     assert rows.shape[1] == shape[1]

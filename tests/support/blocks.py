@@ -37,8 +37,11 @@ def table_of(bits):
 
 
 def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - frozen
+    """Return a block that has counted its rows: what it keeps of that must not outlive a change of them."""
     tables = [bits_of(table) for table in (X, atoms, codes)]
-    return Block(*tables, algebra == "or", workers)
+    block = Block(*tables, algebra == "or", workers)
+    block.wrong(), block.uses()
+    return block
 
 
 def prices_of(bits, uses):
@@ -63,15 +66,18 @@ def factors(block):
 
 
 def assert_consistent(block, X, algebra):
-    """Assert that errors, users and cover masks are those of the atoms and codes."""
+    """Assert that errors, users, cover masks and counts are those of the atoms and codes."""
     atoms, codes = factors(block)
-    np.testing.assert_array_equal(block.errors().filled().to_dense(), naive.errors(X, atoms, codes, algebra))
+    errors = naive.errors(X, atoms, codes, algebra)
+    np.testing.assert_array_equal(block.errors().filled().to_dense(), errors)
+    np.testing.assert_array_equal(block.wrong(), errors.sum(axis=0))
+    np.testing.assert_array_equal(block.uses(), codes.sum(axis=0))
     assert block.errors().unknown == bits_of(X).unknown
     assert block.data() ^ block.bias == bits_of(X)
     np.testing.assert_array_equal(unpacked(block.users(), len(X)), codes.T)
     if algebra == "or":
         cover = codes.astype(int) @ atoms
-        for mask, least in ((block._rows.covered, 1), (block._rows.twice, 2)):
+        for mask, least in ((block._read_rows.covered, 1), (block._read_rows.twice, 2)):
             np.testing.assert_array_equal(unpacked(mask, X.shape[1]), (cover >= least) | (X > 1))
 
 

@@ -142,7 +142,6 @@ def flips_together(
     in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
     ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does.
     """
-    free, wrong, pairs = (counts.astype(np.int64, copy=False) for counts in (free, wrong, pairs))
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
@@ -172,7 +171,7 @@ def flips_by_column(
 
 
 def _helpful_flips(
-    free: NDArray[np.int64], wrong: NDArray[np.int64], atoms: Words
+    free: NDArray[np.integer], wrong: NDArray[np.integer], atoms: Words
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return column, atom and errors fixed of each flip that helps alone, or does no harm and clears a bit."""
     capacity = 4 * len(atoms) + 1024

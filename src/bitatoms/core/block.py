@@ -63,7 +63,8 @@ class Block:
 
     The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
     `core.coding`, `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact`, `core.removal` and
-    `core.trials`. Nothing else reads or writes them.
+    `core.trials`. Nothing else reads or writes them. Counts of the rows are kept until somebody gets ``_rows``, and may
+    change them; what only reads them may get ``_read_rows`` instead.
 
     Parameters
     ----------
@@ -78,6 +79,10 @@ class Block:
     rest : Rest, optional
         Further rows of the table, which are only counted.
     """
+
+    # The counts of the rows, None if they may have changed.
+    _wrong: NDArray[np.int64] | None
+    _uses: NDArray[np.int64] | None
 
     def __init__(
         self,
@@ -117,6 +122,17 @@ class Block:
         self.add_product(self._rows.errors)
         self.recompute_cover()
 
+    @property
+    def _rows(self) -> RowArrays:
+        """The state of the rows, to change it: get it anew for every change, or counts in between are kept too long."""
+        self._wrong = self._uses = None
+        return self._read_rows
+
+    @_rows.setter
+    def _rows(self, rows: RowArrays) -> None:
+        self._wrong = self._uses = None
+        self._read_rows = rows
+
     def atom_tables(self, atoms: Words) -> AtomArrays:
         """Return tables for these atoms, not filled in yet."""
         p = len(atoms)
@@ -136,7 +152,7 @@ class Block:
 
         ``out`` has all rows of the block, or those with these indices.
         """
-        codes, unknown = self._rows.codes[rows], self._rows.unknown
+        codes, unknown = self._read_rows.codes[rows], self._read_rows.unknown
         if len(unknown):
             unknown = unknown[rows]
 
@@ -157,7 +173,7 @@ class Block:
 
     @property
     def n_rows(self) -> int:
-        return len(self._rows.errors)
+        return len(self._read_rows.errors)
 
     @property
     def n_samples(self) -> int:
@@ -171,7 +187,7 @@ class Block:
     @property
     def n_words(self) -> int:
         """Words per row of data."""
-        return int(self._rows.errors.shape[1])
+        return int(self._read_rows.errors.shape[1])
 
     # Factors and errors, as copies.
 
@@ -181,7 +197,7 @@ class Block:
 
     def codes(self) -> BitMatrix:
         """Return the codes."""
-        return BitMatrix.from_words(self._rows.codes.copy(), self.n_atoms, check=False)
+        return BitMatrix.from_words(self._read_rows.codes.copy(), self.n_atoms, check=False)
 
     def factors(self) -> tuple[BitMatrix, BitMatrix]:
         """Return the atoms and the codes."""
@@ -189,11 +205,11 @@ class Block:
 
     def users(self) -> Words:
         """Return the rows that use each atom, packed: the codes transposed."""
-        return self._rows.users.copy()
+        return self._read_rows.users.copy()
 
     def errors(self) -> BitMatrix:
         """Return the wrong bits of each row, with the unknown cells of the data."""
-        return BitMatrix.from_words(self._rows.errors.copy(), self.n_features, False, self.unknown)
+        return BitMatrix.from_words(self._read_rows.errors.copy(), self.n_features, False, self.unknown)
 
     def data(self, rows: RowIndex = _ALL) -> BitMatrix:
         """Return the samples themselves, or those with these indices."""
@@ -202,7 +218,7 @@ class Block:
 
     def targets(self, rows: RowIndex = _ALL) -> Words:
         """Return the samples less the bias, which the products of codes and atoms should equal."""
-        words = self._rows.errors[rows].copy()
+        words = self._read_rows.errors[rows].copy()
         self.add_product(words, rows)
         return words
 
@@ -213,16 +229,18 @@ class Block:
 
     def sample(self, rows: NDArray[np.intp]) -> Block:
         """Return a block of some of the rows, with the same atoms, their codes and the same bias."""
-        codes = BitMatrix.from_words(self._rows.codes[rows], self.n_atoms, check=False)
+        codes = BitMatrix.from_words(self._read_rows.codes[rows], self.n_atoms, check=False)
         return Block(self.data(rows), self.atoms(), codes, self.covers, self.workers, self.bias)
 
     # Counts, which add up over chunks of rows.
 
     def uses(self) -> NDArray[np.int64]:
         """Return how many rows use each atom."""
-        counts = np.empty(self.n_atoms, np.int64)
-        packing.row_weights(read_only(self._rows.users), counts)
-        return counts
+        if self._uses is None:
+            counts = np.empty(self.n_atoms, np.int64)
+            packing.row_weights(read_only(self._read_rows.users), counts)
+            self._uses = counts
+        return self._uses.copy()
 
     def in_use(self) -> NDArray[np.bool_]:
         """Return which atoms are used by some row and are not all zeros."""
@@ -230,11 +248,16 @@ class Block:
 
     def wrong(self) -> NDArray[np.int64]:
         """Return in how many rows each bit is wrong."""
+        if self._wrong is None:
+            self._wrong = self._count_wrong()
+        return self._wrong.copy()
+
+    def _count_wrong(self) -> NDArray[np.int64]:
         n_words = self.n_words
 
         def count(start: int, stop: int) -> NDArray[np.int64]:
             counts = np.empty(self.n_features, np.int64)
-            errors = read_only(self._rows.errors[start:stop])
+            errors = read_only(self._read_rows.errors[start:stop])
             packing.column_weights(errors, np.empty((PLANES, n_words), np.uint64), counts)
             return counts
 
@@ -247,12 +270,14 @@ class Block:
     def row_costs(self, prices: Prices) -> NDArray[np.int64]:
         """Return the cost of each row at these prices: its errors and its uses of atoms."""
         costs = np.empty(self.n_rows, np.int64)
-        beam.price_rows(self._rows, prices, costs)
+        beam.price_rows(self._read_rows, prices, costs)
         return costs
 
     def missed(self, data: BitMatrix) -> NDArray[np.int64]:
         """Return in how many rows each feature is one but predicted to be zero; ``data`` is that of the block."""
-        counts = BitMatrix.from_words(data.words & self._rows.errors, self.n_features, check=False).column_weights()
+        counts = BitMatrix.from_words(
+            data.words & self._read_rows.errors, self.n_features, check=False
+        ).column_weights()
         return counts if self.rest is None else counts + np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
 
     def complete_in_rest(self, atoms: BitMatrix) -> NDArray[np.int64]:
@@ -272,21 +297,21 @@ class Block:
 
     def fixable_errors(self, rows: NDArray[np.intp]) -> Words:
         """Return the fixable errors of these rows."""
-        errors = self._rows.errors[rows]
-        return errors & ~self._rows.covered[rows] if self.covers else errors
+        errors = self._read_rows.errors[rows]
+        return errors & ~self._read_rows.covered[rows] if self.covers else errors
 
     def rows_fixable_at(self, features: NDArray[np.intp]) -> Words:
         """Return the rows in which each of these features is a fixable error: bits of shape (features, rows)."""
         index, shift = features >> 6, (features & 63).astype(np.uint64)
-        columns = self._rows.errors[:, index]
+        columns = self._read_rows.errors[:, index]
         if self.covers:
-            columns &= ~self._rows.covered[:, index]
+            columns &= ~self._read_rows.covered[:, index]
         return BitMatrix.from_dense((columns >> shift & np.uint64(1)).T.astype(np.uint8)).words.copy()
 
     def fixable_rows(self, rule: Rule) -> NDArray[np.intp]:
         """Return the indices of rows that have a fixable error and may use one more atom."""
         fixable = np.empty(self.n_rows, np.bool_)
-        words.improvable(self._rows, rule.covers, rule.max_atoms, rule.residual_limit, fixable)
+        words.improvable(self._read_rows, rule.covers, rule.max_atoms, rule.residual_limit, fixable)
         return np.flatnonzero(fixable)
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
@@ -295,7 +320,7 @@ class Block:
 
         def rate(start: int, stop: int) -> NDArray[np.int64]:
             totals = np.empty(len(atoms), np.int64)
-            coding.rate_atoms(self._rows, tables, self.covers, start, stop, totals)
+            coding.rate_atoms(self._read_rows, tables, self.covers, start, stop, totals)
             return totals
 
         return reduce(np.add, self.map_rows(rate, 5.0 * atoms.size))
@@ -314,12 +339,12 @@ class Block:
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is
         known and decided by no other atom in their row, and in how many of these it is wrong."""
-        return self._tally(self._rows, self._atoms, first, last)
+        return self._tally(self._read_rows, self._atoms, first, last)
 
     def votes_of(self, users: Words) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on new atoms without ones, each with these rows as its users."""
         zeros = self.atom_tables(np.zeros((len(users), self.n_words), np.uint64))
-        return self._tally(self._rows._replace(users=users), zeros, 0, len(users))
+        return self._tally(self._read_rows._replace(users=users), zeros, 0, len(users))
 
     def _tally(
         self, rows: RowArrays, atoms: AtomArrays, first: int, last: int
@@ -351,7 +376,7 @@ class Block:
 
         def count(start: int, stop: int) -> NDArray[np.int32]:
             counts = np.zeros((self.n_atoms, self.n_atoms), np.int32)
-            joint_update.count_pairs(self._rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
+            joint_update.count_pairs(self._read_rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
             return counts
 
         return reduce(np.add, self.map_rows(count, ROW_COST))
@@ -424,7 +449,7 @@ class Block:
 
     def save(self) -> BlockState:
         """Return the state, to restore it later."""
-        return BlockState(self._atoms.words.copy(), self._rows.codes.copy())
+        return BlockState(self._atoms.words.copy(), self._read_rows.codes.copy())
 
     def restore(self, state: BlockState) -> None:
         """Restore a state that has the current number of atoms."""
@@ -447,7 +472,7 @@ class Block:
     def vote_scratch(self, start: int) -> VoteScratch:
         """Return the scratch for votes of the chunk of rows from ``start`` on, allocated once: a vote is short."""
         if start not in self._scratches:
-            self._scratches[start] = vote_scratch(self._rows)
+            self._scratches[start] = vote_scratch(self._read_rows)
         return self._scratches[start]
 
     def vote_cost(self, n_users: int) -> float:
@@ -487,7 +512,7 @@ def coded(chunks: list[tuple[int, int]]) -> Change:
 
 def changed(block: Block, codes: Words, errors: Words) -> Change:
     """Return the number of bits in which a block differs from earlier codes and errors."""
-    pairs = (codes, block._rows.codes), (errors, block._rows.errors)
+    pairs = (codes, block._read_rows.codes), (errors, block._read_rows.errors)
     n_codes, n_errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in pairs)
     return Change(codes=n_codes, errors=n_errors)
 

@@ -170,10 +170,10 @@ def would_use(block: Block, atoms: Words, rule: Rule) -> Words:
     """Return the rows that would gain from each candidate as an additional atom: bits of shape (atoms, rows)."""
     assert rule.prices is not None
     tables = priced(block, block.atom_tables(atoms), rule.prices)
-    users = np.zeros((len(atoms), block._rows.users.shape[1]), np.uint64)
+    users = np.zeros((len(atoms), block._read_rows.users.shape[1]), np.uint64)
 
     def offer(start: int, stop: int) -> None:
-        coding.offer_atoms(block._rows, tables, rule, start, stop, coding_scratch(block._rows, tables), users)
+        coding.offer_atoms(block._read_rows, tables, rule, start, stop, coding_scratch(block._read_rows, tables), users)
 
     block.map_rows(offer, ROW_COST + 0.1 * block.n_features * len(tables.weights))
     return users

@@ -23,6 +23,7 @@ from .block import ROW_COST, Block, Change, Words, changed
 
 MAX_ATOMS = 128  # more are never free of errors, and elimination takes long
 N_DRAWS = 48
+_DRAWS_AT_ONCE = 8  # from which a thread codes its rows: fewer hand-overs, but what is drawn takes memory
 _MAX_DRAWS = 4000  # for the rows that are hardest to code
 _MISSED = 0.2  # probability that none of the draws is right for one of these
 _MAX_CODED = 1_000_000  # rows, counted in each draw: a few seconds
@@ -48,14 +49,15 @@ def code_from_information_sets(block: Block, rule: Rule, random: np.random.Gener
         return Change()
     targets = block.targets()
     before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
-    for _ in range(n_draws):
-        draw = draw_columns(block, random)
+    for first in range(0, n_draws, _DRAWS_AT_ONCE):
+        draws = [draw_columns(block, random) for _ in range(min(_DRAWS_AT_ONCE, n_draws - first))]
 
-        def code(start: int, stop: int, draw: ColumnDraw = draw) -> None:
+        def code(start: int, stop: int, draws: list[ColumnDraw] = draws) -> None:
             candidates = candidate_scratch(block._rows)
-            gf2.code_from_columns(block._rows, block._atoms, targets, rule, draw, _SLACK, start, stop, candidates)
+            for draw in draws:
+                gf2.code_from_columns(block._rows, block._atoms, targets, rule, draw, _SLACK, start, stop, candidates)
 
-        block.map_rows(code, ROW_COST + block._atoms.words.size)
+        block.map_rows(code, len(draws) * (ROW_COST + block._atoms.words.size))
     block.mark_stale()
     return changed(block, *before)
 

@@ -58,6 +58,38 @@ class Objective:
         """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
         return string_bits(n_known, wrong) if self.by_codelength else wrong.astype(np.int64)
 
+    def of_flips(
+        self,
+        n_known: int | NDArray[np.int64],
+        wrong: NDArray[np.int64],
+        flips: NDArray[np.bool_],
+        free: NDArray[np.integer],
+        bad: NDArray[np.integer],
+    ) -> NDArray[np.int64]:
+        """Return by how much the errors cost more after the flips of bits of each atom alone.
+
+        ``free`` and ``bad`` are the votes on the bits (see `Block.votes`): a flip exchanges right and wrong.
+        """
+        atoms, _, costs = self.of_each_flip(n_known, wrong, flips, free, bad)
+        sums = np.append(0, np.cumsum(costs))
+        return np.diff(sums[np.searchsorted(atoms, np.arange(len(flips) + 1))])
+
+    def of_each_flip(
+        self,
+        n_known: int | NDArray[np.int64],
+        wrong: NDArray[np.int64],
+        flips: NDArray[np.bool_],
+        free: NDArray[np.integer],
+        bad: NDArray[np.integer],
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+        """Return the atom and the column of each flip, atom by atom, and by how much the errors cost more after it."""
+        index = np.flatnonzero(flips)  # few, while arrays of all bits take long
+        atoms, columns = np.divmod(index, len(wrong))
+        before = wrong[columns]
+        after = before + free.ravel()[index] - 2 * bad.ravel()[index]
+        known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
+        return atoms, columns, self.of_errors(known, after) - self.of_errors(known, before)
+
     def of_uses(self, n_rows: int, uses: NDArray) -> NDArray[np.int64]:
         """Return the cost of the uses of atoms that this many rows use."""
         if not self.by_codelength:

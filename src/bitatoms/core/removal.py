@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import threading
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.cpu import coding
+from ..kernels.cpu import coding, packing
 from ..kernels.structs import CodingScratch, Prices, RowArrays, Rule, coding_scratch
 from ..parallel import MAX_CHUNK_NS
 from .block import Block
 from .coding import code_cost, priced
 
 _FORBIDDEN = 1 << 27  # a price at which no row uses an atom
-_GOLDEN = 0.618  # steps of this share of a list visit all its parts
 
 
 class AtomRemoval:
@@ -38,14 +37,13 @@ class AtomRemoval:
         self._row_cost = code_cost(block)
         self._scratches: dict[int, tuple[Prices, RowArrays, CodingScratch]] = {}  # by thread
 
-    def users_of(self, k: int) -> NDArray[np.intp]:
-        """Return the rows that use atom k, in an order in which the first ones are from all parts of the block."""
-        users = np.unpackbits(self.block._rows.users[k].view(np.uint8), count=self.block.n_rows, bitorder="little")
-        rows = np.flatnonzero(users)
-        step = int(_GOLDEN * len(rows))
-        while math.gcd(step, len(rows)) > 1:
-            step -= 1
-        return rows[np.arange(len(rows)) * step % len(rows)] if step > 1 else rows
+    def users_of(self, atoms: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Return the rows that use each atom, in an order in which the first ones are from all parts of the block."""
+        users = self.block._read_rows.users[atoms]
+        ends = np.append(0, np.cumsum(self.block.uses()[atoms]))
+        rows = np.empty(ends[-1], np.intp)
+        packing.list_columns_apart(users, ends, np.empty(self.block.n_rows, np.intp), rows)
+        return [rows[start:stop] for start, stop in itertools.pairwise(ends.tolist())]
 
     def changes(
         self, tested: NDArray[np.intp], rows: list[NDArray[np.intp]]
@@ -57,50 +55,52 @@ class AtomRemoval:
         block, (n_tests, n_features, n_atoms) = self.block, (len(tested), self.block.n_features, self.block.n_atoms)
         indices, tests = np.concatenate(rows), np.repeat(np.arange(n_tests), [len(each) for each in rows])
 
-        more_wrong, more_uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
         adding = threading.Lock()
+        totals: list[NDArray[np.int64]] = []
 
         def count(start: int, stop: int) -> None:
-            wrong, uses = np.zeros_like(more_wrong), np.zeros_like(more_uses)
+            wrong, uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
             prices, one_row, scratch = self._scratch()
             rule = self.rule._replace(prices=prices)
             coding.code_without(
-                block._rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong, uses,
-                scratch,
+                block._read_rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong,
+                uses, scratch,
             )  # fmt: skip
             with adding:
-                np.add(more_wrong, wrong, out=more_wrong)
-                np.add(more_uses, uses, out=more_uses)
+                if totals:
+                    wrong += totals[0]
+                    uses += totals[1]
+                totals[:] = wrong, uses
 
         block.workers.map_rows(count, len(indices), self._row_cost)
-        return more_wrong, more_uses
+        return totals[0], totals[1]
 
     def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:
         """Return what a thread needs for itself: prices, which it changes, and work arrays; allocated once."""
         thread = threading.get_ident()
         if thread not in self._scratches:
             prices = self.prices._replace(uses=self.prices.uses.copy())
-            scratch = coding_scratch(self.block._rows, self.tables)
+            scratch = coding_scratch(self.block._read_rows, self.tables)
             self._scratches[thread] = prices, _one_row(self.block), scratch
         return self._scratches[thread]
 
     def remove(self, k: int) -> None:
         """Code the users of atom k without it."""
-        block, rows = self.block, self.users_of(k)
+        block, (rows,) = self.block, self.users_of(np.array([k]))
         for prices in (self.prices, *(prices for prices, *_ in self._scratches.values())):
             prices.uses[k] = _FORBIDDEN
-        scratch = coding_scratch(block._rows, self.tables)
+        _, _, scratch = self._scratch()
         rows_per_call = 1 + int(MAX_CHUNK_NS / self._row_cost)
         for start in range(0, len(rows), rows_per_call):
             block.workers.check_deadline()
             few = rows[start : start + rows_per_call]
-            before = np.empty(block._rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
+            before = np.empty(block._read_rows.codes.shape[1], np.uint64), np.empty(block.n_words, np.uint64)
             coding.code_at_prices(block._rows, self.tables, self.rule, few, False, *before, scratch)
 
 
 def _one_row(block: Block) -> RowArrays:
     """Return the state of one row, to copy rows of a block to."""
-    rows = block._rows
+    rows = block._read_rows
     users = np.zeros((block.n_atoms, 1), np.uint64)
     own = RowArrays(*(np.zeros((min(1, len(array)), *array.shape[1:]), array.dtype) for array in rows))
     return own._replace(users=users)

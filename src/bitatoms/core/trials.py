@@ -60,12 +60,12 @@ def run_trials(
         Whether to end early. The best state depends on when it ends, and on nothing else.
     """
     block.mark_stale()
+    wrong = int(block.wrong().sum())
     now = block._rows, block._atoms
     after = (
         block._rows._replace(**{name: getattr(block._rows, name).copy() for name in _CHANGED_ROWS}),
         AtomArrays(*(array.copy() for array in block._atoms)),
     )
-    wrong = int(block.wrong().sum())
     best, counts = (block._atoms.words.copy(), block._rows.codes.copy()), np.array([wrong, wrong], np.int64)
     random = np.array([seed], np.uint64)
     candidates = block.atom_tables(np.zeros((exchange.MAX_CANDIDATES + 1, block.n_words), np.uint64))

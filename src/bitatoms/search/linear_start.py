@@ -23,7 +23,7 @@ from ..bits import BitMatrix
 from ..core.information_sets import MAX_ATOMS
 from ..kernels.cpu import gf2
 from .context import SearchContext
-from .parity_checks import Bits, rows_without_noise
+from .parity_checks import rows_without_noise
 from .peeling import coded_with_fewest_errors, completed_basis
 from .plan import LinearStartBudget
 
@@ -35,17 +35,17 @@ def linear_starts(context: SearchContext, budget: LinearStartBudget) -> Iterator
         return
     sample = data[random.permutation(data.n_rows)[: budget.max_rows]].filled()
     columns = random.permutation(data.n_cols)[: budget.max_cols]
-    bits = sample.T[columns].T.to_dense()
-    basis = _basis(bits)
-    has_noise = basis.n_rows > budget.peeling.max_rank * min(bits.shape)
+    part = sample.T[columns].T
+    basis = _basis(part)
+    has_noise = basis.n_rows > budget.peeling.max_rank * min(part.shape)
     if has_noise:
-        basis = _spanning_rows(context, bits, budget)
+        basis = _spanning_rows(context, part, budget)
     if _can_be_used(basis) and len(columns) == data.n_cols:
         yield basis.T[np.argsort(columns)].T
     elif _can_be_used(basis):
-        yield _codes(context, sample.T, _codes(context, BitMatrix.from_dense(bits), basis).T).T
+        yield _codes(context, sample.T, _codes(context, part, basis).T).T
     if has_noise:  # otherwise columns have a basis of the same products
-        basis = _spanning_rows(context, np.ascontiguousarray(bits.T), budget)
+        basis = _spanning_rows(context, part.T, budget)
         if _can_be_used(basis):
             yield _codes(context, sample.T, basis).T
 
@@ -55,20 +55,19 @@ def _can_be_used(basis: BitMatrix) -> bool:
     return 0 < basis.n_rows <= MAX_ATOMS
 
 
-def _spanning_rows(context: SearchContext, bits: Bits, budget: LinearStartBudget) -> BitMatrix:
+def _spanning_rows(context: SearchContext, data: BitMatrix, budget: LinearStartBudget) -> BitMatrix:
     """Return a basis of the space that the rows span without noise; without vectors if none is found."""
-    clean = rows_without_noise(bits, context.random, budget.checks)
+    clean = rows_without_noise(data, context.random, context.workers, budget.checks)
     basis = _basis(clean)
     if basis.n_rows > budget.peeling.max_rank * min(clean.shape):
         basis = basis[:0]
-    data = BitMatrix.from_dense(bits)
     return completed_basis(data, basis, context.random, context.workers, budget.peeling)
 
 
-def _basis(bits: Bits) -> BitMatrix:
+def _basis(data: BitMatrix) -> BitMatrix:
     """Return a basis of the space that the rows span."""
-    n, m = bits.shape
-    words = BitMatrix.from_dense(bits).words.copy()
+    n, m = data.shape
+    words = data.words.copy()
     rank = gf2.reduce_rows(words, np.empty((n, 0), np.uint64), np.arange(m), np.empty(n, np.int64))
     return BitMatrix.from_words(words[:rank].copy(), m, check=False)
 

@@ -22,9 +22,9 @@ from ..core.objective import Objective
 from ..kernels.cpu import gf2, row_sums
 from ..parallel import Workers
 from .moves.light_sums import lighten
-from .parity_checks import Bits
 from .plan import PeelingBudget
 
+Bits = NDArray[np.uint8]
 _LEAST_DEVIATION = 0.9  # of distances, relative to those of independent bits: clusters of rows must not hide it
 _FEWEST_ERRORS, _CODELENGTH = Objective(False, "xor"), Objective(True, "xor")
 

@@ -53,17 +53,15 @@ def savings_from_counts(
     ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
     """
     m = len(wrong)
-    now = objective.of_errors(n_known, wrong)
     saved = np.empty(len(atoms), np.int64)
     n_per_chunk = max(1, min(_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK // max(1, m)))
     for first in range(0, len(atoms), n_per_chunk):
         chunk = slice(first, min(first + n_per_chunk, len(atoms)))
         free, bad = votes(chunk.start, chunk.stop)
         ones = BitMatrix.from_words(atoms[chunk].copy(), m, check=False).to_dense(bool)
-        without = wrong + np.where(ones, free - 2 * bad, 0)
-        more_errors = (objective.of_errors(n_known, without) - now).sum(axis=1)
-        saved[chunk] = more_errors - objective.of_atoms(m, ones.sum(axis=1))
+        saved[chunk] = objective.of_flips(n_known, wrong, ones, free, bad) - objective.of_atoms(m, ones.sum(axis=1))
         if bias is not None:
+            without = wrong + np.where(ones, free - 2 * bad, 0)
             saved[chunk] += objective.of_bias(n_rows, n_known, without, bias)
             saved[chunk] -= objective.of_bias(n_rows, n_known, wrong, bias)
     return saved - objective.of_uses(n_rows, uses)
@@ -162,7 +160,7 @@ class DropTrials:
     def __init__(self, block: Block, objective: Objective) -> None:
         self.block, self.objective = block, objective
         self.removal = AtomRemoval(block, objective.rule(block))
-        self.weights = block.weights()
+        self.atom_costs = objective.of_atoms(block.n_features, block.weights())
         self._set_counts(block.wrong(), block.uses())
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:
@@ -178,14 +176,13 @@ class DropTrials:
 
     def count_kept(self, tried: NDArray[np.intp]) -> int:
         """Return how many of these atoms are useful, up to the first one without which the cost is lower."""
-        m, n_kept = self.block.n_features, len(tried)
-        left, n_users = np.arange(n_kept), self.uses[tried]
-        pays = self.uses_costs[tried] + self.objective.of_atoms(m, self.weights[tried])
-        users = [self.removal.users_of(k) for k in tried]
+        n_kept = len(tried)
+        left, n_users, users = np.arange(n_kept), self.uses[tried], self.removal.users_of(tried)
+        pays = self.uses_costs[tried] + self.atom_costs[tried]
         n_coded, n_rows = 0, _FIRST_ROWS
-        changes = np.zeros((1, m), np.int64), np.zeros((1, len(self.uses)), np.int64)
+        changes = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64)
         while len(left):
-            more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left])
+            more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left.tolist()])
             changes = changes[0] + more[0], changes[1] + more[1]
             increase = self._increase(tried[left], *changes)
             is_done = n_users[left] <= n_rows

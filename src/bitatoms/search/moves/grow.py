@@ -130,8 +130,7 @@ def _fitted(
         if fit < n_fits:
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(2 * bad > free), atoms)
     ones = BitMatrix.from_words(atoms.copy(), m, check=False).to_dense(bool)
-    after = wrong + np.where(ones, free - 2 * bad, 0)
-    costs = (objective.of_errors(block.n_known, after) - objective.of_errors(block.n_known, wrong)).sum(axis=1)
+    costs = objective.of_flips(block.n_known, wrong, ones, free, bad)
     return atoms, users, costs + objective.of_uses(n, uses) + objective.of_atoms(m, ones.sum(axis=1))
 
 

@@ -32,22 +32,19 @@ def trim(block: Block, objective: Objective) -> int:
 
 def _useless_bits(block: Block, objective: Objective) -> BitMatrix:
     """Return bits of atoms that cost more than they save, at most one of each column: they depend on each other."""
-    m, wrong = block.n_features, block.wrong()
-    now = objective.of_errors(block.n_known, wrong)
+    m, wrong, atoms = block.n_features, block.wrong(), block.atoms()
+    costs_by_weight = objective.of_atoms(m, np.arange(m + 1))
+    costs = np.diff(costs_by_weight, prepend=costs_by_weight[0])  # of one of the bits of an atom, by their number
     useless, is_taken = np.zeros((block.n_atoms, m), bool), np.zeros(m, bool)
     for first in range(0, block.n_atoms, _ATOMS_PER_CHUNK):
         last = min(first + _ATOMS_PER_CHUNK, block.n_atoms)
-        free, bad = block.votes(first, last)
-        ones = block.atoms()[first:last].to_dense(bool)
-        without = wrong + np.where(ones, free - 2 * bad, 0)
-        saved = objective.of_errors(block.n_known, without) - now
-        for k in range(last - first):
-            weight = int(ones[k].sum())
-            bits = np.flatnonzero(ones[k] & ~is_taken)
-            for bit in bits[np.argsort(saved[k, bits], kind="stable")].tolist():
-                longer, shorter = objective.of_atoms(m, np.array([weight, weight - 1]))
-                if saved[k, bit] >= longer - shorter:
-                    break
-                useless[first + k, bit] = is_taken[bit] = True
-                weight -= 1
+        ones = atoms[first:last].to_dense(bool)
+        of_bit, columns, saved = objective.of_each_flip(block.n_known, wrong, ones, *block.votes(first, last))
+        weights = ones.sum(axis=1)
+        for k in np.unique(of_bit[saved < costs[weights[of_bit]]]):
+            bits = np.flatnonzero((of_bit == k) & ~is_taken[columns])
+            bits = bits[np.argsort(saved[bits], kind="stable")]
+            is_worth_it = saved[bits] >= costs[weights[k] - np.arange(len(bits))]
+            cleared = columns[bits[: int(is_worth_it.argmax()) if is_worth_it.any() else None]]
+            useless[first + k, cleared] = is_taken[cleared] = True
     return BitMatrix.from_dense(useless)
