@@ -10,7 +10,6 @@ from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.search.params import resolve
-from bitatoms.search.plan import PLANS
 from bitatoms.search.windows import WindowSearch, is_wide_and_sparse
 from bitatoms.sparse_bits import SparseBits
 from support.clock import WorkClock
@@ -60,8 +59,6 @@ def small_searches():
     with pytest.MonkeyPatch.context() as patch:
         use_windows(patch, min_features=100, width=40, max_related=8, max_cells=10_000)
         use_small_budget(patch)
-        for name, plan in PLANS.items():
-            patch.setitem(PLANS, name, replace(plan, starts=tuple(min(size, 16) for size in plan.starts)))
         yield
 
 
