@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import bitatoms as ba
+from bitatoms import reproduce
 
 pytestmark = pytest.mark.usefixtures("few_trials")
 
@@ -28,13 +29,17 @@ WITH_COMMANDS = ["README.md", "docs/files.md", "docs/how-good.md", "docs/scale.m
 
 @pytest.mark.parametrize("page", WITH_CODE)
 def test_the_code_runs(page, monkeypatch, tmp_path):
-    """Run the code with fewer baskets, and workers of a cluster as threads (tests/rows/ has processes)."""
+    """Run the code with smaller tables, and with workers of a cluster as threads (tests/rows/ has processes)."""
     blocks = code_of(page)
     assert blocks
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 1000))
+    monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 400))
+    monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 90, 60))
+    planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
+    monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 300), *shape, **how))
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[labels < 4], labels[labels < 4]))
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(distributed, "LocalCluster", partial(distributed.LocalCluster, processes=False))
     names = {"__name__": "page"}
@@ -48,15 +53,17 @@ def test_all_pages_with_code_are_tested():
 
 @pytest.fixture
 def small_tables(monkeypatch):
-    """Let commands use smaller generated tables, and parts of the bundled pictures."""
+    """Let commands use smaller generated tables, parts of the bundled pictures, and some of the experiments."""
     pytest.importorskip("typer")
     from bitatoms.cli import demo
 
-    for name, table in (("baskets", ba.datasets.baskets(1000)), ("genotypes", ba.datasets.genotypes(150, 100))):
+    experiments = [*reproduce._EXPERIMENTS.items()]  # test_reproduce.py runs all of them
+    monkeypatch.setattr(reproduce, "_EXPERIMENTS", dict(experiments[:1] + experiments[-1:]))
+    for name, table in (("baskets", ba.datasets.baskets(600)), ("genotypes", ba.datasets.genotypes(90, 60))):
         monkeypatch.setitem(demo._ALL, name, demo._ALL[name]._replace(data=lambda table=table: table))
-    picture, (X, labels) = ba.datasets.halftone()[100:260, 200:520], ba.datasets.digits()
+    picture, (X, labels) = ba.datasets.halftone()[100:196, 200:392], ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)
-    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:300], labels[:300]))
+    monkeypatch.setattr(ba.datasets, "digits", lambda: (X[:120], labels[:120]))
 
 
 @pytest.mark.usefixtures("small_tables")

@@ -457,16 +457,16 @@ run(sys.argv[1:])
 @pytest.mark.parametrize(("number", "code", "word"), [(2, 130, ""), (15, 143, " by SIGTERM")])
 def test_interrupt_keeps_the_best_model(tmp_path, number, code, word):
     """The second round of the search sends SIGINT or SIGTERM to its own process."""
-    X = ba.datasets.planted(2000, 100, 10, noise=0.1, random_state=0).X
-    ba.write(X, tmp_path / "large.npz")
-    command = [sys.executable, "-c", INTERRUPTED_FIT, "fit", "large.npz", "-o", "model.npz", "--algebra", "or"]
+    X = ba.datasets.planted(600, 60, 6, noise=0.05, random_state=0).X
+    ba.write(X, tmp_path / "table.npz")
+    command = [sys.executable, "-c", INTERRUPTED_FIT, "fit", "table.npz", "-o", "model.npz", "--algebra", "or"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "SIGNAL": str(number)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == code
     assert "Traceback" not in done.stderr
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["large.npz", "model.npz"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.npz", "table.npz"]
     assert done.stderr.endswith(f"bitatoms: interrupted{word}; the best model so far is in model.npz\n")
-    assert "describe 2000 samples" in done.stdout
+    assert "describe 600 samples" in done.stdout
     model = ba.load(tmp_path / "model.npz")
     assert model.n_components_ > 0
     assert len(model.history_) == 2

@@ -12,7 +12,10 @@ pytest.importorskip("typer")
 
 from support.commands import runner
 
-pytestmark = pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
+pytestmark = [
+    pytest.mark.usefixtures("few_trials"),
+    pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning"),  # the command line prints them
+]
 BASKETS = ba.datasets.baskets(400, random_state=0)
 
 

@@ -11,6 +11,8 @@ pytest.importorskip("typer")
 
 from support.commands import runner
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 OPTIONS = ("--block-sizes", "6", "--jobs", "1")
 
 

@@ -13,7 +13,10 @@ pytest.importorskip("typer")
 
 from support.commands import runner
 
-pytestmark = pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
+pytestmark = [
+    pytest.mark.usefixtures("few_trials"),
+    pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning"),  # the command line prints them
+]
 
 
 @pytest.fixture(scope="module")

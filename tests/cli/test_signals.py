@@ -15,6 +15,8 @@ from bitatoms.io import atomic, model_file
 from bitatoms.parallel import Workers
 from support.commands import runner
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "interrupted by SIGTERM"}
 both_signals = pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)

@@ -50,6 +50,16 @@ def fitted(split):
     return BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(*split[:2])
 
 
+def quick(**how):
+    """Return a classifier that takes little time, for tests of tables, labels and parameters."""
+    return BinaryDictionaryClassifier(3, search="paper", **{"n_models": 1, "random_state": 0, **how})
+
+
+@pytest.fixture(scope="module")
+def quickly_fitted(split):
+    return quick(n_models=2).fit(*split[:2])
+
+
 def test_classes_are_told_apart_by_their_patterns(fitted, split):
     X, y, new, truth = split
     bayes = BernoulliNB().fit(X, y).score(new, truth)
@@ -120,7 +130,7 @@ def test_predictions_follow_from_the_codelengths(fitted, split):
 def test_the_decision_function_of_two_classes_is_the_bits_that_the_second_one_saves(split):
     X, y, new, _ = split
     two = y != "cedar"
-    model = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X[two], y[two])
+    model = quick().fit(X[two], y[two])
     bits = model.codelengths(new)
     np.testing.assert_array_equal(model.decision_function(new), bits[:, 0] - bits[:, 1])
 
@@ -137,7 +147,7 @@ def test_models_are_learned_from_rows_of_their_class(fitted, split):
 
 def test_a_single_model_is_learned_from_all_rows_of_its_class(split):
     X, y, _, _ = split
-    alone = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(X, y)
+    alone = quick().fit(X, y)
     for (model,), label in zip(alone.models_, alone.classes_, strict=True):
         assert model.ones.tolist() == X[y == label].sum(axis=0).tolist()
 
@@ -157,13 +167,11 @@ def test_the_temperature_makes_probabilities_honest():
 
 def test_priors(split):
     X, y, new, _ = split
-    own, other = (
-        BinaryDictionaryClassifier(n_models=1, priors=p, random_state=0).fit(X, y) for p in (None, [0.5, 0.25, 0.25])
-    )
+    own, other = (quick(priors=priors).fit(X, y) for priors in (None, [0.5, 0.25, 0.25]))
     np.testing.assert_allclose(
         other.codelengths(new) - own.codelengths(new), np.tile(np.log2(own.priors_ / other.priors_), (len(new), 1))
     )
-    never = BinaryDictionaryClassifier(n_models=1, priors=[0, 0.5, 0.5], random_state=0).fit(X, y)
+    never = quick(priors=[0, 0.5, 0.5]).fit(X, y)
     assert "ash" not in never.predict(new)
     assert (never.predict_proba(new)[:, 0] == 0).all()
 
@@ -182,22 +190,22 @@ def test_results_do_not_depend_on_threads(fitted, split):
 
 
 @pytest.mark.parametrize("as_type", [csr_array, BitMatrix.from_dense, lambda X: X.astype(bool), lambda X: X.tolist()])
-def test_any_type_of_table_gives_the_same_result(fitted, split, as_type):
+def test_any_type_of_table_gives_the_same_result(quickly_fitted, split, as_type):
     X, y, new, _ = split
-    other = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(as_type(X), y.tolist())
-    np.testing.assert_array_equal(other.codelengths(as_type(new)), fitted.codelengths(new))
+    other = quick(n_models=2).fit(as_type(X), y.tolist())
+    np.testing.assert_array_equal(other.codelengths(as_type(new)), quickly_fitted.codelengths(new))
 
 
-def test_columns_are_matched_by_name(fitted, split):
+def test_columns_are_matched_by_name(quickly_fitted, split):
     pandas = pytest.importorskip("pandas")
     X, y, new, _ = split
     names = [f"bit {i}" for i in range(30)]
     table = pandas.DataFrame(X, columns=names)
-    model = BinaryDictionaryClassifier(n_models=2, max_components=4, random_state=0).fit(table, y)
+    model = quick(n_models=2).fit(table, y)
     assert model.feature_names_in_.tolist() == names
     assert model.models_[0][0].columns == tuple(names)
     swapped = pandas.DataFrame(new[:, ::-1], columns=names[::-1])
-    np.testing.assert_array_equal(model.codelengths(swapped), fitted.codelengths(new))
+    np.testing.assert_array_equal(model.codelengths(swapped), quickly_fitted.codelengths(new))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +216,7 @@ def test_labels_of_any_dtype(split, labels, dtype):
     X, y, new, _ = split
     values = dict(zip(["ash", "birch", "cedar"], np.array(labels, dtype), strict=True))
     recoded = np.array([values[label] for label in y], dtype)
-    model = BinaryDictionaryClassifier(n_models=1, random_state=0, max_components=4).fit(X, recoded)
+    model = quick().fit(X, recoded)
     assert model.classes_.dtype == dtype
     assert set(model.predict(new).tolist()) <= set(np.array(labels, dtype).tolist())
 
@@ -233,7 +241,7 @@ def test_pickle_and_clone(fitted, split):
 
 def test_cross_validation(split):
     X, y, _, _ = split
-    scores = cross_val_score(BinaryDictionaryClassifier(n_models=1, random_state=0, binarize=0.5), X * 0.8, y, cv=3)
+    scores = cross_val_score(quick(binarize=0.5), X * 0.8, y, cv=3)
     assert scores.mean() > 0.85
 
 
@@ -280,7 +288,7 @@ def test_the_time_is_divided_among_the_classes(monkeypatch, split):
     learn_from = classifier.learn_from
     monkeypatch.setattr(classifier, "learn_from", learn)
     monkeypatch.setattr(classifier.time, "perf_counter", lambda: clock[0])
-    BinaryDictionaryClassifier(n_models=1, max_time=24.0, random_state=0).fit(X, y)
+    quick(max_time=24.0).fit(X, y)
     np.testing.assert_allclose(limits, 24.0 * np.array(rows) / 160)
 
 
@@ -288,7 +296,7 @@ def test_an_interrupt_leaves_no_model(split):
     def interrupt(row):
         raise KeyboardInterrupt
 
-    model = BinaryDictionaryClassifier(n_models=1, random_state=0).fit(*split[:2])
+    model = quick().fit(*split[:2])
     with pytest.raises(ba.Interrupted) as caught:
         model.set_params(callbacks=interrupt).fit(*split[:2])
     assert caught.value.result is None

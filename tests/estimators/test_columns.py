@@ -8,6 +8,8 @@ import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.report import report_data
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 M = 20
 NAMES = [f"item {j}" for j in range(M)]
 X = ba.datasets.planted(90, M, 2, noise=0.02, random_state=0).X

@@ -9,6 +9,8 @@ from bitatoms.datasets import planted
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 
 @pytest.fixture(scope="module")
 def hidden():

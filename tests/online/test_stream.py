@@ -355,11 +355,11 @@ def test_the_first_batch_may_be_larger_than_the_sample():
 
 
 def test_both_algebras_are_tried_while_there_are_few_rows():
-    X = planted(600, 40, 4, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
-    online = streamed(X[:300], 150, algebra="auto")
+    X = planted(600, 30, 3, algebra="or", atom_density=0.3, code_density=0.4, random_state=0).X
+    online = streamed(X[:160], 80, algebra="auto")
     assert set(online.as_result().codelengths) == {"xor", "or"}
     online.partial_fit(
-        BitMatrix.from_dense(X[300:]), ALONE
+        BitMatrix.from_dense(X[160:]), ALONE
     )  # the codelengths of other algebras no longer refer to the same rows
     result = online.as_result()
     assert result.codelengths == {"or": result.codelength.total}
@@ -496,9 +496,9 @@ def test_callbacks_are_called_for_every_batch():
 @both_algebras
 def test_a_stream_is_described_about_as_shortly_as_by_fit(monkeypatch, n_components, objective, algebra):
     use_budget(monkeypatch, nmf=NmfBudget(max_starts=2))
-    made = planted(1024, 32, 8, algebra=algebra, random_state=0)
+    made = planted(640, 32, 8, algebra=algebra, random_state=0)
     how = {"n_components": n_components, "objective": objective, "algebra": algebra, "max_iter": 20}
-    block = fresh_block(streamed(made.X, 256, **how), made.X)
+    block = fresh_block(streamed(made.X, 160, **how), made.X)
     whole = factorize(made.X, random_state=0, **how)
     assert block.codelength(block.wrong()).total <= 1.015 * whole.codelength.total
 
@@ -506,9 +506,9 @@ def test_a_stream_is_described_about_as_shortly_as_by_fit(monkeypatch, n_compone
 @pytest.mark.parametrize(("n_components", "forget"), [(5, 3e-3), ("mdl", 3e-3), ("mdl", 0.0)])
 @both_algebras
 def test_new_atoms_are_found_when_the_stream_changes(n_components, forget, algebra):
-    first, second = (planted(1280, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2))
+    first, second = (planted(768, 32, 5, algebra=algebra, noise=0.02, random_state=seed) for seed in (1, 2))
     X = np.vstack([first.X, second.X])
-    online = streamed(X, 640, forget, n_components=n_components, algebra=algebra, max_iter=20)
+    online = streamed(X, 384, forget, n_components=n_components, algebra=algebra, max_iter=20)
     assert found_again(online, second.atoms) == 5
     assert wrong_share(online, second.X) < 0.021  # 2 % noise
     if n_components == "mdl" and forget == 0:

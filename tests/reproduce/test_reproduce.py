@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 def files(tmp_path_factory):
     """Files with a small halftone and some digits."""
     folder = tmp_path_factory.mktemp("data")
-    ba.write(Table(BitMatrix.from_dense(datasets.halftone()[100:260, 200:520])), folder / "picture.pbm")
-    ba.write(Table(BitMatrix.from_dense(datasets.digits()[0][:200])), folder / "digits.npz")
+    ba.write(Table(BitMatrix.from_dense(datasets.halftone()[100:196, 200:392])), folder / "picture.pbm")
+    ba.write(Table(BitMatrix.from_dense(datasets.digits()[0][:120])), folder / "digits.npz")
     return folder
 
 

@@ -164,7 +164,7 @@ def test_limits_that_are_not_amounts_of_memory_raise(stores, wrong, kind):
 @pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", False), ("or", True)])
 def test_a_pass_stays_within_the_limit(tmp_path, monkeypatch, algebra, unknown):
     monkeypatch.setattr("bitatoms.io.packed_rows._READ_BYTES", 1 << 17)
-    words = np.random.default_rng(0).integers(0, 1 << 62, (60_000, 16), np.uint64)
+    words = np.random.default_rng(0).integers(0, 1 << 62, (45_000, 16), np.uint64)
     bits = ba.BitMatrix.from_words(words, 1024, check=False)
     if unknown:
         mask = words & np.roll(words, 1, axis=0)

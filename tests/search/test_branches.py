@@ -21,6 +21,9 @@ from bitatoms.search.population import CostedState
 from bitatoms.search.stopping import StoppingRule
 from support.results import every_algebra
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+N, M = 120, 24
 THREADS = (1, 2, 5)
 
 
@@ -30,9 +33,14 @@ def small_tables_too(monkeypatch):
     monkeypatch.setattr(branches, "_MIN_CELLS", 0)
 
 
+def factors():
+    """Return planted factors."""
+    return planted(N, M, 4, atom_density=0.3, noise=0.05, random_state=0)
+
+
 @pytest.fixture(scope="module")
 def X():
-    return planted(300, 40, 6, atom_density=0.3, noise=0.05, random_state=0).X
+    return factors().X
 
 
 def outcome(found, seen):
@@ -42,7 +50,7 @@ def outcome(found, seen):
 
 
 @every_algebra
-@pytest.mark.parametrize("how", [{"n_init": 2}, {"search_rows": 200}, {"search": "thorough"}])
+@pytest.mark.parametrize("how", [{"n_init": 2}, {"search_rows": 90}, {"search": "thorough"}])
 def test_threads_change_neither_result_nor_history_nor_calls_of_callbacks(X, algebra, how):
     outcomes = []
     for n_jobs in (1, 3):
@@ -101,7 +109,7 @@ def search(X):
 
 
 def state(cost):
-    return CostedState(cost, BitMatrix.zeros(0, 40), BitMatrix.zeros(300, 0), BitMatrix.zeros(1, 40))
+    return CostedState(cost, BitMatrix.zeros(0, M), BitMatrix.zeros(N, 0), BitMatrix.zeros(1, M))
 
 
 @pytest.mark.parametrize("n_threads", THREADS)
@@ -131,7 +139,7 @@ def random_of(seed):
 @pytest.mark.parametrize("error", [OutOfTime, MemoryError, KeyboardInterrupt])
 def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X, n_threads, error):
     made = search(n_threads)
-    atoms = BitMatrix.from_dense(planted(300, 40, 6, atom_density=0.3, noise=0.05, random_state=0).atoms)
+    atoms = BitMatrix.from_dense(factors().atoms)
     is_recorded = threading.Event()
 
     def good(own):
@@ -141,7 +149,7 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
         return [own.state_of(block)]
 
     def fails(own):
-        own.record(own.context.block(BitMatrix.zeros(0, 40)), Change(), "start")
+        own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
         if n_threads > 1:
             assert is_recorded.wait(60)
         raise error
@@ -149,7 +157,7 @@ def test_the_best_state_of_any_branch_is_kept_if_the_search_is_cut_off(search, X
     makes = [good, fails] if n_threads == 1 else [fails, good]
     with pytest.raises(error):
         made.steps(makes)
-    assert made.context.monitor.best.atoms.n_rows == 6
+    assert made.context.monitor.best.atoms.n_rows == 4
 
 
 def test_branches_have_random_numbers_of_their_own(search):
@@ -166,7 +174,7 @@ def test_steps_after_one_that_ends_the_search_return_nothing(search):
         made = search(n_threads, [lambda row: row.round == 2])
 
         def one(own):
-            own.record(own.context.block(BitMatrix.zeros(0, 40)), Change(), "start")
+            own.record(own.context.block(BitMatrix.zeros(0, M)), Change(), "start")
             return [state(1)]
 
         assert [len(states) for states in made.steps([one] * 4)] == [1, 1, 0, 0]

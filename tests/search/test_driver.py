@@ -61,7 +61,7 @@ def test_given_factors_are_the_best_so_far_when_the_search_ends_soon():
 @every_algebra
 @pytest.mark.parametrize("n_components", ["mdl", 5])
 def test_of_both_algebras_the_shorter_is_kept(algebra, search, n_components):
-    X = planted_in(algebra, 300, 60, 6).X
+    X = planted_in(algebra, 150, 40, 5).X
     auto, xor, either = (
         factorize(X, n_components, algebra=asked, search=search, random_state=0) for asked in ("auto", "xor", "or")
     )
@@ -73,7 +73,7 @@ def test_of_both_algebras_the_shorter_is_kept(algebra, search, n_components):
     other = "or" if algebra == "xor" else "xor"
     bits = auto.codelengths[other]
     assert f"{other.upper()} needs {bits} bits, {bits - auto.codelength.total} more" in auto.summary()
-    assert f"({algebra.upper()}) describe 300 samples of 60 features in {auto.codelength.total} bits" in auto.summary()
+    assert f"({algebra.upper()}) describe 150 samples of 40 features in {auto.codelength.total} bits" in auto.summary()
     assert "needs" not in either.summary()
 
 
@@ -101,7 +101,7 @@ def test_or_is_kept_unless_xor_is_shorter_by_5_percent():
 
 
 def test_preferred_or_is_kept_where_xor_is_little_shorter():
-    X = mixed(9, 0.3, n_xor=3)
+    X = mixed(8, 0.25, n_xor=3)
     preferred, auto, either = (factorize(X, algebra=asked, random_state=0) for asked in ("prefer-or", "auto", "or"))
     assert (preferred.algebra, auto.algebra) == ("or", "xor")
     assert preferred.atoms == either.atoms  # the same search
@@ -114,7 +114,7 @@ def test_preferred_or_is_kept_where_xor_is_little_shorter():
 
 
 def test_preferred_or_gives_way_where_xor_is_much_shorter():
-    result = factorize(planted_in("xor", 300, 60, 6).X, algebra="prefer-or", random_state=0)
+    result = factorize(planted_in("xor", 150, 40, 5).X, algebra="prefer-or", random_state=0)
     assert result.algebra == "xor"
     assert result.codelengths["xor"] < 0.95 * result.codelengths["or"]
     assert f"OR needs {result.codelengths['or']} bits" in result.summary()
@@ -145,7 +145,7 @@ def test_each_algebra_gets_its_share_of_the_time(algebra, monkeypatch):
 
 def test_a_small_saving_is_no_verdict_on_the_table():
     """That a search saves little does not show that there is little to save, on wide tables above all."""
-    result = factorize(planted_in("xor", 300, 60, 6).X, random_state=0)
+    result = factorize(planted_in("xor", 150, 40, 5).X, random_state=0)
     small = replace(result, bits_without=int(1.01 * result.codelength.total))
     assert "small saving" not in result.summary()
     assert "That is a small saving; a thorough search, OR or more rows may save more" in small.summary()
@@ -157,15 +157,15 @@ def test_a_small_saving_is_no_verdict_on_the_table():
 def test_of_algebras_and_starts_that_are_as_short_the_first_is_kept(search):
     X = np.zeros((60, 20), np.uint8)
     X[:20, :8] = 1
-    result = factorize(X, algebra="auto", search=search, n_init=3, random_state=0)
+    result = factorize(X, algebra="auto", search=search, n_init=2, random_state=0)
     assert result.codelengths["xor"] == result.codelengths["or"]
     assert result.algebra == "xor"
     assert {row.start for row in result.history} == {1}
 
 
-def test_an_estimator_has_the_codelengths_of_both_algebras(table):
-    model = BinaryDictionaryLearning(algebra="auto", random_state=0).fit(table)
-    result = factorize(table, algebra="auto", random_state=0)
+def test_an_estimator_has_the_codelengths_of_both_algebras(small):
+    model = BinaryDictionaryLearning(algebra="auto", random_state=0).fit(small)
+    result = factorize(small, algebra="auto", random_state=0)
     assert (model.codelengths_, model.summary_) == (result.codelengths, result.summary())
     assert model.algebra_ == result.algebra
 

@@ -9,8 +9,8 @@ from bitatoms.bits import BitMatrix
 from bitatoms.datasets import planted
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows.memory import MemoryRows
-from bitatoms.search.plan import PLANS
-from bitatoms.search.windows import WindowSearch
+from bitatoms.search.params import resolve
+from bitatoms.search.windows import WindowSearch, is_wide_and_sparse
 from bitatoms.sparse_bits import SparseBits
 from support.clock import WorkClock
 from support.journals import Killed, MemoryJournal
@@ -26,6 +26,9 @@ SPARSE[:40, :4] = SPARSE[30:90, 8:11] = 1
 WIDE = np.hstack([planted(70, 40, 3, noise=0.02, random_state=seed).X for seed in range(3)])
 SCATTERED = np.hstack([planted(150, 40, 3, noise=0.02, random_state=seed).X for seed in range(3)])
 SCATTERED = SCATTERED[:, np.random.default_rng(0).permutation(SCATTERED.shape[1])]
+BUNDLES = np.random.default_rng(0).random((300, 120)) < 0.006
+for rows, columns in zip(np.arange(300).reshape(6, 50), np.arange(120).reshape(6, 20), strict=True):
+    BUNDLES[np.ix_(rows[:25], columns[:4])] = True
 SEARCHES = {
     "mdl xor": (SMALL, {}),
     "both algebras, two starts each": (OVERLAID, {"algebra": "prefer-or", "n_init": 2}),
@@ -45,7 +48,7 @@ SEARCHES = {
     "windows": (WIDE, {}),
     "windows of scattered columns": (SCATTERED, {"algebra": "or"}),
     "windows of a sample": (WIDE, {"search_rows": 60, "algebra": "or"}),
-    "sparse windows": (SparseBits.from_bits(BitMatrix.from_dense(np.hstack([SPARSE[:100]] * 3))), {"algebra": "or"}),
+    "sparse windows": (SparseBits.from_bits(BitMatrix.from_dense(BUNDLES)), {"algebra": "or"}),
     "sample": (SMALL, {"search_rows": 80}),
 }
 
@@ -56,8 +59,6 @@ def small_searches():
     with pytest.MonkeyPatch.context() as patch:
         use_windows(patch, min_features=100, width=40, max_related=8, max_cells=10_000)
         use_small_budget(patch)
-        for name, plan in PLANS.items():
-            patch.setitem(PLANS, name, replace(plan, starts=tuple(min(size, 16) for size in plan.starts)))
         yield
 
 
@@ -73,6 +74,9 @@ def test_a_search_killed_again_and_again_gives_the_same_bits(name):
     journal = MemoryJournal()
     expected = fit(table, journal, **params)
     n_steps, n_kills = journal.steps.n_saved, 0
+    if isinstance(table, SparseBits):
+        assert is_wide_and_sparse(table, resolve(**params))
+        assert [row.move for row in expected.history] == ["no model", *["window"] * 6, "finish"]
     if "search_rows" not in params:
         assert journal.finished
         assert_same(fit(table, journal, **params), expected)

@@ -17,11 +17,9 @@ import numpy as np
 import pytest
 import zarr  # noqa: F401, loaded here once and not in every fit
 
-from bitatoms.bits import BitMatrix
 from bitatoms.core.counts import Counts
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
-from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.store import Store, StoreRows
 from support.plans import use_small_budget, use_windows
 from support.sources import learned
@@ -34,7 +32,7 @@ def main(store, folder, params, seed, n_kills):
     """Fit without a kill, then with at least ``n_kills``, and print what happened as JSON."""
     use_small_budget(pytest.MonkeyPatch())
     use_windows(pytest.MonkeyPatch(), min_features=100, width=44)  # of a table searched for the shortest codelength
-    warm_up()
+    warm_up(store, params)
     random = Random(seed)
     uninterrupted, events = attempt(store, f"{folder}/uninterrupted", params)
     kills: list[list[str]] = []  # for each fit, the event of each kill
@@ -51,11 +49,9 @@ def main(store, folder, params, seed, n_kills):
     print(json.dumps({"uninterrupted": uninterrupted, "events": events, "kills": kills, "results": results}))
 
 
-def warm_up():
-    """Load the kernels."""
-    data = BitMatrix.from_dense(np.random.default_rng(0).integers(0, 2, (300, 70)))
-    for algebra in ("xor", "or"):
-        learned(MemoryRows(data, Workers(1)), search_rows=100, algebra=algebra, max_iter=3)
+def warm_up(store, params):
+    """Load the kernels that the fits need."""
+    learned(StoreRows(Store(store), WORKERS), 5, workers=WORKERS, **params)
 
 
 def attempt(store, folder, params, kill_at=None):

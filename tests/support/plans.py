@@ -15,7 +15,10 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
 
 
 def use_small_budget(patch):
-    """Let all searches make few trials, starts, iterations and shakes, but each kind of step."""
+    """Let all searches make few trials, starts, iterations and shakes, but each kind of step.
+
+    Atoms to start from are few, but those of the first look are not: their codes take more than one word.
+    """
     for name, plan in PLANS.items():
         fixed_rank = replace(
             plan.fixed_rank,
@@ -30,7 +33,9 @@ def use_small_budget(patch):
             nmf=replace(plan.mdl.nmf, max_iterations=20),
             max_regrowths=4,
         )
-        patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, shakes=min(1, plan.shakes)))
+        plan = replace(plan, starts=tuple(min(16, size) for size in plan.starts), shakes=min(1, plan.shakes))
+        windows = replace(plan.windows, starts=tuple(min(16, size) for size in plan.windows.starts))
+        patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, windows=windows))
 
 
 def use_windows(patch, **tuning):

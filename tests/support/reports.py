@@ -19,5 +19,5 @@ def fitted_baskets():
 def fitted_digits():
     """Return the XOR model of a table of pictures, which has a bias, and the table."""
     X, _ = ba.datasets.digits()
-    table = Table(BitMatrix.from_dense(X[:600]), picture=Picture((8, 8)))
+    table = Table(BitMatrix.from_dense(X[:300]), picture=Picture((8, 8)))
     return ba.BinaryDictionaryLearning(random_state=0).fit(table), table
