@@ -1,5 +1,6 @@
 """Kernels are compiled ahead of their first use."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numba
@@ -55,6 +56,23 @@ def test_kernels_in_the_cache_are_not_compiled_again(stored):
     told = []
     warm_up(2, lambda *progress: told.append(progress))
     assert told == []
+
+
+@pytest.mark.parametrize("kinds", [["search"], ["search, xor"], ["paper", "k-prox, or"], []])
+def test_only_the_kernels_of_some_kinds_are_compiled(stored, monkeypatch, kinds):
+    monkeypatch.setattr(warmup, "all_variants", all_variants)
+    monkeypatch.setattr(warmup, "is_stored", lambda variant: False)
+    told = []
+    with pytest.raises(FileError) if kinds else nullcontext():
+        warm_up(1, lambda *progress: told.append(progress[0]), kinds)
+    wanted = [v for v in all_variants() if any(job.startswith(kind) for job in v.jobs for kind in kinds)]
+    assert told == [variant.kernel for variant in wanted]
+    assert bool(wanted) == bool(kinds)
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(InputError, match=r"kinds has 'serch', which is not a kind of fit; there are .*'search'"):
+        warm_up(kinds=["serch"])
 
 
 def test_a_process_that_ends_early_is_an_error(stored, monkeypatch):

@@ -5,7 +5,7 @@ numba compiles a kernel for the types of its arguments, and caches it for this k
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -19,7 +19,11 @@ from .kernels.signatures import Variant, all_variants
 from .parallel import count_threads
 
 
-def warm_up(n_jobs: int | None = -1, callback: Callable[[str, int, int], object] | None = None) -> Path:
+def warm_up(
+    n_jobs: int | None = -1,
+    callback: Callable[[str, int, int], object] | None = None,
+    kinds: Sequence[str] | None = None,
+) -> Path:
     """Compile the kernels of all common calls, and store them in numba's cache.
 
     Parameters
@@ -28,6 +32,9 @@ def warm_up(n_jobs: int | None = -1, callback: Callable[[str, int, int], object]
         Processes: kernels are compiled in one thread of a process at a time. -1 is one per processor.
     callback : callable, optional
         Called after each kernel with its name, the number of kernels compiled, and the number of all to compile.
+    kinds : sequence of str, optional
+        Kinds of fits, in one algebra or in both, such as "search", the default call, or "thorough search, or". None is
+        all of them.
 
     Returns
     -------
@@ -40,7 +47,7 @@ def warm_up(n_jobs: int | None = -1, callback: Callable[[str, int, int], object]
     >>> folder = ba.warm_up()  # doctest: +SKIP
     """
     folder, n_processes = _cache_folder(), count_threads(n_jobs)
-    variants = [variant for variant in all_variants() if not is_stored(variant)]
+    variants = [variant for variant in _of_kinds(kinds) if not is_stored(variant)]
     compiled: SimpleQueue[Variant | None] = SimpleQueue()  # None: a process ended
     helpers = [Helper(share, compiled.put, lambda: compiled.put(None)) for share in divided(variants, n_processes)]
     n_done, n_ended = 0, 0
@@ -62,6 +69,21 @@ def warm_up(n_jobs: int | None = -1, callback: Callable[[str, int, int], object]
     if not all(map(is_stored, variants)):
         raise FileError(f"compiled kernels cannot be stored in {folder}; is its disk full?")
     return folder
+
+
+def _of_kinds(kinds: Sequence[str] | None) -> list[Variant]:
+    """Return the kernels of some kinds of fits."""
+    if kinds is None:
+        return list(all_variants())
+    jobs = {job for variant in all_variants() for job in variant.jobs}
+    wanted = set[str]()
+    for kind in kinds:
+        found = {job for job in jobs if f"{job},".startswith(f"{kind},")}
+        if not found:
+            known = ", ".join(sorted({repr(job.rpartition(", ")[0]) for job in jobs}))
+            raise InputError(Parameter("kinds"), f" has {kind!r}, which is not a kind of fit; there are {known}")
+        wanted |= found
+    return [variant for variant in all_variants() if wanted & set(variant.jobs)]
 
 
 def _cache_folder() -> Path:

@@ -52,8 +52,8 @@ def variants_of(*seconds):
 @pytest.mark.parametrize(
     ("seconds", "n_processes", "expected"),
     [
-        ((4, 4, 3), 2, [[1, 2]]),
-        ((1,) * 14, 2, [[7, 8, 9, 10, 11, 12, 13]]),
+        ((4, 4, 2), 2, [[1, 2]]),
+        ((1,) * 14, 2, [[8, 9, 10, 11, 12, 13]]),
         ((6, 9, 5, 2), 3, [[1], [2, 3]]),
         ((1, 1), 2, []),  # not worth a process
         ((9, 9), 1, []),
@@ -165,7 +165,7 @@ FIRST_CALLS = """
 
     words, counts = np.full((3, 2), 7, np.uint64), np.empty(3, np.int64)
     calls = {row_weights: (words, counts), hamming: (words, words[:0], words[:1], words[:0], counts)}
-    module._MIN_SECONDS = 0.1
+    module._MIN_SECONDS, module._START_SECONDS = 0.1, 0.0
     names = {row_weights: "packing.row_weights", hamming: "words.hamming"}
     signatures = {kernel: encoded(map(typeof, given)) for kernel, given in calls.items()}
     module.all_variants = lambda: [Variant(names[each], signatures[each], 1.0, ("job",)) for each in calls]

@@ -22,6 +22,7 @@ import numba
 from ..locks import FileLocked, lock
 from .signatures import Variant, all_variants, encoded
 
+_START_SECONDS = 1.0  # of CPU time until a process compiles
 _MIN_SECONDS = 3.0  # of work for a process
 _MAX_WAIT = 120.0  # seconds; a kernel takes less than ten, unless the other process is suspended
 _logger = logging.getLogger(__name__)
@@ -191,12 +192,10 @@ def divided(variants: Sequence[Variant], n_processes: int) -> list[list[Variant]
 
 
 def _after_first(variants: Sequence[Variant], n_processes: int) -> list[list[Variant]]:
-    """Divide kernels among the processes to start; the one that needs them in this order compiles the first ones.
-
-    While they start, it does other things than to compile, too.
-    """
+    """Divide kernels among the processes to start; the one that needs them in this order compiles the first ones."""
     n_helpers = min(n_processes - 1, int(_seconds(variants) / _MIN_SECONDS))
-    own, groups = _seconds(variants) / (1 + n_helpers), _by_kernel(variants)
+    own = (_seconds(variants) + _START_SECONDS * n_helpers) / (1 + n_helpers)
+    groups = _by_kernel(variants)
     while groups and own >= _seconds(groups[0]) / 2:
         own -= _seconds(groups.pop(0))
     left = [variant for group in groups for variant in group]
