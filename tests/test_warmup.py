@@ -96,3 +96,12 @@ def test_the_folder_is_that_of_numba(monkeypatch, tmp_path):
     assert warmup._cache_folder() == Path(numba.config.CACHE_DIR or warmup.column_weights._cache.cache_path)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert warmup._cache_folder() == tmp_path
+
+
+def test_processes_that_cannot_be_started_are_an_error(stored, monkeypatch):
+    def fail(*_):
+        raise OSError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(warmup, "Helper", fail)
+    with pytest.raises(InputError, match=r"cannot be started \(Resource temporarily unavailable\)"):
+        warm_up(2)

@@ -33,13 +33,19 @@ def warm_up(
     callback : callable, optional
         Called after each kernel with its name, the number of kernels compiled, and the number of all to compile.
     kinds : sequence of str, optional
-        Kinds of fits, in one algebra or in both, such as "search", the default call, or "thorough search, or". None is
-        all of them.
+        Kinds of fits, such as "search", the default call, or "thorough search, or" for one algebra. None is all.
 
     Returns
     -------
     pathlib.Path
         The folder of the cache. Environment variable ``NUMBA_CACHE_DIR`` chooses another one.
+
+    Raises
+    ------
+    FileError
+        Kernels cannot be stored.
+    InputError
+        A process could not be started or ended early, or a kind does not exist.
 
     Examples
     --------
@@ -49,9 +55,11 @@ def warm_up(
     folder, n_processes = _cache_folder(), count_threads(n_jobs)
     variants = [variant for variant in _of_kinds(kinds) if not is_stored(variant)]
     compiled: SimpleQueue[Variant | None] = SimpleQueue()  # None: a process ended
-    helpers = [Helper(share, compiled.put, lambda: compiled.put(None)) for share in divided(variants, n_processes)]
+    helpers: list[Helper] = []
     n_done, n_ended = 0, 0
     try:
+        for share in divided(variants, n_processes):
+            helpers.append(Helper(share, compiled.put, lambda: compiled.put(None)))
         while n_ended < len(helpers):
             variant = compiled.get()
             if variant is None:
@@ -60,6 +68,8 @@ def warm_up(
             n_done += 1
             if callback is not None:
                 callback(variant.kernel, n_done, len(variants))
+    except OSError as error:
+        raise InputError(f"processes to compile kernels cannot be started ({error})") from error
     finally:
         for helper in helpers:
             helper.stop()

@@ -104,3 +104,26 @@ def test_wrong_arguments_are_reported(X, arguments, error, message):
 def test_a_table_without_known_cells_is_reported():
     with pytest.raises(ValueError, match="no cell was hidden"):
         ba.cross_validate_cells(np.full((3, 3), np.nan))
+
+
+def test_folds_at_the_same_time_give_the_same_scores(X, monkeypatch):
+    monkeypatch.setattr("bitatoms.search.branches._MIN_CELLS", 1)
+    one, three = (cross_validate_cells(X, [2], n_folds=3, n_jobs=n_jobs).folds for n_jobs in (1, 3))
+    assert one == three
+
+
+def test_other_folds_end_soon_after_one_that_fails(X, monkeypatch):
+    """They use the threads, and so the cancellation, of the call."""
+    monkeypatch.setattr("bitatoms.search.branches._MIN_CELLS", 1)
+    fit, seen = BinaryDictionaryLearning.fit, []
+
+    def fail_first(estimator, *given):
+        seen.append(estimator._workers())
+        if len(seen) == 1:
+            raise RuntimeError("no fold")
+        return fit(estimator, *given)
+
+    monkeypatch.setattr(BinaryDictionaryLearning, "fit", fail_first)
+    with pytest.raises(RuntimeError, match="no fold"):
+        cross_validate_cells(X, [2], n_folds=3, n_jobs=2)
+    assert all(workers is seen[0] for workers in seen)

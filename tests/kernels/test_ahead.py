@@ -117,6 +117,9 @@ def test_no_process_is_started_without_need(started, tmp_path, monkeypatch):
     assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None  # one processor
     ahead.expect(["other job"], 2)
     assert ahead.missing("module.kernel0", (), str(tmp_path), print) is None  # a kernel of another job
+    assert started == []
+    assert ahead.missing("module.other", (), str(tmp_path), print) == 1  # which still begins later
+    assert started == []  # one kernel is compiled here
     ahead = Ahead()
     monkeypatch.setattr(ahead_module.multiprocessing, "parent_process", lambda: "a process of joblib or Dask")
     ahead.expect(["job"], 2)
@@ -200,3 +203,31 @@ def test_a_process_stores_kernels_and_ends(tmp_path, monkeypatch):
     assert (compiled, helper.has(key), helper.is_busy) == (SMALL[:1], False, False)
     assert [path.suffix for path in tmp_path.rglob("*.nbc")] == [".nbc"]
     helper.stop()
+
+
+@pytest.mark.parametrize("start", ["print('not JSON')", "raise SystemExit", "import time; time.sleep(99)"])
+def test_a_process_that_does_something_else_is_not_waited_for(monkeypatch, start):
+    popen = ahead_module.subprocess.Popen
+    monkeypatch.setattr(ahead_module.subprocess, "Popen", lambda command, **how: popen([*command[:2], start], **how))
+    monkeypatch.setattr(ahead_module, "_MAX_WAIT", 2.0)
+    ended = threading.Event()
+    helper = Helper(SMALL, print, ended.set)
+    helper.wait(SMALL[0][:2])
+    assert ended.wait(30)
+    assert not any(helper.has(variant[:2]) for variant in SMALL)
+    assert not helper.is_busy
+
+
+@pytest.mark.parametrize("executable", ["", None, "/opt/host/application"])
+def test_applications_that_contain_python_are_not_started(monkeypatch, executable):
+    monkeypatch.setattr(sys, "executable", executable)
+    with pytest.raises(OSError, match="is not Python"):
+        Helper(SMALL, print, print)
+
+
+def test_a_forked_child_does_not_wait_for_processes_of_its_parent(started, tmp_path):
+    ahead = Ahead()
+    ahead.expect(["job"], 2)
+    ahead.missing("module.kernel0", (), str(tmp_path), print)
+    ahead.forget()
+    assert ahead.missing("module.kernel2", (), str(tmp_path), print) is None

@@ -79,7 +79,7 @@ def states(draw, n_cols=COLUMNS):
             prices = Prices(rng.integers(1, 256, m).astype(np.int32), uses)
         rule = Rule(
             covering(algebra),
-            draw(st.booleans()),
+            draw(st.sampled_from((True, None))),
             draw(st.integers(1, 2**62)),
             draw(st.integers(-1, 9)),
             prices,
@@ -111,7 +111,7 @@ def example_state(n_features=40, finished=False):
     """Return a state with one complete pass and, unless finished, a part of the next."""
     rng = np.random.default_rng(0)
     prices = Prices(np.full(n_features, 3, np.int32), np.full(16, 4, np.int32))
-    rule = Rule(None, False, 9, -1, prices, True, 1 / 3)
+    rule = Rule(None, None, 9, -1, prices, True, 1 / 3)
     atoms, bias = BitMatrix.from_dense(random_bits(0, 5, n_features, 0.3)), BitMatrix.zeros(1, n_features)
     remembered = BitMatrix.from_dense(random_bits(1, 4, 5, 0.5))
     specs = (

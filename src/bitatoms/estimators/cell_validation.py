@@ -169,26 +169,28 @@ def cross_validate_cells(
         raise ValueError(f"no cell was hidden: X has {int(np.sum(data.n_known))} known cells; raise share")
     folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}
     for name, estimator in estimators.items():
-        n_threads = min(_n_threads(estimator, data), n_folds)
-        if n_threads > 1:  # they share the folds, and their results do not depend on n_jobs
-            estimator = clone(estimator).set_params(n_jobs=count_threads(estimator.n_jobs) // n_threads)
-        with closing(Workers(n_threads).map_tasks(partial(_fold_scores, estimator, data), hidden)) as scores:
+        workers = Workers(count_threads(getattr(estimator, "n_jobs", None)))
+        score, most = partial(_fold_scores, estimator, data), _most_at_once(estimator, data)
+        with closing(workers.map_tasks(score, hidden, most)) as scores:
             folds[name] = list(scores)
     return CellValidation(folds, share)
 
 
-def _n_threads(estimator: Any, data: BitMatrix) -> int:
-    """Return how many threads may fit copies of a model at the same time; only one if the order matters."""
+def _most_at_once(estimator: Any, data: BitMatrix) -> int:
+    """Return how many copies of a model may be fitted at the same time; only one if their order matters."""
     n_cells = data.n_rows * data.n_cols
     if not isinstance(estimator, BinaryDictionaryLearning) or estimator.max_time is not None or estimator.callbacks:
         return 1
-    return 1 if at_once(n_cells, False) == 1 else max(1, min(count_threads(estimator.n_jobs), _MAX_CELLS // n_cells))
+    return at_once(n_cells, False) or max(1, _MAX_CELLS // n_cells)
 
 
-def _fold_scores(estimator: Any, data: BitMatrix, _: Workers, hidden: BitMatrix) -> FoldScores:
+def _fold_scores(estimator: Any, data: BitMatrix, workers: Workers, hidden: BitMatrix) -> FoldScores:
     """Return how well a model predicts hidden cells."""
     visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
-    fitted = clone(estimator).fit(visible)
+    fitted = clone(estimator)
+    if isinstance(fitted, BinaryDictionaryLearning):
+        fitted._shared_workers = workers
+    fitted.fit(visible)
     scores = CellScores.of(data.filled().to_dense(bool)[cells], fitted.predict_cell_proba(visible)[cells])
     codelength = getattr(fitted, "codelength_", None)
     n_atoms = getattr(fitted, "n_components_", None)

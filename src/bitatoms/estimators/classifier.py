@@ -36,6 +36,7 @@ from ..parameters import (
     with_defaults,
 )
 from ..rows import dispatch
+from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..search.branches import at_once
@@ -181,7 +182,10 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
 
         coders: list[list[RowCoder]] = [[] for _ in samples]
         in_order = params.max_time is not None or bool(params.callbacks)
-        most = at_once(table.bits.n_rows * table.bits.n_cols, in_order)
+        largest = max(bytes_of(table.bits) * len(sample) // table.bits.n_rows for _, sample, _ in items)
+        most = at_once(table.bits.n_rows * table.bits.n_cols, in_order) or max(
+            1, DEFAULT_LIMIT // (SEARCH_FACTOR * max(1, largest))
+        )
         try:
             with closing(self._workers().map_tasks(learn, range(len(items)), most)) as learned_coders:
                 for (label, _, _), coder in zip(items, learned_coders, strict=True):

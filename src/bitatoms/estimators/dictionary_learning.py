@@ -119,6 +119,7 @@ class BinaryDictionaryLearning(TableTransformer):
 
     _learned = ("_model", "_stream", "_components")
     _missing = "unknown"
+    _shared_workers: Workers | None = None  # of a caller that fits several models at the same time
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[EstimatorKwargs]) -> None:
         self.n_components = n_components
@@ -296,7 +297,7 @@ class BinaryDictionaryLearning(TableTransformer):
         return resolve(self.n_components, **select(SearchKwargs, vars(self)))
 
     def _workers(self) -> Workers:
-        return Workers(count_threads(self.n_jobs))
+        return self._shared_workers or Workers(count_threads(self.n_jobs))
 
     def _set_model(self, model: Model) -> None:
         """Store a model and its fitted attributes."""

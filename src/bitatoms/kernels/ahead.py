@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from heapq import heappop, heappush
@@ -24,7 +26,8 @@ from .signatures import Variant, all_variants, encoded
 
 _START_SECONDS = 1.0  # of CPU time until a process compiles
 _MIN_SECONDS = 3.0  # of work for a process
-_MAX_WAIT = 120.0  # seconds; a kernel takes less than ten, unless the other process is suspended
+_MAX_WAIT = 120.0  # seconds; a share of the kernels takes less than a minute, unless the process is suspended
+_MAX_DELAY = 0.1  # seconds until Ctrl-C takes effect
 _logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # a kernel, and the types of its arguments
@@ -47,6 +50,8 @@ class Helper:
     def __init__(
         self, variants: Sequence[Variant], done: Callable[[Variant], object], ended: Callable[[], object]
     ) -> None:
+        if getattr(sys, "frozen", False) or not Path(sys.executable or "").stem.lower().startswith(("python", "pypy")):
+            raise OSError(f"{sys.executable!r} is not Python")  # but an application that contains it
         start = f"import sys; sys.path[:] = {sys.path!r}; from {__package__}.compile_process import main; main()"
         self._process = subprocess.Popen(
             [sys.executable, "-c", start],
@@ -58,28 +63,36 @@ class Helper:
         )
         self._left = {variant[:2]: variant for variant in variants}
         self._changed, self._done, self._ended = threading.Condition(), done, ended
-        request = {"cache": numba.config.CACHE_DIR, "variants": [[*key] for key in self._left]}
-        assert self._process.stdin is not None  # stays open: its end tells the process that this one has ended
-        with suppress(OSError):  # it has ended already
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        threading.Thread(target=self._read, name="bitatoms-compiled", daemon=True).start()
+        threading.Thread(target=self._communicate, name="bitatoms-compiled", daemon=True).start()
 
-    def _read(self) -> None:
-        """Take note of kernels that are compiled, until the process ends."""
-        with self._process:
-            assert self._process.stdout is not None
-            for line in self._process.stdout:
-                kernel, signature = json.loads(line)
-                with self._changed:
-                    variant = self._left.pop((kernel, signature), None)
-                    self._changed.notify_all()
-                if variant is not None:
-                    self._done(variant)
+    def _communicate(self) -> None:
+        """Send the list of kernels, and take note of those that are compiled, until the process ends."""
+        request = {"cache": numba.config.CACHE_DIR, "variants": [[*key] for key in self._left]}
+        try:
+            with suppress(OSError), self._process as process:  # it may end at any time
+                assert process.stdin is not None
+                assert process.stdout is not None
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()  # it stays open: its end tells the process that this one has ended
+                for line in process.stdout:
+                    self._take(line)
+        finally:
+            with self._changed:
+                self._left.clear()
+                self._changed.notify_all()
+            self._ended()
+
+    def _take(self, line: str) -> None:
+        """Take note of a kernel that is compiled."""
+        try:
+            kernel, signature = json.loads(line)
+        except ValueError:  # something else that the start of Python prints
+            return
         with self._changed:
-            self._left.clear()
+            variant = self._left.pop((kernel, signature), None)
             self._changed.notify_all()
-        self._ended()
+        if variant is not None:
+            self._done(variant)
 
     @property
     def is_busy(self) -> bool:
@@ -91,13 +104,18 @@ class Helper:
         return key in self._left
 
     def wait(self, key: Key) -> None:
-        """Wait until a kernel is compiled, or the process ends."""
+        """Wait until a kernel is compiled, or the process ends; end one that takes far too long."""
+        deadline = time.monotonic() + _MAX_WAIT
         with self._changed:
-            if not self._changed.wait_for(lambda: key not in self._left, _MAX_WAIT):
-                self._left.pop(key, None)
+            while key in self._left and time.monotonic() < deadline:
+                self._changed.wait(_MAX_DELAY)
+        if self.has(key):
+            self.stop()
 
     def stop(self) -> None:
         """End the process."""
+        with self._changed:
+            self._left.clear()
         self._process.kill()
         self._process.wait()
 
@@ -106,14 +124,14 @@ class Ahead:
     """The kinds of fits that this process is about to make, and the processes that compile their kernels."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str, int] = {}  # not looked at yet; the number of processes for each
+        self._jobs: dict[str, int] = {}  # whose kernels were not looked for yet; the number of processes for each
         self._known: set[str] = set()
         self._helpers: list[Helper] = []
         self._lock: IO[bytes] | None = None  # one process at a time has helpers for a folder
 
     def expect(self, jobs: Iterable[str], n_processes: int) -> None:
         """Let up to this many processes, with this one, compile the kernels of some jobs as soon as one is missing."""
-        if n_processes > 1 and multiprocessing.parent_process() is None and not getattr(sys, "frozen", False):
+        if n_processes > 1 and multiprocessing.parent_process() is None:  # not in each process of joblib or Dask
             self._jobs |= dict.fromkeys(set(jobs) - self._known, n_processes)
 
     def missing(self, kernel: str, types: Iterable[Any], folder: str, done: Callable[[Variant], object]) -> int | None:
@@ -141,17 +159,27 @@ class Ahead:
     def _start(self, key: Key, folder: str, done: Callable[[Variant], object]) -> int | None:
         """Start processes for the kernels of all expected jobs that are not in the cache."""
         jobs, n_processes = set(self._jobs), max(self._jobs.values())
+        variants = [variant for variant in all_variants() if jobs & set(variant.jobs)]
+        if key not in {variant[:2] for variant in variants}:
+            return None
         self._known |= jobs
         self._jobs.clear()
-        variants = [variant for variant in all_variants() if jobs & set(variant.jobs)]
-        if key not in {variant[:2] for variant in variants} or not self._holds(folder):
+        if not self._holds(folder):
             return None
-        variants = [variant for variant in variants if not is_stored(variant)]
         try:
-            self._helpers = [Helper(share, done, self._release) for share in _after_first(variants, n_processes)]
+            variants = [variant for variant in variants if not is_stored(variant)]
+            self._helpers = []
+            for share in _after_first(variants, n_processes):
+                self._helpers.append(Helper(share, done, self._release))
         finally:
             self._release()  # if there are none
         return len(variants)
+
+    def forget(self) -> None:
+        """Forget the processes of the parent, in a forked child: only threads of the parent hear of them."""
+        self._jobs, self._helpers = {}, []
+        if self._lock is not None:
+            self._lock.close()  # the parent still holds it
 
     def _holds(self, folder: str) -> bool:
         """Return whether no other process compiles kernels ahead for this folder."""
@@ -173,9 +201,9 @@ class Ahead:
 
 def is_stored(variant: Variant) -> bool:
     """Return whether a kernel is in the cache."""
-    dispatcher = variant.dispatcher
-    cache, codegen = dispatcher._cache, dispatcher.targetctx.codegen()
     try:
+        dispatcher = variant.dispatcher
+        cache, codegen = dispatcher._cache, dispatcher.targetctx.codegen()
         return cache._index_key(variant.types, codegen) in cache._cache_file._load_index()
     except Exception:  # a corrupt index, which will be replaced
         return False
@@ -215,3 +243,6 @@ def _seconds(variants: Iterable[Variant]) -> float:
 
 
 ahead = Ahead()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=ahead.forget)
