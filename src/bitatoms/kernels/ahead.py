@@ -86,7 +86,7 @@ class Helper:
         """Take note of a kernel that is compiled."""
         try:
             kernel, signature = json.loads(line)
-        except ValueError:  # something else that the start of Python prints
+        except (TypeError, ValueError):  # something else that the start of Python prints
             return
         with self._changed:
             variant = self._left.pop((kernel, signature), None)
