@@ -59,7 +59,10 @@ def warm_up(
     n_done, n_ended = 0, 0
     try:
         for share in divided(variants, n_processes):
-            helpers.append(Helper(share, compiled.put, lambda: compiled.put(None)))
+            try:
+                helpers.append(Helper(share, compiled.put, lambda: compiled.put(None)))
+            except OSError as error:
+                raise InputError(f"processes that compile kernels cannot be started ({error})") from error
         while n_ended < len(helpers):
             variant = compiled.get()
             if variant is None:
@@ -68,8 +71,6 @@ def warm_up(
             n_done += 1
             if callback is not None:
                 callback(variant.kernel, n_done, len(variants))
-    except OSError as error:
-        raise InputError(f"processes to compile kernels cannot be started ({error})") from error
     finally:
         for helper in helpers:
             helper.stop()

@@ -15,7 +15,7 @@ from .signatures import Variant
 
 
 def main() -> None:
-    """Compile the kernels that the first line of the input names; stop where the input ends before."""
+    """Compile the kernels that the first line of the input names; if the input ends, stop after the current one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other process
     request = json.loads(sys.stdin.readline())
     numba.config.CACHE_DIR = request["cache"]
