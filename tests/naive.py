@@ -892,3 +892,14 @@ def connected_columns(atoms):
             own = own.union(*(group for group in groups if group & own))
             groups = [group for group in groups if not group & own] + [own]
     return [sorted(group) for group in groups]
+
+
+def nearest_genotypes(X, pairs, wrong):
+    """Samples in which no variant has two copies but not one, and how many were changed."""
+    X, n_changed = X.copy(), 0
+    for row in X:
+        for first, second in pairs:
+            if row[second] and not row[first]:
+                row[first] = row[second] = wrong[first] > wrong[second]
+                n_changed += 1
+    return X, n_changed

@@ -28,7 +28,7 @@ class TableEstimator(BaseEstimator):
 
     def _reset(self) -> None:
         """Remove everything learned, so that a fit that fails leaves no partial model."""
-        for name in [name for name in vars(self) if name.endswith("_") or name in self._learned]:
+        for name in [name for name in vars(self) if name.endswith("_") or name in ("_column_data", *self._learned)]:
             delattr(self, name)
 
     def _validate_table(self, X: Any, reset: bool) -> Table:
@@ -85,11 +85,13 @@ class TableEstimator(BaseEstimator):
     def _header(self) -> Header:
         """The columns that the model was fitted on."""
         names = getattr(self, "feature_names_in_", None)
-        return Header(self.n_features_in_, None if names is None else tuple(map(str, names)))
+        known = None if names is None else tuple(map(str, names))
+        return Header(self.n_features_in_, known, data=getattr(self, "_column_data", None))
 
     def _set_features(self, header: Header) -> None:
         """Set the features and their names, as validate_data does for data frames."""
         self.n_features_in_ = header.n_cols
+        self._column_data = header.data
         if header.names is not None:
             self.feature_names_in_ = np.array(header.names, object)
         elif hasattr(self, "feature_names_in_"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .annotations import Annotations
 from .errors import InputError, Parameter, warn
 from .validation import binarize_advice, is_sparse, package_name
 
@@ -145,6 +146,14 @@ def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
         rows = tuple(map(str, _arrow_table(X).column(index[0]).to_pylist()))
     return rows, column_names(X)
+
+
+def axis_data(X: Any) -> tuple[Annotations | None, Annotations | None]:
+    """Return what an AnnData knows about its rows and columns (``obs`` and ``var``); None for other tables."""
+    if not is_anndata(X):
+        return None, None
+    obs = X.obs if hasattr(X, "obs") else X._adata.obs  # the ``raw`` of an AnnData has its observations
+    return Annotations.from_pandas(obs), Annotations.from_pandas(X.var)
 
 
 def select_columns(frame: Any, names: Sequence[str]) -> Any:

@@ -27,7 +27,7 @@ Update = Literal["mob", "k-prox"]
 Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
 Missing = Literal["unknown", "zero", "refuse"]
 Duplicates = Literal["refuse", "number"]
-Absent = Literal["refuse", "zero", "unknown"]
+Absent = Literal["auto", "refuse", "zero", "unknown"]
 ImputationMethod = Literal["auto", "atoms", "profiles"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
@@ -173,9 +173,10 @@ RandomState = Annotated[
 AbsentColumns = Annotated[
     Absent,
     Param(
-        "refuse",
+        "auto",
         "Columns of the model that a table of new rows lacks: an error, 0, or unknown cells.",
-        "In lists of items (transactions), absent items are always 0. See docs/files.md.",
+        '"auto" is "unknown" in genotypes and expression data (AnnData), and otherwise "refuse". In lists of items '
+        "(transactions), absent items are always 0. See docs/files.md.",
         option="absent",
     ),
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import checks, dataframes
+from .annotations import Annotations
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
 from .sparse_bits import Bits, as_bits, packed
+from .variants import are_variants, match_variants
 
 Names = tuple[str, ...]
 
@@ -46,11 +48,14 @@ class Header(NamedTuple):
         Their names.
     absent_is_zero : bool
         Whether rows list their ones by name, as transactions do, so that a column that is absent is zero in all rows.
+    data : Annotations or None
+        What else is known about them, as in genotypes and in expression data.
     """
 
     n_cols: int
     names: Names | None = None
     absent_is_zero: bool = False
+    data: Annotations | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -71,6 +76,9 @@ class Table:
     absent_is_zero : bool, default=False
         Whether rows list their ones by name, as in files of transactions: a column that a model knows and this table
         lacks is then zero in all rows. It takes no part in comparisons.
+    row_data, column_data : Annotations, or mapping of str to array-like, optional
+        What else is known about the rows and the columns, such as populations and positions. They travel with the
+        table, and take no part in comparisons.
     rows : sequence of str, optional
         Deprecated name of ``row_names``.
 
@@ -93,6 +101,8 @@ class Table:
     columns: Names | None
     picture: Picture | None
     absent_is_zero: bool
+    row_data: Annotations | None
+    column_data: Annotations | None
 
     def __init__(
         self,
@@ -102,6 +112,8 @@ class Table:
         picture: Picture | None = None,
         *,
         absent_is_zero: bool = False,
+        row_data: Mapping[str, Any] | None = None,
+        column_data: Mapping[str, Any] | None = None,
         rows: Sequence[str] | None = None,
     ) -> None:
         if rows is not None:
@@ -115,6 +127,8 @@ class Table:
         object.__setattr__(self, "columns", names)
         object.__setattr__(self, "picture", None if picture is None else check_picture(picture, bits.shape))
         object.__setattr__(self, "absent_is_zero", bool(absent_is_zero))
+        object.__setattr__(self, "row_data", _as_annotations(row_data, bits.n_rows, "rows"))
+        object.__setattr__(self, "column_data", _as_annotations(column_data, bits.n_cols, "columns"))
 
     @classmethod
     def from_any(
@@ -150,12 +164,25 @@ class Table:
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
         if isinstance(X, cls):
-            data = as_bits(X.data, binarize, missing=missing)
-            return cls(data, X.row_names, X.columns, X.picture, absent_is_zero=X.absent_is_zero)
+            return X.with_bits(as_bits(X.data, binarize, missing=missing))
         row_names, columns = dataframes.axis_names(X)
         values = dataframes.as_array_like(X, layer)
         dataframes.check_scaled(X, layer, values, binarize)
-        return cls(as_bits(values, binarize, missing=missing), row_names, columns)
+        row_data, column_data = dataframes.axis_data(X)
+        bits = as_bits(values, binarize, missing=missing)
+        return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
+
+    def with_bits(self, bits: Bits) -> Table:
+        """Return the table with other bits in its rows and columns, and all that is known about these."""
+        return Table(
+            bits,
+            self.row_names,
+            self.columns,
+            self.picture,
+            absent_is_zero=self.absent_is_zero,
+            row_data=self.row_data,
+            column_data=self.column_data,
+        )
 
     @property
     def bits(self) -> BitMatrix:
@@ -178,7 +205,7 @@ class Table:
     @property
     def header(self) -> Header:
         """Its columns."""
-        return Header(self.data.n_cols, self.columns, self.absent_is_zero)
+        return Header(self.data.n_cols, self.columns, self.absent_is_zero, self.column_data)
 
     def row_name(self, row: int) -> str:
         """Return the name of a row, or ``"row i"`` (counted from 0) if rows have no names."""
@@ -252,6 +279,14 @@ def _checked_names(names: Sequence[str] | None, n: int, axis: str) -> Names | No
     return tuple(map(str, names))
 
 
+def _as_annotations(data: Mapping[str, Any] | None, n: int, axis: str) -> Annotations | None:
+    """Return the annotations of an axis, after checking that there are ``n``."""
+    annotations = data if data is None or isinstance(data, Annotations) else Annotations(data, n)
+    if annotations is not None and annotations.n != n:
+        raise ValueError(f"there are annotations of {annotations.n} {axis} for {n} {axis}")
+    return annotations
+
+
 def feature_names(names: Sequence[str] | None, columns: Iterable[int]) -> Names:
     """Return the names of these columns: ``x0``, ``x1``, ... if there are no names, as in scikit-learn."""
     return tuple(f"x{column}" if names is None else names[column] for column in columns)
@@ -283,7 +318,14 @@ class ColumnMatch:
     fill : {"zero", "unknown"}
         What the cells of absent columns are.
     is_fill_chosen : bool
-        Whether that is because the user asked for it, and not because the table consists of transactions.
+        Whether absent columns are worth a warning: not if the table consists of transactions.
+    swapped : ndarray of bool or None
+        Whether each column of the model is found as one that counts the other allele of a variant, so that its bits are
+        inverted; None if none is.
+    notes : tuple of str
+        What else a user should know about the match.
+    data : Annotations or None
+        What is known about the columns of the model, if ``indices`` is not None.
     """
 
     indices: NDArray[np.int64] | None = None
@@ -292,6 +334,9 @@ class ColumnMatch:
     absent: Names = ()
     fill: str = "zero"
     is_fill_chosen: bool = False
+    swapped: NDArray[np.bool_] | None = None
+    notes: Names = ()
+    data: Annotations | None = None
 
     @overload
     def gather(self, bits: BitMatrix) -> BitMatrix: ...
@@ -299,13 +344,23 @@ class ColumnMatch:
     def gather(self, bits: Bits) -> Bits: ...
     def gather(self, bits: Bits) -> Bits:
         """Return rows of the table with the columns of the model."""
-        return bits if self.indices is None else bits.take_columns(self.indices, self.fill)
+        if self.indices is None:
+            return bits
+        taken = bits.take_columns(self.indices, self.fill)
+        return taken if self.swapped is None else packed(taken) ^ BitMatrix.from_dense(self.swapped[np.newaxis])
 
     def gather_table(self, table: Table) -> Table:
         """Return the table with the columns of the model."""
         if self.indices is None:
             return table
-        return Table(self.gather(table.data), table.row_names, self.names, absent_is_zero=table.absent_is_zero)
+        return Table(
+            self.gather(table.data),
+            table.row_names,
+            self.names,
+            absent_is_zero=table.absent_is_zero,
+            row_data=table.row_data,
+            column_data=self.data,
+        )
 
     def inverse(self, n_cols: int) -> NDArray[np.int64]:
         """Return for each of the table's columns its index in the model, or -1 if it is unknown."""
@@ -326,6 +381,7 @@ class ColumnMatch:
             absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
             fill = "read as 0" if self.fill == "zero" else "unknown"
             parts.append(f"{absent} {fill}: {_listed(self.absent)}")
+        parts.extend(self.notes)
         if parts:
             warn(f"{table}: {'; '.join(parts)}")
 
@@ -334,14 +390,16 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     """Find the columns of a model in a table, by name; by position if the model or the table has no names.
 
     Items of transactions are always matched by name; columns of a model without names are then called 0, 1, 2, ...
+    Columns of genotypes are matched by variant and allele (see `match_variants`).
 
     Parameters
     ----------
     learned, given : Header
         The columns of the model, and those of the table.
-    absent : {"refuse", "zero", "unknown"} or None
-        Whether columns that the table lacks are an error, zeros or unknown. None is "refuse" where the user cannot set
-        it. Items that transactions lack are zeros.
+    absent : {"auto", "refuse", "zero", "unknown"} or None
+        Whether columns that the table lacks are an error, zeros or unknown. "auto" is "unknown" if columns have
+        annotations, as in genotypes and expression data, and otherwise "refuse". None is "refuse" where the user cannot
+        set it. Items that transactions lack are zeros.
     table : str
         What messages call the table.
 
@@ -363,7 +421,9 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     (array([ 2, -1,  1]), ('gin',), ('bread',))
     """
     if absent is not None:
-        checks.check_choice("absent", absent, ("refuse", "zero", "unknown"))
+        checks.check_choice("absent", absent, ("auto", "refuse", "zero", "unknown"))
+    if absent == "auto":
+        absent = "refuse" if learned.data is None and given.data is None else "unknown"
     names = learned.names
     if names is None and given.names is not None and given.absent_is_zero:
         names = tuple(map(str, range(learned.n_cols)))
@@ -376,14 +436,16 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
         return ColumnMatch()
     if names == given.names:
         return ColumnMatch()
-    known, index = set(names), {name: column for column, name in enumerate(given.names)}
-    unknown = tuple(name for name in given.names if name not in known)
-    lacking = tuple(name for name in names if name not in index)
-    ambiguous = first_duplicate([name for name in given.names if name in known])
-    if ambiguous is None:
-        ambiguous = first_duplicate(names)
-    if ambiguous is not None:
-        raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
+    swapped: NDArray[np.bool_] | None = None
+    notes: Names = ()
+    if are_variants(learned.data) and are_variants(given.data):
+        indices, swapped, notes = _match_variants(learned.data, given.data)
+    else:
+        indices = _match_names(names, given.names)
+    is_known = np.zeros(given.n_cols, bool)
+    is_known[indices[indices >= 0]] = True
+    unknown = tuple(name for name, known in zip(given.names, is_known, strict=True) if not known)
+    lacking = tuple(name for name, index in zip(names, indices, strict=True) if index < 0)
     fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
     if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
         raise InputError(
@@ -398,8 +460,31 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
             *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0, or ")),
             *(() if absent is None else (Parameter("absent", "unknown"),)),
         )
-    indices = np.array([index.get(name, -1) for name in names], np.int64)
-    return ColumnMatch(indices, names, unknown, lacking, fill, is_fill_chosen=not given.absent_is_zero)
+    return ColumnMatch(indices, names, unknown, lacking, fill, not given.absent_is_zero, swapped, notes, learned.data)
+
+
+def _match_names(names: Names, given: Names) -> NDArray[np.int64]:
+    """Return for each name its index among those given, or -1; raise InputError for a name that is ambiguous."""
+    known = set(names)
+    ambiguous = first_duplicate([name for name in given if name in known])
+    if ambiguous is None:
+        ambiguous = first_duplicate(names)
+    if ambiguous is not None:
+        raise InputError(f"two columns have the name {ambiguous!r}, so they cannot be matched; rename one of them")
+    index = {name: column for column, name in enumerate(given)}
+    return np.array([index.get(name, -1) for name in names], np.int64)
+
+
+def _match_variants(
+    learned: Annotations, given: Annotations
+) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, Names]:
+    """Return for each column its index or -1, which are swapped (None if none is), and notes about the match."""
+    match, notes = match_variants(learned, given), []
+    if match.n_swapped:
+        notes.append(f"alleles swapped of {match.n_swapped} variant{'s' * (match.n_swapped > 1)}")
+    if n_other := match.n_other_alleles:
+        notes.append(f"{n_other} variant{'s have' if n_other > 1 else ' has'} other alleles and cannot be used")
+    return match.indices, match.swapped if match.n_swapped else None, tuple(notes)
 
 
 def matched_table(X: Any, learned: Header, absent: str | None = None, table: str = "X", **conversion: Any) -> Table:

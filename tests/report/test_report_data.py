@@ -191,7 +191,7 @@ def incomplete():
     bits = table.bits.with_unknown(ba.BitMatrix.from_dense(hidden))
     table = Table(bits, table.row_names, table.columns)
     result = ba.factorize(bits, algebra="or", random_state=0)
-    return Model.from_factorization(result, columns=table.columns), table
+    return Model.from_factorization(result, header=table.header), table
 
 
 def test_unknown_cells_are_neither_wrong_nor_counted(incomplete):

@@ -16,7 +16,6 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS
 from ..io.patterns import patterns_format, write_patterns
-from ..io.readers.plink import nearest_genotypes
 from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows.budget import coding_rows, given_memory_limit
@@ -267,7 +266,8 @@ def _write_outputs(
             write_code_table(_codes(model, table, run.n_jobs, run.max_memory), outputs.codes)
         else:
             (bits,) = codes
-            write_code_table(Table(bits, table.row_names, model.atom_names), outputs.codes)
+            codes_table = Table(bits, table.row_names, model.atom_names, row_data=table.row_data)
+            write_code_table(codes_table, outputs.codes)
         yield outputs.codes
 
 
@@ -304,7 +304,7 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
     """Write the reconstruction of a table, or of codes."""
     model_path, data, _ = rows
     check_writable(output.path, read=(model_path, data.path))
-    format = table_format(*output)
+    table_format(*output)  # raises if there is none
     if is_codes:
         model = load_model(model_path).model
         codes = _in_order_of_atoms(read_with_status(data.with_all_known(), quiet), model, data.name)
@@ -312,17 +312,16 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
     else:
         model, table = load_model_and_table(rows, quiet)
         codes, picture = _codes(model, table, n_jobs), table.picture
-    made = Table(model.reconstruct(codes.bits), codes.row_names, model.columns, picture)
-    if format == "bed":
-        made = possible_genotypes(made, model, quiet)
+    bits = possible_genotypes(model.reconstruct(codes.bits), model, quiet)
+    made = Table(bits, codes.row_names, model.columns, picture, row_data=codes.row_data, column_data=model.column_data)
     write_table(made, *output)
     if not quiet:
         print_line(f"{output_name(output.path)}: {describe_shape(made)}")
 
 
-def possible_genotypes(table: Table, model: Model, quiet: bool) -> Table:
-    """Return a table with the nearest possible genotypes, and print how many were impossible."""
-    possible, n_impossible = nearest_genotypes(table, model.wrong)
+def possible_genotypes(samples: BitMatrix, model: Model, quiet: bool) -> BitMatrix:
+    """Return samples with the nearest possible genotypes, and print how many were impossible."""
+    possible, n_impossible = model.possible(samples)
     if n_impossible and not quiet:
         genotypes = "1 genotype" if n_impossible == 1 else f"{n_impossible} genotypes"
         print_note(
@@ -405,12 +404,12 @@ def _codes(model: Model, table: Table, n_jobs: int, max_memory: str | None = Non
     """Return the codes of a table, with names."""
     max_rows = coding_rows(table.data, model.atoms.n_rows, given_memory_limit(max_memory))
     codes = model.codes(table.data, Workers(count_threads(n_jobs)), max_rows)
-    return Table(codes, table.row_names, model.atom_names)
+    return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
 
 
 def _atoms(model: Model) -> Table:
     """Return the atoms as a table, with names."""
-    return Table(model.atoms, model.atom_names, model.columns, model.picture)
+    return Table(model.atoms, model.atom_names, model.columns, model.picture, column_data=model.column_data)
 
 
 def _is_h5ad(data: Input) -> bool:

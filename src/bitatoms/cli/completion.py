@@ -27,7 +27,8 @@ def complete(rows: NewRows, output: OutputTable, only_missing: bool, n_jobs: int
     check_writable(output.path, read=(rows.model_path, rows.data.path))
     if only_missing:
         _check_list(output)
-    format = None if only_missing else table_format(*output)
+    else:
+        table_format(*output)  # raises if there is none
     model, table = load_model_and_table(rows, quiet)
     workers, n_unknown = Workers(count_threads(n_jobs)), table.bits.n_unknown
     filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
@@ -38,10 +39,9 @@ def complete(rows: NewRows, output: OutputTable, only_missing: bool, n_jobs: int
     else:
         with show_status("Predicting", quiet):
             completed = model.completed(table.bits, workers)
-        names = table.row_names, model.columns if table.columns is None else table.columns
-        made = Table(completed, *names, table.picture, absent_is_zero=table.absent_is_zero)
-        if format == "bed":
-            made = possible_genotypes(made, model, quiet)
+        made = table.with_bits(possible_genotypes(completed, model, quiet))
+        if table.columns is None:
+            made = Table(made.data, table.row_names, model.columns, table.picture)
         write_table(made, *output)
         written = f"{describe_shape(made)}, {filled} filled in"
     if not quiet:

@@ -47,7 +47,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.",
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=GENERAL)]
 Jobs = Annotated[int, parameter("n_jobs", "--jobs", "-j", panel=GENERAL)]
 AbsentColumns = Annotated[Absent, parameter("absent", panel=READING)]
-REFUSE = Absent(declaration("absent")[1].default)
+ABSENT_DEFAULT = Absent(declaration("absent")[1].default)
 
 
 def max_memory(panel: str, help: str | None = None) -> Any:

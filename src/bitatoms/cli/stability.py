@@ -91,7 +91,7 @@ def _open(data: Input, model: Path | None, search: dict[str, Any], run: RunOptio
     if store is not None:
         return _Opened(store, estimator, loaded.parameters, loaded.reading)
     table = load_model_and_table(NewRows(model, data, "refuse"), quiet)[1]
-    named = Table(table.data, table.row_names, loaded.model.columns)
+    named = Table(table.data, table.row_names, loaded.model.columns, column_data=loaded.model.column_data)
     return _Opened(named, estimator, loaded.parameters, loaded.reading)
 
 

@@ -189,7 +189,7 @@ def write_codes(
             return write_code_store(store, chunks, model, path)
         bits = collect_codes(store, chunks, model)
     names = store.row_names()
-    codes = Table(bits, None if names is None else tuple(names), model.atom_names)
+    codes = Table(bits, None if names is None else tuple(names), model.atom_names, row_data=store.row_data)
     write_code_table(codes, path, format)
     return codes
 

@@ -10,14 +10,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
 from ..kernels.structs import Prices, Rule, covering
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
+from ..variants import pairs
 from .atom_groups import atom_groups
 from .block import Block, lanes_of
 from .coding import PRICED_CODERS, coding_rule, typical_cost
+from .genotypes import nearest_genotypes
 from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
@@ -87,6 +90,8 @@ class Model(CountsResult):
         Names of the features.
     picture : Picture or None
         Height and width, if each sample is a picture.
+    column_data : Annotations or None
+        What else is known about the features, such as the positions of variants.
     recurrence : Recurrence or None
         How often each atom was found again, if `bitatoms.stability` has counted it.
     """
@@ -95,6 +100,7 @@ class Model(CountsResult):
     residual_limit: int = 0
     columns: Names | None = field(default=None, repr=False)
     picture: Picture | None = None
+    column_data: Annotations | None = field(default=None, repr=False)
     recurrence: Recurrence | None = field(default=None, repr=False)
 
     @classmethod
@@ -103,7 +109,7 @@ class Model(CountsResult):
         result: Factorization | CountsResult,
         max_atoms_per_sample: int | None = None,
         residual_limit: int = 0,
-        columns: Names | None = None,
+        header: Header | None = None,
         picture: Picture | None = None,
     ) -> Model:
         """Return the model of a search's result."""
@@ -114,7 +120,8 @@ class Model(CountsResult):
             uses=result.uses,
             max_atoms_per_sample=max_atoms_per_sample,
             residual_limit=residual_limit,
-            columns=columns,
+            columns=header and header.names,
+            column_data=header and header.data,
             picture=picture,
         )
 
@@ -126,7 +133,7 @@ class Model(CountsResult):
     @property
     def header(self) -> Header:
         """The columns that it was learned from; `bitatoms.table.match_columns` finds them in other tables."""
-        return Header(self.atoms.n_cols, self.columns)
+        return Header(self.atoms.n_cols, self.columns, data=self.column_data)
 
     @property
     def rule(self) -> Rule:
@@ -248,6 +255,10 @@ class Model(CountsResult):
     def reconstruct(self, codes: BitMatrix) -> BitMatrix:
         """Return the samples that these codes describe."""
         return reconstruct(codes, self.atoms, self.bias, self.algebra)
+
+    def possible(self, samples: BitMatrix) -> tuple[BitMatrix, int]:
+        """Return samples in which every genotype is possible, and the number of those that were not."""
+        return nearest_genotypes(samples, pairs(self.column_data, self.columns), self.wrong)
 
     def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
         """Return the probability of a one in every cell of samples, known or not, given the known cells of its row."""

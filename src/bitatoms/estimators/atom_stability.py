@@ -309,9 +309,9 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
         yield _Opened(estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory)))
         return
     how = searching.binarize, Workers(), given_memory_limit(searching.max_memory), None
-    with dispatch.open_rows(X, *how) as (rows, columns, _):
+    with dispatch.open_rows(X, *how) as (rows, header, _):
         check_not_empty((rows.n_rows, rows.n_features))
-        if match_columns(estimator._header, Header(rows.n_features, columns), table="X").indices is not None:
+        if match_columns(estimator._header, header, table="X").indices is not None:
             raise InputError("the columns of X are not in the order of the model; pass the rows that it learned from")
         yield _Opened(estimator, params, rows)
 

@@ -176,7 +176,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             source = MemoryRows(table.bits[sample], workers)
             learned = learn_from(source, own_params, workers, seed, self.verbose, must_cover_all_rows=False)
             result = learned.result if isinstance(learned, PassResult) else learned
-            model = Model.from_factorization(result, *limits, self._header.names, tile_of(table))
+            model = Model.from_factorization(result, *limits, self._header, tile_of(table))
             model = replace(model, remembered=None)  # a training row must not be coded better than a new one
             return RowCoder(model, Frequencies.of_result(model))
 

@@ -45,7 +45,7 @@ from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import Bits
-from ..table import Header, Picture, Table
+from ..table import Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 from .same_kind import as_given
@@ -253,10 +253,10 @@ class BinaryDictionaryLearning(TableTransformer):
             yield MemoryRows(table.data, self._workers(), given_memory_limit(self.max_memory)), tile_of(table)
             return
         how = self.binarize, self._workers(), given_memory_limit(self.max_memory), self.checkpoint, client
-        with dispatch.open_rows(X, *how) as (rows, columns, picture):
+        with dispatch.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
-            self._set_features(Header(rows.n_features, columns))
+            self._set_features(header)
             yield rows, picture
 
     def _learn(
@@ -314,9 +314,7 @@ class BinaryDictionaryLearning(TableTransformer):
 
     def _model_of(self, result: Factorization | CountsResult, picture: Picture | None) -> Model:
         """Return the model of a result, with the names of its features."""
-        names = getattr(self, "feature_names_in_", None)
-        columns = None if names is None else tuple(map(str, names))
-        return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, columns, picture)
+        return Model.from_factorization(result, self.max_atoms_per_sample, self.residual_limit, self._header, picture)
 
     def as_model(self) -> Model:
         """Return what was learned as plain data, for `bitatoms.write_report` and other tools.
@@ -402,7 +400,8 @@ class BinaryDictionaryLearning(TableTransformer):
         codes = BitMatrix.from_any(X, name="the code matrix")
         if codes.n_cols != self.n_components_:
             raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
-        return self.as_model().reconstruct(codes).to_dense()
+        model = self.as_model()
+        return model.possible(model.reconstruct(codes))[0].to_dense()
 
     def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of a one in every cell, known or not, given the known cells of its row.

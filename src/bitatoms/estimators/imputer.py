@@ -154,7 +154,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         )
         result = learned.result if isinstance(learned, PassResult) else learned
         limits = params.max_atoms_per_sample, params.residual_limit
-        return Model.from_factorization(result, *limits, self._header.names)
+        return Model.from_factorization(result, *limits, self._header)
 
     def _predicted(self, predictor: Model | Profiles, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from ..core.model import Model
 from ..io import model_file
 from .dictionary_learning import BinaryDictionaryLearning
@@ -45,8 +43,6 @@ def fitted_estimator(model: Model, parameters: dict[str, Any]) -> BinaryDictiona
     """Return an estimator with these parameters that has learned this model."""
     estimator = BinaryDictionaryLearning()
     estimator.set_params(**parameters)
-    estimator.n_features_in_ = model.atoms.n_cols
-    if model.columns is not None:
-        estimator.feature_names_in_ = np.array(model.columns, object)
+    estimator._set_features(model.header)
     estimator._set_model(model)
     return estimator

@@ -21,7 +21,7 @@ def as_given(X: Any, completed: BitMatrix, table: Table) -> Any:
         return completed
     package = validation.package_name(X)
     if isinstance(X, (Table, str, os.PathLike)) or dataframes.is_anndata(X) or package == "pyarrow":
-        return Table(completed, table.row_names, table.columns, table.picture, absent_is_zero=table.absent_is_zero)
+        return table.with_bits(completed)
     if package == "pandas" and hasattr(X, "columns"):
         return _as_pandas(X, completed, table)
     if package == "polars" and hasattr(X, "columns"):

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+
 from ..checks import check_choice
 from ..errors import Parameter
 from ..memory import memory_limit
@@ -120,7 +122,9 @@ def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
     if match.indices is None:
         return stream
     chunks = (RowChunk(match.gather(chunk.bits), chunk.names) for chunk in stream.chunks)
-    return TableStream(len(match.indices), chunks, match.names, absent_is_zero=stream.absent_is_zero)
+    return replace(
+        stream, n_cols=len(match.indices), chunks=chunks, columns=match.names, picture=None, column_data=match.data
+    )
 
 
 class StreamingSource(Source):
@@ -148,6 +152,7 @@ class TransposedSource(Source):
 
 def _transposed(source: Source, stream: TableStream) -> TableStream:
     """Return a stream with rows and columns exchanged; the rows are read now."""
+    exchanged: dict[str, Any] = {"row_data": stream.column_data, "column_data": stream.row_data}
     if source.scratch is not None:
         names: list[str] = []
 
@@ -157,7 +162,8 @@ def _transposed(source: Source, stream: TableStream) -> TableStream:
                 yield chunk.bits
 
         transposer = transpose(source.scratch, lines(), stream.n_cols)
-        return TableStream(transposer.n_cols, named_chunks(transposer.rows(), stream.columns), names or None)
+        rows = named_chunks(transposer.rows(), stream.columns)
+        return TableStream(transposer.n_cols, rows, names or None, **exchanged)
 
     def chunks() -> Iterator[RowChunk]:
         n_rows, n_ones = 0, None
@@ -168,7 +174,8 @@ def _transposed(source: Source, stream: TableStream) -> TableStream:
             yield chunk
 
     table = collect(TableStream(stream.n_cols, chunks()))
-    return TableStream(len(table), iter([RowChunk(table.data.transpose(), stream.columns)]), table.row_names)
+    rows = iter([RowChunk(table.data.transpose(), stream.columns)])
+    return TableStream(len(table), rows, table.row_names, **exchanged)
 
 
 def open_table(source: Source, options: ReadOptions) -> TableStream:
@@ -197,7 +204,8 @@ def drop_columns(source: Source, stream: TableStream, without: Sequence[str]) ->
     kept = [index for index, name in enumerate(columns) if name not in dropped]
     chunks = (RowChunk(chunk.bits.take_columns(kept), chunk.names) for chunk in stream.chunks)
     names = None if stream.columns is None else tuple(columns[index] for index in kept)
-    return TableStream(len(kept), chunks, names, absent_is_zero=stream.absent_is_zero)
+    data = None if stream.column_data is None else stream.column_data.take(np.array(kept, np.intp))
+    return replace(stream, n_cols=len(kept), chunks=chunks, columns=names, picture=None, column_data=data)
 
 
 def _translate_chunk_errors(source: Source, chunks: Iterator[RowChunk]) -> Iterator[RowChunk]:

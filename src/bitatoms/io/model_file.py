@@ -24,6 +24,7 @@ from ..mdl import Codelength
 from ..parameters import RENAMED, check, result_parameters
 from ..sparse_bits import Bits, SparseBits, index_type
 from ..table import check_picture
+from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
 from .errors import FileError
 from .formats import sniff_format
@@ -86,6 +87,7 @@ def save(
         "residual_limit": model.residual_limit,
         "columns": model.columns,
         "picture": model.picture,
+        "column_data": encode_annotations(model.column_data),
         "history_fields": _HISTORY_FIELDS,
         "history": [[getattr(row, name) for name in _HISTORY_FIELDS] for row in model.history],
         "parameters": {
@@ -217,6 +219,7 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         max_atoms_per_sample=check_metadata_int(metadata, "max_atoms_per_sample", 1) if limited else None,
         residual_limit=check_metadata_int(metadata, "residual_limit"),
         columns=check_metadata_names(metadata, "columns", n_features),
+        column_data=decode_annotations(metadata.get("column_data"), n_features, "column"),
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._version import __version__
+from ..annotations import Annotations
 from ..bits import BitMatrix
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse
 from ..table import Picture, check_picture
+from .annotations import decode_annotations, encode_annotations
 from .checksums import Checksums, rows_per_chunk, write_checksums
 from .npz import METADATA_KEY as METADATA_KEY
 from .npz import TABLE_FORMAT as TABLE_FORMAT
@@ -72,6 +74,8 @@ class PackedStoreWriter:
         Approximate size of an uncompressed chunk; 1 MiB by default.
     absent_is_zero : bool, default=False
         Whether a column that is absent is zero in all rows, as in transactions.
+    row_data, column_data : Annotations, optional
+        What else is known about the rows and the columns; there must be as many rows in the end.
 
     Examples
     --------
@@ -95,11 +99,14 @@ class PackedStoreWriter:
         about: dict[str, Any] | None = None,
         chunk_bytes: int | None = None,
         absent_is_zero: bool = False,
+        row_data: Annotations | None = None,
+        column_data: Annotations | None = None,
     ) -> None:
         import zarr
 
         self.n_rows = 0
         self._path, self._n_cols = path, n_cols
+        self._n_annotated = None if row_data is None else row_data.n
         self._metadata: dict[str, Any] = {
             "format": TABLE_FORMAT,
             "version": VERSION_ALL_KNOWN,
@@ -110,6 +117,8 @@ class PackedStoreWriter:
             "picture": picture,
             "absent_is_zero": absent_is_zero,
             "about": about or {},
+            "row_data": encode_annotations(row_data),
+            "column_data": encode_annotations(column_data),
         }
         self._group: Any = zarr.create_group(path, zarr_format=3, attributes={METADATA_KEY: self._metadata})
         self._chunk_bytes = _CHUNK_BYTES if chunk_bytes is None else chunk_bytes
@@ -170,6 +179,8 @@ class PackedStoreWriter:
 
     def close(self) -> None:
         """Write the last, partial chunks and the checksums, and mark the store as complete."""
+        if self._n_annotated not in (None, self.n_rows):
+            raise ValueError(f"there are annotations of {self._n_annotated} rows for {self.n_rows} rows")
         is_sparse = not self._has_unknown and is_smaller_sparse((self.n_rows, self._n_cols), self._n_ones)
         if is_sparse != isinstance(self._rows, SparseRowsWriter):
             self._rewrite(SparseRowsWriter if is_sparse else PackedRowsWriter)
@@ -234,6 +245,8 @@ class PackedStoreReader:
         picture = metadata["picture"]
         self.picture: Picture | None = None if picture is None else check_picture(picture, (self.n_rows, n_cols))
         self.about: dict[str, Any] = dict(metadata.get("about") or {})
+        self.row_data = decode_annotations(metadata.get("row_data"), self.n_rows, "row")
+        self.column_data = decode_annotations(metadata.get("column_data"), n_cols, "column")
         for array in self._rows.arrays:
             self._arrays.check_last_chunk(array)
         self.id: str | None = metadata.get("id")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..annotations import Annotations
 from ..bits import BitMatrix
 from ..errors import Parameter
 from ..memory import memory_limit
@@ -146,11 +147,14 @@ class TableStream:
     columns: Sequence[str] | None = None
     picture: Picture | None = None
     absent_is_zero: bool = False  # see Header
+    row_data: Annotations | None = None  # of all rows
+    column_data: Annotations | None = None
 
     @property
     def header(self) -> Header:
         """Its columns."""
-        return Header(self.n_cols, None if self.columns is None else tuple(self.columns), self.absent_is_zero)
+        names = None if self.columns is None else tuple(self.columns)
+        return Header(self.n_cols, names, self.absent_is_zero, self.column_data)
 
 
 def collect(stream: TableStream) -> Table:
@@ -164,7 +168,15 @@ def collect(stream: TableStream) -> Table:
             names.extend(chunk.names)
         rows.add(chunk.bits)
     row_names = tuple(names) if names else None
-    return Table(rows.take(), row_names, stream.header.names, stream.picture, absent_is_zero=stream.absent_is_zero)
+    return Table(
+        rows.take(),
+        row_names,
+        stream.header.names,
+        stream.picture,
+        absent_is_zero=stream.absent_is_zero,
+        row_data=stream.row_data,
+        column_data=stream.column_data,
+    )
 
 
 class _GrowingBits:

@@ -24,7 +24,7 @@ from .store_transform import scores_of
 Matched = tuple[Model, ColumnMatch]  # a model, and where its columns are in the partitions
 
 
-def transform(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:
+def transform(model: Model, X: Any, binarize: float | None = None, absent: str | None = "auto") -> Any:
     """Return the codes of a Dask array, as a lazy Dask array.
 
     Parameters
@@ -35,7 +35,7 @@ def transform(model: Model, X: Any, binarize: float | None = None, absent: str |
         The samples; each is coded on its own.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
-    absent : {"refuse", "zero", "unknown"}, default="refuse"
+    absent : {"auto", "refuse", "zero", "unknown"}, default="auto"
         Columns of the model that a data frame lacks: an error, 0, or unknown cells.
 
     Returns
@@ -100,7 +100,7 @@ def _read_dense(store: Store, start: int, stop: int, dtype: DTypeLike) -> NDArra
     return store.take(np.arange(start, stop)).to_dense(dtype)
 
 
-def score_samples(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:
+def score_samples(model: Model, X: Any, binarize: float | None = None, absent: str | None = "auto") -> Any:
     """Return minus the bits of each sample of a Dask array, as a lazy Dask array of shape (n_samples,).
 
     Parameters
@@ -111,7 +111,7 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
         The samples; each is coded on its own.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
-    absent : {"refuse", "zero", "unknown"}, default="refuse"
+    absent : {"auto", "refuse", "zero", "unknown"}, default="auto"
         Columns of the model that a data frame lacks: an error, 0, or unknown cells.
 
     Returns
@@ -178,7 +178,8 @@ def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: A
 
 def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:
     """Return the samples that the codes of a partition describe."""
-    return model.reconstruct(BitMatrix.from_any(partition, name="the code matrix")).to_dense()
+    codes = BitMatrix.from_any(partition, name="the code matrix")
+    return model.possible(model.reconstruct(codes))[0].to_dense()
 
 
 def _matched_chunks(partition: Any, match: ColumnMatch, binarize: float | None, block_info: Any) -> Iterator[Bits]:

@@ -13,7 +13,7 @@ from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..parallel import Workers
-from ..table import Names, Picture
+from ..table import Header, Picture
 from .checkpoint import make_folder
 from .source import RowSource
 from .store import Store, StoreRows
@@ -23,7 +23,7 @@ class OpenedRows(NamedTuple):
     """Rows to learn from, and what is known about their columns."""
 
     rows: RowSource
-    columns: Names | None
+    header: Header
     picture: Picture | None = None
 
 
@@ -75,10 +75,11 @@ def open_rows(
         from .dask import DaskRows
         from .dask_partitions import column_names
 
-        yield OpenedRows(DaskRows(X, binarize, client), column_names(X))
+        rows = DaskRows(X, binarize, client)
+        yield OpenedRows(rows, Header(rows.n_features, column_names(X)))
         return
     if code_folder is not None:
         make_folder(Path(code_folder))
-    with closing(StoreRows(store, workers, max_memory, code_folder)) as rows:
+    with closing(StoreRows(store, workers, max_memory, code_folder)) as store_rows:
         picture = None if store.picture is None else Picture(store.picture.tile)
-        yield OpenedRows(rows, store.columns, picture)
+        yield OpenedRows(store_rows, store.header, picture)

@@ -125,7 +125,13 @@ def _write(
 ) -> None:
     """Write the rows of a stream to a store."""
     described = stream.n_cols, stream.columns, stream.picture, about
-    with PackedStoreWriter(path, *described, absent_is_zero=stream.absent_is_zero) as store:
+    with PackedStoreWriter(
+        path,
+        *described,
+        absent_is_zero=stream.absent_is_zero,
+        row_data=stream.row_data,
+        column_data=stream.column_data,
+    ) as store:
         for rows in stream.chunks:
             for chunk in split_rows(rows):
                 store.append(chunk)
@@ -155,7 +161,8 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     if parts is None:
         table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
         chunk = RowChunk(table.data, table.row_names)
-        stream = TableStream(table.shape[1], iter([chunk]), table.columns, table.picture, table.absent_is_zero)
+        known = table.picture, table.absent_is_zero, table.row_data, table.column_data
+        stream = TableStream(table.shape[1], iter([chunk]), table.columns, *known)
     else:
         stream = _stream_parts(parts, options)
     return drop_columns(Source(Path(), "memory", "the table"), stream, options.without) if options.without else stream
@@ -186,7 +193,8 @@ def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
         raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
     rows = (RowChunk(table.data, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
-    return TableStream(first.shape[1], rows, first.columns, picture, first.absent_is_zero)
+    known = picture, first.absent_is_zero, None, first.column_data
+    return TableStream(first.shape[1], rows, first.columns, *known)
 
 
 def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:

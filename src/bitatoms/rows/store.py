@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..annotations import Annotations
 from ..bits import BitMatrix
 from ..core.counts import Counts
 from ..core.row_pass import PassSpec
@@ -51,6 +52,8 @@ class Store:
         Whether a column that a model knows and the store lacks is zero in all rows, as in transactions.
     picture : Picture or None
         Height and width, if each row is a picture.
+    row_data, column_data : Annotations or None
+        What else is known about the rows and the columns.
     about : dict
         Where the rows came from, as `bitatoms.pack` recorded it.
     has_row_names : bool
@@ -97,6 +100,8 @@ class Store:
         self.columns: Names | None = self._packed.columns
         self.absent_is_zero = self._packed.absent_is_zero
         self.picture: Picture | None = self._packed.picture
+        self.row_data: Annotations | None = self._packed.row_data
+        self.column_data: Annotations | None = self._packed.column_data
         self.about: dict[str, Any] = self._packed.about
         self.has_row_names = self._packed.has_names
         self.has_unknown = self._packed.has_unknown
@@ -110,7 +115,7 @@ class Store:
     @property
     def header(self) -> Header:
         """Its columns."""
-        return Header(self.n_features, self.columns, self.absent_is_zero)
+        return Header(self.n_features, self.columns, self.absent_is_zero, self.column_data)
 
     def chunks(self, n_rows: int | None = None, start: int = 0) -> Iterator[BitMatrix]:
         """Yield the rows in order, one chunk at a time.

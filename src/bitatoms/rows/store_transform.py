@@ -45,7 +45,7 @@ def write_code_store(store: Store, chunks: Iterable[BitMatrix], model: Model, ou
     about = {"source": store.path.name, "format": "codes", "options": {}, "bitatoms": __version__}
     with (
         atomic_write(Path(output)) as path,
-        PackedStoreWriter(path, model.atoms.n_rows, model.atom_names, about=about) as writer,
+        PackedStoreWriter(path, model.atoms.n_rows, model.atom_names, about=about, row_data=store.row_data) as writer,
     ):
         for codes in chunks:
             start = writer.n_rows

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
+from bitatoms.table import Header
 from support.commands import runner
 from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
@@ -380,7 +381,7 @@ def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, samples, data, 
 def learned():
     """Return a result and a model of the table."""
     result = ba.factorize(TABLE, 3, random_state=0)
-    return result, Model.from_factorization(result, columns=GENES)
+    return result, Model.from_factorization(result, header=Header(len(GENES), GENES))
 
 
 def test_annotate(tmp_path, learned):
@@ -403,7 +404,7 @@ def test_annotate_stores_variables_that_an_atom_clears_as_minus_one(learned):
     result, _ = learned
     atoms, bias = ba.BitMatrix.from_dense(np.eye(3, 70)), np.zeros(70, np.uint8)
     bias[[1, 5]] = 1
-    model = replace(Model.from_factorization(result, columns=GENES), atoms=atoms, bias=bias)
+    model = replace(Model.from_factorization(result, header=Header(len(GENES), GENES)), atoms=atoms, bias=bias)
     adata = make_adata(KINDS["csr"])
     annotate(adata, result.codes, model)
     expected = np.zeros((70, 3))
@@ -440,7 +441,7 @@ def test_annotate_stores_atoms_in_the_order_of_the_genes(learned):
 def test_annotate_matches_numbered_duplicate_genes(learned):
     result, _ = learned
     twice = ("A", "A", *GENES[2:])
-    model = Model.from_factorization(result, columns=("A", "A.2", *GENES[2:]))
+    model = Model.from_factorization(result, header=Header(len(GENES), ("A", "A.2", *GENES[2:])))
     adata = make_adata(BITS, genes=twice)
     annotate(adata, result.codes, model)
     assert tuple(adata.var_names) == twice

@@ -218,21 +218,6 @@ def test_writing_two_copies_without_one_is_an_error(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@given(matrices(), SEEDS)
-def test_nearest_genotypes_change_the_bit_that_is_wrong_more_often(X, seed):
-    columns = tuple(f"c{i}" for i in range(X.shape[1]))
-    wrong = np.random.default_rng(seed).integers(0, 3, X.shape[1])
-    expected, n_changed = X.copy(), 0
-    for row in expected:
-        for i in range(0, len(row) - 1, 2):
-            if row[i + 1] and not row[i]:
-                row[i : i + 2] = (1, 1) if wrong[i] > wrong[i + 1] else (0, 0)
-                n_changed += 1
-    made, n = plink.nearest_genotypes(Table(BitMatrix.from_dense(X), columns=columns), wrong)
-    assert (n, made.columns) == (n_changed, columns)
-    np.testing.assert_array_equal(made.to_dense(), expected)
-
-
 def test_rows_without_names_are_numbered_from_1(tmp_path):
     ba.write(Table(BitMatrix.from_dense([[1, 0], [1, 1]]), columns=("rs1:A", "rs1:AA")), tmp_path / "a.bed")
     assert ba.read(tmp_path / "a.bed").row_names == ("1", "2")

@@ -17,6 +17,7 @@ from ..._version import __version__
 from ...bits import BitMatrix
 from ...errors import Parameter
 from ...table import Names, Table, check_picture
+from ..annotations import decode_annotations, encode_annotations
 from ..cells import Cells, PositionOf, array_position
 from ..chunked import BitsBuilder
 from ..errors import FileError
@@ -173,6 +174,8 @@ def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) ->
         rows = check_metadata_names(metadata, "rows", shape[0])
         columns = check_metadata_names(metadata, "columns", shape[1])
         picture = None if metadata["picture"] is None else check_picture(metadata["picture"], shape)
+        row_data = decode_annotations(metadata.get("row_data"), shape[0], "row")
+        column_data = decode_annotations(metadata.get("column_data"), shape[1], "column")
         for name in ("bits", "unknown") if "unknown" in file else ("bits",):
             with file.open_array(name) as values:
                 if values.dtype != np.uint8 or values.fortran_order or values.shape != (shape[0], -(-shape[1] // 8)):
@@ -183,7 +186,8 @@ def _read_packed_table(source: Source, options: ReadOptions, file: NpzReader) ->
         raise source.error(f"corrupt table: {' '.join(str(error).split())[:200]}") from error
     unknown = "unknown" if "unknown" in file else None
     chunks = _packed_chunks(source, options, "bits", shape, rows, unknown=unknown)
-    return TableStream(shape[1], chunks, columns, picture, metadata.get("absent_is_zero") is True)
+    is_zero = metadata.get("absent_is_zero") is True
+    return TableStream(shape[1], chunks, columns, picture, is_zero, row_data, column_data)
 
 
 def _packed_chunks(
@@ -241,6 +245,8 @@ def write(table: Table, path: Path, format: str) -> None:
         "columns": table.columns,
         "picture": table.picture,
         "absent_is_zero": table.absent_is_zero,
+        "row_data": encode_annotations(table.row_data),
+        "column_data": encode_annotations(table.column_data),
     }
     arrays = {METADATA_KEY: encode_metadata(metadata), "bits": _packed_bytes(table.bits)}
     if table.bits.unknown is not None and table.bits.n_unknown:

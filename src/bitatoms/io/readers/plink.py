@@ -176,32 +176,6 @@ def _column_chunks(source: Source, cells: Cells, names: list[str], columns: list
             yield cells.pack(pairs.reshape(2 * len(copies), n_rows))
 
 
-def nearest_genotypes(table: Table, wrong: NDArray[np.int64]) -> tuple[Table, int]:
-    """Return a table of genotypes in which every genotype is possible, and the number of those that were not.
-
-    A reconstruction may contain two copies of an allele but not one. No copy and two copies both differ from that in
-    one bit. The bit that is changed is the one that the model gets wrong more often: the first, which gives two copies,
-    or else, also on a tie, the second, which gives no copy.
-
-    Parameters
-    ----------
-    table : Table
-        With the two columns per SNP that `read` gives; an odd last column is left as it is.
-    wrong : ndarray of shape (n_cols,)
-        Number of training rows in which the model gets each column wrong.
-    """
-    n_snps = table.shape[1] // 2
-    columns = table.bits.T.words.copy()
-    carries, carries_two = columns[0 : 2 * n_snps : 2], columns[1 : 2 * n_snps : 2]
-    impossible = carries_two & ~carries
-    is_first = (wrong[0 : 2 * n_snps : 2] > wrong[1 : 2 * n_snps : 2])[:, np.newaxis]
-    carries |= np.where(is_first, impossible, np.uint64(0))
-    carries_two &= ~np.where(is_first, np.uint64(0), impossible)
-    bits = BitMatrix.from_words(columns, len(table), check=False).T
-    made = Table(bits, table.row_names, table.columns, table.picture)
-    return made, int(np.bitwise_count(impossible).sum())
-
-
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of genotypes as .bed, .bim and .fam files; fields that the table does not contain are 0.
 

@@ -93,7 +93,8 @@ def _read_packed(source: Source, options: ReadOptions, packed: PackedStoreReader
             start += len(bits)
         cells.check_missing()
 
-    return TableStream(packed.n_cols, chunks(), packed.columns, packed.picture, packed.absent_is_zero)
+    known = packed.picture, packed.absent_is_zero, packed.row_data, packed.column_data
+    return TableStream(packed.n_cols, chunks(), packed.columns, *known)
 
 
 def _position(cells: ChunkCells, start: int, row: int, column: int) -> CellPosition:
@@ -104,7 +105,13 @@ def _position(cells: ChunkCells, start: int, row: int, column: int) -> CellPosit
 def write(table: Table, path: Path, format: str) -> None:
     """Write a packed table."""
     with PackedStoreWriter(
-        path, table.shape[1], table.columns, table.picture, absent_is_zero=table.absent_is_zero
+        path,
+        table.shape[1],
+        table.columns,
+        table.picture,
+        absent_is_zero=table.absent_is_zero,
+        row_data=table.row_data,
+        column_data=table.column_data,
     ) as store:
         for rows in split_rows(RowChunk(table.data, table.row_names)):
             store.append(rows)

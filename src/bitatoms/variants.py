@@ -1,0 +1,189 @@
+"""Columns of genotypes: the variant, allele and number of copies of a column, and how those of two tables match.
+
+The annotations of such columns have the fields of `FIELDS`. A variant of diploid samples has two columns that are
+tied: whether a sample carries the allele, and whether it carries two copies. A variant of haplotypes has the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .annotations import Annotations, Labels
+from .errors import InputError
+
+# The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
+FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
+
+_SEX_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}  # as PLINK numbers them
+
+
+def are_variants(data: Annotations | None) -> TypeGuard[Annotations]:
+    """Return whether columns with these annotations are genotypes."""
+    return data is not None and all(name in data for name in FIELDS)
+
+
+def column_names(names: Sequence[str], alleles: Iterable[str | None], most_copies: int) -> list[str]:
+    """Return the names of the columns of variants: ``rs1:A`` and, for two copies, ``rs1:AA`` (``rs1:AT/AT``)."""
+    columns = []
+    for name, given in zip(names, alleles, strict=True):
+        allele = "0" if given is None else given
+        columns.append(f"{name}:{allele}")
+        if most_copies == 2:
+            columns.append(f"{name}:{allele}{'/' * (len(allele) > 1)}{allele}")
+    return columns
+
+
+def column_data(variants: Annotations, most_copies: int) -> Annotations:
+    """Return the annotations of the columns of variants, from one value per variant of all fields but ``copies``."""
+    repeated = variants.take(np.repeat(np.arange(variants.n), most_copies))
+    return repeated.updated(copies=np.tile(np.arange(1, most_copies + 1, dtype=np.int8), variants.n))
+
+
+def from_names(names: Sequence[str]) -> Annotations | None:
+    """Return what the names of columns tell about the variants of diploid samples, if all of them are named so."""
+    ids, alleles = [], []
+    for first, second in zip(names[0::2], names[1::2], strict=False):
+        name, colon, allele = first.rpartition(":")
+        if not (name and colon and allele) or [first, second] != column_names([name], [allele], 2):
+            return None
+        ids.append(name)
+        alleles.append(allele)
+    if len(names) % 2 or not names:
+        return None
+    nothing: list[str | None] = [None] * len(ids)
+    known: dict[str, Any] = {"chromosome": nothing, "position": np.zeros(len(ids), np.int64)}
+    return column_data(Annotations({**known, "id": ids, "allele": alleles, "other": nothing}, len(ids)), 2)
+
+
+def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:
+    """Return the variants of columns, one value each of all fields but ``copies``, and the two columns of each.
+
+    A column that is absent is -1.
+    """
+    copies = np.asarray(data["copies"])
+    values = [_comparable(data, name) for name in FIELDS[:-1]]
+    is_pair = (copies[:-1] == 1) & (copies[1:] == 2) if data.n else np.zeros(0, bool)
+    for each in values:
+        is_pair &= each[:-1] == each[1:]
+    is_second = np.zeros(data.n, bool)
+    is_second[1:] = is_pair
+    start = np.flatnonzero(~is_second)
+    columns = np.full((len(start), 2), -1, np.intp)
+    columns[np.arange(len(start)), np.where(copies[start] == 2, 1, 0)] = start
+    paired = np.flatnonzero(is_second[np.minimum(start + 1, data.n - 1)] & (start + 1 < data.n))
+    columns[paired, 1] = start[paired] + 1
+    kept = Annotations({name: data.values_of(name) for name in data if name != "copies"}, data.n)
+    return kept.take(start), columns
+
+
+def pairs(data: Annotations | None, names: Sequence[str] | None = None) -> NDArray[np.intp]:
+    """Return the two tied columns of each variant that has both; none if columns are not genotypes.
+
+    Columns without annotations are genotypes if all of them are named as `column_names` does.
+    """
+    data = from_names(names) if data is None and names is not None else data
+    if not are_variants(data):
+        return np.zeros((0, 2), np.intp)
+    columns = variants_of(data)[1]
+    return columns[(columns >= 0).all(axis=1)]
+
+
+def _comparable(data: Annotations, name: str) -> NDArray[Any]:
+    """Return numbers that are equal where the values of a field are."""
+    values = data.values_of(name)
+    return values.codes if isinstance(values, Labels) else values
+
+
+class VariantMatch(NamedTuple):
+    """Where the columns of one table of genotypes are in another one.
+
+    Attributes
+    ----------
+    indices : ndarray of int64
+        For each column, its index in the other table, or -1.
+    swapped : ndarray of bool
+        Whether that column counts the other allele, so that its bits are inverted.
+    n_swapped : int
+        The number of variants whose alleles are swapped.
+    n_other_alleles : int
+        The number of variants that are in the other table with other alleles; they are not matched.
+    """
+
+    indices: NDArray[np.int64]
+    swapped: NDArray[np.bool_]
+    n_swapped: int
+    n_other_alleles: int
+
+
+def match_variants(learned: Annotations, given: Annotations) -> VariantMatch:
+    """Find the columns of variants in another table: by id and alleles, or by position and alleles.
+
+    A variant whose alleles are swapped is the same variant: who carries no copy of one carries two of the other.
+    """
+    variants, columns = variants_of(given)
+    alleles = list(zip(variants["allele"], variants["other"], strict=True))
+    by_id: dict[str, list[int]] = {}
+    by_position: dict[tuple[str, int], list[int]] = {}
+    for number, (name, place) in enumerate(zip(variants["id"], _places(variants), strict=True)):
+        if name is not None:
+            by_id.setdefault(name, []).append(number)
+        if place is not None:
+            by_position.setdefault(place, []).append(number)
+    own, own_columns = variants_of(learned)
+    indices, swapped = np.full(learned.n, -1, np.int64), np.zeros(learned.n, bool)
+    n_swapped = n_other_alleles = 0
+    own_alleles = zip(own["allele"], own["other"], strict=True)
+    for name, place, pair, (first, second) in zip(own["id"], _places(own), own_alleles, own_columns, strict=True):
+        candidates = by_id.get(name, ())
+        found = _same_alleles(pair, candidates, alleles)
+        if not found and place is not None:
+            others = [number for number in by_position.get(place, ()) if number not in candidates]
+            found, candidates = _same_alleles(pair, others, alleles), [*candidates, *others]
+        if len(found) > 1:
+            where = name if place is None else f"{name or 'variant'} at {place[0]}:{place[1]}"
+            raise InputError(f"two variants of the table are {where} with the same alleles; remove one of them")
+        if not found:
+            n_other_alleles += bool(candidates)
+            continue
+        number, is_swapped = found[0]
+        carries, carries_two = columns[number]
+        if is_swapped and carries_two >= 0:
+            carries, carries_two = carries_two, carries
+        for column, index in ((first, carries), (second, carries_two)):
+            if column >= 0 and index >= 0:
+                indices[column], swapped[column] = index, is_swapped
+        n_swapped += is_swapped
+    return VariantMatch(indices, swapped, n_swapped, n_other_alleles)
+
+
+def _same_alleles(
+    own: tuple[str | None, str | None], candidates: Iterable[int], alleles: Sequence[tuple[str | None, str | None]]
+) -> list[tuple[int, bool]]:
+    """Return the candidates that have the same two alleles, and whether these are swapped."""
+    direct = [(number, False) for number in candidates if _compatible(own, alleles[number])]
+    return direct or [(number, True) for number in candidates if _compatible(own, alleles[number][::-1])]
+
+
+def _compatible(own: tuple[str | None, str | None], given: tuple[str | None, str | None]) -> bool:
+    """Return whether two pairs of alleles are the same; one that is missing is any, if the other one is not."""
+    same = [a == b for a, b in zip(own, given, strict=True) if a is not None and b is not None]
+    return bool(same) and all(same)
+
+
+def _places(variants: Annotations) -> list[tuple[str, int] | None]:
+    """Return chromosome and position of variants, None where these are unknown."""
+    labels = variants.values_of("chromosome")
+    assert isinstance(labels, Labels)
+    names = [_plain_chromosome(name) for name in labels.categories]
+    numbers = zip(labels.codes.tolist(), np.asarray(variants["position"]).tolist(), strict=True)
+    return [(names[code], position) if code >= 0 and position > 0 else None for code, position in numbers]
+
+
+def _plain_chromosome(name: str) -> str:
+    """Return a chromosome without the prefix that some files use, and by the letter that PLINK replaces by a number."""
+    plain = name[3:] if name[:3].lower() == "chr" else name
+    return _SEX_CHROMOSOMES.get(plain.upper(), plain.upper())
