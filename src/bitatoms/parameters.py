@@ -542,6 +542,53 @@ class ReadKwargs(TypedDict, total=False):
             option="without",
         ),
     ]
+    phased: Annotated[
+        bool,
+        Param(
+            False,
+            "Genotypes: two rows per sample, one for each of its phased haplotypes.",
+            "By default a sample is one row, and a variant two columns: carries the allele, carries two copies.",
+            option="phased",
+        ),
+    ]
+    region: Annotated[
+        str | None,
+        Param(
+            None,
+            "Genotypes: only variants in these regions, such as 20:1000000-2000000 or X.",
+            "Positions begin at 1, and both ends belong to the region. Several regions are separated by commas.",
+            option="region",
+        ),
+    ]
+    maf: Annotated[
+        float | None,
+        Param(
+            None,
+            "Genotypes: only variants whose rarer allele has at least this frequency.",
+            "The frequency is that among the known alleles of the samples that are read.",
+            option="maf",
+        ),
+    ]
+    keep: Annotated[
+        str | os.PathLike[str] | Sequence[str] | None,
+        Param(
+            None,
+            "Genotypes: only the samples listed in this file, one per line, or two fields (family, sample).",
+            "A sequence of names may be passed instead.",
+            type="path or sequence of str, optional",
+            option="keep",
+        ),
+    ]
+    extract: Annotated[
+        str | os.PathLike[str] | Sequence[str] | None,
+        Param(
+            None,
+            "Genotypes: only the variants listed in this file, one id per line.",
+            "A sequence of ids may be passed instead.",
+            type="path or sequence of str, optional",
+            option="extract",
+        ),
+    ]
 
 
 class BlockKwargs(TypedDict, total=False):

@@ -27,13 +27,13 @@ def are_variants(data: Annotations | None) -> TypeGuard[Annotations]:
 
 
 def column_names(names: Sequence[str], alleles: Iterable[str | None], most_copies: int) -> list[str]:
-    """Return the names of the columns of variants: ``rs1:A`` and, for two copies, ``rs1:AA`` (``rs1:AT/AT``)."""
+    """Return the names of the columns of variants: ``rs1:A`` and, for two copies, ``rs1:AA``."""
     columns = []
     for name, given in zip(names, alleles, strict=True):
         allele = "0" if given is None else given
         columns.append(f"{name}:{allele}")
         if most_copies == 2:
-            columns.append(f"{name}:{allele}{'/' * (len(allele) > 1)}{allele}")
+            columns.append(f"{name}:{allele}{allele}")
     return columns
 
 
@@ -45,15 +45,16 @@ def column_data(variants: Annotations, most_copies: int) -> Annotations:
 
 def from_names(names: Sequence[str]) -> Annotations | None:
     """Return what the names of columns tell about the variants of diploid samples, if all of them are named so."""
+    if len(names) % 2 or not names:
+        return None
     ids, alleles = [], []
-    for first, second in zip(names[0::2], names[1::2], strict=False):
-        name, colon, allele = first.rpartition(":")
-        if not (name and colon and allele) or [first, second] != column_names([name], [allele], 2):
+    for first, second in zip(names[0::2], names[1::2], strict=True):
+        allele = second[len(first) :]
+        name = first[: max(0, len(first) - len(allele) - 1)]
+        if not (name and allele) or [first, second] != column_names([name], [allele], 2):
             return None
         ids.append(name)
         alleles.append(allele)
-    if len(names) % 2 or not names:
-        return None
     nothing: list[str | None] = [None] * len(ids)
     known: dict[str, Any] = {"chromosome": nothing, "position": np.zeros(len(ids), np.int64)}
     return column_data(Annotations({**known, "id": ids, "allele": alleles, "other": nothing}, len(ids)), 2)
@@ -178,12 +179,12 @@ def _places(variants: Annotations) -> list[tuple[str, int] | None]:
     """Return chromosome and position of variants, None where these are unknown."""
     labels = variants.values_of("chromosome")
     assert isinstance(labels, Labels)
-    names = [_plain_chromosome(name) for name in labels.categories]
+    names = [plain_chromosome(name) for name in labels.categories]
     numbers = zip(labels.codes.tolist(), np.asarray(variants["position"]).tolist(), strict=True)
     return [(names[code], position) if code >= 0 and position > 0 else None for code, position in numbers]
 
 
-def _plain_chromosome(name: str) -> str:
+def plain_chromosome(name: str) -> str:
     """Return a chromosome without the prefix that some files use, and by the letter that PLINK replaces by a number."""
     plain = name[3:] if name[:3].lower() == "chr" else name
     return _SEX_CHROMOSOMES.get(plain.upper(), plain.upper())

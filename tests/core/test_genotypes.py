@@ -1,10 +1,10 @@
-import naive
 import numpy as np
 from hypothesis import given
-from support.strategies import SEEDS, matrices
 
+import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.genotypes import nearest_genotypes
+from support.strategies import SEEDS, matrices
 
 
 @given(matrices(), SEEDS)

@@ -148,6 +148,11 @@ def _reading(
     without: Annotated[
         list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,
+    phased: Annotated[bool, _option("phased", "--phased")] = False,
+    region: Annotated[str | None, _option("region")] = None,
+    maf: Annotated[float | None, _option("maf")] = None,
+    keep: Annotated[str | None, _option("keep", metavar="FILE")] = None,
+    extract: Annotated[str | None, _option("extract", metavar="FILE")] = None,
     tile: Annotated[
         str | None,
         typer.Option(
@@ -170,6 +175,11 @@ def _reading(
         "blocks": None if blocks is None else parse_size(blocks),
         "transpose": transpose,
         "without": tuple(without or ()),
+        "phased": phased,
+        "region": region,
+        "maf": maf,
+        "keep": keep,
+        "extract": extract,
     }
     assert options.keys() == parameters.declarations(parameters.ReadKwargs).keys()
     return Reading(None if format is None else str(format), options, None if tile is None else parse_size(tile))

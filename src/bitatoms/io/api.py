@@ -19,7 +19,7 @@ from ..sparse_bits import Bits, SparseBits
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import FORMATS, infer_format, load_reader, sniff_format
+from .formats import FORMATS, GENOTYPE_FORMATS, infer_format, load_reader, sniff_format
 from .stream import (
     DROPPING_FORMATS,
     ReadOptions,
@@ -42,6 +42,11 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "separator": (*_TEXT, "baskets", "pairs"),
     "layer": ("h5ad", "npz", "zarr"),
     "blocks": ("pbm", "png", "tiff"),
+    "phased": GENOTYPE_FORMATS,
+    "region": GENOTYPE_FORMATS,
+    "maf": GENOTYPE_FORMATS,
+    "keep": GENOTYPE_FORMATS,
+    "extract": GENOTYPE_FORMATS,
 }
 _STREAMED = ("parquet", "feather", "zarr")
 
@@ -236,7 +241,7 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     check_choice("missing", options.missing, choices(Missing))
     check_choice("duplicates", options.duplicates, ("refuse", "number"))
     for name, formats in _OPTION_FORMATS.items():
-        if getattr(options, name) is not None and source.format not in formats:
+        if getattr(options, name) != getattr(ReadOptions(), name) and source.format not in formats:
             raise source.error(Parameter(name), f" applies to {', '.join(formats)}, not to {source.format!r}; omit it")
     if not source.path.exists():
         raise source.error("there is no such file")

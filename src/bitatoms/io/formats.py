@@ -63,6 +63,8 @@ FORMATS = {
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False),
 }
 
+GENOTYPE_FORMATS = ("bed",)
+
 _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
     (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,6 +114,11 @@ class ReadOptions:
     blocks: tuple[int, int] | None = None
     transpose: bool = False
     without: tuple[str, ...] = ()
+    phased: bool = False
+    region: str | None = None
+    maf: float | None = None
+    keep: str | tuple[str, ...] | None = None
+    extract: str | tuple[str, ...] | None = None
 
     @classmethod
     def from_kwargs(cls, given: ReadKwargs) -> ReadOptions:
@@ -120,6 +126,10 @@ class ReadOptions:
         options = with_defaults(ReadKwargs, given)
         without = options["without"]
         options["without"] = (without,) if isinstance(without, str) else tuple(without)
+        for name in ("keep", "extract"):
+            if (given_names := options[name]) is not None:
+                is_path = isinstance(given_names, (str, os.PathLike))
+                options[name] = os.fspath(given_names) if is_path else tuple(map(str, given_names))
         return cls(**options)
 
 

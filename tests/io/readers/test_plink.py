@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.io.readers import plink
+from bitatoms.variants import column_names
 from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
 from support.memory import read_with_peak
-from support.strategies import SEEDS, matrices
+from support.strategies import SEEDS
 
 bed_reader = pytest.importorskip("bed_reader")
 
-FIELDS = NAMES.filter(lambda name: " " not in name and plink._FIELD.fullmatch(name) and name != "0")
+FIELDS = NAMES.filter(lambda name: " " not in name and plink._FIELD.fullmatch(name) and name not in ("0", "."))
 FAMILIES = st.one_of(FIELDS, st.tuples(FIELDS, FIELDS).filter(lambda two: two[0] != two[1]).map(" ".join))
 ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"
@@ -48,8 +49,7 @@ def genotype_tables(draw):
     copies = np.random.default_rng(draw(SEEDS)).integers(0, 3, (n_rows, n_snps))
     rows = draw(st.lists(FAMILIES, min_size=n_rows, max_size=n_rows, unique=True))
     names = draw(st.lists(FIELDS, min_size=n_snps, max_size=n_snps, unique=True))
-    snps = [plink.Snp(name, draw(ALLELES)) for name in names]
-    columns = [column for snp in snps for column in snp.columns]
+    columns = column_names(names, [draw(ALLELES) for _ in names], 2)
     return Table(BitMatrix.from_dense(pairs(copies)), rows, columns)
 
 
@@ -107,7 +107,7 @@ def test_no_other_files_are_read_or_written(tmp_path):
 
 def test_missing_genotypes_are_counted_and_the_first_is_located(tmp_path):
     path = trio(tmp_path, bed=BED[:3] + bytes([0b11_10_01_11, 0b10, 0b00_00_11_10, 0b01]))
-    problem = "2 values are missing, the first at SNP 'rs1' of individual 'f1 bob'"
+    problem = "2 values are missing, the first at variant 'rs1' of 'f1 bob'"
     assert_read_error(path, problem, 'missing="zero"', missing="refuse")
     copies = np.array(COPIES)
     copies[1, 0] = copies[4, 1] = 0
@@ -115,12 +115,65 @@ def test_missing_genotypes_are_counted_and_the_first_is_located(tmp_path):
 
 
 def test_duplicate_snps_are_errors_or_numbered(tmp_path):
-    path = trio(tmp_path, bim=BIM.replace("rs1", ".").replace("rs2", "."))
-    assert_read_error(path, "SNPs 1 and 2 have the same name '.'", 'pass duplicates="number"')
+    path = trio(tmp_path, bim=BIM.replace("rs2", "rs1").replace("C", "A"))
+    assert_read_error(path, "variants 1 and 2 have the same name 'rs1' and the same allele", 'pass duplicates="number"')
     table = ba.read(path, duplicates="number")
-    assert table.columns == (".:A", ".:AA", "..2:C", "..2:CC")
+    assert table.columns == ("rs1:A", "rs1:AA", "rs1.2:A", "rs1.2:AA")
     ba.write(table, path)
-    assert ba.read(path) == table
+    assert ba.read(path, duplicates="number") == table
+
+
+def test_snps_without_id_are_named_by_position(tmp_path):
+    path = trio(tmp_path, bim=BIM.replace("rs1", ".").replace("rs2", "."))
+    table = ba.read(path)
+    assert table.columns == ("1:5:A", "1:5:AA", "1:7:C", "1:7:CC")
+    ba.write(table, tmp_path / "copy.bed")
+    assert (tmp_path / "copy.bim").read_bytes() == path.with_suffix(".bim").read_bytes()
+
+
+def test_alleles_of_one_snp_in_several_lines(tmp_path):
+    table = ba.read(trio(tmp_path, bim=BIM.replace("rs2", "rs1")))
+    assert table.columns == ("rs1:A", "rs1:AA", "rs1:C", "rs1:CC")
+
+
+def test_positions_alleles_and_pedigree_are_kept(tmp_path):
+    path = trio(tmp_path)
+    table = ba.read(path)
+    assert table.column_data["position"].tolist() == [5, 5, 7, 7]
+    assert table.column_data["other"].tolist() == ["G", "G", "T", "T"]
+    assert table.row_data["sex"].tolist() == ["2", "1", "0", "0", "0"]
+    for name in ("copy.bed", "copy.npz", "copy.zarr"):
+        ba.write(table, tmp_path / name)
+        copy = ba.read(tmp_path / name)
+        assert (copy, copy.row_data, copy.column_data) == (table, table.row_data, table.column_data)
+    for kind in ("bim", "fam"):
+        assert (tmp_path / f"copy.{kind}").read_text() == path.with_suffix(f".{kind}").read_text()
+
+
+def test_samples_and_variants_are_selected(tmp_path):
+    path, table = trio(tmp_path), ba.read(trio(tmp_path))
+    (tmp_path / "people.txt").write_text("#FID IID\nf1 bob\n0 eve\n")
+    for keep in (tmp_path / "people.txt", ["bob", "eve"], ["f1 bob", "eve"]):
+        some = ba.read(path, keep=keep)
+        assert some.row_names == ("f1 bob", "eve")
+        assert some.to_dense().tolist() == table.to_dense()[[1, 4]].tolist()
+        assert some.row_data == table.row_data.take([1, 4])
+    second = table.to_dense()[:, 2:].tolist()
+    (tmp_path / "snps.txt").write_text("rs2\n")
+    regions = [{"region": region} for region in ("chr1:6-7", "1:7,2", "1:6-")]
+    for how in (*regions, {"extract": tmp_path / "snps.txt"}, {"maf": 0.45}):
+        some = ba.read(path, **how)
+        assert some.columns == table.columns[2:]
+        assert some.to_dense().tolist() == second
+        assert some.column_data == table.column_data.take([2, 3])
+    assert ba.read(path, maf=0.5, keep=["bob", "cat"]).columns == ("rs2:C", "rs2:CC")
+    with pytest.warns(UserWarning, match="1 of the 2 variants of extract are not in it"):
+        assert ba.read(path, extract=["rs2", "rs3"]).shape == (5, 2)
+    assert_read_error(path, "none of the 1 samples of keep is in the file", keep=["zoe"])
+    assert_read_error(path, 'there is no variant in region="2"', region="2")
+    assert_read_error(path, "not a region", region="1:x")
+    assert_read_error(path, "there is no such file", keep=str(tmp_path / "nobody.txt"))
+    assert_read_error(path, "a .bed file has no phase", phased=True)
 
 
 def test_blanks_and_blank_lines_are_ignored(tmp_path):
@@ -186,14 +239,17 @@ def test_bim_path_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "columns", "message"),
     [
-        (None, None, "has no column names, so it is not a table of genotypes; a .bed file has two columns per SNP"),
+        (
+            None,
+            None,
+            "has no column names, so it is not a table of genotypes; such a table has two columns per variant",
+        ),
         (None, ("rs1:A", "rs1:AA", "rs2:C"), "has an odd number of columns"),
-        (None, ("milk", "bread"), "the columns 'milk' and 'bread' are not those of a SNP"),
-        (None, ("rs1:A", "rs1:A2"), "are not those of a SNP"),
-        (None, (":A", ":AA"), "are not those of a SNP"),
-        (None, ("rs1:", "rs1::"), "are not those of a SNP"),
-        (None, ("rs 1:A", "rs 1:AA"), "cannot store the name 'rs 1:A', which contains blanks"),
-        (None, ("rs1:A", "rs1:AA", "rs1:C", "rs1:CC"), "two SNPs have the name 'rs1'"),
+        (None, ("milk", "bread"), "the columns 'milk' and 'bread' are not those of a variant"),
+        (None, ("rs1:A", "rs1:A2"), "are not those of a variant"),
+        (None, (":A", ":AA"), "are not those of a variant"),
+        (None, ("rs1:", "rs1::"), "are not those of a variant"),
+        (None, ("rs 1:A", "rs 1:AA"), "cannot store the name 'rs 1', which contains blanks"),
         (("a b c", "d"), ("rs1:A", "rs1:AA"), "a .fam file cannot store the row name 'a b c'"),
         (("a\tb", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name"),
         (("", "d"), ("rs1:A", "rs1:AA"), "cannot store the row name ''"),
@@ -213,7 +269,7 @@ def test_writing_other_tables_is_an_error(tmp_path, rows, columns, message):
 
 def test_writing_two_copies_without_one_is_an_error(tmp_path):
     table = Table(BitMatrix.from_dense([[0, 0], [0, 1]]), ("ann", "bob"), ("rs1:A", "rs1:AA"))
-    with pytest.raises(ba.FileError, match="'bob' carries two copies of the allele of 'rs1' but not one"):
+    with pytest.raises(ba.FileError, match="'bob' carries two copies of the allele 'rs1:A' but not one"):
         ba.write(table, tmp_path / "other.bed")
     assert not list(tmp_path.iterdir())
 

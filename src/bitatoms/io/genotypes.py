@@ -1,0 +1,369 @@
+"""Genotypes in files: which samples and variants of a file are read, and how their genotypes become bits and back.
+
+All files of genotypes are ordered by variant. Their readers return a `GenotypeFile`; `open_genotypes` makes a table of
+it: one row per sample and two columns per variant (carries the allele, carries two copies), or, if haplotypes are
+phased, two rows per sample and one column per variant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..annotations import Annotations, Labels
+from ..bits import BitMatrix
+from ..errors import Parameter, warn
+from ..table import Names, Table, first_duplicate
+from ..variants import are_variants, column_data, column_names, from_names, plain_chromosome, variants_of
+from .cells import MISSING, Cells
+from .errors import FileError
+from .stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
+from .text_lines import read_lines
+from .transposing import rows_of_columns
+
+MISSING_ALLELES = ("", "0", ".")  # how files write an allele that is not known
+NO_GENOTYPES = (
+    "it is not a table of genotypes; such a table has two columns per variant, such as 'rs1:A' (carries the allele A) "
+    "and 'rs1:AA' (carries two copies); write .npz or .csv"
+)
+_HAPLOTYPE = "haplotype"  # the field of `Table.row_data` that numbers the haplotypes of a sample, 1 and 2
+_REGION = re.compile(r"([^:]+)(?::([0-9,]+)(-)?([0-9,]*))?")
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class GenotypeFile:
+    """The contents of a file of genotypes, of which only what its samples and variants are has been read.
+
+    Attributes
+    ----------
+    samples : tuple of str
+        The names of the samples.
+    sample_data : Annotations or None
+        What else is known about them.
+    variants : Annotations
+        One value per variant of the fields of `bitatoms.variants.FIELDS` but ``copies``, and of others.
+    names : sequence of str
+        The names of the variants: their ids, or chromosome and position.
+    read : callable
+        Called with the indices of samples and of variants, both ascending, it yields the genotypes of these variants in
+        chunks: int8 arrays of shape (variants, samples) with the number of copies of the allele, -1 if it is
+        missing; if haplotypes are phased, of shape (variants, 2 * samples), the haplotypes of a sample side by side.
+        It reads at most ``CHUNK_BITS`` genotypes together.
+    """
+
+    samples: Names
+    sample_data: Annotations | None
+    variants: Annotations
+    names: Sequence[str]
+    read: Callable[[Indices, Indices], Iterator[NDArray[np.int8]]]
+
+
+def open_genotypes(source: Source, options: ReadOptions, file: GenotypeFile) -> TableStream:
+    """Open the selected samples and variants of a file as a table."""
+    check_not_binarized(source, options)
+    kept = _kept_samples(source, options, file)
+    selected = _selected_variants(source, options, file, kept)
+    n_copies = 1 if options.phased else 2
+    variants = file.variants.take(selected)
+    names = _distinct_names(source, options, [file.names[index] for index in selected.tolist()], variants)
+    columns = unique_columns(source, column_names(names, variants["allele"], n_copies), "number")
+    rows, row_data = _rows(file, kept, options.phased)
+    shape = len(rows), len(columns)
+    source.check_size(*shape, streamable=True)
+    source.check_size(*shape[::-1], streamable=True)
+    chunks = _chunks(source, options, file, (kept, selected), (rows, names))
+    data = column_data(variants, n_copies)
+    return TableStream(len(columns), chunks, columns, row_data=row_data, column_data=data)
+
+
+def check_not_binarized(source: Source, options: ReadOptions) -> None:
+    """Raise FileError if the user passed a threshold."""
+    if options.binarize is not None:
+        raise source.error(
+            "genotypes cannot be thresholded: each variant becomes two columns (carries the allele, carries two "
+            "copies); omit ",
+            Parameter("binarize"),
+        )
+
+
+def alleles_of(texts: Sequence[str]) -> Labels:
+    """Return alleles as files write them; those that are not known are missing."""
+    return Labels.of([None if text in MISSING_ALLELES else text for text in texts])
+
+
+def variant_name(identifier: str, chromosome: str, position: int) -> str:
+    """Return the name of a variant: its id, or chromosome and position if it has none."""
+    return identifier if identifier not in ("", ".") else f"{chromosome}:{position}"
+
+
+def _rows(file: GenotypeFile, kept: Indices, phased: bool) -> tuple[list[str], Annotations | None]:
+    """Return the names and the annotations of the rows: samples, or their haplotypes."""
+    names = [file.samples[index] for index in kept.tolist()]
+    if not phased:
+        return names, file.sample_data and file.sample_data.take(kept)
+    data = (file.sample_data or Annotations({}, len(file.samples))).take(np.repeat(kept, 2))
+    number = np.tile(np.array([1, 2], np.int8), len(kept))
+    return [f"{name}/{haplotype}" for name in names for haplotype in (1, 2)], data.updated(**{_HAPLOTYPE: number})
+
+
+def _distinct_names(source: Source, options: ReadOptions, names: Sequence[str], variants: Annotations) -> Sequence[str]:
+    """Return the names of variants; those with the same name and allele are numbered, or an error."""
+    keys = [f"{name}\n{allele}" for name, allele in zip(names, variants["allele"], strict=True)]
+    duplicate = first_duplicate(keys)
+    if duplicate is None:
+        return names
+    if options.duplicates == "refuse":
+        first, second = [number for number, key in enumerate(keys, 1) if key == duplicate][:2]
+        raise source.error(
+            f"variants {first} and {second} have the same name {duplicate.split()[0][:40]!r} and the same allele; "
+            "rename one, or pass ",
+            Parameter("duplicates", "number"),
+            " to number them",
+        )
+    return unique_columns(source, names, options.duplicates)
+
+
+def _chunks(
+    source: Source,
+    options: ReadOptions,
+    file: GenotypeFile,
+    selection: tuple[Indices, Indices],
+    names: tuple[list[str], Sequence[str]],
+) -> Iterator[RowChunk]:
+    """Yield the rows; the file is ordered by variant, so all of it is read before the first row."""
+    cells, (rows, variants) = Cells(source, options), names
+
+    def columns() -> Iterator[BitMatrix]:
+        start = 0
+        for genotypes in file.read(*selection):
+            is_missing = genotypes < 0
+            if is_missing.any():
+                variant, row = np.argwhere(is_missing)[0].tolist()
+                where = f"variant {variants[start + variant][:40]!r} of {rows[row][:40]!r}"
+                cells.add_missing(int(is_missing.sum()), where)
+            yield cells.pack(_states(genotypes, is_missing, options.phased))
+            start += len(genotypes)
+
+    shape = len(rows), len(variants) * (1 if options.phased else 2)
+    yield from named_chunks(rows_of_columns(source, columns(), shape, cells.check_missing), rows)
+
+
+def _states(genotypes: NDArray[np.int8], is_missing: NDArray[np.bool_], phased: bool) -> NDArray[np.uint8]:
+    """Return the columns of variants as rows of zeros, ones and missing cells."""
+    if phased:
+        return np.where(is_missing, MISSING, genotypes).astype(np.uint8)
+    states = np.empty((len(genotypes), 2, genotypes.shape[1]), np.uint8)
+    np.greater_equal(genotypes, 1, out=states[:, 0], casting="unsafe")
+    np.equal(genotypes, 2, out=states[:, 1], casting="unsafe")
+    states.swapaxes(1, 2)[is_missing] = MISSING
+    return states.reshape(2 * len(genotypes), -1)
+
+
+def _kept_samples(source: Source, options: ReadOptions, file: GenotypeFile) -> Indices:
+    """Return the indices of the samples to read."""
+    if options.keep is None:
+        return np.arange(len(file.samples))
+    listed = _listed(source, options.keep, "keep")
+    names = {name for fields in listed for name in (fields[-1], " ".join(fields[:2]))}
+    # In a list of names, that of a sample with a family is one of the two, as in a .fam file, or both.
+    kept = [index for index, name in enumerate(file.samples) if name in names or name.rpartition(" ")[2] in names]
+    _check_selection(source, "keep", "sample", len(listed), len(kept))
+    return np.array(kept, np.intp)
+
+
+def _listed(source: Source, given: str | tuple[str, ...], option: str) -> list[list[str]]:
+    """Return the fields of the lines of a file of names, or of the names themselves; comments are left out."""
+    if isinstance(given, tuple):
+        return [[name] for name in given]
+    path = Path(given)
+    if not path.is_file():
+        raise source.error(Parameter(option, given), ": there is no such file")
+    lines = (line.split() for line in read_lines(Source(path, source.format, given)))
+    return [fields for fields in lines if fields and not fields[0].startswith("#")]
+
+
+def _check_selection(source: Source, option: str, what: str, n_listed: int, n_found: int) -> None:
+    """Raise FileError if nothing that a user listed is in the file; warn if some are not."""
+    if not n_found:
+        raise source.error(f"none of the {n_listed} {what}s of ", Parameter(option), " is in the file; check the names")
+    if n_found < n_listed:
+        warn(f"{source.name}: {n_listed - n_found} of the {n_listed} {what}s of ", Parameter(option), " are not in it")
+
+
+def _selected_variants(source: Source, options: ReadOptions, file: GenotypeFile, kept: Indices) -> Indices:
+    """Return the indices of the variants to read."""
+    is_selected = np.ones(file.variants.n, bool)
+    if options.region is not None:
+        is_selected &= in_regions(source, options.region, file.variants)
+        if file.variants.n and not is_selected.any():
+            raise source.error("there is no variant in ", Parameter("region", options.region))
+    if options.extract is not None:
+        listed = {fields[0] for fields in _listed(source, options.extract, "extract")}
+        is_listed = np.fromiter((name in listed for name in file.names), bool, file.variants.n)
+        found = {file.names[index] for index in np.flatnonzero(is_listed).tolist()}
+        _check_selection(source, "extract", "variant", len(listed), len(found))
+        is_selected &= is_listed
+    selected = np.flatnonzero(is_selected)
+    return (
+        selected if options.maf is None else selected[_minor_frequencies(options, file, kept, selected) >= options.maf]
+    )
+
+
+def in_regions(source: Source, regions: str, variants: Annotations) -> NDArray[np.bool_]:
+    """Return which variants are in one of the regions, written as in ``20:1000-2000,X``."""
+    chromosomes = variants.values_of("chromosome")
+    assert isinstance(chromosomes, Labels)
+    position, found = np.asarray(variants["position"]), np.zeros(variants.n, bool)
+    for region in regions.split(","):
+        parsed = _REGION.fullmatch(region.strip())
+        if parsed is None:
+            raise source.error(
+                Parameter("region", regions), ": not a region; write it as chromosome:first-last, such as 20:1000-2000"
+            )
+        name, first, dash, last = parsed.groups()
+        same = [plain_chromosome(each) == plain_chromosome(name) for each in chromosomes.categories]
+        is_inside = np.array([*same, False])[chromosomes.codes]
+        if first is not None:
+            end = last if last else (first if dash is None else np.iinfo(np.int64).max)
+            is_inside &= (position >= int(first)) & (position <= int(end))
+        found |= is_inside
+    return found
+
+
+def _minor_frequencies(
+    options: ReadOptions, file: GenotypeFile, kept: Indices, selected: Indices
+) -> NDArray[np.float64]:
+    """Return the frequency of the rarer allele of each selected variant among the known alleles; 0 if none is."""
+    ploidy, frequencies = 1 if options.phased else 2, [np.zeros(0)]
+    for genotypes in file.read(kept, selected):
+        n_known = ploidy * (genotypes >= 0).sum(axis=1)
+        frequency = np.maximum(genotypes, 0).sum(axis=1, dtype=np.int64) / np.maximum(n_known, 1)
+        frequencies.append(np.minimum(frequency, 1 - frequency) * (n_known > 0))
+    return np.concatenate(frequencies)
+
+
+@dataclass(frozen=True)
+class GenotypeTable:
+    """A table as a file of genotypes holds it.
+
+    Attributes
+    ----------
+    samples : tuple of str
+        The names of the samples; they are numbered from 1 if rows have none.
+    sample_data : Annotations or None
+        What else is known about them.
+    variants : Annotations
+        One value per variant.
+    phased : bool
+        Whether two rows of the table are the haplotypes of a sample.
+    """
+
+    samples: Names
+    sample_data: Annotations | None
+    variants: Annotations
+    phased: bool
+    _table: Table
+    _columns: Indices
+
+    @classmethod
+    def of(cls, table: Table, path: Path) -> GenotypeTable:
+        """Return the samples and variants of a table; raise FileError if it is not one of genotypes."""
+        if table.columns is None and not are_variants(table.column_data):
+            raise FileError(f"{path.name}: the table has no column names, so {NO_GENOTYPES}")
+        data = table.column_data if are_variants(table.column_data) else from_names(table.columns or ())
+        if data is None and table.shape[1]:
+            raise FileError(f"{path.name}: {_problem(table.columns or ())}, so {NO_GENOTYPES}")
+        variants, columns = variants_of(data or column_data(_no_variants(), 2))
+        names = table.row_names or tuple(str(row + 1) for row in range(len(table)))
+        numbers = None if table.row_data is None else table.row_data.get(_HAPLOTYPE)
+        phased = numbers is not None and len(names) % 2 == 0 and (numbers == np.tile([1, 2], len(names) // 2)).all()
+        if not phased and (columns < 0).any():
+            first = int(columns[np.flatnonzero((columns < 0).any(axis=1))[0]].max())
+            raise FileError(
+                f"{path.name}: the column {table.names_of([first])[0]!r} has no second one, so {NO_GENOTYPES}"
+            )
+        row_data = table.row_data
+        if phased:
+            names = tuple(name.removesuffix("/1") for name in names[0::2])
+            others = (
+                {name: row_data.values_of(name) for name in row_data or () if name != _HAPLOTYPE} if row_data else {}
+            )
+            row_data = Annotations(others, len(table)).take(np.arange(0, len(table), 2))
+        return cls(names, row_data, variants, phased, table, columns)
+
+    def genotypes(self, path: Path) -> Iterator[NDArray[np.int8]]:
+        """Yield the genotypes as `GenotypeFile.read` does; raise FileError for one that is impossible.
+
+        A genotype of which a bit is unknown is missing; a warning counts those of which the other bit is known.
+        """
+        table, n_half_known = self._table, 0
+        by_column = table.bits.transpose()
+        chunk_variants = max(1, CHUNK_BITS // max(1, 2 * len(table)))
+        for start in range(0, len(self._columns), chunk_variants):
+            first, second = self._columns[start : start + chunk_variants].T
+            carries, unknown = _dense(by_column[first])
+            if self.phased:
+                yield np.where(unknown, -1, carries).astype(np.int8)
+                continue
+            carries_two, unknown_two = _dense(by_column[second])
+            missing = unknown | unknown_two
+            n_half_known += int((unknown != unknown_two).sum())
+            impossible = carries_two & ~carries & ~missing
+            if impossible.any():
+                variant, row = np.argwhere(impossible)[0].tolist()
+                name = table.names_of([int(first[variant])])[0]
+                raise FileError(
+                    f"{path.name}: {table.row_name(row)!r} carries two copies of the allele {name!r} but not one, so "
+                    f"{NO_GENOTYPES}"
+                )
+            yield np.where(missing, -1, carries.astype(np.int8) + carries_two).astype(np.int8)
+        if n_half_known:
+            genotypes = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
+            warn(f"{path.name}: {genotypes} written as missing because one of the two cells is unknown")
+
+    def field(self, name: str, default: Any) -> list[Any]:
+        """Return the values of a field of the variants, with the default where they are missing."""
+        return _values(self.variants, name, default)
+
+    def sample_field(self, name: str, default: Any) -> list[Any]:
+        """Return the values of a field of the samples, with the default where they are missing."""
+        if self.sample_data is None:
+            return [default] * len(self.samples)
+        return _values(self.sample_data, name, default)
+
+
+def _values(data: Annotations, name: str, default: Any) -> list[Any]:
+    """Return the values of a field, with the default where they are missing."""
+    values = data[name].tolist() if name in data else [None] * data.n
+    return [default if value is None or value != value else value for value in values]
+
+
+def _dense(columns: BitMatrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the bits of columns, and which of them are unknown."""
+    bits = columns.filled().to_dense(bool)
+    return bits, np.zeros_like(bits) if columns.unknown is None else columns.unknown.to_dense(bool)
+
+
+def _no_variants() -> Annotations:
+    nothing = Labels.of([])
+    numbers = np.zeros(0, np.int64)
+    return Annotations(
+        {"chromosome": nothing, "position": numbers, "id": nothing, "allele": nothing, "other": nothing}, 0
+    )
+
+
+def _problem(columns: Sequence[str]) -> str:
+    """Return why columns are not those of genotypes."""
+    if len(columns) % 2:
+        return "the table has an odd number of columns"
+    pairs = zip(columns[0::2], columns[1::2], strict=True)
+    first, second = next(pair for pair in pairs if from_names(pair) is None)
+    return f"the columns {first!r} and {second!r} are not those of a variant"
