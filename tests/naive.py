@@ -903,3 +903,16 @@ def nearest_genotypes(X, pairs, wrong):
                 row[first] = row[second] = wrong[first] > wrong[second]
                 n_changed += 1
     return X, n_changed
+
+
+def same_variant(own, given):
+    """Whether two variants (id, chromosome, position, allele, other) are the same: None, "same" or "swapped"."""
+    is_same_id = own[0] is not None and own[0] == given[0]
+    is_same_place = own[2] > 0 and own[1] is not None and own[1:3] == given[1:3]
+    if not (is_same_id or is_same_place):
+        return None
+    for kind, alleles in (("same", given[3:]), ("swapped", given[:2:-1])):
+        known = [(a, b) for a, b in zip(own[3:], alleles, strict=True) if None not in (a, b)]
+        if known and all(a == b for a, b in known):
+            return kind
+    return None

@@ -206,7 +206,12 @@ def test_items_are_the_numbers_of_columns_that_have_no_names():
         (header("a", "b", "a"), header("a", "b"), "zero", "two columns have the name 'a'"),
         (header(*COLUMNS), Header(4), "zero", "the table has 4 columns, but the model was learned from 3"),
         (header(*"abcdefgh"), header("a"), "refuse", "'b', 'c', 'd', 'e', 'f' and 2 more; add"),
-        (header(*COLUMNS), header(*COLUMNS), "gin", "absent='gin' is not available; choose from 'refuse', 'zero'"),
+        (
+            header(*COLUMNS),
+            header(*COLUMNS),
+            "gin",
+            "absent='gin' is not available; choose from 'auto', 'refuse', 'zero'",
+        ),
     ],
 )
 def test_columns_that_do_not_match(learned, given, absent, message):
@@ -263,9 +268,11 @@ def test_a_note_names_the_columns_that_are_filled():
 
 def test_whether_absent_columns_are_zeros_is_kept():
     table = ba.Table(ba.BitMatrix.from_dense(BITS), ROWS, COLUMNS, absent_is_zero=True)
-    assert ba.Table.from_any(table).header == (3, COLUMNS, True)
+    assert ba.Table.from_any(table).header == Header(3, COLUMNS, True)
     assert table == ba.Table(table.bits, ROWS, COLUMNS)
-    assert match_columns(header("tea", "ale"), table.header).gather_table(table).header == (2, ("tea", "ale"), True)
+    assert match_columns(header("tea", "ale"), table.header).gather_table(table).header == Header(
+        2, ("tea", "ale"), True
+    )
 
 
 def test_equality_and_conversion_to_pandas_and_numpy():

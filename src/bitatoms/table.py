@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import checks, dataframes
+from . import checks, dataframes, variants
 from .annotations import Annotations
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
 from .sparse_bits import Bits, as_bits, packed
-from .variants import are_variants, match_variants
+from .variants import are_variants, match_variants, pack_dosages
 
 Names = tuple[str, ...]
 
@@ -132,7 +132,13 @@ class Table:
 
     @classmethod
     def from_any(
-        cls, X: Any, *, binarize: float | None = None, missing: str = "unknown", layer: str | None = None
+        cls,
+        X: Any,
+        *,
+        binarize: float | None = None,
+        missing: str = "unknown",
+        layer: str | None = None,
+        dosage: bool = False,
     ) -> Table:
         """Pack a table of any supported type and keep its names.
 
@@ -146,6 +152,9 @@ class Table:
             What missing values (NaN, None, NA, masked) become: unknown cells, 0, or an error.
         layer : str, optional
             The layer of an AnnData to use instead of its X. "raw" is its ``raw``, if no layer has this name.
+        dosage : bool, default=False
+            Whether X contains numbers of copies of an allele, 0, 1 and 2; others are rounded. Each of its columns then
+            becomes two, which are tied: one copy or more, two copies. A model never reconstructs two without one.
 
         Returns
         -------
@@ -158,6 +167,9 @@ class Table:
         >>> frame = pd.DataFrame({"milk": [1, 0], "bread": [1, None]}, index=["ann", "bob"])
         >>> ba.Table.from_any(frame)
         Table(2 x 2, density 0.667, 1 cell unknown, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
+        >>> ba.Table.from_any([[0, 1], [2, 1]], dosage=True).to_dense()
+        array([[0, 0, 1, 0],
+               [1, 1, 1, 0]], dtype=uint8)
         """
         checks.check_choice("missing", missing, ("unknown", "zero", "refuse"))
         if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
@@ -169,6 +181,13 @@ class Table:
         values = dataframes.as_array_like(X, layer)
         dataframes.check_scaled(X, layer, values, binarize)
         row_data, column_data = dataframes.axis_data(X)
+        if dosage:
+            if binarize is not None:
+                raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
+            copies = pack_dosages(values, missing)
+            named = variants.named(feature_names(columns, range(copies.n_cols // 2)), column_data)
+            columns = tuple(variants.column_names(named["id"], named["allele"], 2, "+"))
+            return cls(copies, row_names, columns, row_data=row_data, column_data=variants.column_data(named, 2))
         bits = as_bits(values, binarize, missing=missing)
         return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
 

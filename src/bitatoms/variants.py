@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .annotations import Annotations, Labels
-from .errors import InputError
+from .bits import BitMatrix
+from .errors import Cell, InputError, InvalidCell
+from .sparse_bits import as_bits, packed
 
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
@@ -26,11 +28,16 @@ def are_variants(data: Annotations | None) -> TypeGuard[Annotations]:
     return data is not None and all(name in data for name in FIELDS)
 
 
-def column_names(names: Sequence[str], alleles: Iterable[str | None], most_copies: int) -> list[str]:
-    """Return the names of the columns of variants: ``rs1:A`` and, for two copies, ``rs1:AA``."""
+def column_names(
+    names: Iterable[str], alleles: Iterable[str | None], most_copies: int, unknown: str = "0"
+) -> list[str]:
+    """Return the names of the columns of variants: ``rs1:A`` and, for two copies, ``rs1:AA``.
+
+    An allele that is unknown is written as in a .bim file by default.
+    """
     columns = []
     for name, given in zip(names, alleles, strict=True):
-        allele = "0" if given is None else given
+        allele = unknown if given is None else given
         columns.append(f"{name}:{allele}")
         if most_copies == 2:
             columns.append(f"{name}:{allele}{allele}")
@@ -58,6 +65,36 @@ def from_names(names: Sequence[str]) -> Annotations | None:
     nothing: list[str | None] = [None] * len(ids)
     known: dict[str, Any] = {"chromosome": nothing, "position": np.zeros(len(ids), np.int64)}
     return column_data(Annotations({**known, "id": ids, "allele": alleles, "other": nothing}, len(ids)), 2)
+
+
+def named(names: Sequence[str], data: Annotations | None = None) -> Annotations:
+    """Return variants with these names; their alleles and positions are those of the annotations, if they are there."""
+    nothing = Labels.of([None] * len(names))
+    unknown = {"chromosome": nothing, "position": np.zeros(len(names), np.int64), "allele": nothing, "other": nothing}
+    known = {} if data is None else {name: data.values_of(name) for name in data}
+    return Annotations({**unknown, **known, "id": Labels.of(names)}, len(names))
+
+
+def pack_dosages(values: Any, missing: str) -> BitMatrix:
+    """Return numbers of copies, 0, 1 and 2, as two columns each: one copy or more, two copies; others are rounded."""
+    handled = "refuse" if missing == "refuse" else "unknown"
+    is_number, carries, carries_two, is_more = (
+        packed(as_bits(values, least - 0.5, missing=handled)) for least in range(4)
+    )
+    known = np.repeat(BitMatrix.from_dense(np.ones((1, carries.n_cols), bool)).words, len(carries), axis=0)
+    if carries.unknown is not None:
+        known &= ~carries.unknown.words
+    wrong = BitMatrix.from_words(is_more.words | (known & ~is_number.words), carries.n_cols)
+    if rows := np.flatnonzero(wrong.words.any(axis=1)).tolist():
+        cell = Cell(rows[0], int(np.argmax(wrong[rows[0]])), "a negative number, or more than 2")
+        raise InvalidCell("X", cell, "contains {problem} {where}", "numbers of copies are 0, 1 or 2")
+    bits, unknown = np.empty((2, 2 * carries.n_cols, -(-len(carries) // 64)), np.uint64)
+    for first, each in enumerate((carries, carries_two)):
+        bits[first::2] = each.filled().T.words
+        unknown[first::2] = 0 if each.unknown is None else each.unknown.T.words
+    mask = BitMatrix.from_words(unknown, len(carries)).T
+    both = BitMatrix.from_words(bits, len(carries)).T.with_unknown(mask)
+    return both if missing == "unknown" else both.filled()
 
 
 def variants_of(data: Annotations) -> tuple[Annotations, NDArray[np.intp]]:
@@ -177,11 +214,16 @@ def _compatible(own: tuple[str | None, str | None], given: tuple[str | None, str
 
 def _places(variants: Annotations) -> list[tuple[str, int] | None]:
     """Return chromosome and position of variants, None where these are unknown."""
-    labels = variants.values_of("chromosome")
-    assert isinstance(labels, Labels)
+    labels = chromosomes_of(variants)
     names = [plain_chromosome(name) for name in labels.categories]
     numbers = zip(labels.codes.tolist(), np.asarray(variants["position"]).tolist(), strict=True)
     return [(names[code], position) if code >= 0 and position > 0 else None for code, position in numbers]
+
+
+def chromosomes_of(data: Annotations) -> Labels:
+    """Return the chromosomes of variants or columns, which may be numbers."""
+    values = data.values_of("chromosome")
+    return values if isinstance(values, Labels) else Labels.of(values.tolist())
 
 
 def plain_chromosome(name: str) -> str:

@@ -68,7 +68,7 @@ def test_absent_columns_as_zeros(model, kind):
 
 
 def test_absent_is_checked_and_saved(tmp_path):
-    with pytest.raises(ValueError, match="absent='nothing' is not available; choose from 'refuse', 'zero'"):
+    with pytest.raises(ValueError, match="absent='nothing' is not available; choose from 'auto', 'refuse', 'zero'"):
         ba.BinaryDictionaryLearning(absent="nothing").fit(X)
     ba.BinaryDictionaryLearning(1, search="paper", absent="zero", random_state=0).fit(X).save(tmp_path / "m.npz")
     assert ba.load(tmp_path / "m.npz").absent == "zero"

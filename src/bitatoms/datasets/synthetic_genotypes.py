@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..annotations import Annotations, Labels
 from ..bits import BitMatrix
 from ..checks import check_int
 from ..table import Table
 from ..validation import as_generator
+from ..variants import column_data, column_names
 
 POPULATIONS = ("north", "south", "island")
 # Kinds of SNPs: which of the four haplotypes of a block have the minor allele. The first, common haplotype has none;
@@ -19,6 +21,8 @@ _SNP_KINDS = np.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 1, 1, 0]], 
 _COMMON_WEIGHT = 4.0  # of the common haplotype; the others have weights between 0 and 1 per population
 _MUTATION_RATE = 0.003  # share of alleles that differ from those of their haplotype
 _MIN_BLOCK, _MAX_BLOCK = 12, 24  # SNPs per block
+_DISTANCE = 10_000  # between neighbouring SNPs
+_OTHER_ALLELES = {"A": "G", "G": "A", "C": "T", "T": "C"}
 
 
 def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) -> Table:
@@ -41,7 +45,8 @@ def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) ->
     Returns
     -------
     Table of n_samples rows and 2 * n_snps columns
-        One row per person, named by population and number.
+        One row per person, named by population and number. ``row_data`` has the populations, ``column_data`` positions
+        and alleles.
 
     Examples
     --------
@@ -68,10 +73,20 @@ def genotypes(n_samples: int = 600, n_snps: int = 300, random_state: Any = 0) ->
             copies[:, block] += alleles ^ (rng.random(alleles.shape) < _MUTATION_RATE)
     letters = ["ACGT"[int(4 * chance)] for chance in rng.random(n_snps)]
     number = 1 + np.arange(n_samples) - np.searchsorted(population, population)  # within the population
+    names = [f"rs{1001 + snp}" for snp in range(n_snps)]
+    about: dict[str, Any] = {
+        "chromosome": ["1"] * n_snps,
+        "position": _DISTANCE * np.arange(1, n_snps + 1),
+        "id": names,
+        "allele": letters,
+        "other": [_OTHER_ALLELES[letter] for letter in letters],
+    }
     return Table(
         BitMatrix.from_dense(np.stack([copies >= 1, copies == 2], axis=2).reshape(n_samples, 2 * n_snps)),
         tuple(f"{POPULATIONS[index]} {person}" for index, person in zip(population, number, strict=True)),
-        tuple(f"rs{1001 + snp}:{letter * times}" for snp, letter in enumerate(letters) for times in (1, 2)),
+        column_names(names, letters, 2),
+        row_data={"population": Labels(population.astype(np.int32), POPULATIONS, is_categorical=True)},
+        column_data=column_data(Annotations(about, n_snps), 2),
     )
 
 

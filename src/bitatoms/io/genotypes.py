@@ -20,7 +20,15 @@ from ..annotations import Annotations, Labels
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
 from ..table import Names, Table, first_duplicate
-from ..variants import are_variants, column_data, column_names, from_names, plain_chromosome, variants_of
+from ..variants import (
+    are_variants,
+    chromosomes_of,
+    column_data,
+    column_names,
+    from_names,
+    plain_chromosome,
+    variants_of,
+)
 from .cells import MISSING, Cells
 from .errors import FileError
 from .stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, named_chunks, unique_columns
@@ -219,8 +227,7 @@ def _selected_variants(source: Source, options: ReadOptions, file: GenotypeFile,
 
 def in_regions(source: Source, regions: str, variants: Annotations) -> NDArray[np.bool_]:
     """Return which variants are in one of the regions, written as in ``20:1000-2000,X``."""
-    chromosomes = variants.values_of("chromosome")
-    assert isinstance(chromosomes, Labels)
+    chromosomes = chromosomes_of(variants)
     position, found = np.asarray(variants["position"]), np.zeros(variants.n, bool)
     for region in regions.split(","):
         parsed = _REGION.fullmatch(region.strip())

@@ -13,7 +13,7 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.io import text_numbers
 from bitatoms.io.readers import transactions
-from bitatoms.table import Table
+from bitatoms.table import Header, Table
 from support.files import assert_read_error, outcome, tables
 from support.strategies import matrices, random_bits
 
@@ -66,7 +66,7 @@ def test_columns_are_the_distinct_numbers_in_increasing_order(tmp_path):
 def test_items_give_columns_their_names_and_absent_items_are_zeros(tmp_path, name):
     (tmp_path / name).write_text("0 2\n1\n" if name == "lists.dat" else "0,1\n2\n")
     table = ba.read(tmp_path / name)
-    assert table.header == (3, ("0", "1", "2"), True)
+    assert table.header == Header(3, ("0", "1", "2"), True)
     for kept in ("table.npz", "table.parquet", "table.feather", "table.h5ad", "table.zarr", name):
         ba.write(table, tmp_path / kept)
         assert ba.read(tmp_path / kept).header == table.header

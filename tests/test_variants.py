@@ -1,0 +1,241 @@
+"""Columns of genotypes: names, tied pairs, dosages, and how variants of two tables match."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import bitatoms as ba
+import naive
+from bitatoms import BitMatrix, Table
+from bitatoms.annotations import Annotations
+from bitatoms.errors import InputWarning
+from bitatoms.table import match_columns
+from bitatoms.variants import are_variants, column_data, column_names, from_names, match_variants, pairs, variants_of
+from support.strategies import SEEDS
+
+ALLELES = ("A", "C", "G", None)
+
+
+def variants(rows):
+    """Return annotations of variants from (id, chromosome, position, allele, other)."""
+    names = ("id", "chromosome", "position", "allele", "other")
+    columns = zip(*rows, strict=True) if rows else ([],) * 5
+    fields = dict(zip(names, columns, strict=True))
+    return Annotations({**fields, "position": np.array(fields["position"], np.int64)}, len(rows))
+
+
+def table_of(copies, about, rows=None):
+    """Return a table of dosages with annotated columns."""
+    copies = np.asarray(copies)
+    bits = np.stack([copies >= 1, copies == 2], axis=2).reshape(len(copies), -1)
+    return Table(
+        BitMatrix.from_dense(bits),
+        rows,
+        column_names([row[0] or f"{row[1]}:{row[2]}" for row in about], [row[3] for row in about], 2),
+        column_data=column_data(variants(about), 2),
+    )
+
+
+def test_names_of_columns_are_understood():
+    names = column_names(["rs1", "20:5:C", "rs2"], ["A", "A:T", None], 2)
+    assert names == ["rs1:A", "rs1:AA", "20:5:C:A:T", "20:5:C:A:TA:T", "rs2:0", "rs2:00"]
+    data = from_names(names)
+    assert data["id"].tolist() == ["rs1", "rs1", "20:5:C", "20:5:C", "rs2", "rs2"]
+    assert data["allele"].tolist() == ["A", "A", "A:T", "A:T", "0", "0"]
+    assert data["copies"].tolist() == [1, 2] * 3
+    for other in ([], names[:-1], ["milk", "bread"], names[1:] + names[:1]):
+        assert from_names(other) is None
+    assert column_names(["rs1", "rs2"], ["A", "C"], 1) == ["rs1:A", "rs2:C"]
+
+
+def test_pairs_of_tied_columns():
+    data = column_data(variants([("rs1", "1", 5, "A", "C"), ("rs2", "1", 7, "A", "C"), ("rs2", "1", 7, "G", "C")]), 2)
+    assert pairs(data).tolist() == [[0, 1], [2, 3], [4, 5]]
+    kept = data.take([1, 2, 3, 4])  # without the first column of the first, and the second of the last
+    assert pairs(kept).tolist() == [[1, 2]]
+    assert variants_of(kept)[1].tolist() == [[-1, 0], [1, 2], [3, -1]]
+    assert pairs(data.take([1, 0])).tolist() == []
+    assert pairs(column_data(variants([("rs1", "1", 5, "A", "C")] * 2), 1)).tolist() == []
+    assert pairs(None).tolist() == pairs(Annotations({}, 4)).tolist() == pairs(None, ["a", "b"]).tolist() == []
+    assert pairs(None, ["rs1:A", "rs1:AA"]).tolist() == [[0, 1]]
+    assert pairs(column_data(variants([]), 2)).tolist() == []
+    assert are_variants(data)
+    assert not are_variants(variants([]))
+
+
+@st.composite
+def cohorts(draw):
+    """Two lists of variants, of which some are the same, in which no variant is twice."""
+    place = st.tuples(
+        st.sampled_from(("rs1", "rs2", "rs3", None)), st.sampled_from(("1", "X", None)), st.integers(0, 3)
+    )
+    alleles = st.tuples(st.sampled_from(ALLELES[:3]), st.sampled_from(ALLELES)).filter(lambda two: two[0] != two[1])
+    lists = []
+    for _ in range(2):
+        chosen = []
+        for row in draw(st.lists(st.tuples(place, alleles), max_size=6)):
+            row = (*row[0], *row[1])
+            if not any(naive.same_variant(row, other) for other in chosen):
+                chosen.append(row)
+        lists.append(chosen)
+    return lists
+
+
+@given(cohorts(), SEEDS)
+def test_variants_are_matched_by_id_or_position_and_alleles(lists, seed):
+    own, given_rows = lists
+    found = [[naive.same_variant(row, other) for other in given_rows] for row in own]
+    learned, other = column_data(variants(own), 2), column_data(variants(given_rows), 2)
+    by_id = [
+        [
+            kind if row[0] is not None and row[0] == each[0] else None
+            for kind, each in zip(kinds, given_rows, strict=True)
+        ]
+        for row, kinds in zip(own, found, strict=True)
+    ]
+    chosen = [ids if any(ids) else kinds for ids, kinds in zip(by_id, found, strict=True)]
+    if any(sum(kind == "same" for kind in kinds) > 1 for kinds in chosen) or any(
+        "same" not in kinds and sum(kind == "swapped" for kind in kinds) > 1 for kinds in chosen
+    ):
+        with pytest.raises(ba.InputError, match="two variants of the table are"):
+            match_variants(learned, other)
+        return
+    match = match_variants(learned, other)
+    copies = np.random.default_rng(seed).integers(0, 3, (5, len(given_rows)))
+    bits = np.stack([copies >= 1, copies == 2], axis=2).reshape(5, -1)
+    for number, kinds in enumerate(chosen):
+        kind = "same" if "same" in kinds else "swapped" if "swapped" in kinds else None
+        columns = match.indices[2 * number : 2 * number + 2]
+        if kind is None:
+            assert columns.tolist() == [-1, -1]
+            continue
+        source = copies[:, kinds.index(kind)]
+        expected = source if kind == "same" else 2 - source
+        read = bits[:, columns] ^ match.swapped[2 * number : 2 * number + 2]
+        assert read.sum(axis=1).tolist() == expected.tolist()
+    assert match.n_swapped == sum("same" not in kinds and "swapped" in kinds for kinds in chosen)
+
+
+def test_chromosomes_are_the_same_with_and_without_prefix():
+    own = column_data(
+        variants([(None, "chr20", 5, "A", "C"), (None, "23", 7, "A", "C"), (None, "chrM", 9, "G", "T")]), 2
+    )
+    other = column_data(variants([(None, "MT", 9, "G", "T"), (None, "20", 5, "A", "C"), (None, "X", 7, "C", "A")]), 2)
+    match = match_variants(own, other)
+    assert match.indices.tolist() == [2, 3, 5, 4, 0, 1]
+    assert match.swapped.tolist() == [False, False, True, True, False, False]
+
+
+def test_haplotypes_with_swapped_alleles():
+    own, other = (column_data(variants([("rs1", "1", 5, *two)]), 1) for two in ("AC", "CA"))
+    match = match_variants(own, other)
+    assert (match.indices.tolist(), match.swapped.tolist()) == ([0], [True])
+    # A haplotype does not show whether there are two copies.
+    diploid = match_variants(column_data(variants([("rs1", "1", 5, "A", "C")]), 2), other)
+    assert (diploid.indices.tolist(), diploid.swapped.tolist()) == ([0, -1], [True, False])
+
+
+def test_other_alleles_are_counted_and_not_used():
+    own = table_of([[0, 1]], [("rs1", "1", 5, "A", "C"), ("rs2", "1", 6, "A", "C")])
+    given_table = table_of([[0, 1]], [("rs1", "1", 5, "G", "T"), ("rs2", "1", 6, "C", "A")])
+    match = match_columns(own.header, given_table.header, "auto")
+    assert match.absent == ("rs1:A", "rs1:AA")
+    with pytest.warns(InputWarning) as caught:
+        match.warn_differences("cohort")
+    assert str(caught[0].message) == (
+        "cohort: ignored 2 columns that the model was not fitted on: 'rs1:G', 'rs1:GG'; 2 absent columns are unknown: "
+        "'rs1:A', 'rs1:AA'; alleles swapped of 1 variant; 1 variant has other alleles and cannot be used"
+    )
+    gathered = match.gather_table(given_table)
+    assert gathered.columns == own.columns
+    assert gathered.column_data == own.column_data
+    assert gathered.bits.unknown.to_dense().tolist() == [[1, 1, 0, 0]]
+    assert gathered.bits.filled().to_dense().tolist() == [[0, 0, 1, 0]]
+
+
+def moved(table, rng, n_extra, n_absent, share):
+    """Return genotypes as another cohort has them: more and fewer variants, in another order, some alleles swapped."""
+    about, columns = variants_of(table.column_data)
+    copies = table.to_dense().reshape(len(table), -1, 2).sum(axis=2)
+    kept = rng.permutation(len(columns))[n_absent:]
+    rows = [list(row) for row in zip(*(about[name] for name in ("id", "chromosome", "position", "allele", "other")))]
+    swapped = rng.random(len(columns)) < share
+    made, numbers = [], []
+    for number in kept:
+        row = rows[number]
+        made.append((*row[:3], *(row[:2:-1] if swapped[number] else row[3:])))
+        numbers.append(2 - copies[:, number] if swapped[number] else copies[:, number])
+    for extra in range(n_extra):
+        made.append((f"extra{extra}", "1", 10**6 + extra, "A", "C"))
+        numbers.append(rng.integers(0, 3, len(table)))
+    return table_of(np.stack(numbers, axis=1), made, table.row_names), np.setdiff1d(np.arange(len(columns)), kept)
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_a_model_codes_another_cohort_like_aligned_data(tmp_path, algebra):
+    rng = np.random.default_rng(0)
+    genotypes = ba.datasets.genotypes(240, 60, random_state=0)
+    half = [Table(genotypes.bits[rows], column_data=genotypes.column_data, columns=genotypes.columns)
+            for rows in (slice(0, 120), slice(120, 240))]  # fmt: skip
+    other, absent = moved(half[1], rng, n_extra=5, n_absent=9, share=0.2)
+    unknown = np.zeros(half[1].shape, bool)
+    unknown[:, [2 * number + bit for number in absent for bit in (0, 1)]] = True
+    aligned = half[1].with_bits(half[1].bits.with_unknown(BitMatrix.from_dense(unknown)))
+    model = ba.BinaryDictionaryLearning(8, algebra=algebra, random_state=0, search="fast").fit(half[0])
+    expected = model.transform(aligned)
+    assert expected.any()
+    ba.write(other, tmp_path / "other.bed")
+    ba.pack(other, tmp_path / "other.zarr")
+    model.save(tmp_path / "model.npz")
+    for coder in (model, ba.load(tmp_path / "model.npz")):
+        for cohort in (other, tmp_path / "other.bed", tmp_path / "other.zarr"):
+            with pytest.warns(InputWarning, match=r"18 absent columns are unknown.*alleles swapped of \d+ variants"):
+                assert np.array_equal(coder.transform(cohort), expected)
+
+
+@given(st.integers(0, 70), st.integers(0, 70), SEEDS)
+def test_dosages_become_two_bits(n_rows, n_variants, seed):
+    copies = np.random.default_rng(seed).integers(0, 3, (n_rows, n_variants)).astype(float)
+    copies[np.random.default_rng(seed + 1).random(copies.shape) < 0.1] = np.nan
+    table = Table.from_any(copies, dosage=True)
+    bits, unknown = table.bits.filled().to_dense(), np.zeros((n_rows, 2 * n_variants), bool)
+    if table.bits.unknown is not None:
+        unknown = table.bits.unknown.to_dense(bool)
+    assert bits[:, 0::2].tolist() == (copies >= 1).astype(int).tolist()
+    assert bits[:, 1::2].tolist() == (copies == 2).astype(int).tolist()
+    assert (unknown[:, 0::2] == np.isnan(copies)).all()
+    assert (unknown[:, 1::2] == np.isnan(copies)).all()
+    assert pairs(table.column_data).tolist() == [[2 * number, 2 * number + 1] for number in range(n_variants)]
+
+
+def test_dosages_of_other_types():
+    copies = np.array([[0, 1, 2], [2, 0, 1]])
+    frame = pd.DataFrame(copies, ["ann", "bob"], ["rs1", "rs2", "rs3"])
+    table = Table.from_any(frame, dosage=True)
+    assert table.columns == ("rs1:+", "rs1:++", "rs2:+", "rs2:++", "rs3:+", "rs3:++")
+    assert table.row_names == ("ann", "bob")
+    for X in (copies, csr_array(copies), copies + 0.4, copies - 0.4):
+        assert Table.from_any(X, dosage=True).bits == table.bits
+    filled = Table.from_any(np.where(copies == 1, np.nan, copies), dosage=True, missing="zero")
+    assert filled.to_dense().tolist() == [[0, 0, 0, 0, 1, 1], [1, 1, 0, 0, 0, 0]]
+    for wrong in (3, -1):
+        with pytest.raises(ba.InputError, match="a negative number, or more than 2 at row 1, column 2"):
+            Table.from_any(np.where(np.arange(6).reshape(2, 3) == 5, wrong, copies), dosage=True)
+    with pytest.raises(ba.InputError, match="cannot be thresholded; omit binarize"):
+        Table.from_any(copies, dosage=True, binarize=0.5)
+    with pytest.raises(ValueError, match="missing value"):
+        Table.from_any([[np.nan]], dosage=True, missing="refuse")
+
+
+def test_a_model_of_dosages_reconstructs_only_possible_genotypes():
+    copies = np.random.default_rng(0).integers(0, 3, (60, 20))
+    table = Table.from_any(copies, dosage=True)
+    model = ba.BinaryDictionaryLearning(6, algebra="xor", random_state=0, search="paper").fit(table)
+    codes = np.random.default_rng(1).integers(0, 2, (50, model.n_components_))
+    plain = model.as_model().reconstruct(BitMatrix.from_dense(codes)).to_dense()
+    assert (plain[:, 1::2] > plain[:, 0::2]).any()
+    made = model.inverse_transform(codes)
+    assert not (made[:, 1::2] > made[:, 0::2]).any()
