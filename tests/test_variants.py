@@ -161,7 +161,8 @@ def moved(table, rng, n_extra, n_absent, share):
     about, columns = variants_of(table.column_data)
     copies = table.to_dense().reshape(len(table), -1, 2).sum(axis=2)
     kept = rng.permutation(len(columns))[n_absent:]
-    rows = [list(row) for row in zip(*(about[name] for name in ("id", "chromosome", "position", "allele", "other")))]
+    fields = ("id", "chromosome", "position", "allele", "other")
+    rows = list(zip(*(about[name].tolist() for name in fields), strict=True))
     swapped = rng.random(len(columns)) < share
     made, numbers = [], []
     for number in kept:
