@@ -13,7 +13,16 @@ from bitatoms import BitMatrix, Table
 from bitatoms.annotations import Annotations
 from bitatoms.errors import InputWarning
 from bitatoms.table import match_columns
-from bitatoms.variants import are_variants, column_data, column_names, from_names, match_variants, pairs, variants_of
+from bitatoms.variants import (
+    are_variants,
+    column_data,
+    column_names,
+    from_names,
+    match_variants,
+    pairs,
+    regions,
+    variants_of,
+)
 from support.strategies import SEEDS
 
 ALLELES = ("A", "C", "G", None)
@@ -64,6 +73,15 @@ def test_pairs_of_tied_columns():
     assert pairs(column_data(variants([]), 2)).tolist() == []
     assert are_variants(data)
     assert not are_variants(variants([]))
+
+
+def test_regions_are_chromosomes_in_the_order_of_positions():
+    rows = [("a", "2", 7, "A", "C"), ("b", "chr1", 9, "A", "C"), ("c", "1", 3, "A", "C"), ("d", "2", 7, "G", "C")]
+    data = column_data(variants(rows), 2)
+    assert [columns.tolist() for columns in regions(data)] == [[0, 1, 6, 7], [4, 5, 2, 3]]
+    assert regions(None) is regions(Annotations({}, 3)) is regions(column_data(variants([]), 2)) is None
+    for unknown in (("e", None, 7, "A", "C"), ("e", "1", 0, "A", "C")):
+        assert regions(column_data(variants([*rows, unknown]), 2)) is None
 
 
 @st.composite

@@ -30,6 +30,7 @@ from .search.proximus import partition
 from .sparse_bits import Bits, as_bits
 from .table import Header, Names, Table, matched_table
 from .validation import as_csr, as_generator, dense_table, is_sparse
+from .variants import regions
 from .verbosity import log_to_stderr
 
 
@@ -71,7 +72,7 @@ def factorize(
     given = with_defaults(FactorizeKwargs, parameters)
     params = resolve(n_components, **select(SearchKwargs, given))
     data = _as_bits(X, mask, given["binarize"])
-    params = with_matched_init(params, Header(data.n_cols, _names_of(X)))
+    params = with_columns_of(params, _header_of(X, data.n_cols))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     rows = MemoryRows(data, workers, given_memory_limit(given["max_memory"]))
@@ -113,13 +114,23 @@ def _packed_mask(mask: Any) -> BitMatrix:
     return BitMatrix.from_any(mask, name="mask")
 
 
-def with_matched_init(params: SearchParams, header: Header) -> SearchParams:
-    """Return the parameters with the columns of the atoms in ``init`` in the order of X, if both have names."""
+def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
+    """Return the parameters of a search of a table with these columns.
+
+    Windows of columns follow their positions, if they have any; the columns of the atoms in ``init`` are put in the
+    order of the table, if both have names.
+    """
+    params = replace(params, regions=regions(header.data))
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
     if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
         return params
     matched = matched_table(atoms, header, table="init", missing="refuse").bits
     return replace(params, init=(matched, *params.init[1:]) if isinstance(params.init, tuple) else matched)
+
+
+def _header_of(X: Any, n_cols: int) -> Header:
+    """Return the columns of a table of any type."""
+    return X.header if isinstance(X, Table) else Header(n_cols, column_names(X))
 
 
 def _names_of(X: Any) -> Names | None:

@@ -130,6 +130,20 @@ def pairs(data: Annotations | None, names: Sequence[str] | None = None) -> NDArr
     return columns[(columns >= 0).all(axis=1)]
 
 
+def regions(data: Annotations | None) -> tuple[NDArray[np.intp], ...] | None:
+    """Return the columns of each chromosome in the order of their positions; None unless all columns have one."""
+    if not are_variants(data) or not data.n:
+        return None
+    chromosomes, position = chromosomes_of(data), np.asarray(data["position"])
+    if (chromosomes.codes < 0).any() or (position <= 0).any():
+        return None
+    found: dict[str, int] = {}
+    numbers = [found.setdefault(plain_chromosome(name), len(found)) for name in chromosomes.categories]
+    group = np.array(numbers)[chromosomes.codes]
+    order = np.lexsort((position, group))
+    return tuple(np.split(order, np.flatnonzero(np.diff(group[order])) + 1))
+
+
 def _comparable(data: Annotations, name: str) -> NDArray[Any]:
     """Return numbers that are equal where the values of a field are."""
     values = data.values_of(name)

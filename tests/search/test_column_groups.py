@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitatoms import BitMatrix
-from bitatoms.search.column_groups import column_groups
+from bitatoms.search.column_groups import column_groups, runs_of_regions
 
 
 def blocks_of_columns(n_blocks=12, width=40, n_rows=200, noise=0.05, seed=0):
@@ -60,3 +60,19 @@ def test_unknown_cells_count_as_zeros():
     hidden = BitMatrix.from_dense(np.random.default_rng(2).random(X.shape) < 0.1)
     found = column_groups(BitMatrix.from_dense(X).with_unknown(hidden), 80, np.random.default_rng(0))
     assert [columns[0] for columns in found] == [0, 80, 160, 240, 320, 400]
+
+
+@pytest.mark.parametrize("width", [2, 7, 64, 512])
+def test_runs_of_regions_follow_positions_and_keep_pairs_together(width):
+    order = np.random.default_rng(0).permutation(230).reshape(-1, 2)
+    order.sort(axis=1)  # the two columns of a variant
+    regions = [order[:40].ravel(), order[40:41].ravel(), order[41:].ravel()]
+    groups = runs_of_regions(regions, width)
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(230))
+    assert all(0 < len(columns) <= width and (np.diff(columns) > 0).all() for columns in groups)
+    rank = {column: (number, i) for number, region in enumerate(regions) for i, column in enumerate(region.tolist())}
+    for columns in groups:
+        places = sorted(rank[column] for column in columns.tolist())
+        assert len({region for region, _ in places}) == 1
+        assert [i for _, i in places] == list(range(places[0][1], places[0][1] + len(places)))
+        assert places[0][1] % 2 == len(places) % 2 == 0

@@ -7,6 +7,7 @@ from scipy.linalg import block_diag
 import bitatoms as ba
 from bitatoms.mdl import string_bits
 from bitatoms.search import windows
+from bitatoms.search.column_groups import runs_of_regions
 from support.blocks import bits_of
 from support.plans import use_small_budget, use_windows
 from support.results import (
@@ -294,3 +295,23 @@ def test_both_algebras_are_compared(table):
     result = ba.factorize(table, algebra="auto", random_state=0)
     assert set(result.codelengths) == {"xor", "or"}
     assert result.codelength.total == min(result.codelengths.values())
+
+
+def test_windows_follow_the_positions_of_columns(monkeypatch):
+    """Shuffled columns with positions are divided as the columns in order, and described about as well."""
+    genotypes = ba.datasets.genotypes(60, 1100, random_state=0)
+    order = np.random.default_rng(0).permutation(1100)
+    columns = np.stack([2 * order, 2 * order + 1], axis=1).ravel()
+    shuffled = ba.Table(genotypes.bits.take_columns(columns), column_data=genotypes.column_data.take(columns))
+    divided = []
+
+    def record(regions, width):
+        divided.append([set(columns[run]) for run in runs_of_regions(regions, width)])
+        return runs_of_regions(regions, width)
+
+    monkeypatch.setattr(windows, "runs_of_regions", record)
+    found = ba.factorize(shuffled, algebra="or", random_state=0)
+    columns = np.arange(2200)
+    in_order = ba.factorize(genotypes, algebra="or", random_state=0)
+    assert divided[0] == divided[1] == [set(range(start, start + 440)) for start in range(0, 2200, 440)]
+    assert abs(found.codelength.total / in_order.codelength.total - 1) < 0.05

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import with_matched_init
+from ..api import with_columns_of
 from ..base import check_not_empty
 from ..checks import check_fraction, check_int
 from ..core.model import Model
@@ -295,7 +295,7 @@ def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) 
         else:
             match_columns(Header(result.atoms.n_cols), Header(rows.n_features), table="X")
             estimator._set_model(estimator._model_of(result, picture))
-        yield _Opened(estimator, with_matched_init(estimator._search_params(), estimator._header), rows)
+        yield _Opened(estimator, with_columns_of(estimator._search_params(), estimator._header), rows)
 
 
 @contextmanager
@@ -303,7 +303,7 @@ def _open_fitted(X: Any, estimator: BinaryDictionaryLearning, parameters: dict[s
     """Open the rows of a fitted model."""
     searching = copy(estimator)
     searching.set_params(**parameters)
-    params = with_matched_init(searching._search_params(), estimator._header)
+    params = with_columns_of(searching._search_params(), estimator._header)
     if not dispatch.is_out_of_core(X):
         table = searching._validate_table(X, reset=False)
         yield _Opened(estimator, params, MemoryRows(table.data, Workers(), given_memory_limit(searching.max_memory)))

@@ -17,7 +17,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import learn_from, with_matched_init
+from ..api import learn_from, with_columns_of
 from ..base import TableEstimator
 from ..bits import BitMatrix
 from ..core.likelihood import Frequencies, RowCoder
@@ -145,7 +145,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         priors = counts / len(labels) if self.priors is None else _checked_priors(self.priors, len(classes))
         rows = [np.flatnonzero(labels == label) for label in range(len(classes))]
         samples = [[self._sample(own, random) for _ in range(self.n_models)] for own in rows]
-        self._coders = self._learn(table, samples, with_matched_init(params, self._header), random)
+        self._coders = self._learn(table, samples, with_columns_of(params, self._header), random)
         for own, coders in zip(rows, self._coders, strict=True):
             data = table.bits[own]
             coders[:] = [coder.refitted(data, coder.describe(data, workers).codes) for coder in coders]

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..api import learn_from, with_matched_init
+from ..api import learn_from, with_columns_of
 from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..core.model import Model, Pattern
@@ -236,7 +236,7 @@ class BinaryDictionaryLearning(TableTransformer):
             self._reset()
         batch = self._validate_table(X, reset=stream is None)
         if stream is None:
-            params = with_matched_init(self._search_params(), self._header)
+            params = with_columns_of(self._search_params(), self._header)
             stream = StreamLearner(params, self.forget, as_generator(self.random_state))
         with log_to_stderr(self.verbose):
             stream.partial_fit(batch.bits, self._workers())
@@ -264,7 +264,7 @@ class BinaryDictionaryLearning(TableTransformer):
     ) -> Factorization | PassResult:
         """Search, and store the model that is found."""
         own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
-        params = with_matched_init(self._search_params(), self._header)
+        params = with_columns_of(self._search_params(), self._header)
         try:
             learned = learn_from(rows, params, *own, must_cover_all_rows=False, keeps_codes=keeps_codes)
         except Interrupted as interrupted:

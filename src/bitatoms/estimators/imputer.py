@@ -10,7 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-from ..api import learn_from, with_matched_init
+from ..api import learn_from, with_columns_of
 from ..base import TableEstimator
 from ..bits import BitMatrix
 from ..core.hidden_cells import CellScores, fill_unknown, hidden_folds, without_cells
@@ -115,7 +115,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             check(name, getattr(self, name), declarations(ImputerKwargs)[name])
         params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
         data = self._data(X, reset=True)
-        params, random = with_matched_init(params, self._header), as_generator(self.random_state)
+        params, random = with_columns_of(params, self._header), as_generator(self.random_state)
         self._never_known = np.broadcast_to(data.n_known, data.n_cols) == 0
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))

@@ -1,6 +1,7 @@
 """Groups of columns that are searched together, where a table has too many columns to search all of them at once.
 
-Where neighbouring columns are alike, as along a genome or a spectrum, a group is a run of neighbours. Otherwise columns
+Where columns have positions on chromosomes, or neighbouring columns are alike, as along a spectrum, a group is a run of
+neighbours. Otherwise columns
 are grouped by what they have in common: the columns, each projected to a few random directions, are divided in two
 along the direction in which they differ most, and so are the two halves, until they are small enough (principal
 direction divisive partitioning; Boley 1998). Which of the two it is, is measured: a grouping is as good as the share of
@@ -9,6 +10,7 @@ columns' nearest columns that it leaves in their own group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -46,6 +48,18 @@ def column_groups(data: BitMatrix, width: int, random: np.random.Generator) -> l
         return runs
     alike = _divided(_projections(sample, random), np.arange(data.n_cols), width)
     return runs if _share_kept(alike, probes, nearest) < share else alike
+
+
+def runs_of_regions(regions: Sequence[Columns], width: int) -> list[Columns]:
+    """Return groups of at most ``width`` columns that follow each other in a region, each in increasing order.
+
+    They have about equal lengths, and begin at even numbers, so that the two columns of a variant are together.
+    """
+    groups = []
+    for columns in regions:
+        for run in _runs(-(-len(columns) // 2), max(1, width // 2)):
+            groups.append(np.sort(columns[2 * run[0] : 2 * run[-1] + 2]))
+    return groups
 
 
 def _runs(n_cols: int, width: int) -> list[Columns]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.objective import Objective
@@ -54,6 +55,7 @@ class SearchParams:
     max_time: float | None
     search_rows: int | Literal["auto"] | None  # larger tables are searched by a subsample of this size
     callbacks: tuple[Callable[[Round], object], ...]
+    regions: tuple[NDArray[np.intp], ...] | None = None  # the columns of each chromosome in the order of positions
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""

@@ -33,7 +33,7 @@ from ..mdl import Codelength, string_bits
 from ..parallel import OutOfTime, Workers
 from ..sparse_bits import Bits, SparseBits
 from .best_result import best_result, stopped_result
-from .column_groups import column_groups
+from .column_groups import column_groups, runs_of_regions
 from .context import SearchContext
 from .finish import finish
 from .holdout import HoldOut
@@ -196,6 +196,8 @@ class WindowSearch:
                 groups = related_columns(table, tuning.max_related, workers.check_deadline)
             except OutOfTime:  # nothing is known to be related, and no window is searched
                 groups = []
+        elif self.params.regions is not None:
+            groups, self._joins_all = runs_of_regions(self.params.regions, tuning.width), True
         else:
             groups = column_groups(table, tuning.width, self.random)
             is_ordered = all(np.ptp(columns) < len(columns) for columns in groups)
