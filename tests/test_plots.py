@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from bitatoms import BitMatrix
-from bitatoms.plots import before_after, codelength_curve, mosaic, row_bits, wrong_bits
+from bitatoms.plots import (
+    atom_dots,
+    atom_shares,
+    before_after,
+    codelength_curve,
+    genome_atoms,
+    group_heat_map,
+    mosaic,
+    row_bits,
+    wrong_bits,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -214,3 +224,83 @@ def test_names_are_drawn_literally_not_as_formulas(draw, name):
     (label,) = ax.get_yticklabels()
     literal = ax.figure.text(0, 0, name, parse_math=False, fontproperties=label.get_fontproperties())
     assert label.get_window_extent().size == pytest.approx(literal.get_window_extent().size)
+
+
+CODES = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1], [1, 0, 0]])
+GROUPS = ["b", "a", "b", None, "a"]
+
+
+def bars(ax):
+    """Return the heights of the bars of each atom, by its name."""
+    return {container.get_label(): [bar.get_height() for bar in container] for container in ax.containers}
+
+
+def test_atom_shares_are_sorted_by_group_and_largest_atom():
+    ax = atom_shares(CODES, GROUPS, ["x", "y", "z"], most=2)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "unknown"]
+    # Rows in the order drawn: 4 and 1 (group a), 0 and 2 (group b), 3.
+    assert bars(ax) == {"x": [1, 0, 0.5, 0, 0.5], "y": [0, 1, 0.5, 0, 0], "others": [0, 0, 0, 0, 0.5]}
+    assert ax.get_xticks().tolist() == [0.5, 2.5, 4.0]
+
+
+def test_atom_shares_of_soft_codes_ignore_negative_values():
+    ax = atom_shares([[3.0, -5.0, 1.0]], ["a"])
+    assert bars(ax) == {"atom1": [0.75], "atom3": [0.25], "atom2": [0.0]}
+
+
+def test_groups_of_a_categorical_keep_their_order():
+    pd = pytest.importorskip("pandas")
+    groups = pd.Series(pd.Categorical(["low", "high", "low", "high", "low"], ["low", "none", "high"]))
+    ax = group_heat_map(CODES, groups)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["low", "high"]
+    np.testing.assert_allclose(ax.images[0].get_array(), [[2 / 3, 1 / 3, 0], [0.5, 0.5, 0.5]])
+
+
+def test_atom_dots_show_shares_and_mean_bits():
+    soft = np.where(CODES > 0, 4.0, -1.0)
+    ax = atom_dots(soft, GROUPS)
+    dots = ax.collections[0]
+    assert dots.get_offsets().tolist() == [[x, y] for y in range(3) for x in range(3)]
+    sizes = dots.get_sizes() / 160
+    np.testing.assert_allclose(sizes, [0.5, 0.5, 0, 0.5, 0.5, 0, 1, 0, 1])
+    np.testing.assert_allclose(dots.get_array(), [1.5, 1.5, -1, 1.5, 1.5, -1, 4, -1, 4])
+    used = atom_dots(soft, GROUPS, codes=np.zeros_like(CODES)).collections[0]
+    assert not used.get_sizes().any()
+
+
+def test_genome_atoms_are_drawn_by_position_above_r2():
+    data = np.array([[1, 0, 1, 0], [0, 1, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
+    atoms = [[1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 0]]
+    ax = genome_atoms(atoms, data, [30, 10, 20, 40], most=3)
+    expected = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(ax.images[0].get_array(), expected, atol=1e-12)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["atom2", "atom1"]
+    events = [collection for collection in ax.collections if hasattr(collection, "get_positions")]
+    assert [list(event.get_positions()) for event in events] == [[0, 2, 3], [2]]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["10", "20", "30", "40"]
+
+
+def test_plots_of_groups_and_genomes_without_rows_or_atoms():
+    assert atom_shares(np.zeros((0, 2)), []).get_ylim() == (0, 1)
+    assert atom_shares(np.zeros((2, 0)), ["a", "b"]).get_legend() is None
+    atom_dots(np.zeros((0, 0)), [])
+    group_heat_map(np.zeros((2, 1)), ["a", "b"])
+    genome_atoms(np.zeros((0, 3)), np.zeros((2, 3)))
+    genome_atoms(np.ones((1, 2)), BitMatrix.from_dense([[1, np.nan], [0, 1]], missing="unknown"))
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: atom_shares(CODES, ["a"]), "there are 1 groups for 5 rows"),
+        (lambda: group_heat_map([1, 0], ["a", "b"]), "1 dimensions"),
+        (lambda: group_heat_map(CODES, GROUPS, ["x"]), "there are 1 names for 3 atoms"),
+        (lambda: atom_dots(CODES, GROUPS, codes=CODES[:, :2]), r"codes has shape \(5, 2\)"),
+        (lambda: genome_atoms([[1, 0]], [[1, 0, 1]]), "pass the same columns"),
+        (lambda: genome_atoms([[1, 0]], [[1, 0]], [3]), "positions has shape"),
+        (lambda: genome_atoms(np.zeros((1, 3001)), np.zeros((1, 3001))), "too many for a heat map"),
+    ],
+)
+def test_plots_of_groups_and_genomes_check_shapes(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()

@@ -1,4 +1,4 @@
-"""Plots of a factorization: functions that take and return matplotlib Axes."""
+"""Plots of a factorization: atoms, reconstructions, errors and codelengths."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .checks import check_int, check_pair
+from ..checks import check_int, check_pair
+from .axes import literal_text, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["before_after", "codelength_curve", "mosaic", "row_bits", "wrong_bits"]
 
 # a colour-blind safe palette
 _COLOURS = {"total": "black", "errors": "#d55e00", "codes": "#0072b2", "atoms": "#009e73"}
@@ -58,7 +57,7 @@ def mosaic(
     height, width = _picture_shape(shape, n_features)
     if columns is not None:
         columns = check_int("columns", columns, least=1)
-    axes = _axes(ax)
+    axes = make_axes(ax)
     axes.set_axis_off()
     if not table.size:
         axes.text(0.5, 0.5, "no atoms", ha="center", va="center", transform=axes.transAxes)
@@ -160,7 +159,7 @@ def wrong_bits(
         raise ValueError(
             f"missed has shape {both[0].shape}, but invented has shape {both[1].shape}; pass one number per feature"
         )
-    wrong, axes = both[0] + both[1], _axes(ax)
+    wrong, axes = both[0] + both[1], make_axes(ax)
     if shape is not None:
         image = axes.imshow(
             wrong.reshape(_picture_shape(shape, len(wrong))), cmap="Oranges", vmin=0, interpolation="nearest"
@@ -211,7 +210,7 @@ def row_bits(bits: Any, names: Sequence[str] | None = None, *, most: int = 15, a
     if values.ndim != 1:
         raise ValueError(f"bits has {values.ndim} dimensions; pass one number per row")
     order = np.argsort(-values, kind="stable")[:most]
-    axes = _axes(ax)
+    axes = make_axes(ax)
     axes.barh(np.arange(len(order)), values[order], color=_COLOURS["errors"])
     if len(values):
         axes.axvline(float(np.median(values)), color="black", linewidth=1, label="median")
@@ -225,17 +224,6 @@ def _label_bars(axes: Axes, names: list[str]) -> None:
     """Label the bars with names, the first bar at the top."""
     axes.set_yticks(np.arange(len(names)), [literal_text(name) for name in names])
     axes.invert_yaxis()
-
-
-def literal_text(name: str) -> str:
-    r"""Return text that matplotlib draws as this name; it would take what is between two dollar signs for a formula.
-
-    Examples
-    --------
-    >>> print(literal_text("$5 and $10"))
-    \$5 and \$10
-    """
-    return name.replace("$", r"\$")
 
 
 def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
@@ -270,24 +258,13 @@ def codelength_curve(history: Any, *, ax: Axes | None = None) -> Axes:
     step = "round" if is_fixed and _has_rounds(history) else "atoms"
     steps = _column(history, step)
     parts = {part: _column(history, f"bits_{part}") for part in ("errors", "codes", "atoms")}
-    axes = _axes(ax)
+    axes = make_axes(ax)
     for name, bits in {"total": sum(parts.values()), **parts}.items():
         axes.plot(steps, bits, label=name, color=_COLOURS[name], linewidth=2 if name == "total" else 1, marker=".")
     axes.set(xlabel=step, ylabel="bits")
     axes.set_ylim(bottom=0)
     axes.legend()
     return axes
-
-
-def _axes(ax: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError('plots require matplotlib; install it with pip install "bitatoms[plot]"') from error
-    return plt.subplots(layout="constrained")[1]
 
 
 def _picture_shape(shape: tuple[int, int] | None, n_features: int) -> tuple[int, int]:

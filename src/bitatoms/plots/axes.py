@@ -1,0 +1,31 @@
+"""What all plots share: the axes to draw on, and text as it is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def make_axes(ax: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plots require matplotlib; install it with pip install "bitatoms[plot]"') from error
+    return plt.subplots(layout="constrained")[1]
+
+
+def literal_text(name: str) -> str:
+    r"""Return text that matplotlib draws as this name; it would take what is between two dollar signs for a formula.
+
+    Examples
+    --------
+    >>> from bitatoms.plots.axes import literal_text
+    >>> print(literal_text("$5 and $10"))
+    \$5 and \$10
+    """
+    return name.replace("$", r"\$")
