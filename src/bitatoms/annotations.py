@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,30 @@ class Labels:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the values as strings; missing ones are None."""
         return np.array((*self.categories, None), object)[self.codes]
+
+
+class Groups(NamedTuple):
+    """Groups of rows, such as populations: the number of the group of each row, and the names of the groups."""
+
+    numbers: NDArray[np.intp]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: Any) -> Groups:
+        """Return the groups that occur: in the order of the categories, if there are any, else sorted by name.
+
+        Missing values are a group of their own, "unknown", the last one.
+        """
+        if isinstance(values, Labels):
+            categories, values = values.categories if values.is_categorical else None, np.asarray(values)
+        else:
+            categories = getattr(getattr(values, "dtype", None), "categories", None)
+        texts = ["unknown" if is_missing(value) else str(value) for value in values]
+        found = set(texts)
+        order = sorted(found - {"unknown"}) if categories is None else map(str, categories)
+        names = tuple(name for name in dict.fromkeys([*order, "unknown"]) if name in found)
+        index = {name: number for number, name in enumerate(names)}
+        return cls(np.array([index[text] for text in texts], np.intp), names)
 
 
 Values: TypeAlias = Labels | NDArray[Any]  # numbers may be a masked array, in which masked values are missing

@@ -438,6 +438,14 @@ def report(
         list[str] | None,
         _output("--row", help="Row to show before and after coding, by name or number (from 0); may be repeated."),
     ] = None,
+    groups: Annotated[
+        str | None,
+        _output(
+            "--groups",
+            help="Groups of rows, such as populations: a CSV file with the name and the group of each row, or a field "
+            "of the table, such as a column of obs.",
+        ),
+    ] = None,
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -448,7 +456,7 @@ def report(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        commands.report(rows, commands.ReportPage(output, title, tuple(row or ())), jobs, quiet)
+        commands.report(rows, commands.ReportPage(output, title, tuple(row or ()), groups), jobs, quiet)
 
 
 @app.command(

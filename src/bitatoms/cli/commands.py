@@ -15,6 +15,7 @@ from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS
+from ..io.group_labels import read_group_labels
 from ..io.patterns import patterns_format, write_patterns
 from ..parallel import Workers, count_threads
 from ..report import write_report
@@ -173,7 +174,18 @@ def write_pattern_file(model: Model, path: Path) -> None:
 def _write_report(model: Model, table: Table, page: ReportPage, n_jobs: int, quiet: bool) -> None:
     """Write a report to a file or a stream."""
     with show_status("Writing the report", quiet), output_file(page.path, ".html") as file:
-        write_report(model, table, file, title=page.title, rows=page.rows, n_jobs=n_jobs)
+        groups = _groups(page.groups, table)
+        write_report(model, table, file, title=page.title, rows=page.rows, groups=groups, n_jobs=n_jobs)
+
+
+def _groups(given: str | None, table: Table) -> Any:
+    """Return the groups of rows, from a file of labels or as the name of a field of the table."""
+    if given is None or (table.row_data is not None and given in table.row_data):
+        return given
+    if not Path(given).is_file():
+        fields = ", ".join(table.row_data or ()) or "none"
+        raise FileError(f"--groups {given}: there is no such file, and no such field of the rows (fields: {fields})")
+    return read_group_labels(Path(given), table.row_names, len(table))
 
 
 def _describe_written(written: list[Path], outputs: Outputs) -> str:
@@ -364,11 +376,12 @@ def show(model_path: Path, outputs: Outputs, display: Display) -> None:
 
 
 class ReportPage(NamedTuple):
-    """A report to write: its path, its title, and the rows to show."""
+    """A report to write: its path, its title, the rows to show, and their groups: a file of labels or a field."""
 
     path: Path
     title: str | None = None
     rows: tuple[str, ...] = ()
+    groups: str | None = None
 
 
 def report(rows: NewRows, page: ReportPage, n_jobs: int, quiet: bool) -> None:

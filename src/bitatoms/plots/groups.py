@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..annotations import Groups
 from .axes import literal_text, make_axes
 
 if TYPE_CHECKING:
@@ -182,20 +183,10 @@ def _checked(codes: Any, groups: Any) -> tuple[NDArray[np.float64], NDArray[np.i
     values = np.asarray(codes.to_dense() if hasattr(codes, "to_dense") else codes, float)
     if values.ndim != 2:
         raise ValueError(f"the codes have {values.ndim} dimensions; pass a 2-D array with one row per sample")
-    group, labels = _numbered(groups)
-    if len(group) != len(values):
-        raise ValueError(f"there are {len(group)} groups for {len(values)} rows of codes; pass one per row")
-    return values, group, labels
-
-
-def _numbered(groups: Any) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the number of the group of each row, and the names of the groups that occur; missing ones are last."""
-    categories = getattr(getattr(groups, "dtype", None), "categories", None)
-    texts = ["unknown" if value is None or value != value else str(value) for value in groups]
-    known = list(map(str, categories)) if categories is not None else sorted(set(texts) - {"unknown"})
-    labels = [name for name in dict.fromkeys([*known, "unknown"]) if name in set(texts)]
-    index = {name: number for number, name in enumerate(labels)}
-    return np.array([index[text] for text in texts], np.intp), labels
+    found = Groups.of(groups)
+    if len(found.numbers) != len(values):
+        raise ValueError(f"there are {len(found.numbers)} groups for {len(values)} rows of codes; pass one per row")
+    return values, found.numbers, list(found.names)
 
 
 def _means(values: NDArray[Any], group: NDArray[np.intp], n_groups: int) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..annotations import Groups
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..io.atomic import atomic_write
@@ -19,7 +20,9 @@ from .page import render
 __all__ = ["ReportData", "report_data", "report_html", "write_report"]
 
 
-def report_data(model: Any, table: Any, *, rows: Iterable[int | str] = (), n_jobs: int | None = None) -> ReportData:
+def report_data(
+    model: Any, table: Any, *, rows: Iterable[int | str] = (), groups: Any = None, n_jobs: int | None = None
+) -> ReportData:
     """Code a table by the atoms of a model and collect the statistics that a report shows.
 
     Parameters
@@ -31,6 +34,9 @@ def report_data(model: Any, table: Any, *, rows: Iterable[int | str] = (), n_job
     rows : iterable of int or str, optional
         Rows to show before and after coding, by index (counted from 0) or by name. By default six rows, from good to
         bad fit.
+    groups : str or array-like of shape (n_rows,), optional
+        The group of each row, such as its population or cell type, or the name of a field of ``table.row_data`` (of
+        ``obs``, if it is an AnnData). The report then shows which groups use each atom.
     n_jobs : int, optional
         Number of threads; -1 uses all processors.
 
@@ -51,17 +57,23 @@ def report_data(model: Any, table: Any, *, rows: Iterable[int | str] = (), n_job
     learned, parameters = _model_and_parameters(model)
     binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
     matched = matched_table(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
-    return collect(learned, matched, tuple(rows), Workers(count_threads(n_jobs)))
+    return collect(learned, matched, tuple(rows), Workers(count_threads(n_jobs)), _groups_of(matched, groups))
 
 
 def report_html(
-    model: Any, table: Any, *, title: str | None = None, rows: Iterable[int | str] = (), n_jobs: int | None = None
+    model: Any,
+    table: Any,
+    *,
+    title: str | None = None,
+    rows: Iterable[int | str] = (),
+    groups: Any = None,
+    n_jobs: int | None = None,
 ) -> str:
     """Return the report as a string of HTML.
 
     Parameters
     ----------
-    model, table, rows, n_jobs
+    model, table, rows, groups, n_jobs
         As in `report_data`.
     title : str, optional
         The title of the page, for example the name of the table's file.
@@ -80,7 +92,7 @@ def report_html(
     >>> "<h1>planted</h1>" in html
     True
     """
-    data = report_data(model, table, rows=rows, n_jobs=n_jobs)
+    data = report_data(model, table, rows=rows, groups=groups, n_jobs=n_jobs)
     return render(data, title, _model_and_parameters(model)[1])
 
 
@@ -91,20 +103,36 @@ def write_report(
     *,
     title: str | None = None,
     rows: Iterable[int | str] = (),
+    groups: Any = None,
     n_jobs: int | None = None,
 ) -> None:
     """Write the report to a file that any browser opens without a network. The write is atomic.
 
     Parameters
     ----------
-    model, table, title, rows, n_jobs
+    model, table, title, rows, groups, n_jobs
         As in `report_html`.
     path : str or path-like
         The file to write, usually ending in .html.
     """
-    html = report_html(model, table, title=title, rows=rows, n_jobs=n_jobs)
+    html = report_html(model, table, title=title, rows=rows, groups=groups, n_jobs=n_jobs)
     with atomic_write(Path(path)) as temporary:
         temporary.write_text(html, encoding="utf-8", newline="\n")
+
+
+def _groups_of(table: Table, groups: Any) -> Groups | None:
+    """Return the groups of the rows, from one value per row or the name of a field."""
+    if groups is None:
+        return None
+    if isinstance(groups, str):
+        if table.row_data is None or groups not in table.row_data:
+            listed = ", ".join(map(repr, table.row_data or ())) or "none"
+            raise ValueError(f"groups={groups!r} is not known of the rows of the table; its fields are: {listed}")
+        return Groups.of(table.row_data.values_of(groups))
+    found = Groups.of(groups)
+    if len(found.numbers) != len(table):
+        raise ValueError(f"there are {len(found.numbers)} groups for {len(table)} rows; pass one per row")
+    return found
 
 
 def _model_and_parameters(model: Any) -> tuple[Model, dict[str, Any]]:

@@ -10,6 +10,7 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
+from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
 from ..core.complete import complete_atoms, hash_rows
 from ..core.model import Model
@@ -84,6 +85,8 @@ class ReportData:
         The codelength with only the most useful atoms, from none to all.
     curve_stride : int
         1 if all rows were coded for the curve; k if every k-th row was.
+    groups : Groups or None
+        The group of each row, if there are any.
     chosen, worst : tuple of int
         Indices of the rows to show before and after coding, and of those that take most bits.
     """
@@ -105,6 +108,7 @@ class ReportData:
     curve_stride: int
     chosen: tuple[int, ...]
     worst: tuple[int, ...]
+    groups: Groups | None = None
 
     @property
     def n_rows(self) -> int:
@@ -140,6 +144,11 @@ class ReportData:
     def columns(self) -> Names | None:
         """The names of the columns, if the table or the model has them."""
         return self.model.columns if self.table.columns is None else self.table.columns
+
+    @property
+    def column_data(self) -> Annotations | None:
+        """What else is known about the columns, if the table or the model has it."""
+        return self.model.column_data if self.table.column_data is None else self.table.column_data
 
     @property
     def picture(self) -> Picture | None:
@@ -190,7 +199,9 @@ class ReportData:
         )
 
 
-def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Workers) -> ReportData:
+def collect(
+    model: Model, table: Table, rows: tuple[int | str, ...], workers: Workers, groups: Groups | None = None
+) -> ReportData:
     """Code the table and return the data of its report."""
     if 0 in table.shape:
         raise ValueError(f"the table is empty ({table.shape[0]} rows and {table.shape[1]} columns): nothing to report")
@@ -225,6 +236,7 @@ def collect(model: Model, table: Table, rows: tuple[int | str, ...], workers: Wo
         curve_stride=stride,
         chosen=requested or _quantile_rows(row_bits),
         worst=tuple(np.argsort(-row_bits, kind="stable")[:N_WORST].tolist()),
+        groups=groups,
     )
 
 

@@ -11,6 +11,8 @@ from .atoms import patterns_section
 from .codelength import codelength_section
 from .data import ReportData
 from .features import features_section
+from .genome import genome_section
+from .groups import groups_section
 from .pictures import full_picture
 from .rows import rows_section, worst_rows_section
 from .summary import summary_section
@@ -51,6 +53,10 @@ def _sections(data: ReportData) -> list[Section]:
     if not data.is_model_empty:
         sections.append(Section(_picture_section(data), "picture", "Picture"))
     sections.append(Section(patterns_section(data), "patterns", "Patterns"))
+    sections += [
+        Section(genome_section(data), "genome", "Genome"),
+        Section(groups_section(data), "groups", "Groups"),
+    ]
     if not data.is_model_empty:
         sections += [
             Section(codelength_section(data), "bits", "Where the bits go"),

@@ -1,0 +1,64 @@
+"""Sections of the report on groups of rows and on the genome."""
+
+import re
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.report import report_data, report_html
+
+
+@pytest.fixture(scope="module")
+def genotypes():
+    return ba.datasets.genotypes(120, 60, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(genotypes):
+    return ba.BinaryDictionaryLearning(8, algebra="or", random_state=0).fit(genotypes)
+
+
+def section(html, name):
+    """Return the text of a section, None if there is none."""
+    found = re.search(f'<section id="{name}".*?</section>', html, re.DOTALL)
+    return None if found is None else found.group()
+
+
+def test_groups_show_who_uses_each_pattern(genotypes, model):
+    data = report_data(model, genotypes, groups="population")
+    assert data.groups.names == ("north", "south", "island")
+    html = section(report_html(model, genotypes, groups="population"), "groups")
+    atoms = [int(atom) - 1 for atom in re.findall(r'<a href="#atom-(\d+)">', html)]
+    codes, population = model.transform(genotypes), np.asarray(genotypes.row_data["population"])
+    shares = np.array([codes[population == name].mean(axis=0) for name in ("north", "south", "island")])
+    assert atoms == np.argsort(-np.ptp(shares, axis=0), kind="stable").tolist()
+    drawn = np.array(re.findall(r"--share:([0-9.]+)", html), float).reshape(3, -1)
+    np.testing.assert_allclose(drawn, shares[:, atoms], atol=0.001)
+
+
+def test_the_genome_has_a_line_per_pattern_in_the_order_of_positions(genotypes, model):
+    html = section(report_html(model, genotypes), "genome")
+    atoms = [int(atom) - 1 for atom in re.findall(r'<a href="#atom-(\d+)"', html)]
+    position = np.asarray(genotypes.column_data["position"])
+    first = [int(position[model.components_[atom] > 0].min()) for atom in range(8)]
+    assert atoms == sorted(range(8), key=first.__getitem__)
+    last = [int(position[model.components_[atom] > 0].max()) for atom in range(8)]
+    spans = re.findall(r'title="[0-9,]+ columns?, 1:([0-9,]+) to 1:([0-9,]+)"', html)
+    numbers = [tuple(int(each.replace(",", "")) for each in span) for span in spans]
+    assert numbers == [(first[atom], last[atom]) for atom in atoms]
+
+
+def test_other_tables_have_neither_section():
+    X = ba.datasets.planted(100, 20, 3, random_state=0).X
+    html = report_html(ba.BinaryDictionaryLearning(3, random_state=0).fit(X), X)
+    assert section(html, "genome") is section(html, "groups") is None
+
+
+def test_groups_are_checked(genotypes, model):
+    with pytest.raises(
+        ValueError, match="groups='country' is not known .* its fields are: 'population'"
+    ):
+        report_data(model, genotypes, groups="country")
+    with pytest.raises(ValueError, match="there are 2 groups for 120 rows"):
+        report_data(model, genotypes, groups=["a", "b"])
