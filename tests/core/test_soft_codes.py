@@ -50,7 +50,8 @@ def test_soft_codes_are_differences_of_bits_with_and_without_an_atom(factors, al
     counts = random_counts(seed, X.shape[1], len(atoms))
     model = model_of(atoms, algebra, bias, counts)
     found = model.soft_codes(bits_of(X), BitMatrix.from_dense(codes), SINGLE)
-    assert found.shape == codes.shape and found.dtype == np.float64
+    assert found.shape == codes.shape
+    assert found.dtype == np.float64
     np.testing.assert_allclose(found, naive.soft_codes(X, atoms, codes, algebra, bias, *counts), atol=1e-9)
 
 

@@ -204,7 +204,8 @@ def _soft_codes(partition: Any, sent: Matched, binarize: float | None, block_inf
     """Return the bits that each atom saves in each row of a partition."""
     model, match = sent
     chunks = _matched_chunks(partition, match, binarize, block_info)
-    return np.concatenate([np.empty((0, model.atoms.n_rows)), *(soft_codes_of(model, each, Workers(1)) for each in chunks)])
+    soft = [soft_codes_of(model, chunk, Workers(1)) for chunk in chunks]
+    return np.concatenate([np.empty((0, model.atoms.n_rows)), *soft])
 
 
 def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:

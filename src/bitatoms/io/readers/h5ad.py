@@ -179,11 +179,11 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray
     ----------
     adata : AnnData of shape (n_obs, n_vars)
         Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms), 0 and 1 in float32, and
-        ``obsm["X_bitatoms_soft"]`` to the soft codes, if they are given, in float32. ``varm["bitatoms_atoms"]`` is set to the atoms
-        (n_vars, n_atoms) in float32: 1 where the atom makes the variable present, -1 where it makes it absent (the bias
-        sets it), 0 where it leaves it as it is. ``uns["bitatoms"]`` is set to the rest of the model: algebra, bias,
-        names and uses of the atoms, bits that they save, codelength. The variables may be in any order; atoms and bias
-        are 0 for those that the model was not fitted on.
+        ``obsm["X_bitatoms_soft"]`` to the soft codes, if they are given, in float32. ``varm["bitatoms_atoms"]`` is set
+        to the atoms (n_vars, n_atoms) in float32: 1 where the atom makes the variable present, -1 where it makes it
+        absent (the bias sets it), 0 where it leaves it as it is. ``uns["bitatoms"]`` is set to the rest of the model:
+        algebra, bias, names and uses of the atoms, bits that they save, codelength. The variables may be in any order;
+        atoms and bias are 0 for those that the model was not fitted on.
     codes : BitMatrix of shape (n_obs, n_atoms)
         Which atoms each observation uses.
     model : Model
@@ -220,6 +220,8 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray
     adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
     if soft_codes is not None:
         adata.obsm[f"X_{METADATA_KEY}_soft"] = soft_codes.astype(np.float32)
+    elif f"X_{METADATA_KEY}_soft" in adata.obsm:
+        del adata.obsm[f"X_{METADATA_KEY}_soft"]  # of another model
     adata.varm[f"{METADATA_KEY}_atoms"] = np.where(features < 0, 0, model.signed_atoms()[:, features]).T.astype(
         np.float32
     )
