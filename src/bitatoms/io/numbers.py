@@ -32,8 +32,12 @@ def write_numbers(
 ) -> None:
     """Write numbers as text with names, with six significant digits, or as an .npy file without names.
 
-    The write is atomic.
+    The write is atomic. Text cannot hold a table without columns.
     """
+    if not columns and format != "npy":
+        raise FileError(
+            f"{path.name}: the model has no atoms, so soft codes have no columns; .npy files can store them"
+        )
     with atomic_write(path) as temporary:
         if format == "npy":
             with open(temporary, "wb") as array:
