@@ -748,6 +748,25 @@ def row_bits(x, predicted, code, cells, uses, left_out=0):
     return bits + sum(bits_of_outcome(uses[:, k], code[k], left_out) for k in range(len(code)))
 
 
+def soft_codes(X, atoms, codes, algebra, bias, cells, uses):
+    """Return how many more bits each row takes if its code does not have an atom than if it has, for each atom.
+
+    ``cells`` (2, m) count right and wrong cells, ``uses`` (2, p) the rows that do not use an atom and those that do.
+    """
+
+    def bits(x, code):
+        wrong = x != combine_row(code, atoms, algebra) ^ bias
+        of_cells = sum(bits_of_outcome(cells[:, i], int(wrong[i])) for i in np.flatnonzero(x <= 1))
+        return of_cells + sum(bits_of_outcome(uses[:, k], used) for k, used in enumerate(code))
+
+    out = np.zeros(codes.shape)
+    for j, k in np.ndindex(*codes.shape):
+        without, having = codes[j].copy(), codes[j].copy()
+        without[k], having[k] = 0, 1
+        out[j, k] = bits(X[j], without) - bits(X[j], having)
+    return out
+
+
 def shorten_code(x, atoms, code, algebra, bias, cells, uses, max_atoms=None):
     """Return the code after toggling the atom that saves most bits (the first of equals), until none saves any."""
 

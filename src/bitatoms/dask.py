@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .estimators import BinaryDictionaryLearning
-from .rows.dask_transform import array_of, inverse_transform, score_samples, transform
+from .rows.dask_transform import array_of, decision_function, inverse_transform, score_samples, transform
 
-__all__ = ["array_of", "fit", "inverse_transform", "score_samples", "transform"]
+__all__ = ["array_of", "decision_function", "fit", "inverse_transform", "score_samples", "transform"]
 
 
 def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDictionaryLearning:

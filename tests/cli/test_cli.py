@@ -1,6 +1,8 @@
 """The command line: its output and files, exit codes, and one-line errors."""
 
+import csv
 import errno
+import gzip
 import io
 import json
 import logging
@@ -166,6 +168,31 @@ def test_transform_and_reconstruct(bitatoms, folder, table, tmp_path):
         again = ba.read(tmp_path / "again.csv")
         np.testing.assert_array_equal(again.to_dense(), model.inverse_transform(codes.bits))
         assert (again.row_names, again.columns) == (table.row_names, table.columns)
+
+
+def test_soft_codes_are_written_with_names(bitatoms, folder, table, tmp_path):
+    soft = ba.load(folder / "model.npz").decision_function(table)
+    how = ("transform", "model.npz", "table.csv", "--soft")
+    for name, delimiter in (("soft.csv", ","), ("soft.tsv.gz", "\t")):
+        code, stdout, _ = bitatoms(*how, "-o", tmp_path / name)
+        assert code == 0
+        assert f"soft codes of 300 rows by {soft.shape[1]} atoms" in stdout
+        with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "rt") as file:
+            header, *rows = csv.reader(file, delimiter=delimiter)
+        assert header == ["", *(f"atom{k + 1}" for k in range(soft.shape[1]))]
+        assert [row[0] for row in rows] == list(table.row_names)
+        np.testing.assert_allclose([[float(cell) for cell in row[1:]] for row in rows], soft, rtol=1e-5)
+    assert bitatoms(*how)[1] == (tmp_path / "soft.csv").read_text()
+    assert bitatoms(*how, "-o", tmp_path / "soft.npy", "-q") == (0, "", "")
+    np.testing.assert_array_equal(np.load(tmp_path / "soft.npy"), soft)
+
+
+@pytest.mark.parametrize("name", ["soft.npz", "soft.h5ad", "soft.zarr"])
+def test_other_formats_do_not_hold_soft_codes(bitatoms, tmp_path, name):
+    code, _, stderr = bitatoms("transform", "model.npz", "table.csv", "--soft", "-o", tmp_path / name)
+    assert code == 2
+    assert "soft codes are numbers, which are written as .csv, .tsv or .npy" in stderr
+    assert not (tmp_path / name).exists()
 
 
 def test_picture_in_blocks_is_reconstructed(bitatoms, tmp_path):
@@ -483,6 +510,9 @@ def test_codes_of_a_model_without_atoms(bitatoms, tmp_path):
     assert not (tmp_path / "codes.csv").exists()
     assert bitatoms(*how, "-o", tmp_path / "codes.npz")[0] == 0
     assert ba.read(tmp_path / "codes.npz").shape == (9, 0)
+    assert "the model has no atoms, so soft codes have no columns" in bitatoms(*how, "--soft")[2]
+    assert bitatoms(*how, "--soft", "-o", tmp_path / "soft.npy")[0] == 0
+    assert np.load(tmp_path / "soft.npy").shape == (9, 0)
 
 
 def test_show_and_report_round_alike(bitatoms, tmp_path):

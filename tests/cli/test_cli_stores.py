@@ -157,6 +157,12 @@ def test_transform_of_store_equals_that_of_table(bitatoms, tmp_path):
     assert bitatoms("transform", "model.npz", "rows.zarr")[1] == (tmp_path / "rows.zarr/codes.csv").read_text()
 
 
+def test_soft_codes_of_a_store_are_those_of_the_table(bitatoms):
+    of_table, of_store = (bitatoms("transform", "model.npz", data, "--soft") for data in ("table.csv", "rows.zarr"))
+    assert of_table[0] == 0
+    assert of_store[:2] == of_table[:2]
+
+
 def test_model_remembers_options_of_packing(bitatoms, folder, tmp_path):
     (tmp_path / "counts.csv").write_text("a,b,c\n" + "5,0,3\n0,2,0\n" * 40)
     data, store = tmp_path / "counts.csv", tmp_path / "counts.zarr"

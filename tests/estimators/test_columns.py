@@ -43,6 +43,7 @@ def assert_same_codes(model, given, expected):
     assert codes.any()
     np.testing.assert_array_equal(model.transform(given), codes)
     np.testing.assert_array_equal(model.score_samples(given), model.score_samples(expected))
+    np.testing.assert_array_equal(model.decision_function(given), model.decision_function(expected))
     assert model.score(given) == model.score(expected)
 
 

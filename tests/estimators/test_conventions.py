@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import naive
 from bitatoms import BinaryDictionaryLearning, BitMatrix, codelength, factorize
 from bitatoms.datasets import planted
+from bitatoms.parallel import Workers
 from support.strategies import SEEDS, matrices, random_bits
 
 ALGEBRAS = ("xor", "or")
@@ -293,6 +294,21 @@ def test_score_is_minus_the_bits_per_sample(tables, algebra):
     assert estimator.score(new, np.zeros(100)) == estimator.score(new)
 
 
+def test_soft_codes_are_differences_of_scores(tables, any_fitted):
+    """Each is what the score of the sample loses, or would gain: bits without the atom less bits with it."""
+    new, model, workers = BitMatrix.from_dense(tables[1]), any_fitted.as_model(), Workers(1)
+    codes = any_fitted.transform(new)
+    soft = any_fitted.decision_function(new)
+    assert soft.shape == codes.shape
+    assert soft.dtype == np.float64
+    for k in range(codes.shape[1]):
+        toggled = codes.copy()
+        toggled[:, k] ^= 1
+        scores = -model.row_bits(new, BitMatrix.from_dense(toggled), workers)
+        lost = any_fitted.score_samples(new) - scores
+        np.testing.assert_allclose(soft[:, k], np.where(codes[:, k], lost, -lost), atol=1e-9)
+
+
 @pytest.mark.parametrize("how", [{}, {"n_components": 5}, {"n_components": 5, "coder": "exact", **PAPER}])
 def test_score_is_close_to_the_codelength_of_errors_and_codes(tables, how):
     X = tables[0]
@@ -363,7 +379,7 @@ def test_data_frames_keep_feature_names(tables, frame):
     plain = BinaryDictionaryLearning(4, random_state=0).fit(X)
     np.testing.assert_array_equal(estimator.components_, plain.components_)
     np.testing.assert_array_equal(estimator.transform(frame(new, NAMES)), plain.transform(new))
-    for method in (estimator.transform, estimator.score, estimator.score_samples):
+    for method in (estimator.transform, estimator.decision_function, estimator.score, estimator.score_samples):
         np.testing.assert_array_equal(method(frame(new[:, ::-1], NAMES[::-1])), method(frame(new, NAMES)))
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         estimator.transform(new)
@@ -446,7 +462,7 @@ def test_binarize_of_packed_bits(tables):
         np.testing.assert_array_equal(estimator.transform(new), estimator.transform(new.to_dense()))
 
 
-@pytest.mark.parametrize("method", ["fit", "transform", "score_samples"])
+@pytest.mark.parametrize("method", ["fit", "transform", "decision_function", "score_samples"])
 def test_values_other_than_0_and_1_are_reported_with_row_and_column(tables, fitted, method):
     X = tables[0].copy()
     X[14, 3] = 2
@@ -472,7 +488,7 @@ def test_infinite_values_are_reported(tables, binarize, method):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array, BitMatrix.from_dense])
-@pytest.mark.parametrize("method", ["fit", "transform", "score_samples", "score"])
+@pytest.mark.parametrize("method", ["fit", "transform", "decision_function", "score_samples", "score"])
 def test_tables_without_rows_are_reported(fitted, kind, method):
     with pytest.raises(ValueError, match="0 sample"):
         getattr(clone(fitted) if method == "fit" else fitted, method)(kind(np.zeros((0, 65))))
@@ -484,7 +500,7 @@ def test_tables_without_columns_are_reported(kind):
         BinaryDictionaryLearning().fit(kind(np.zeros((5, 0))))
 
 
-@pytest.mark.parametrize("method", ["transform", "inverse_transform", "score", "score_samples"])
+@pytest.mark.parametrize("method", ["transform", "decision_function", "inverse_transform", "score", "score_samples"])
 def test_unfitted_model_is_reported(method):
     with pytest.raises(NotFittedError, match="This BinaryDictionaryLearning instance is not fitted yet"):
         getattr(BinaryDictionaryLearning(), method)([[1, 0]])

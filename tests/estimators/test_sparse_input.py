@@ -58,6 +58,7 @@ def test_every_form_of_the_table(kind, fitted, tmp_path):
     assert model.codelength_ == fitted.codelength_
     np.testing.assert_array_equal(model.transform(given), fitted.transform(X))
     np.testing.assert_array_equal(model.score_samples(given), fitted.score_samples(X))
+    np.testing.assert_array_equal(model.decision_function(given), fitted.decision_function(X))
 
 
 def test_columns_are_matched_by_name(fitted):
@@ -97,7 +98,9 @@ def test_a_store_and_a_dask_array(fitted, tmp_path, monkeypatch):
     for store in stores:
         np.testing.assert_array_equal(fitted.transform(store), fitted.transform(X))
         np.testing.assert_array_equal(fitted.score_samples(store), fitted.score_samples(X))
+        np.testing.assert_array_equal(fitted.decision_function(store), fitted.decision_function(X))
     np.testing.assert_array_equal(fitted.score_samples(array).compute(), fitted.score_samples(X))
+    np.testing.assert_array_equal(fitted.decision_function(array).compute(), fitted.decision_function(X))
 
 
 def test_sparse_partitions_of_a_dask_array_are_not_packed(fitted, monkeypatch):

@@ -85,6 +85,7 @@ def test_round_trip_with_unknown_cells(how, named, tmp_path):
     np.testing.assert_array_equal(again.as_model().known, 200 - mask.sum(axis=0))
     np.testing.assert_array_equal(again.transform(bits), model.transform(bits))
     np.testing.assert_array_equal(again.score_samples(bits), model.score_samples(bits))
+    np.testing.assert_array_equal(again.decision_function(bits), model.decision_function(bits))
     assert again.summary_ == model.summary_
     assert "of the known cells are wrong" in again.summary_
     assert model_json(again.as_model())["unknown_cells"] == mask.sum()

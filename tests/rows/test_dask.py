@@ -406,6 +406,9 @@ def test_lazy_codes_scores_and_samples_equal_those_in_memory(partitions):
     np.testing.assert_array_equal(codes.compute(), expected.to_dense())
     bits = model().row_bits(block.data(), expected, Workers(1))
     np.testing.assert_array_equal(dask_api.score_samples(model(), table).compute(), -bits)
+    soft = dask_api.decision_function(model(), table)
+    assert soft.numblocks == codes.numblocks
+    np.testing.assert_array_equal(soft.compute(), model().soft_codes(block.data(), expected, Workers(1)))
     samples = dask_api.inverse_transform(model(), codes)
     np.testing.assert_array_equal(samples.compute(), model().reconstruct(expected).to_dense())
 

@@ -8,7 +8,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import Workers
-from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
+from bitatoms.rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
 from support.sources import write_store
 
 
@@ -16,12 +16,13 @@ from support.sources import write_store
 def test_codes_and_scores_equal_those_in_memory(tmp_path, any_bits, row_names, any_stores, model, chunk_rows):
     block = model.code(any_bits, Workers())
     codes = block.factors()[1]
-    scores = -model.row_bits(block.data(), codes, Workers())
+    scores, soft = -model.row_bits(block.data(), codes, Workers()), model.soft_codes(any_bits, codes, Workers())
     named = write_store(tmp_path / "named.zarr", any_bits, row_names, chunk_bytes=500)
     for store in (*any_stores, named):
         workers = Workers(2, chunk_rows)
         assert codes_in_memory(store, model, workers) == codes
         np.testing.assert_array_equal(score_samples(store, model, workers), scores)
+        np.testing.assert_array_equal(soft_codes(store, model, workers), soft)
         written = code_store(store, model, tmp_path / "codes.zarr", workers)
         assert ba.read(written.path) == ba.Table(codes, row_names if store is named else None, model.atom_names)
         assert dense_bytes(store, model) == codes.to_dense().nbytes
@@ -34,6 +35,11 @@ def test_a_dask_array_of_a_store_has_nan_in_unknown_cells(any_bits, any_stores):
     array = array_of(any_stores[0], chunk_rows=1000)
     assert array.dtype == (np.float32 if any_bits.n_unknown else np.uint8)
     np.testing.assert_array_equal(array.compute(), any_bits.to_dense(array.dtype))
+
+
+def test_soft_codes_that_do_not_fit_into_memory_are_reported(any_stores, model):
+    with pytest.raises(ba.errors.InputError, match=r"soft codes of .* bytes, more than max_memory=1000; code fewer"):
+        soft_codes(any_stores[0], model, Workers(), 1000)
 
 
 def test_codes_do_not_overwrite_their_rows(tmp_path, bits, model):

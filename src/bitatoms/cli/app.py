@@ -194,6 +194,7 @@ def fit(
     epilog=_examples(
         "bitatoms transform model.npz new.csv -o codes.csv",
         "bitatoms transform model.npz cells.h5ad --binarize 0 -o annotated.h5ad",
+        "bitatoms transform model.npz new.csv --soft -o soft.csv",
         "bitatoms transform model.npz new.csv | head",
         "bitatoms transform model.npz rows.zarr -o codes.zarr --max-memory 500MB",
     )
@@ -204,6 +205,10 @@ def transform(
     data: Data,
     output: Output = STANDARD,
     to: To = None,
+    soft: Annotated[
+        bool,
+        _output("--soft", help="Write soft codes, the bits that each atom saves in each row, as .csv, .tsv or .npy."),
+    ] = False,
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
@@ -213,8 +218,11 @@ def transform(
     """Write the codes of a table: which atoms each row uses.
 
     Columns that have names may be in any order; those that the model does not know are ignored. If input and output are
-    .h5ad files, the output is a copy of the input with codes in obsm and atoms in varm. If both are packed stores,
-    codes are written in chunks.
+    .h5ad files, the output is a copy of the input with codes and soft codes in obsm and atoms in varm. If both are
+    packed stores, codes are written in chunks.
+
+    A soft code is the number of bits that the row takes without the atom, less those that it takes with it: above 0
+    where the atom is present, below 0 where it is absent.
 
     Each row is coded afresh, as a new row is. For rows that the model was fitted on, the codes can differ slightly from
     those of the fit, which 'bitatoms show' counts; 'bitatoms fit --codes' writes the codes of the fit.
@@ -225,7 +233,8 @@ def transform(
     run = RunOptions(jobs, max_memory)
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        commands.transform(rows, commands.OutputTable(output, to and str(to)), run, quiet)
+        write = commands.transform_soft if soft else commands.transform
+        write(rows, commands.OutputTable(output, to and str(to)), run, quiet)
 
 
 @app.command(

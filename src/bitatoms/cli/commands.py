@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..api import no_checkpoint
 from ..bits import BitMatrix
@@ -16,9 +19,11 @@ from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.formats import FORMATS
 from ..io.group_labels import read_group_labels
+from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
 from ..parallel import Workers, count_threads
 from ..report import write_report
+from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..table import Header, Table, match_columns
@@ -301,8 +306,9 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
         if adds:
             from ..io.readers.h5ad import write_annotated
 
+            soft = _soft_codes(model, table, codes, run)
             with output_file(output.path, ".h5ad") as file, atomic_write(file) as made:
-                write_annotated(data.path, made, codes.bits, model)
+                write_annotated(data.path, made, codes.bits, model, soft)
         else:
             write_code_table(codes, *output)
     if not quiet:
@@ -310,6 +316,28 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
         mean = n_uses / max(1, len(codes))
         name = output_name(output.path)
         print_line(f"{name}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
+
+
+def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
+    """Write the soft codes of a table: the bits that each atom saves in each row."""
+    model_path, data, absent = rows
+    name = output_name(output.path)
+    format = check_number_format(table_format(*output), name)
+    check_writable(output.path, read=(model_path, data.path))
+    store = open_packed(data)
+    if store is not None:
+        model = load_model(model_path).model
+        with show_status(f"Coding {store.path.name}", quiet):
+            soft = store_transform.soft_codes(store, model, run.workers, run.memory_limit, absent)
+        row_names: Sequence[str] | None = store.row_names()
+    else:
+        model, table = load_model_and_table(rows, quiet)
+        soft = _soft_codes(model, table, _codes(model, table, run.n_jobs, run.max_memory), run)
+        row_names = table.row_names
+    with output_file(output.path, FORMATS[format].extensions[0]) as file:
+        write_numbers(soft, row_names, model.atom_names, file, format)
+    if not quiet:
+        print_line(f"{name}: soft codes of {len(soft)} rows by {soft.shape[1]} atoms")
 
 
 def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int, quiet: bool) -> None:
@@ -418,6 +446,12 @@ def _codes(model: Model, table: Table, n_jobs: int, max_memory: str | None = Non
     max_rows = coding_rows(table.data, model.atoms.n_rows, given_memory_limit(max_memory))
     codes = model.codes(table.data, Workers(count_threads(n_jobs)), max_rows)
     return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
+
+
+def _soft_codes(model: Model, table: Table, codes: Table, run: RunOptions) -> NDArray[np.float64]:
+    """Return the soft codes of a table with these codes."""
+    max_rows = coding_rows(table.data, model.atoms.n_rows, given_memory_limit(run.max_memory))
+    return model.soft_codes(table.data, codes.bits, run.workers, max_rows)
 
 
 def _atoms(model: Model) -> Table:

@@ -62,9 +62,9 @@ class Block:
     cannot have changed. Unknown cells are never wrong.
 
     The arrays ``_rows`` and ``_atoms`` belong to the block and its friends in this package, which pass them to kernels:
-    `core.coding`, `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact`, `core.removal` and
-    `core.trials`. Nothing else reads or writes them. Counts of the rows are kept until somebody gets ``_rows``, and may
-    change them; what only reads them may get ``_read_rows`` instead.
+    `core.coding`, `core.information_sets`, `core.remembered`, `core.atoms`, `core.exact`, `core.removal`,
+    `core.soft_codes` and `core.trials`. Nothing else reads or writes them. Counts of the rows are kept until somebody
+    gets ``_rows``, and may change them; what only reads them may get ``_read_rows`` instead.
 
     Parameters
     ----------

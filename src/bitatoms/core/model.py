@@ -28,8 +28,10 @@ from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
 from .side_by_side import joined_codes
+from .soft_codes import bits_of_cells_saved
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
+_CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
 _MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
 
 
@@ -75,6 +77,11 @@ class CodedGroup(NamedTuple):
         index = np.full(len(data), len(rows))
         index[rows] = np.arange(len(rows))
         return None, coded_block(own, None, self.spec, workers).codes()[index]
+
+    def block(self, data: Bits, codes: BitMatrix, workers: Workers) -> Block:
+        """Return the columns of samples as a block with their codes, of which those of other atoms are ignored."""
+        own, own_codes, spec = self.columns_of(data), codes.take_columns(self.atoms), self.spec
+        return Block(own, spec.atoms, own_codes, spec.rule.covers, workers, spec.bias)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -238,12 +245,28 @@ class Model(CountsResult):
             start += len(chunk)
             total = _sums(chunk.take_columns(others), zero[others], one[others]) + _sums(codes_of_chunk, unused, used)
             for group in self._groups:
-                own, spec = group.columns_of(chunk), group.spec
-                own_codes = codes_of_chunk.take_columns(group.atoms)
-                errors = Block(own, spec.atoms, own_codes, spec.rule.covers, workers, spec.bias).errors()
+                errors = group.block(chunk, codes_of_chunk, workers).errors()
                 total += _sums(errors, right[group.features], wrong[group.features])
             bits.append(total)
         return np.concatenate(bits)
+
+    def soft_codes(
+        self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the bits that each atom saves in each sample, given the other atoms of its code: (n, n_atoms).
+
+        They are the `row_bits` of the sample if the atom is not in its code, less those if it is.
+        """
+        right, wrong = _bits_of_values(self.wrong, self.n_known)
+        unused, used = _bits_of_values(self.uses, self.n_samples)
+        soft, start = np.tile(unused - used, (len(data), 1)), 0
+        size = max(1, _CHUNK_CELLS // max(1, self.n_coded_columns, self.atoms.n_rows))
+        for chunk in _chunks(data, 0, min(size, max_rows or size)):
+            rows = slice(start, start := start + len(chunk))
+            for group in self._groups:
+                block = group.block(chunk, codes[rows], workers)
+                soft[rows, group.atoms] += bits_of_cells_saved(block, (wrong - right)[group.features])
+        return soft
 
     def signed_atoms(self) -> NDArray[np.int8]:
         """Return what each atom says about each feature: 1 present, -1 absent, 0 nothing.

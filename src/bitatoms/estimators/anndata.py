@@ -15,8 +15,10 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        It is changed: ``obsm["X_bitatoms"]`` is set to the codes of its observations, ``varm["bitatoms_atoms"]`` to the
-        atoms, and ``uns["bitatoms"]`` to the rest of the model. In the atoms, 1 means that the variable is present, -1
+        It is changed: ``obsm["X_bitatoms"]`` is set to the codes of its observations, ``obsm["X_bitatoms_soft"]`` to
+        their soft codes (`BinaryDictionaryLearning.decision_function`, as float32), ``varm["bitatoms_atoms"]`` to the
+        atoms, and ``uns["bitatoms"]`` to the rest of the model, such as the ``names`` of the atoms, their ``uses`` and
+        the ``bits_saved`` by each. In the atoms, 1 means that the variable is present, -1
         that it is absent, and 0 that the atom leaves it as it is. Only a model with a bias has -1: there the atom
         clears a variable that the bias sets, which `BinaryDictionaryLearning.patterns` calls "not" the variable. The
         variables may be in any order; for those that the model was not fitted on, the atoms are 0.
@@ -34,8 +36,8 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
     >>> adata = anndata.AnnData(counts)
     >>> model = ba.BinaryDictionaryLearning(3, binarize=0, random_state=0).fit(adata)
     >>> ba.annotate(adata, model)
-    >>> adata.obsm["X_bitatoms"].shape, adata.varm["bitatoms_atoms"].shape
-    ((50, 3), (20, 3))
+    >>> adata.obsm["X_bitatoms"].shape, adata.obsm["X_bitatoms_soft"].shape, adata.varm["bitatoms_atoms"].shape
+    ((50, 3), (50, 3), (20, 3))
     """
     from ..io.readers import h5ad
 
@@ -43,4 +45,6 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
         raise TypeError(f'adata must be an AnnData, got {type(adata).__name__}; for its raw, pass layer="raw"')
     learned = model.as_model()
     table = matched_table(adata, learned.header, model.absent, binarize=model.binarize, layer=layer)
-    h5ad.annotate(adata, learned.codes(table.data, Workers(count_threads(model.n_jobs))), learned)
+    workers = Workers(count_threads(model.n_jobs))
+    codes = learned.codes(table.data, workers)
+    h5ad.annotate(adata, codes, learned, learned.soft_codes(table.data, codes, workers))

@@ -42,7 +42,7 @@ from ..rows.budget import coding_rows, given_memory_limit, parse_memory_limit
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..rows.source import RowSource
-from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples
+from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import Bits
 from ..table import Picture, Table
@@ -464,11 +464,62 @@ class BinaryDictionaryLearning(TableTransformer):
             raise TypeError(f"cells of a {type(X).__name__} are not predicted; read its rows into memory first")
         return self._validate_table(X, reset=False)
 
-    def score_samples(self, X: Any) -> Any:
-        """Return minus the number of bits that each sample takes; outliers have low scores.
+    def decision_function(self, X: Any) -> Any:
+        """Return the soft codes of samples: the bits that each atom saves, or would save, in each sample.
 
-        The cost of a wrong cell and of the use of an atom follow from their frequencies in ``fit``. The cost of the
-        atoms themselves, which all samples share, is left out.
+        The value of an atom is the bits of the sample without the atom, less its bits with it. The rest of its code is
+        the one that ``transform`` returns, and the bits are those of `score_samples`. If the sample uses the atom, it
+        is what the sample loses without it; if not, what it would gain with it. Where an atom is clearly present, the
+        value is far above 0, where it is clearly absent, far below, and where it makes little difference, near 0.
+        Unknown cells count for nothing. Under OR, only the cells that no other atom of the sample covers count.
+
+        ``transform(X)`` is mostly ``decision_function(X) > 0``, but not always. Coders search codes at prices that
+        differ slightly from these bits, or minimize the wrong cells without regard to the cost of a use. Under
+        ``max_atoms_per_sample`` and ``residual_limit``, atoms that would save bits may remain unused. The values of a
+        sample are each for one change of its code: they do not add up if two atoms are changed.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData, Store, Dask collection or path
+            The samples, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), float64
+            For a Dask collection, a lazy Dask array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bitatoms as ba
+        >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
+        >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
+        >>> new = [[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0]]
+        >>> model.decision_function(new).round(1)
+        array([[ 19. , -19. ],
+               [  6.3, -19. ],
+               [ 19. ,   6.3]])
+        """
+        if not dispatch.is_out_of_core(X):
+            (model, data, max_rows), workers = self._to_code(X), self._workers()
+            return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
+        model, store = self.as_model(), dispatch.as_store(X, self.binarize)
+        if store is None:
+            from ..rows import dask_transform
+
+            return dask_transform.decision_function(model, X, self.binarize, self.absent)
+        check_not_empty(store.shape)
+        return soft_codes(store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent)
+
+    def score_samples(self, X: Any) -> Any:
+        """Return minus the number of bits that each sample takes, its log-likelihood to base 2; higher is better.
+
+        The bits of a sample are minus log2 of how frequent each of its cells, right or wrong with the code that
+        ``transform`` returns, was in its column in ``fit``, and of how frequent each use and non-use of an atom was.
+        Unknown cells cost nothing. The bits of the atoms themselves, which all samples share, are left out.
+
+        Outliers, which the atoms describe badly, have low scores. A sample with unknown cells has a higher score than
+        it would have if they were known: compare samples with about as many known cells. `score` is the mean.
 
         Parameters
         ----------
@@ -479,6 +530,15 @@ class BinaryDictionaryLearning(TableTransformer):
         -------
         ndarray of shape (n_samples,), float64
             For a Dask collection, a lazy Dask array.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import bitatoms as ba
+        >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
+        >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
+        >>> model.score_samples([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 0]]).round(1)
+        array([ -2.1, -14.8])
         """
         if dispatch.is_out_of_core(X):
             store = dispatch.as_store(X, self.binarize)

@@ -19,7 +19,7 @@ from ..table import ColumnMatch, Header, match_columns, without_unknown_columns
 from .budget import chunk_rows as default_chunk_rows
 from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pack_partition, shifted
 from .store import Store
-from .store_transform import scores_of
+from .store_transform import scores_of, soft_codes_of
 
 Matched = tuple[Model, ColumnMatch]  # a model, and where its columns are in the partitions
 
@@ -123,6 +123,30 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
     return _by_partition(_scores, X, (model, match), binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
 
 
+def decision_function(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:
+    """Return the soft codes of a Dask array, the bits that each atom saves in each sample, as a lazy Dask array.
+
+    Parameters
+    ----------
+    model : Model
+        What an estimator learned, from its ``as_model()``.
+    X : dask array of shape (n_samples, n_features), or dask data frame
+        The samples; each is coded on its own.
+    binarize : float or None, default=None
+        Values above this are 1. None requires values of 0 and 1.
+    absent : {"refuse", "zero", "unknown"}, default="refuse"
+        Columns of the model that a data frame lacks: an error, 0, or unknown cells.
+
+    Returns
+    -------
+    dask array of shape (n_samples, n_atoms), float64
+        The soft codes; see `BinaryDictionaryLearning.decision_function`.
+    """
+    X, match = _matched_columns(model, X, absent)
+    width = model.atoms.n_rows
+    return _by_partition(_soft_codes, X, (model, match), binarize, dtype=np.float64, chunks=(X.chunks[0], (width,)))
+
+
 def inverse_transform(model: Model, codes: Any) -> Any:
     """Return the samples that codes describe, as a lazy Dask array.
 
@@ -174,6 +198,14 @@ def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: A
     model, match = sent
     chunks = _matched_chunks(partition, match, binarize, block_info)
     return np.concatenate([np.empty(0), *(scores_of(model, chunk, Workers(1)) for chunk in chunks)])
+
+
+def _soft_codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
+    """Return the bits that each atom saves in each row of a partition."""
+    model, match = sent
+    chunks = _matched_chunks(partition, match, binarize, block_info)
+    soft = [soft_codes_of(model, chunk, Workers(1)) for chunk in chunks]
+    return np.concatenate([np.empty((0, model.atoms.n_rows)), *soft])
 
 
 def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..bits import BitMatrix
 from ..core.model import Model
+from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.packed_store import PackedStoreWriter
@@ -87,17 +88,41 @@ def score_samples(
     store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
 ) -> NDArray[np.float64]:
     """Return minus the bits of each row."""
-    scores = np.empty(store.n_rows)
-    start = 0
-    for chunk in _map_chunks(scores_of, store, model, workers, max_memory, absent):
-        scores[start : start + len(chunk)] = chunk
-        start += len(chunk)
-    return scores
+    return _collected(_map_chunks(scores_of, store, model, workers, max_memory, absent), np.empty(store.n_rows))
+
+
+def soft_codes(
+    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> NDArray[np.float64]:
+    """Return the bits that each atom saves in each row; raise if they do not fit into memory."""
+    needed = 8 * dense_bytes(store, model)
+    if max_memory is not None and needed > max_memory:
+        raise InputError(
+            f"the soft codes of {store.n_rows} samples take {needed} bytes, more than ",
+            Parameter("max_memory", max_memory),
+            "; code fewer rows at a time",
+        )
+    soft = np.empty((store.n_rows, model.atoms.n_rows))
+    return _collected(_map_chunks(soft_codes_of, store, model, workers, max_memory, absent), soft)
 
 
 def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
     """Return minus the bits of each row."""
     return -model.row_bits(data, model.codes(data, workers), workers)
+
+
+def soft_codes_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
+    """Return the bits that each atom saves in each row."""
+    return model.soft_codes(data, model.codes(data, workers), workers)
+
+
+def _collected(chunks: Iterable[NDArray[np.float64]], out: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Copy chunks of rows into an array of all rows, and return it."""
+    start = 0
+    for chunk in chunks:
+        out[start : start + len(chunk)] = chunk
+        start += len(chunk)
+    return out
 
 
 def _map_chunks(

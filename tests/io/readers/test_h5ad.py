@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
+from bitatoms.parallel import Workers
 from bitatoms.table import Header
 from support.commands import runner
 from support.files import assert_read_error, outcome, tables
@@ -387,17 +388,32 @@ def learned():
 def test_annotate(tmp_path, learned):
     result, model = learned
     adata = make_adata(KINDS["csr"])
-    annotate(adata, result.codes, model)
+    soft = model.soft_codes(TABLE.bits, result.codes, Workers())
+    annotate(adata, result.codes, model, soft)
     again = ad.read_h5ad(write_file(tmp_path / "cells.h5ad", adata))
     for found in (adata, again):
         assert np.array_equal(found.obsm["X_bitatoms"], result.codes.to_dense())
+        assert np.array_equal(found.obsm["X_bitatoms_soft"], soft.astype(np.float32))
         assert np.array_equal(found.varm["bitatoms_atoms"].T, result.atoms.to_dense())
         assert found.uns["bitatoms"]["algebra"] == result.algebra
         assert found.uns["bitatoms"]["codelength"] == result.codelength.total
         assert np.array_equal(found.uns["bitatoms"]["bias"], result.bias)
+        assert list(found.uns["bitatoms"]["names"]) == ["atom1", "atom2", "atom3"]
+        assert np.array_equal(found.uns["bitatoms"]["bits_saved"], model.saved)
     some = again[again.obs["kind"] == "t", again.var_names[:7]]
     assert some.obsm["X_bitatoms"].shape == (10, model.atoms.n_rows)
     assert some.varm["bitatoms_atoms"].shape == (7, model.atoms.n_rows)
+    annotate(adata, result.codes, model)
+    assert "X_bitatoms_soft" not in adata.obsm  # they may be those of another model
+
+
+def test_annotate_with_a_model_without_atoms(tmp_path):
+    model = ba.BinaryDictionaryLearning(random_state=0).fit(np.zeros((5, 70)))
+    adata = make_adata(KINDS["csr"])
+    ba.annotate(adata, model)
+    again = ad.read_h5ad(write_file(tmp_path / "cells.h5ad", adata))
+    assert again.obsm["X_bitatoms_soft"].shape == (20, 0)
+    assert list(again.uns["bitatoms"]["names"]) == []
 
 
 def test_annotate_stores_variables_that_an_atom_clears_as_minus_one(learned):
@@ -415,8 +431,10 @@ def test_annotate_stores_variables_that_an_atom_clears_as_minus_one(learned):
 
 def test_annotate_checks_shapes_and_names(learned):
     result, model = learned
-    with pytest.raises(ValueError, match="19 observations"):
+    with pytest.raises(ValueError, match=r"codes has shape .*; expected 19 observations"):
         annotate(make_adata(BITS)[1:].copy(), result.codes, model)
+    with pytest.raises(ValueError, match=r"soft_codes has shape .*; expected 20 observations"):
+        annotate(make_adata(BITS), result.codes, model, np.zeros((20, 1)))
     with pytest.raises(ValueError, match="the AnnData has no column that the model was fitted on"):
         annotate(make_adata(BITS, genes=[f"other {gene}" for gene in GENES]), result.codes, model)
     unnamed = Model.from_factorization(result)
@@ -553,6 +571,8 @@ def test_the_command_line_fits_raw_and_annotates(tmp_path, monkeypatch, capsys, 
     assert "--layer raw" in stderr  # remembered by the model
     annotated, model = ad.read_h5ad(tmp_path / "out.h5ad"), ba.load("m.npz")
     np.testing.assert_array_equal(annotated.obsm["X_bitatoms"], model.transform(RAW_TABLE))
+    soft = model.decision_function(RAW_TABLE).astype(np.float32)
+    np.testing.assert_array_equal(annotated.obsm["X_bitatoms_soft"], soft)
     assert annotated.varm["bitatoms_atoms"].shape == (4, 3)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ... import validation
 from ..._version import __version__
@@ -171,21 +172,24 @@ def write(table: Table, path: Path, format: str) -> None:
                 write_elem(file, "X", chunk, dataset_kwargs={"compression": "gzip", "compression_opts": 1})
 
 
-def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
+def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray[np.floating] | None = None) -> None:
     """Store codes and a model in an AnnData.
 
     Parameters
     ----------
     adata : AnnData of shape (n_obs, n_vars)
-        Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms), 0 and 1 in float32.
-        ``varm["bitatoms_atoms"]`` is set to the atoms (n_vars, n_atoms) in float32: 1 where the atom makes the variable
-        present, -1 where it makes it absent (the bias sets it), 0 where it leaves it as it is. ``uns["bitatoms"]`` is
-        set to the rest of the model: algebra, bias, uses of the atoms, codelength. The variables may be in any order;
+        Modified in place. ``obsm["X_bitatoms"]`` is set to the codes (n_obs, n_atoms), 0 and 1 in float32, and
+        ``obsm["X_bitatoms_soft"]`` to the soft codes, if they are given, in float32. ``varm["bitatoms_atoms"]`` is set
+        to the atoms (n_vars, n_atoms) in float32: 1 where the atom makes the variable present, -1 where it makes it
+        absent (the bias sets it), 0 where it leaves it as it is. ``uns["bitatoms"]`` is set to the rest of the model:
+        algebra, bias, names and uses of the atoms, bits that they save, codelength. The variables may be in any order;
         atoms and bias are 0 for those that the model was not fitted on.
     codes : BitMatrix of shape (n_obs, n_atoms)
         Which atoms each observation uses.
     model : Model
         The model.
+    soft_codes : ndarray of shape (n_obs, n_atoms), optional
+        The bits that each atom saves in each observation; `Model.soft_codes` returns them.
 
     Raises
     ------
@@ -205,14 +209,19 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
     >>> adata.obsm["X_bitatoms"].shape, adata.varm["bitatoms_atoms"].shape
     ((9, 1), (4, 1))
     """
-    if codes.shape != (adata.n_obs, model.atoms.n_rows):
-        raise ValueError(
-            f"codes has shape {codes.shape}; expected {adata.n_obs} observations and {model.atoms.n_rows} atoms"
-        )
+    for name, given in (("codes", codes), ("soft_codes", soft_codes)):
+        if given is not None and given.shape != (adata.n_obs, model.atoms.n_rows):
+            raise ValueError(
+                f"{name} has shape {given.shape}; expected {adata.n_obs} observations and {model.atoms.n_rows} atoms"
+            )
     names = None if model.columns is None else _numbered_like(adata.var_names, model.columns)
     match = match_columns(model.header, Header(adata.n_vars, names), "zero", "the AnnData")
     features = match.inverse(adata.n_vars)
     adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
+    if soft_codes is not None:
+        adata.obsm[f"X_{METADATA_KEY}_soft"] = soft_codes.astype(np.float32)
+    elif f"X_{METADATA_KEY}_soft" in adata.obsm:
+        del adata.obsm[f"X_{METADATA_KEY}_soft"]  # of another model
     adata.varm[f"{METADATA_KEY}_atoms"] = np.where(features < 0, 0, model.signed_atoms()[:, features]).T.astype(
         np.float32
     )
@@ -223,6 +232,7 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model) -> None:
         "algebra": model.algebra,
         "coder": model.coder,
         "n_samples": model.n_samples,
+        "names": np.array(model.atom_names, object),
         "bias": np.where(features < 0, 0, np.asarray(model.bias)[features]).astype(np.uint8),
         "uses": np.asarray(model.uses),
         "wrong": np.where(features < 0, 0, np.asarray(model.wrong)[features]),
@@ -240,7 +250,9 @@ def _numbered_like(names: Sequence[str], learned: Names) -> Names:
     return names if names == learned else unique_columns(Source(Path(), "h5ad", ""), names, "number")
 
 
-def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Model) -> None:
+def write_annotated(
+    source_path: Path, path: Path, codes: BitMatrix, model: Model, soft_codes: NDArray[np.floating] | None = None
+) -> None:
     """Copy the .h5ad file at ``source_path`` to ``path`` and store codes and a model in it; see `annotate`."""
     from anndata import read_h5ad
 
@@ -250,5 +262,5 @@ def write_annotated(source_path: Path, path: Path, codes: BitMatrix, model: Mode
         with open_hdf5(source) as file:
             file.check_all(file.root)
         adata = read_h5ad(source_path)
-    annotate(adata, codes, model)
+    annotate(adata, codes, model, soft_codes)
     adata.write_h5ad(path)
