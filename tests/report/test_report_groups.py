@@ -56,7 +56,7 @@ def test_other_tables_have_neither_section():
 
 
 def test_groups_are_checked(genotypes, model):
-    with pytest.raises(ValueError, match="groups='country' is not known .* its fields are: 'population'"):
+    with pytest.raises(ValueError, match=r"groups='country' is not known .* its fields are: 'population'"):
         report_data(model, genotypes, groups="country")
     with pytest.raises(ValueError, match="there are 2 groups for 120 rows"):
         report_data(model, genotypes, groups=["a", "b"])
