@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu.similar_rows import VoterWords, VoteScratch, count_votes
 from ..parallel import Workers
-from .hidden_cells import CellScores, without_cells
+from .hidden_cells import CellScores, fill_unknown, without_cells
 
 _UNIT = 1 << 24  # weight of the nearest row
 _STEPS = 4  # of a distance, per differing cell
@@ -27,13 +27,13 @@ class NeighbourPlan(NamedTuple):
     """How the settings of similar rows are chosen."""
 
     most_rows: int = 10_000  # a sample of this many rows votes
-    least_rows: int = 32  # rows of which cells are hidden,
-    judged_words: int = 1 << 23  # or so many that these words are compared
-    judged_cells: int = 6000  # of the hidden cells
+    least_rows: int = 24  # rows of which cells are hidden,
+    judged_words: int = 1 << 22  # or so many that these words are compared
+    judged_cells: int = 4000  # of the hidden cells
     hidden_share: float = 0.1  # of the cells of these rows, at most
     least_share: float = 0.002  # of unknown cells in a table; with fewer, cells are hidden at random
-    decays: tuple[float, ...] = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-    priors: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    decays: tuple[float, ...] = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+    priors: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 PLAN = NeighbourPlan()
@@ -62,9 +62,21 @@ class SimilarRows:
         return _Voters.of(self.rows).probabilities(data, data.unknown, self.settings, workers)
 
     def cell_probabilities(self, data: BitMatrix, workers: Workers) -> NDArray[np.float64]:
-        """Return the probability of a one in every cell, given the known cells of its row."""
-        everywhere = BitMatrix.from_dense(np.ones((1, data.n_cols), np.uint8))[np.zeros(data.n_rows, np.intp)]
-        return _Voters.of(self.rows).probabilities(data, everywhere, self.settings, workers).reshape(data.shape)
+        """Return the probability of a one in every cell; that of a known cell is its value."""
+        probabilities = data.filled().to_dense(np.float64)
+        if data.unknown is not None:
+            probabilities[data.unknown.to_dense(bool)] = self.unknown_probabilities(data, workers)
+        return probabilities
+
+    def completed(self, data: BitMatrix, workers: Workers) -> BitMatrix:
+        """Return the rows with unknown cells filled in: by ones where these are more probable than zeros."""
+
+        def predict(rows: BitMatrix) -> BitMatrix:
+            values = np.zeros(rows.shape, np.uint8)
+            values[rows.unknown.to_dense(bool)] = self.unknown_probabilities(rows, workers) > 0.5
+            return BitMatrix.from_dense(values)
+
+        return fill_unknown(data, predict)
 
 
 class _Votes(NamedTuple):
