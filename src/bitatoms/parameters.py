@@ -457,8 +457,8 @@ class ImputerKwargs(SearchKwargs, total=False):
             '"profiles": groups of similar rows, each with the shares of ones in its columns. Neighbours and profiles '
             'are faster, and better where no few atoms explain the table. "auto" hides a tenth of the known cells, '
             "learns all three from the others, and keeps the one that predicts the hidden cells with the lowest log "
-            "loss. With more than 300 000 known cells, neighbours are used unless atoms predict cells of 128 rows and 64 "
-            "columns with a log loss lower by at least 0.1.",
+            "loss. With more than 300 000 known cells, neighbours are used, unless their log loss is above 0.1 and atoms "
+            "predict cells of 128 rows and 64 columns with a log loss lower by at least 5 %.",
         ),
     ]
     n_profiles: Annotated[

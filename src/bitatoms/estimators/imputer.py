@@ -42,7 +42,8 @@ _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
 _MOST_KNOWN = 300_000  # known cells of tables on which all methods are tried; of larger ones it is a part:
 _PART_ROWS, _PART_COLUMNS = 128, 64
 _LEAST_VARIED = 0.05  # share of the rarer value in a column of the part, if there are enough such columns
-_MARGIN = 0.1  # bits per cell by which atoms must be better than neighbours there
+_MARGIN = 0.95  # log loss of atoms there, relative to that of neighbours, up to which atoms are used
+_GOOD_ENOUGH = 0.1  # log loss of neighbours with which nothing else is tried on large tables
 
 Predictor = Model | Profiles | SimilarRows
 
@@ -149,10 +150,10 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             method = min(scores, key=lambda method: (scores[method].log_loss, method))
             return method, self._learn(data, method, params, random), scores
         neighbours = fit_similar_rows(data, random, self._workers())
-        if neighbours.scores.log_loss <= _MARGIN:
+        if neighbours.scores.log_loss <= _GOOD_ENOUGH:
             return "neighbours", neighbours, {"neighbours": neighbours.scores}
         scores = self._judged(_part(data, random), ("atoms", "neighbours"), params, random)
-        if scores["atoms"].log_loss < scores["neighbours"].log_loss - _MARGIN:
+        if scores["atoms"].log_loss < _MARGIN * scores["neighbours"].log_loss:
             return "atoms", self._learn(data, "atoms", params, random), scores
         return "neighbours", neighbours, scores
 
