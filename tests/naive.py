@@ -892,3 +892,30 @@ def connected_columns(atoms):
             own = own.union(*(group for group in groups if group & own))
             groups = [group for group in groups if not group & own] + [own]
     return [sorted(group) for group in groups]
+
+
+def similar_row_votes(cells, j, i, others, radius, decay):
+    """Return the weights of the rows that have a one, and a known value, in column i, relative to the nearest row.
+
+    The words up to a radius from that of the column are compared. The differing cells are counted as if all cells of
+    these words were known; padding is known. A distance is rounded down to quarters.
+    """
+    n_words = -(-cells.shape[1] // 64)
+    word = i // 64
+    near = [w for w in range(n_words) if abs(w - word) <= radius]
+    columns = [column for column in range(cells.shape[1]) if column // 64 in near]
+
+    def share_known(row):
+        n_unknown = sum(row[column] > 1 for column in columns)
+        return max(64 * len(near) - n_unknown, 1) / (64 * len(near))
+
+    wanted = [column for column in columns if column // 64 == word and cells[j, column] > 1]
+    distances = []
+    for row in others:
+        differing = sum({cells[j, c], row[c]} == {0, 1} for c in columns)
+        distances.append(int(4 * differing / share_known(row) / share_known(cells[j]) + 1e-4) / 4)
+    knowing = [d for d, row in zip(distances, others, strict=True) if any(row[c] < 2 for c in wanted)]
+    nearest = min(knowing, default=0)
+    weights = [np.exp(-decay * max(d - nearest, 0)) for d in distances]
+    ones = sum(weight for weight, row in zip(weights, others, strict=True) if row[i] == 1)
+    return ones, sum(weight for weight, row in zip(weights, others, strict=True) if row[i] < 2)

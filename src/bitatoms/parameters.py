@@ -452,13 +452,13 @@ class ImputerKwargs(SearchKwargs, total=False):
         Param(
             "auto",
             "What predicts unknown cells: atoms, similar rows (neighbours), or profiles of similar rows.",
-            '"atoms": a model as that of `BinaryDictionaryLearning`. "neighbours": rows vote, the more similar ones with '
-            "more weight; only the columns near a cell are compared if that predicts better, as along a genome. "
+            '"atoms": a model as that of `BinaryDictionaryLearning`. "neighbours": rows vote, similar ones with more '
+            "weight; only the columns near a cell are compared if that predicts better, as along a genome. "
             '"profiles": groups of similar rows, each with the shares of ones in its columns. Neighbours and profiles '
             'are faster, and better where no few atoms explain the table. "auto" hides a tenth of the known cells, '
             "learns all three from the others, and keeps the one that predicts the hidden cells with the lowest log "
-            "loss. With more than 300 000 known cells, neighbours are used, unless their log loss is above 0.1 and atoms "
-            "predict cells of 128 rows and 64 columns with a log loss lower by at least 5 %.",
+            "loss. With more than 300 000 known cells, neighbours are used, unless their log loss is above 0.1 and "
+            "atoms predict cells of 128 rows and 64 columns with a log loss lower by at least 5 %.",
         ),
     ]
     n_profiles: Annotated[

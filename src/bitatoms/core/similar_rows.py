@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..kernels.cpu.similar_rows import VoterWords, VoteScratch, count_votes
 from ..parallel import Workers
 from .hidden_cells import CellScores, fill_unknown, without_cells
 
 _UNIT = 1 << 24  # weight of the nearest row
+_CHUNK_CELLS = 1 << 24  # of rows that are completed together
 _STEPS = 4  # of a distance, per differing cell
 _WORD_COST, _VOTE_COST = 0.7, 0.7  # nanoseconds per word that is compared, and per vote
 
@@ -72,9 +73,10 @@ class SimilarRows:
         """Return the rows with unknown cells filled in: by ones where these are more probable than zeros."""
 
         def predict(rows: BitMatrix) -> BitMatrix:
-            values = np.zeros(rows.shape, np.uint8)
-            values[rows.unknown.to_dense(bool)] = self.unknown_probabilities(rows, workers) > 0.5
-            return BitMatrix.from_dense(values)
+            size = max(1, _CHUNK_CELLS // max(1, data.n_cols))
+            chunks = (rows[start : start + size] for start in range(0, len(rows), size))
+            values = (BitMatrix.from_dense(self.cell_probabilities(chunk, workers) > 0.5) for chunk in chunks)
+            return stack_rows(values, data.n_cols)
 
         return fill_unknown(data, predict)
 
