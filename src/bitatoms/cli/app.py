@@ -288,8 +288,8 @@ def complete(
         bool,
         typer.Option(
             "--neighbours",
-            help="Predict by similar rows of the table, not by the atoms of the model; better where rows resemble other "
-            "rows, or parts of them, as haplotypes do.",
+            help="Predict by similar rows of the table, not by the atoms of the model; better where rows resemble "
+            "other rows, or parts of them, as haplotypes do.",
         ),
     ] = False,
     absent: AbsentColumns = REFUSE,

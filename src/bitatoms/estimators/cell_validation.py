@@ -238,8 +238,8 @@ def _estimator(model: Any, parameters: Mapping[str, Any]) -> Any:
     """Return the estimator of a model that was requested."""
     if isinstance(model, Mapping):
         return BinaryDictionaryLearning(**{**parameters, **model})
-    if isinstance(model, str) and (model == "neighbours" or model == "profiles"):
-        return BinaryImputer(method=model, random_state=parameters["random_state"])
+    if isinstance(model, str) and model in ("neighbours", "profiles"):
+        return BinaryImputer(method=model, random_state=parameters["random_state"])  # type: ignore[arg-type]
     if isinstance(model, (str, int, np.integer)) and not isinstance(model, bool):
         return BinaryDictionaryLearning(model if isinstance(model, str) else int(model), **parameters)  # type: ignore[arg-type]
     if hasattr(model, "fit") and hasattr(model, "predict_cell_proba"):
