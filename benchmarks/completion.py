@@ -60,6 +60,7 @@ METHODS = {
     "KNNImputer": lambda X: KNNImputer().fit_transform(X),
     "IterativeImputer": lambda X: IterativeImputer(random_state=0).fit_transform(X),
     "atoms": imputed("atoms"),
+    "neighbours": imputed("neighbours"),
     "profiles": imputed("profiles"),
     "auto": imputed("auto"),
 }

@@ -935,3 +935,48 @@ def same_variant(own, given):
         if known and all(a == b for a, b in known):
             return kind
     return None
+
+
+def similar_row_votes(cells, j, i, others, radius, decay):
+    """Return the weights of the rows that have a one, and a known value, in column i, relative to the nearest row.
+
+    The words up to a radius from that of the column are compared. The differing cells are counted as if all cells of
+    these words were known; padding is known. A distance is rounded down to quarters.
+    """
+    n_words = -(-cells.shape[1] // 64)
+    word = i // 64
+    near = [w for w in range(n_words) if abs(w - word) <= radius]
+    columns = [column for column in range(cells.shape[1]) if column // 64 in near]
+
+    def share_known(row):
+        n_unknown = sum(row[column] > 1 for column in columns)
+        return max(64 * len(near) - n_unknown, 1) / (64 * len(near))
+
+    wanted = [column for column in columns if column // 64 == word and cells[j, column] > 1]
+    distances = []
+    for row in others:
+        differing = sum({cells[j, c], row[c]} == {0, 1} for c in columns)
+        distances.append(int(4 * differing / share_known(row) / share_known(cells[j]) + 1e-4) / 4)
+    knowing = [d for d, row in zip(distances, others, strict=True) if any(row[c] < 2 for c in wanted)]
+    nearest = min(knowing, default=0)
+    weights = [np.exp(-decay * max(d - nearest, 0)) for d in distances]
+    ones = sum(weight for weight, row in zip(weights, others, strict=True) if row[i] == 1)
+    return ones, sum(weight for weight, row in zip(weights, others, strict=True) if row[i] < 2)
+
+
+def tied_runs(X):
+    """Runs of columns that are unknown (above 1) in the same two rows or more, and how their values are tied."""
+    n, m = X.shape
+    masks = [tuple(X[:, column] > 1) for column in range(m)]
+    found, start = {}, 0
+    while start < m:
+        stop = start + 1
+        while stop < m and masks[stop] == masks[start] and sum(masks[start]) >= 2:
+            stop += 1
+        rows = [tuple(X[row, start:stop]) for row in range(n) if X[row, start] < 2]
+        if stop - start > 1 and all(sum(row) <= 1 for row in rows):
+            found[tuple(range(start, stop))] = "exclusive"
+        elif stop - start == 2 and ((0, 1) not in rows or (1, 0) not in rows):
+            found[(start, start + 1)] = "nested"
+        start = stop
+    return found

@@ -28,7 +28,7 @@ Coder = Literal["auto", "bmp", "greedy", "exact", "mdl", "beam"]
 Missing = Literal["unknown", "zero", "refuse"]
 Duplicates = Literal["refuse", "number"]
 Absent = Literal["auto", "refuse", "zero", "unknown"]
-ImputationMethod = Literal["auto", "atoms", "profiles"]
+ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
@@ -452,11 +452,14 @@ class ImputerKwargs(SearchKwargs, total=False):
         ImputationMethod,
         Param(
             "auto",
-            "What predicts unknown cells: atoms, or profiles of similar rows.",
-            '"atoms": a model as that of `BinaryDictionaryLearning`. "profiles": groups of similar rows, each with the '
-            'shares of ones in its columns; this is faster, and better where no few atoms explain the table. "auto" '
-            "hides a tenth of the known cells, learns both from the others, and keeps the one that predicts the hidden "
-            "cells with the lower log loss.",
+            "What predicts unknown cells: atoms, similar rows (neighbours), or profiles of similar rows.",
+            '"atoms": a model as that of `BinaryDictionaryLearning`. "neighbours": rows vote, similar ones with more '
+            "weight; only the columns near a cell are compared if that predicts better, as along a genome. "
+            '"profiles": groups of similar rows, each with the shares of ones in its columns. Neighbours and profiles '
+            'are faster, and better where no few atoms explain the table. "auto" hides a tenth of the known cells, '
+            "learns all three from the others, and keeps the one that predicts the hidden cells with the lowest log "
+            "loss. With more than 300 000 known cells, neighbours are used, unless their log loss is above 0.1 and "
+            "atoms predict cells of 128 rows and 64 columns with a log loss lower by at least 5 %.",
         ),
     ]
     n_profiles: Annotated[

@@ -55,6 +55,23 @@ def test_missing_values_are_filled_in(bitatoms, folder):
     assert wrong.sum() < 0.03 * n_missing
 
 
+def test_missing_values_are_filled_in_by_similar_rows(bitatoms, folder):
+    code, *_ = bitatoms("complete", "model.npz", "table.csv", "--neighbours", "-o", "by-rows.csv", "-q")
+    assert code == 0
+    with pytest.warns(InputWarning, match="627 missing values"):
+        table = ba.read(folder / "table.csv")
+    filled, truth = (ba.read(folder / name).to_dense() for name in ("by-rows.csv", "all.csv"))
+    assert (filled != truth).sum() < 0.05 * table.bits.n_unknown
+    assert (
+        bitatoms("complete", "model.npz", "table.csv", "--neighbours", "--only-missing", "-o", "list.csv", "-q")[0] == 0
+    )
+    with open(folder / "list.csv", newline="") as file:
+        predictions = list(csv.DictReader(file))
+    assert len(predictions) == table.bits.n_unknown
+    values = [filled[int(each["row"][1:]), int(each["column"][1:])] for each in predictions]
+    assert [int(each["value"]) for each in predictions] == values
+
+
 def test_a_table_goes_to_standard_output(bitatoms, folder):
     assert bitatoms("complete", "model.npz", "table.csv", "-o", "filled.csv", "-q") == (0, "", "")
     code, out, _ = bitatoms("complete", "model.npz", "table.csv")

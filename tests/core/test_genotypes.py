@@ -1,10 +1,63 @@
+"""Genotypes of two cells that are predicted together."""
+
 import numpy as np
+import pytest
 from hypothesis import given
 
 import naive
 from bitatoms.bits import BitMatrix
-from bitatoms.core.genotypes import nearest_genotypes
+from bitatoms.core.genotypes import (
+    concordance,
+    dosage_r2,
+    dosages,
+    genotype_cells,
+    genotype_probabilities,
+    likely_genotypes,
+    nearest_genotypes,
+)
 from support.strategies import SEEDS, matrices
+
+
+def test_known_genotypes_stay():
+    genotypes = np.array([[0, 1, 2], [2, 1, 0]], np.int8)
+    cells = [cell.astype(float) for cell in genotype_cells(genotypes)]
+    np.testing.assert_array_equal(likely_genotypes(*cells), genotypes)
+    np.testing.assert_array_equal(dosages(genotype_probabilities(*cells)), genotypes)
+
+
+def test_probabilities_add_up_and_no_genotype_is_impossible():
+    first, second = np.random.default_rng(0).random((2, 1000))
+    probabilities = genotype_probabilities(first, second)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1)
+    assert (probabilities >= 0).all()
+    cells = genotype_cells(likely_genotypes(first, second))
+    assert not (cells[1] & ~cells[0]).any()
+
+
+def test_probabilities_of_possible_genotypes_are_found_from_their_cells():
+    expected = np.random.default_rng(0).dirichlet([1, 1, 1], 50)
+    cells = expected[:, 1:].sum(axis=1), expected[:, 2]
+    np.testing.assert_allclose(genotype_probabilities(*cells), expected, atol=1e-12)
+
+
+def test_the_joint_choice_differs_from_that_of_each_cell():
+    assert likely_genotypes(0.6, 0.35) == 0  # 0.4, 0.25, 0.35: each cell alone would give one copy
+
+
+def test_a_known_cell_is_kept_against_the_other():
+    assert likely_genotypes(0.2, 1.0) == 2
+    assert likely_genotypes(0.0, 0.9) == 0
+    assert likely_genotypes(1.0, 0.3) == 1
+
+
+def test_scores():
+    truth = np.array([0, 1, 2, 2])
+    assert concordance(truth, [0, 1, 1, 2]) == 0.75
+    assert np.isnan(concordance([], []))
+    assert dosage_r2(truth, truth / 2) == pytest.approx(1)
+    assert dosage_r2(truth, [0.1, 1.2, 1.5, 1.9]) == pytest.approx(np.corrcoef(truth, [0.1, 1.2, 1.5, 1.9])[0, 1] ** 2)
+    assert np.isnan(dosage_r2(truth, np.ones(4)))
+    assert np.isnan(dosage_r2([], []))
 
 
 @given(matrices(), SEEDS)

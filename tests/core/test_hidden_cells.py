@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitatoms import BitMatrix
-from bitatoms.core.hidden_cells import CellScores, fill_unknown, hidden_folds, without_cells
+from bitatoms.core.hidden_cells import CellScores, hidden_folds, without_cells
 from support.strategies import SEEDS, matrices, random_bits
 
 
@@ -37,18 +37,6 @@ def test_hidden_cells_join_the_unknown_ones():
     data = BitMatrix.from_dense([[1, 1, 1]]).with_unknown(BitMatrix.from_dense([[1, 0, 0]]))
     both = without_cells(data, BitMatrix.from_dense([[0, 0, 1]]))
     np.testing.assert_array_equal(both.to_dense(float), [[np.nan, 1, np.nan]])
-
-
-def test_only_unknown_cells_are_filled():
-    data = BitMatrix.from_dense([[1, 0, 1], [0, 0, 0]]).with_unknown(BitMatrix.from_dense([[0, 1, 1], [0, 0, 0]]))
-    rows = []
-
-    def predict(incomplete):
-        rows.append(incomplete.shape)
-        return BitMatrix.from_dense([[0, 1, 0]])
-
-    np.testing.assert_array_equal(fill_unknown(data, predict).to_dense(), [[1, 1, 0], [0, 0, 0]])
-    assert rows == [(1, 3)]  # the row without unknown cells is not predicted
 
 
 def test_scores():

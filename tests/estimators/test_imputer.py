@@ -62,6 +62,28 @@ def test_profiles_are_chosen_where_they_predict_hidden_cells_better():
     assert (imputer.transform(X) != digits)[mask].mean() < 0.9 * (majority != digits)[mask].mean()
 
 
+def test_neighbours_are_used_in_large_tables():
+    random = np.random.default_rng(0)
+    founders = random.random((6, 640)) < 0.5
+    X = founders[np.repeat(random.integers(6, size=(500, 5)), 128, axis=1), np.arange(640)].astype(float)
+    mask = random.random(X.shape) < 0.02
+    incomplete = np.where(mask, np.nan, X)
+    imputer = BinaryImputer(random_state=0).fit(incomplete)
+    assert imputer.method_ == "neighbours"
+    assert list(imputer.scores_) == ["neighbours"]  # certain enough to try nothing else
+    assert imputer.model_ is None
+    assert imputer.profiles_ is None
+    assert (imputer.transform(incomplete) == X)[mask].mean() > 0.99
+
+
+def test_atoms_are_used_in_large_tables_that_they_explain_better():
+    factors = planted(1500, 240, 8, algebra="xor", code_density=0.3, noise=0.03, random_state=0)
+    mask = np.random.default_rng(0).random(factors.X.shape) < 0.02
+    imputer = BinaryImputer(random_state=0, algebra="xor").fit(np.where(mask, np.nan, factors.X))
+    assert imputer.method_ == "atoms"
+    assert list(imputer.scores_) == ["atoms", "neighbours"]
+
+
 def test_the_scores_are_those_of_a_tenth_of_the_known_cells(hidden, fitted):
     n_known = (~hidden[1]).sum()
     assert all(isinstance(scores, CellScores) for scores in fitted.scores_.values())
@@ -80,7 +102,7 @@ def test_probabilities_decide(hidden, fitted):
     np.testing.assert_array_equal(fitted.transform(X)[mask], probabilities[mask] > 0.5)
 
 
-@pytest.mark.parametrize("method", ["atoms", "profiles"])
+@pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
 def test_a_column_without_known_values_is_filled_with_zeros(method):
     X = np.where(np.arange(5) == 2, np.nan, planted(60, 5, 1, noise=0, random_state=0).X)
     with pytest.warns(UserWarning, match="columns without any known value are filled with 0: x2"):
@@ -111,7 +133,7 @@ def test_sparse_matrices_stay_sparse(hidden):
 
 
 def test_wrong_parameters_are_reported():
-    with pytest.raises(ValueError, match="choose from 'auto', 'atoms', 'profiles'"):
+    with pytest.raises(ValueError, match="choose from 'auto', 'atoms', 'neighbours', 'profiles'"):
         BinaryImputer(method="mean").fit([[0, 1]])
     with pytest.raises(ValueError, match="n_profiles must be"):
         BinaryImputer(n_profiles=0).fit([[0, 1]])

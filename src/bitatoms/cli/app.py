@@ -277,6 +277,7 @@ def reconstruct(
     epilog=_examples(
         "bitatoms complete model.npz table.csv -o filled.csv",
         "bitatoms complete model.npz table.csv --only-missing -o predictions.csv",
+        "bitatoms complete model.npz genotypes.bed --neighbours -o filled.bed",
     )
 )
 @with_reading_options
@@ -290,6 +291,14 @@ def complete(
         _output(
             "--only-missing",
             help="Write a list of the missing cells as CSV: row, column, value and probability of a one.",
+        ),
+    ] = False,
+    neighbours: Annotated[
+        bool,
+        typer.Option(
+            "--neighbours",
+            help="Predict by similar rows of the table, not by the atoms of the model; better where rows resemble "
+            "other rows, or parts of them, as haplotypes do.",
         ),
     ] = False,
     absent: AbsentColumns = ABSENT_DEFAULT,
@@ -306,7 +315,7 @@ def complete(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        completion.complete(rows, OutputTable(output, to and str(to)), only_missing, jobs, quiet)
+        completion.complete(rows, OutputTable(output, to and str(to)), only_missing, neighbours, jobs, quiet)
 
 
 @app.command(
@@ -324,7 +333,7 @@ def crossvalidate(
             "--atoms",
             "--components",
             "-k",
-            help="What to compare: numbers of atoms, mdl, and profiles (groups of similar rows).",
+            help="What to compare: numbers of atoms, mdl, neighbours (similar rows) and profiles (groups of them).",
             metavar="LIST",
             rich_help_panel=SEARCH,
         ),
@@ -348,7 +357,7 @@ def crossvalidate(
     from . import completion
 
     parameters = {"algebra": str(algebra), "search": str(search), "max_time": max_time, "n_jobs": jobs}
-    models = [word if word == "profiles" else _parse_atoms(word) for word in atoms.split(",")]
+    models = [word if word in ("neighbours", "profiles") else _parse_atoms(word) for word in atoms.split(",")]
     hiding = {"n_folds": folds, "share": share, "random_state": seed}
     completion.crossvalidate(Input(data, reading), models, hiding | parameters, quiet, json)
 

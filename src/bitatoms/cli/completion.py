@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..bits import BitMatrix
 from ..core.model import Model
+from ..core.similar_rows import SimilarRows, fit_similar_rows
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..parallel import Workers, count_threads
-from ..table import Table, feature_names
-from .commands import OutputTable, possible_genotypes
+from ..table import Names, Table, feature_names
+from .commands import OutputTable
 from .console import print_json, print_line
 from .files import check_writable, load_model_and_table, read_with_status, table_format, write_table
 from .options import Input, NewRows
@@ -22,8 +24,10 @@ from .streams import is_stream, output_file, output_name
 from .summary import describe_shape, describe_table
 
 
-def complete(rows: NewRows, output: OutputTable, only_missing: bool, n_jobs: int, quiet: bool) -> None:
-    """Write a table with its missing values filled in, or a list of these values."""
+def complete(
+    rows: NewRows, output: OutputTable, only_missing: bool, by_neighbours: bool, n_jobs: int, quiet: bool
+) -> None:
+    """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values."""
     check_writable(output.path, read=(rows.model_path, rows.data.path))
     if only_missing:
         _check_list(output)
@@ -32,14 +36,23 @@ def complete(rows: NewRows, output: OutputTable, only_missing: bool, n_jobs: int
     model, table = load_model_and_table(rows, quiet)
     workers, n_unknown = Workers(count_threads(n_jobs)), table.bits.n_unknown
     filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
+    predictor: Model | SimilarRows = model
+    if by_neighbours:
+        with show_status("Comparing rows", quiet):
+            predictor = fit_similar_rows(table.bits, np.random.default_rng(0), workers)
+
+    def completed(data: BitMatrix) -> BitMatrix:
+        if isinstance(predictor, Model):
+            return predictor.completed(data, workers)
+        return predictor.completed(data, workers, model.tied_columns(data))
+
     if only_missing:
         with show_status("Predicting", quiet):
-            _write_list(model, table, output.path, workers)
+            _write_list(predictor, model.columns, table, output.path, workers)
         written = f"{filled} predicted"
     else:
         with show_status("Predicting", quiet):
-            completed = model.completed(table.bits, workers)
-        made = table.with_bits(possible_genotypes(completed, model, quiet))
+            made = table.with_bits(completed(table.bits))
         if table.columns is None:
             made = Table(made.data, table.row_names, model.columns, table.picture)
         write_table(made, *output)
@@ -55,7 +68,9 @@ def _check_list(output: OutputTable) -> None:
         raise FileError(f"{output_name(path)}: a list of missing values is a CSV file; use the extension .csv")
 
 
-def _write_list(model: Model, table: Table, path: Path, workers: Workers) -> None:
+def _write_list(
+    predictor: Model | SimilarRows, columns_of_model: Names | None, table: Table, path: Path, workers: Workers
+) -> None:
     """Write row, column, value and probability of each missing value, row by row."""
     unknown = table.bits.unknown
     with (
@@ -68,8 +83,8 @@ def _write_list(model: Model, table: Table, path: Path, workers: Workers) -> Non
         if unknown is None:
             return
         rows = np.flatnonzero(unknown.words.any(axis=1))
-        columns = feature_names(model.columns if table.columns is None else table.columns, range(unknown.n_cols))
-        mask, probabilities = unknown[rows].to_dense(bool), model.cell_probabilities(table.bits[rows], workers)
+        columns = feature_names(columns_of_model if table.columns is None else table.columns, range(unknown.n_cols))
+        mask, probabilities = unknown[rows].to_dense(bool), predictor.cell_probabilities(table.bits[rows], workers)
         for row, own, of_row in zip(rows.tolist(), mask, probabilities, strict=True):
             name = row if table.row_names is None else table.row_names[row]
             for column in np.flatnonzero(own).tolist():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -34,16 +34,6 @@ def without_cells(data: BitMatrix, hidden: BitMatrix) -> BitMatrix:
     """Return the data with more unknown cells."""
     words = hidden.words if data.unknown is None else hidden.words | data.unknown.words
     return data.with_unknown(BitMatrix.from_words(words, data.n_cols, check=False))
-
-
-def fill_unknown(data: BitMatrix, predict: Callable[[BitMatrix], BitMatrix]) -> BitMatrix:
-    """Return the data with unknown cells as they are predicted from the rows that have such cells."""
-    if data.unknown is None:
-        return data
-    rows = np.flatnonzero(data.unknown.words.any(axis=1))
-    words = data.words.copy()
-    words[rows] |= predict(data[rows]).words & data.unknown.words[rows]
-    return BitMatrix.from_words(words, data.n_cols, check=False)
 
 
 class CellScores(NamedTuple):

@@ -21,7 +21,6 @@ from .atom_groups import atom_groups
 from .block import Block, lanes_of
 from .coding import PRICED_CODERS, coding_rule, typical_cost
 from .genotypes import nearest_genotypes
-from .hidden_cells import fill_unknown
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .recurrence import Recurrence
@@ -29,6 +28,7 @@ from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .row_pass import PassSpec, coded_block
 from .side_by_side import joined_codes
 from .soft_codes import bits_of_cells_saved
+from .tied_columns import TiedColumns, fill_unknown, tied_columns
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
 _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
@@ -288,13 +288,15 @@ class Model(CountsResult):
         return self._row_coder.cell_probabilities(data, workers)
 
     def completed(self, data: BitMatrix, workers: Workers) -> BitMatrix:
-        """Return samples with unknown cells filled in: by ones where these are more probable than zeros."""
+        """Return samples with unknown cells filled in by the most probable values."""
+        row_coder = self._row_coder
+        return fill_unknown(
+            data, self.tied_columns(data), lambda rows, convert: row_coder.map_probabilities(rows, workers, convert)
+        )
 
-        def predict(rows: BitMatrix) -> BitMatrix:
-            values = self._row_coder.map_probabilities(rows, workers, lambda each: BitMatrix.from_dense(each > 0.5))
-            return stack_rows(values, data.n_cols)
-
-        return fill_unknown(data, predict)
+    def tied_columns(self, data: BitMatrix) -> TiedColumns:
+        """Return the columns of samples that are filled in together."""
+        return tied_columns(data, pairs(self.column_data, self.columns))
 
     @property
     def _row_coder(self) -> RowCoder:

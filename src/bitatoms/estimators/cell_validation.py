@@ -129,9 +129,9 @@ def cross_validate_cells(
     X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
         The table, of shape (n_samples, n_features). It may have missing values.
     models : sequence or dict, default=("mdl",)
-        What to compare. Each is a number of atoms or "mdl"; "profiles", for `BinaryImputer` with that method; a dict of
-        parameters of `BinaryDictionaryLearning`; or an estimator with ``predict_cell_proba``. The keys of a dict are
-        the names of the models.
+        What to compare. Each is a number of atoms or "mdl"; "neighbours" or "profiles", for `BinaryImputer` with that
+        method; a dict of parameters of `BinaryDictionaryLearning`; or an estimator with ``predict_cell_proba``. The
+        keys of a dict are the names of the models.
     n_folds : int, default=5
         Number of times that cells are hidden. The folds are disjoint if ``n_folds * share`` is at most 1.
     share : float, default=0.1
@@ -238,14 +238,14 @@ def _estimator(model: Any, parameters: Mapping[str, Any]) -> Any:
     """Return the estimator of a model that was requested."""
     if isinstance(model, Mapping):
         return BinaryDictionaryLearning(**{**parameters, **model})
-    if isinstance(model, str) and model == "profiles":
-        return BinaryImputer(method="profiles", random_state=parameters["random_state"])
+    if isinstance(model, str) and model in ("neighbours", "profiles"):
+        return BinaryImputer(method=model, random_state=parameters["random_state"])  # type: ignore[arg-type]
     if isinstance(model, (str, int, np.integer)) and not isinstance(model, bool):
         return BinaryDictionaryLearning(model if isinstance(model, str) else int(model), **parameters)  # type: ignore[arg-type]
     if hasattr(model, "fit") and hasattr(model, "predict_cell_proba"):
         return model
     raise TypeError(
-        f'a model is a number of atoms, "mdl", "profiles", a dict of parameters, or an estimator with '
+        f'a model is a number of atoms, "mdl", "neighbours", "profiles", a dict of parameters, or an estimator with '
         f"predict_cell_proba, not {model!r}"
     )
 

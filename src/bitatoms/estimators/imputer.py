@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -13,9 +14,11 @@ from threadpoolctl import threadpool_limits  # comes with scikit-learn
 from ..api import learn_from, with_columns_of
 from ..base import TableEstimator
 from ..bits import BitMatrix
-from ..core.hidden_cells import CellScores, fill_unknown, hidden_folds, without_cells
+from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..core.model import Model
 from ..core.profiles import Profiles, fit_profiles
+from ..core.similar_rows import SimilarRows, fit_similar_rows
+from ..core.tied_columns import fill_unknown, tied_columns
 from ..errors import warn
 from ..parallel import Workers, count_threads
 from ..parameters import (
@@ -34,9 +37,17 @@ from ..rows.passes import PassResult
 from ..search.params import SearchParams, resolve
 from ..table import feature_names
 from ..validation import as_generator, is_sparse
+from ..variants import pairs
 from .same_kind import dense_dtype
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
+_MOST_KNOWN = 300_000  # known cells of tables on which all methods are tried; of larger ones it is a part:
+_PART_ROWS, _PART_COLUMNS = 128, 64
+_LEAST_VARIED = 0.05  # share of the rarer value in a column of the part, if there are enough such columns
+_MARGIN = 0.95  # log loss of atoms there, relative to that of neighbours, up to which atoms are used
+_GOOD_ENOUGH = 0.1  # log loss of neighbours with which nothing else is tried on large tables
+
+Predictor = Model | Profiles | SimilarRows
 
 
 @documented(ImputerKwargs)
@@ -49,7 +60,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
 
     Attributes
     ----------
-    method_ : {"atoms", "profiles"}
+    method_ : {"atoms", "neighbours", "profiles"}
         What predicts unknown cells.
     scores_ : dict
         With ``method="auto"``, the `CellScores` of each method on the cells that were hidden: ``n_cells``,
@@ -59,7 +70,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
     profiles_ : ndarray of shape (n_profiles, n_features), float64, or None
         The shares of ones in the columns of each profile of the first of the mixtures, if profiles are used.
     n_iter_ : int
-        Number of learning iterations, of expectation maximization for profiles.
+        Number of learning iterations, of expectation maximization for profiles; 1 for neighbours.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -88,7 +99,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
     """
 
     _missing = "unknown"
-    _learned = ("_predictor", "_never_known")
+    _learned = ("_predictor", "_never_known", "_tied")
 
     def __init__(self, n_components: NComponents = "mdl", **parameters: Unpack[ImputerKwargs]) -> None:
         self.n_components = n_components
@@ -120,18 +131,38 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
             warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
-        self.method_, self.scores_ = self.method, {}
+        self._tied = tied_columns(data, pairs(self._header.data, self._header.names))
         if self.method == "auto":
-            self.scores_ = self._judged(data, params, random)
-            # Without hidden cells to judge by, all log losses are NaN, and the first method stays.
-            self.method_ = min(self.scores_, key=lambda method: (self.scores_[method].log_loss, method))
-        self._predictor = self._learn(data, self.method_, params, random)
-        self.n_iter_ = self._predictor.n_iter
+            self.method_, self._predictor, self.scores_ = self._chosen(data, params, random)
+        else:
+            self.method_, self.scores_ = self.method, {}
+            self._predictor = self._learn(data, self.method, params, random)
+        self.n_iter_ = 1 if isinstance(self._predictor, SimilarRows) else self._predictor.n_iter
         self.model_ = self._predictor if isinstance(self._predictor, Model) else None
         self.profiles_ = self._predictor.mixtures[0].shares if isinstance(self._predictor, Profiles) else None
         return self
 
-    def _judged(self, data: BitMatrix, params: SearchParams, random: np.random.Generator) -> dict[str, CellScores]:
+    def _chosen(
+        self, data: BitMatrix, params: SearchParams, random: np.random.Generator
+    ) -> tuple[str, Predictor, dict[str, CellScores]]:
+        """Return the method that predicts hidden cells best, what it learned, and the scores of all methods."""
+        n_known = int(np.broadcast_to(data.n_known, data.n_cols).sum())
+        if n_known <= _MOST_KNOWN or not isinstance(params.init, str):
+            scores = self._judged(data, ("atoms", "neighbours", "profiles"), params, random)
+            # Without hidden cells to judge by, all log losses are NaN, and the first method stays.
+            method = min(scores, key=lambda method: (scores[method].log_loss, method))
+            return method, self._learn(data, method, params, random), scores
+        neighbours = fit_similar_rows(data, random, self._workers())
+        if neighbours.scores.log_loss <= _GOOD_ENOUGH:
+            return "neighbours", neighbours, {"neighbours": neighbours.scores}
+        scores = self._judged(_part(data, random), ("atoms", "neighbours"), params, random)
+        if scores["atoms"].log_loss < _MARGIN * scores["neighbours"].log_loss:
+            return "atoms", self._learn(data, "atoms", params, random), scores
+        return "neighbours", neighbours, scores
+
+    def _judged(
+        self, data: BitMatrix, methods: Sequence[str], params: SearchParams, random: np.random.Generator
+    ) -> dict[str, CellScores]:
         """Return how well each method predicts cells that it did not see."""
         (hidden,) = hidden_folds(data, 1, _HIDDEN_SHARE, random)
         visible, cells = without_cells(data, hidden), hidden.to_dense(bool)
@@ -139,16 +170,18 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         seed = int(random.integers(2**63))
         return {
             method: CellScores.of(truth, self._predicted(self._learn(visible, method, params, seed), visible)[cells])
-            for method in ("atoms", "profiles")
+            for method in methods
         }
 
-    def _learn(self, data: BitMatrix, method: str, params: SearchParams, random: Any) -> Model | Profiles:
+    def _learn(self, data: BitMatrix, method: str, params: SearchParams, random: Any) -> Predictor:
         """Learn what predicts cells."""
         if method == "profiles":
             n_profiles = None if self.n_profiles == "auto" else self.n_profiles
             with threadpool_limits(1):  # the sums of BLAS depend on the number of its threads
                 return fit_profiles(data, n_profiles, as_generator(random))
         workers = self._workers()
+        if method == "neighbours":
+            return fit_similar_rows(data, as_generator(random), workers)
         learned = learn_from(
             MemoryRows(data, workers), params, workers, random, self.verbose, must_cover_all_rows=False
         )
@@ -156,7 +189,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         limits = params.max_atoms_per_sample, params.residual_limit
         return Model.from_factorization(result, *limits, self._header)
 
-    def _predicted(self, predictor: Model | Profiles, data: BitMatrix) -> NDArray[np.float64]:
+    def _predicted(self, predictor: Predictor, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probability of a one in every cell."""
         if isinstance(predictor, Profiles):
             with threadpool_limits(1):
@@ -174,7 +207,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float64
-            0.5 in columns without any known value in ``fit``.
+            0.5 in columns without any known value in ``fit``. With neighbours, 0 or 1 in known cells.
         """
         check_is_fitted(self, "method_")
         return self._probabilities(self._data(X, reset=False))
@@ -200,7 +233,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         """
         check_is_fitted(self, "method_")
         data = self._data(X, reset=False)
-        completed = fill_unknown(data, lambda rows: BitMatrix.from_dense(self._probabilities(rows) > 0.5))
+        completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows))])
         return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))
 
     def _data(self, X: Any, reset: bool) -> BitMatrix:
@@ -211,3 +244,13 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
 
     def _workers(self) -> Workers:
         return Workers(count_threads(self.n_jobs))
+
+
+def _part(data: BitMatrix, random: np.random.Generator) -> BitMatrix:
+    """Return a sample of the rows of a large table, and a run of those columns that vary in them."""
+    rows = data[np.sort(random.choice(data.n_rows, min(data.n_rows, _PART_ROWS), replace=False))]
+    ones = rows.column_weights()
+    rarer = np.minimum(ones, rows.n_known - ones)
+    columns = np.flatnonzero(rarer >= min(_LEAST_VARIED * len(rows), np.sort(rarer)[-_PART_COLUMNS:][0]))
+    first = int(random.integers(max(1, len(columns) - _PART_COLUMNS)))
+    return rows.take_columns(columns[first : first + _PART_COLUMNS])

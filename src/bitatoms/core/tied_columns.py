@@ -1,0 +1,130 @@
+"""Columns whose unknown cells are filled in together, because not all of their combinations are possible.
+
+Columns that are tied are always unknown together: those of a question with several answers, of which a row has at most
+one, or those of a genotype, where two copies of an allele are also one. Filled in one by one, they may contradict each
+other, or miss the most probable combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix, stack_rows
+from .genotypes import genotype_cells, likely_genotypes
+
+_LEAST_UNKNOWN = 2  # cells of columns that are tied: one could be unknown in both by chance
+
+Convert = Callable[[NDArray[np.float64]], BitMatrix]
+
+
+class Exclusive(NamedTuple):
+    """Groups of equally many columns, of which a row has at most one."""
+
+    columns: NDArray[np.intp]  # a row for each group
+    may_be_none: NDArray[np.bool_]  # whether a row may have none of a group
+
+
+class TiedColumns(NamedTuple):
+    """Columns that are filled in together; a column is in one group at most."""
+
+    nested: NDArray[np.intp]  # pairs: a row has the second column only if it has the first
+    exclusive: tuple[Exclusive, ...]
+
+    def most_probable(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return the most probable values, given the probability of a one in each cell; a zero on a tie."""
+        values = probabilities > 0.5
+        first, second = self.nested.T
+        genotypes = likely_genotypes(probabilities[:, first], probabilities[:, second])
+        values[:, first], values[:, second] = genotype_cells(genotypes)
+        for columns, may_be_none in self.exclusive:
+            of_each = probabilities[:, columns]
+            none = np.where(may_be_none, np.maximum(1 - of_each.sum(axis=2), 0), -1.0)
+            best = np.concatenate([none[:, :, np.newaxis], of_each], axis=2).argmax(axis=2)
+            values[:, columns] = best[:, :, np.newaxis] == np.arange(1, columns.shape[1] + 1)
+        return values
+
+    def possible(self, bits: BitMatrix, unknown: BitMatrix) -> BitMatrix:
+        """Return rows without contradictions between cells that were filled in and cells that were known."""
+        groups = [(self.nested[:, ::-1], True), *((group.columns, False) for group in self.exclusive)]
+        columns, filled = bits.T.words.copy(), unknown.T.words
+        for group, is_nested in groups:
+            for k in range(group.shape[1] if len(group) else 0):
+                others = np.delete(group, k, axis=1)
+                known_ones = columns[group[:, k]] & ~filled[group[:, k]]
+                for other in others.T:
+                    if not is_nested:
+                        columns[other] &= ~(known_ones & filled[other])
+                    elif k == 0:  # two copies are also one
+                        columns[other] |= known_ones & filled[other]
+                    else:  # no copy is known of rows without a known first one
+                        known_zeros = ~columns[group[:, k]] & ~filled[group[:, k]]
+                        columns[other] &= ~(known_zeros & filled[other])
+        return BitMatrix.from_words(columns, len(bits), check=False).T
+
+
+def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> TiedColumns:
+    """Find the columns that are tied.
+
+    Parameters
+    ----------
+    data : BitMatrix
+        A table with unknown cells. Neighbouring columns that are unknown in the same rows, at least two, are tied if
+        some combinations of their values do not occur in the other rows.
+    pairs : ndarray of shape (n_pairs, 2), optional
+        Columns that are known to be tied: two copies of an allele, the second column, are also one, the first.
+    """
+    known_pairs = np.zeros((0, 2), np.intp) if pairs is None else pairs
+    if data.unknown is None:
+        return TiedColumns(known_pairs, ())
+    columns, unknown = data.T.words, data.unknown.T.words
+    is_free = np.bitwise_count(unknown).sum(axis=1, dtype=np.int64) >= _LEAST_UNKNOWN
+    is_free[known_pairs.ravel()] = False
+    same = (unknown[1:] == unknown[:-1]).all(axis=1) & is_free[1:] & is_free[:-1]
+    starts = np.flatnonzero(np.concatenate(([True], ~same)))
+    sizes = np.diff(np.append(starts, data.n_cols))
+    all_rows = BitMatrix.from_dense(np.ones((1, len(data)), bool)).words
+    nested, exclusive = [known_pairs], []
+    for size in np.unique(sizes[sizes > 1]).tolist():
+        group = starts[sizes == size, np.newaxis] + np.arange(size)
+        seen, twice = np.zeros((2, len(group), columns.shape[1]), np.uint64)
+        for column in group.T:
+            twice |= seen & columns[column]
+            seen |= columns[column]
+        is_exclusive = ~twice.any(axis=1)
+        known = all_rows & ~unknown[group[:, 0]]
+        may_be_none = np.asarray((known & ~seen).any(axis=1))
+        found = Exclusive(group[is_exclusive], may_be_none[is_exclusive])
+        exclusive += [found] if is_exclusive.any() else []
+        if size == 2:
+            for first, second in (group.T, group.T[::-1]):
+                is_nested = ~is_exclusive & ~(columns[second] & ~columns[first]).any(axis=1)
+                nested.append(np.stack([first, second], axis=1)[is_nested])
+    return TiedColumns(_distinct(np.concatenate(nested)), tuple(exclusive))
+
+
+def _distinct(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return pairs without those of the same two columns in the other order, which are equal."""
+    return pairs[np.unique(pairs.min(axis=1), return_index=True)[1]] if len(pairs) else pairs
+
+
+def fill_unknown(
+    data: BitMatrix, tied: TiedColumns, predict: Callable[[BitMatrix, Convert], list[BitMatrix]]
+) -> BitMatrix:
+    """Return the data with the most probable values in unknown cells.
+
+    ``predict`` is called with the rows that have such cells. It calls a function with the probabilities of ones in each
+    chunk of these rows, and returns a list of the results.
+    """
+    if data.unknown is None:
+        return data
+    rows = np.flatnonzero(data.unknown.words.any(axis=1))
+    given, unknown = data[rows], data.unknown[rows]
+    values = predict(given, lambda probabilities: BitMatrix.from_dense(tied.most_probable(probabilities)))
+    filled = given.words | (stack_rows(values, data.n_cols).words & unknown.words)
+    words = data.words.copy()
+    words[rows] = tied.possible(BitMatrix.from_words(filled, data.n_cols, check=False), unknown).words
+    return BitMatrix.from_words(words, data.n_cols, check=False)

@@ -1,0 +1,111 @@
+"""Similar rows, and the cells that they predict."""
+
+import numpy as np
+import pytest
+
+import naive
+from bitatoms import BitMatrix
+from bitatoms.core.similar_rows import NeighbourPlan, Settings, SimilarRows, fit_similar_rows
+from bitatoms.parallel import Workers
+
+WORKERS = Workers(1)
+
+
+def random_cells(n_rows, n_cols, share, seed=0):
+    """Return random cells, 2 where they are unknown."""
+    random = np.random.default_rng(seed)
+    cells = (random.random((n_rows, n_cols)) < 0.4).astype(np.uint8)
+    return np.where(random.random(cells.shape) < share, np.uint8(2), cells)
+
+
+def as_bits(cells):
+    return BitMatrix.from_dense((cells == 1).astype(np.uint8)).with_unknown(BitMatrix.from_dense(cells > 1))
+
+
+@pytest.mark.parametrize("n_cols", [1, 63, 64, 65, 130, 200])
+@pytest.mark.parametrize("radius", [0, 1, 9])
+def test_votes_are_those_of_the_definition(n_cols, radius):
+    cells, others = random_cells(9, n_cols, 0.3), random_cells(12, n_cols, 0.2, seed=1)
+    cells[0, 0] = 2
+    settings = Settings(radius, 0.3, 0.5)
+    predicted = SimilarRows(as_bits(others), settings, None).unknown_probabilities(as_bits(cells), WORKERS)
+    n_known = (others < 2).sum(axis=0)
+    shares = ((others == 1).sum(axis=0) + 0.5) / (n_known + 1)
+    expected = []
+    for j, i in np.argwhere(cells > 1):
+        ones, total = naive.similar_row_votes(cells, j, i, others, radius, 0.3)
+        expected.append((ones + 0.5 * shares[i]) / (total + 0.5))
+    np.testing.assert_allclose(predicted, expected, atol=1e-6)
+
+
+def test_a_row_does_not_vote_on_its_own_unknown_cells():
+    cells = np.array([[0, 1, 1, 2], [0, 1, 1, 1], [1, 0, 0, 0]], np.uint8)
+    rows = SimilarRows(as_bits(cells), Settings(0, 2.0, 0.01), None)
+    assert rows.unknown_probabilities(as_bits(cells), WORKERS) == pytest.approx([0.99], abs=0.01)
+
+
+def test_known_cells_stay_and_hidden_values_have_no_influence():
+    cells = random_cells(40, 70, 0.2)
+    data = as_bits(cells)
+    rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
+    probabilities = rows.cell_probabilities(data, WORKERS)
+    known = cells < 2
+    np.testing.assert_array_equal(probabilities[known], cells[known])
+    completed = rows.completed(data, WORKERS)
+    assert completed.unknown is None
+    np.testing.assert_array_equal(completed.to_dense(bool), probabilities > 0.5)
+
+
+@pytest.fixture(scope="module")
+def mosaic():
+    """Return rows that are copied from one of four founders in each stretch of 128 columns, with 1 % noise."""
+    random = np.random.default_rng(0)
+    founders = random.random((4, 1280)) < 0.5
+    chosen = np.repeat(random.integers(4, size=(300, 10)), 128, axis=1)
+    clean = founders[chosen, np.arange(1280)]
+    return (clean ^ (random.random(clean.shape) < 0.01)).astype(np.uint8), random.random(clean.shape) < 0.05
+
+
+def test_windows_are_narrow_where_rows_are_alike_only_in_parts(mosaic):
+    X, mask = mosaic
+    data = as_bits(np.where(mask, np.uint8(2), X))
+    rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
+    assert rows.settings.radius <= 1
+    assert (rows.completed(data, WORKERS).to_dense() == X)[mask].mean() > 0.98
+    everything = SimilarRows(data, rows.settings._replace(radius=19), None)
+    assert (everything.completed(data, WORKERS).to_dense() == X)[mask].mean() < 0.9
+
+
+def test_windows_are_wide_where_rows_are_alike_everywhere():
+    random = np.random.default_rng(0)
+    shares = np.clip(random.random((3, 640)) * 0.6 + 0.2, 0, 1)
+    X = (random.random((300, 640)) < shares[random.integers(3, size=300)]).astype(np.uint8)
+    mask = random.random(X.shape) < 0.05
+    rows = fit_similar_rows(as_bits(np.where(mask, np.uint8(2), X)), random, WORKERS)
+    assert rows.settings.radius >= 3
+
+
+def test_the_result_does_not_depend_on_threads(mosaic):
+    X, mask = mosaic
+    data = as_bits(np.where(mask, np.uint8(2), X))
+    one, four = (
+        fit_similar_rows(data, np.random.default_rng(0), workers).cell_probabilities(data, workers)
+        for workers in (Workers(1), Workers(4))
+    )
+    np.testing.assert_array_equal(one, four)
+
+
+def test_many_rows_are_sampled(mosaic):
+    X, mask = mosaic
+    data = as_bits(np.where(mask, np.uint8(2), X))
+    rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS, NeighbourPlan(most_rows=60))
+    assert len(rows.rows) == 60
+    assert (rows.completed(data, WORKERS).to_dense() == X)[mask].mean() > 0.95
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (1, 1), (2, 3), (5, 0)])
+def test_small_tables(shape):
+    data = as_bits(np.full(shape, 2, np.uint8))
+    rows = fit_similar_rows(data, np.random.default_rng(0), WORKERS)
+    assert rows.cell_probabilities(data, WORKERS).shape == shape
+    assert (rows.cell_probabilities(data, WORKERS) == 0.5).all()
