@@ -7,6 +7,7 @@ from hypothesis import given
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.genotypes import (
+    GenotypeScores,
     concordance,
     dosage_r2,
     dosages,
@@ -15,6 +16,8 @@ from bitatoms.core.genotypes import (
     likely_genotypes,
     nearest_genotypes,
 )
+from bitatoms.core.hidden_cells import hidden_genotypes
+from bitatoms.core.tied_columns import tied_columns
 from support.strategies import SEEDS, matrices
 
 
@@ -48,6 +51,36 @@ def test_a_known_cell_is_kept_against_the_other():
     assert likely_genotypes(0.2, 1.0) == 2
     assert likely_genotypes(0.0, 0.9) == 0
     assert likely_genotypes(1.0, 0.3) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_of_hidden_genotypes(seed):
+    random = np.random.default_rng(seed)
+    pairs = np.array([[0, 1], [3, 4]])  # column 2 is a haplotype
+    copies = random.integers(0, 3, (200, 2))
+    truth = np.column_stack(
+        [copies[:, 0] >= 1, copies[:, 0] == 2, random.random(200) < 0.3, *(copies[:, 1] >= k for k in (1, 2))]
+    )
+    hidden = hidden_genotypes(BitMatrix.from_dense(truth), pairs, 0.3, random).to_dense(bool)
+    assert (hidden[:, 0] == hidden[:, 1]).all()
+    assert 0.2 < hidden.mean() < 0.4
+    probabilities = np.clip(truth + random.normal(0, 0.6, truth.shape), 0, 1)
+    predicted = tied_columns(BitMatrix.from_dense(truth), pairs).most_probable(probabilities)
+    scores = GenotypeScores.of(truth, probabilities, predicted, hidden, pairs)
+    right, expected, true = [], [], []
+    for row, column in np.argwhere(hidden):
+        if column == 2:
+            right.append(predicted[row, 2] == truth[row, 2])
+            expected.append(probabilities[row, 2])
+            true.append(truth[row, 2])
+        elif column in (0, 3):
+            right.append((predicted[row, column : column + 2] == truth[row, column : column + 2]).all())
+            one, two = probabilities[row, column : column + 2]
+            expected.append(max(one, two == 1) + min(one if two < 1 else 1, two))
+            true.append(truth[row, column : column + 2].sum())
+    assert scores.n_genotypes == len(right)
+    assert scores.concordance == pytest.approx(np.mean(right))
+    assert scores.dosage_r2 == pytest.approx(np.corrcoef(np.array(true, float), expected)[0, 1] ** 2)
 
 
 def test_scores():

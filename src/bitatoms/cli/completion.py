@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..bits import BitMatrix
+from ..core.genotypes import GenotypeScores
+from ..core.hidden_cells import hidden_genotypes, without_cells
 from ..core.model import Model
 from ..core.similar_rows import SimilarRows, fit_similar_rows
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..parallel import Workers, count_threads
 from ..table import Names, Table, feature_names
+from ..variants import are_variants
+from ..variants import pairs as genotype_pairs
 from .commands import OutputTable
 from .console import print_json, print_line
 from .files import check_writable, load_model_and_table, read_with_status, table_format, write_table
@@ -22,6 +26,9 @@ from .options import Input, NewRows
 from .progress import show_status
 from .streams import is_stream, output_file, output_name
 from .summary import describe_shape, describe_table
+
+_HIDDEN_SHARE = 0.02  # of the known genotypes, for the check
+_SCORED_CELLS = 1 << 24  # cells of the rows that are checked
 
 
 def complete(
@@ -36,29 +43,53 @@ def complete(
     model, table = load_model_and_table(rows, quiet)
     workers, n_unknown = Workers(count_threads(n_jobs)), table.bits.n_unknown
     filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
-    predictor: Model | SimilarRows = model
-    if by_neighbours:
-        with show_status("Comparing rows", quiet):
-            predictor = fit_similar_rows(table.bits, np.random.default_rng(0), workers)
-
-    def completed(data: BitMatrix) -> BitMatrix:
-        if isinstance(predictor, Model):
-            return predictor.completed(data, workers)
-        return predictor.completed(data, workers, model.tied_columns(data))
-
-    if only_missing:
-        with show_status("Predicting", quiet):
+    with show_status("Comparing rows" if by_neighbours else "Predicting", quiet):
+        predictor = _predictor(model, table.bits, by_neighbours, workers)
+    with show_status("Predicting", quiet):
+        if only_missing:
             _write_list(predictor, model.columns, table, output.path, workers)
-        written = f"{filled} predicted"
-    else:
-        with show_status("Predicting", quiet):
-            made = table.with_bits(completed(table.bits))
-        if table.columns is None:
-            made = Table(made.data, table.row_names, model.columns, table.picture)
-        write_table(made, *output)
-        written = f"{describe_shape(made)}, {filled} filled in"
+            written = f"{filled} predicted"
+        else:
+            made = table.with_bits(predictor.completed(table.bits, workers, model.tied_columns(table.bits)))
+            if table.columns is None:
+                made = Table(made.data, table.row_names, model.columns, table.picture)
+            write_table(made, *output)
+            written = f"{describe_shape(made)}, {filled} filled in"
     if not quiet:
         print_line(f"{output_name(output.path)}: {written}")
+        if are_variants(table.column_data) and 0 not in table.shape:
+            with show_status("Hiding genotypes to predict them", quiet):
+                scores = _scores(model, table, by_neighbours, workers)
+            print_line(_described(scores, by_neighbours))
+
+
+def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:
+    """Return what predicts the missing values: the model, or the rows of the table."""
+    return fit_similar_rows(data, np.random.default_rng(0), workers) if by_neighbours else model
+
+
+def _scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
+    """Return how well known genotypes of a part of the rows are predicted if they are hidden."""
+    random, bits = np.random.default_rng(0), table.bits
+    pairs = genotype_pairs(table.column_data)
+    hidden = hidden_genotypes(bits, pairs, _HIDDEN_SHARE, random)
+    visible = without_cells(bits, hidden)
+    predictor = _predictor(model, visible, by_neighbours, workers)
+    n_rows = max(1, _SCORED_CELLS // bits.n_cols)
+    chosen = np.sort(random.permutation(len(bits))[:n_rows])
+    probabilities = predictor.cell_probabilities(visible[chosen], workers)
+    predicted = model.tied_columns(bits).most_probable(probabilities)
+    truth = bits.filled()[chosen].to_dense(bool)
+    return GenotypeScores.of(truth, probabilities, predicted, hidden[chosen].to_dense(bool), pairs)
+
+
+def _described(scores: GenotypeScores, by_neighbours: bool) -> str:
+    """Return a sentence on how well hidden genotypes are predicted."""
+    by = "similar rows" if by_neighbours else "the model, which has learned from them"
+    return (
+        f"Check: of {scores.n_genotypes} known genotypes, hidden and predicted by {by}, {scores.concordance:.1%} are "
+        f"right (concordance); dosage r2 {scores.dosage_r2:.3f}."
+    )
 
 
 def _check_list(output: OutputTable) -> None:

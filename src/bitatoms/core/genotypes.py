@@ -6,6 +6,8 @@ two. Predicted one by one, two cells may contradict each other; predicted togeth
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -36,6 +38,35 @@ def genotype_cells(genotypes: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDAr
 def dosages(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the expected number of copies."""
     return probabilities[..., 1] + 2 * probabilities[..., 2]
+
+
+class GenotypeScores(NamedTuple):
+    """How well hidden genotypes are predicted; of haplotypes, their single cells."""
+
+    n_genotypes: int
+    concordance: float  # share of the genotypes predicted exactly
+    dosage_r2: float  # squared correlation of true and expected numbers of copies
+
+    @classmethod
+    def of(
+        cls,
+        truth: NDArray[np.bool_],
+        probabilities: NDArray[np.float64],
+        predicted: NDArray[np.bool_],
+        hidden: NDArray[np.bool_],
+        pairs: NDArray[np.intp],
+    ) -> GenotypeScores:
+        """Return the scores of predictions of hidden cells, arrays of the same shape; pairs are hidden together."""
+        first, second = pairs.T
+        is_single = np.ones(truth.shape[1], bool)
+        is_single[pairs.ravel()] = False
+        of_pair, of_cell = hidden[:, first], hidden[:, is_single]
+        copies = [values[:, first].astype(np.int8) + values[:, second] for values in (truth, predicted)]
+        expected = dosages(genotype_probabilities(probabilities[:, first], probabilities[:, second]))
+        true = np.concatenate([copies[0][of_pair], truth[:, is_single][of_cell]])
+        found = np.concatenate([copies[1][of_pair], predicted[:, is_single][of_cell]])
+        dosage = np.concatenate([expected[of_pair], probabilities[:, is_single][of_cell]])
+        return cls(len(true), concordance(true, found), dosage_r2(true, dosage))
 
 
 def concordance(truth: ArrayLike, predicted: ArrayLike) -> float:

@@ -30,6 +30,17 @@ def hidden_folds(data: BitMatrix, n_folds: int, share: float, random: np.random.
         yield stack_rows(masks, data.n_cols)
 
 
+def hidden_genotypes(data: BitMatrix, pairs: NDArray[np.intp], share: float, random: np.random.Generator) -> BitMatrix:
+    """Return a mask of about this share of the known cells; the two columns of a pair are hidden together."""
+    partner = np.arange(data.n_cols)
+    partner[pairs[:, 1]] = pairs[:, 0]
+    unknown = np.zeros(data.shape, bool) if data.unknown is None else data.unknown.to_dense(bool)
+    is_hidden = (random.random(data.shape) < share)[:, partner] & ~unknown
+    both = is_hidden[:, pairs[:, 0]] & is_hidden[:, pairs[:, 1]]
+    is_hidden[:, pairs[:, 0]] = is_hidden[:, pairs[:, 1]] = both
+    return BitMatrix.from_dense(is_hidden)
+
+
 def without_cells(data: BitMatrix, hidden: BitMatrix) -> BitMatrix:
     """Return the data with more unknown cells."""
     words = hidden.words if data.unknown is None else hidden.words | data.unknown.words

@@ -287,12 +287,10 @@ class Model(CountsResult):
         """Return the probability of a one in every cell of samples, known or not, given the known cells of its row."""
         return self._row_coder.cell_probabilities(data, workers)
 
-    def completed(self, data: BitMatrix, workers: Workers) -> BitMatrix:
-        """Return samples with unknown cells filled in by the most probable values."""
-        row_coder = self._row_coder
-        return fill_unknown(
-            data, self.tied_columns(data), lambda rows, convert: row_coder.map_probabilities(rows, workers, convert)
-        )
+    def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:
+        """Return samples with unknown cells filled in by the most probable values; tied columns together."""
+        tied, row_coder = tied or self.tied_columns(data), self._row_coder
+        return fill_unknown(data, tied, lambda rows, convert: row_coder.map_probabilities(rows, workers, convert))
 
     def tied_columns(self, data: BitMatrix) -> TiedColumns:
         """Return the columns of samples that are filled in together."""

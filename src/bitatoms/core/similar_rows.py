@@ -17,7 +17,7 @@ from ..bits import BitMatrix
 from ..kernels.cpu.similar_rows import VoterWords, VoteScratch, count_votes
 from ..parallel import Workers
 from .hidden_cells import CellScores, without_cells
-from .tied_columns import Convert, TiedColumns, fill_unknown
+from .tied_columns import Convert, TiedColumns, fill_unknown, tied_columns
 
 _UNIT = 1 << 24  # weight of the nearest row
 _CHUNK_CELLS = 1 << 24  # of rows that are completed together
@@ -70,15 +70,15 @@ class SimilarRows:
             probabilities[data.unknown.to_dense(bool)] = self.unknown_probabilities(data, workers)
         return probabilities
 
-    def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns) -> BitMatrix:
-        """Return the rows with unknown cells filled in by the most probable values."""
+    def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:
+        """Return the rows with unknown cells filled in by the most probable values; tied columns together."""
 
         def predict(rows: BitMatrix, convert: Convert) -> list[BitMatrix]:
             size = max(1, _CHUNK_CELLS // max(1, data.n_cols))
             chunks = (rows[start : start + size] for start in range(0, len(rows), size))
             return [convert(self.cell_probabilities(chunk, workers)) for chunk in chunks]
 
-        return fill_unknown(data, tied, predict)
+        return fill_unknown(data, tied or tied_columns(data), predict)
 
 
 class _Votes(NamedTuple):
