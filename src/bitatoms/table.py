@@ -132,20 +132,30 @@ class Table:
 
     @classmethod
     def from_any(
-        cls, X: Any, *, binarize: float | None = None, missing: str = "unknown", layer: str | None = None
+        cls,
+        X: Any,
+        *,
+        binarize: float | None = None,
+        missing: str = "unknown",
+        layer: str | None = None,
+        modality: str | None = None,
     ) -> Table:
         """Pack a table of any supported type and keep its names.
 
         Parameters
         ----------
-        X : Table, BitMatrix, array-like, pandas, polars or pyarrow table, AnnData or SciPy sparse matrix
-            The table, one row per sample. The index of a pandas frame gives the row names, unless it is numeric.
+        X : Table, BitMatrix, array-like, pandas, polars or pyarrow table, AnnData, MuData or SciPy sparse matrix
+            The table, one row per sample. The index of a pandas frame gives the row names, unless it is numeric. The
+            ``obs`` and ``var`` of an AnnData become ``row_data`` and ``column_data``.
         binarize : float, optional
             Threshold: a bit is one where X is greater. Without it, X must contain only 0 and 1.
         missing : {"unknown", "zero", "refuse"}, default="unknown"
             What missing values (NaN, None, NA, masked) become: unknown cells, 0, or an error.
         layer : str, optional
-            The layer of an AnnData to use instead of its X. "raw" is its ``raw``, if no layer has this name.
+            The layer of an AnnData to use instead of its X. "raw" is its ``raw`` and "obsm/protein" the array "protein"
+            of its ``obsm``, if no layer has this name.
+        modality : str, optional
+            The modality of a MuData to use; required if there are several.
 
         Returns
         -------
@@ -160,15 +170,16 @@ class Table:
         Table(2 x 2, density 0.667, 1 cell unknown, rows 'ann' ... 'bob', columns 'milk' ... 'bread')
         """
         checks.check_choice("missing", missing, ("unknown", "zero", "refuse"))
+        X = dataframes.select_modality(X, modality)
         if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
         if isinstance(X, cls):
             return X.with_bits(as_bits(X.data, binarize, missing=missing))
-        row_names, columns = dataframes.axis_names(X)
+        row_names, columns = dataframes.axis_names(X, layer)
         values = dataframes.as_array_like(X, layer)
         dataframes.check_scaled(X, layer, values, binarize)
-        row_data, column_data = dataframes.axis_data(X)
+        row_data, column_data = dataframes.axis_data(X, layer)
         bits = as_bits(values, binarize, missing=missing)
         return cls(bits, row_names, columns, row_data=row_data, column_data=column_data)
 

@@ -16,7 +16,8 @@ from ..errors import MissingLibrary
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
 from ..stream import ReadOptions, RowChunk, Source, TableStream
-from .anndata_matrix import check_numeric_table, is_array
+from .anndata_elements import is_array
+from .anndata_matrix import check_numeric_table
 from .h5ad import read_anndata
 
 
