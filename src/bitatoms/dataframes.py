@@ -34,8 +34,8 @@ def numbered_columns(layer: str, n: int) -> tuple[str, ...]:
 
 
 def is_anndata(X: Any) -> bool:
-    """Return whether X is an AnnData, or the ``raw`` of one."""
-    return package_name(X) == "anndata" and hasattr(X, "obs_names")
+    """Return whether X is an AnnData, the ``raw`` of one, or a MuData, of which `select_modality` returns an AnnData."""
+    return package_name(X) in ("anndata", "mudata") and hasattr(X, "obs_names")
 
 
 def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:

@@ -387,11 +387,11 @@ class ColumnMatch:
         parts = []
         if self.unknown:
             n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
-            parts.append(f"ignored {n_columns} that the model was not fitted on: {_listed(self.unknown)}")
+            parts.append(f"ignored {n_columns} that the model was not fitted on: {listed_names(self.unknown)}")
         if self.absent and (self.is_fill_chosen or self.unknown):
             absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
             fill = "read as 0" if self.fill == "zero" else "unknown"
-            parts.append(f"{absent} {fill}: {_listed(self.absent)}")
+            parts.append(f"{absent} {fill}: {listed_names(self.absent)}")
         parts.extend(self.notes)
         if parts:
             warn(f"{table}: {'; '.join(parts)}")
@@ -460,14 +460,14 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
     if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
         raise InputError(
-            f"{table} has no column that the model was fitted on: it has {_listed(given.names)}, and the model "
-            f"{_listed(names)}; pass a table of the same features"
+            f"{table} has no column that the model was fitted on: it has {listed_names(given.names)}, and the model "
+            f"{listed_names(names)}; pass a table of the same features"
         )
     if lacking and not given.absent_is_zero and absent not in ("zero", "unknown"):
-        others = f" (it has other columns: {_listed(unknown)})" if unknown else ""
+        others = f" (it has other columns: {listed_names(unknown)})" if unknown else ""
         fix = "; add them" if absent is None else "; add them, or pass "
         raise InputError(
-            f"{table} lacks columns that the model was fitted on: {_listed(lacking)}{others}{fix}",
+            f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}{fix}",
             *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0, or ")),
             *(() if absent is None else (Parameter("absent", "unknown"),)),
         )
@@ -527,7 +527,7 @@ def without_unknown_columns(
     return dataframes.select_columns(frame, names), names
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
     shown = ", ".join(repr(name[:40]) for name in names[:_LISTED]) or "none"
     return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown

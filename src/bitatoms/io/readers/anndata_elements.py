@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from ...errors import Parameter
 from ..stream import Source
 
 
@@ -27,6 +28,20 @@ class HierarchicalFile(Protocol):
 
 
 OpenFile = Callable[[Source], AbstractContextManager[HierarchicalFile]]
+
+
+def check_kind(source: Source, file: HierarchicalFile) -> None:
+    """Raise FileError if an HDF5 file is of another format than its name, judging by the groups in it."""
+    names = set(file.root)
+    if "mod" in names:
+        found = "h5mu"
+    elif {"obs", "var"} <= names:
+        found = "h5ad"
+    else:
+        found = "10x" if "matrix" in names else source.format
+    if found != source.format:
+        problem = f"not a file of the format {source.format!r}: it looks like {found!r}; pass "
+        raise source.error(problem, Parameter("format", found))
 
 
 def find_element(file: HierarchicalFile, *names: str, start: Any = None) -> Any | None:

@@ -22,7 +22,7 @@ from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
-from .anndata_elements import HierarchicalFile, OpenFile, find_element, is_array, read_element
+from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
 from .anndata_frame import field_names, read_annotations, read_names
 from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open X, a layer or ``raw`` of an .h5ad file."""
     check_heaps(source)
+    with source.catch_library_errors(), open_hdf5(source) as file:
+        check_kind(source, file)
     return read_anndata(source, options, open_hdf5)
 
 
