@@ -107,7 +107,9 @@ class Annotations(Mapping[str, NDArray[Any]]):
 
     def __init__(self, fields: Mapping[str, Any] | None = None, n: int = 0) -> None:
         self.n = n
-        self._fields = {str(name): _as_values(str(name), values, n) for name, values in ({} if fields is None else fields).items()}
+        self._fields = {
+            str(name): _as_values(str(name), values, n) for name, values in ({} if fields is None else fields).items()
+        }
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return the values of a field; text as objects of type str, or None where it is missing."""

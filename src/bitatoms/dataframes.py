@@ -34,7 +34,7 @@ def numbered_columns(layer: str, n: int) -> tuple[str, ...]:
 
 
 def is_anndata(X: Any) -> bool:
-    """Return whether X is an AnnData, the ``raw`` of one, or a MuData, of which `select_modality` returns an AnnData."""
+    """Return whether X is an AnnData, the ``raw`` of one, or a MuData (see `select_modality`)."""
     return package_name(X) in ("anndata", "mudata") and hasattr(X, "obs_names")
 
 

@@ -507,8 +507,8 @@ class ReadKwargs(TypedDict, total=False):
         Param(
             None,
             "Layer of an .h5ad file, raw, or obsm/NAME; array of an .npz file or a Zarr store.",
-            'The main one by default. "raw" is the ``raw`` of an AnnData, and "obsm/protein" the array "protein" of its '
-            "``obsm``, if no layer has this name. In an .h5 file of Cell Ranger 2 it is the genome.",
+            'The main one by default. "raw" is the ``raw`` of an AnnData, and "obsm/protein" the array "protein" of '
+            "its ``obsm``, if no layer has this name. In an .h5 file of Cell Ranger 2 it is the genome.",
             option="layer",
         ),
     ]
@@ -537,7 +537,7 @@ class ReadKwargs(TypedDict, total=False):
             None,
             "Exchange rows and columns.",
             "The columns of the file become rows. Both tables must fit into memory, packed. ``without`` still names "
-            "columns of the file. By default only a matrix.mtx of 10x Genomics is exchanged, which stores genes x cells.",
+            "columns of the file. By default only a matrix.mtx of 10x Genomics (genes x cells) is exchanged.",
             option="transpose",
         ),
     ]

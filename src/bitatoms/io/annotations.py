@@ -42,7 +42,10 @@ def _encode(values: Values) -> dict[str, Any]:
     """Return the values of a field as a JSON value."""
     if isinstance(values, Labels):
         flag = values.is_ordered if values.is_categorical else values.is_nullable
-        coded: dict[str, Any] = {"type": _KINDS[2 * values.is_categorical + flag], "categories": list(values.categories)}
+        coded: dict[str, Any] = {
+            "type": _KINDS[2 * values.is_categorical + flag],
+            "categories": list(values.categories),
+        }
         if values.category_type:
             coded["category_type"] = values.category_type
         return coded | {"codes": _encode_array(values.codes)}

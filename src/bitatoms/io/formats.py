@@ -41,7 +41,9 @@ FORMATS = {
     "csv": Format("comma-separated text", (".csv", ".txt"), "csv", gzip=True),
     "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", gzip=True),
     "npy": Format("a NumPy array", (".npy",), "numpy"),
-    "npz": Format("packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy", stores_annotations=True),
+    "npz": Format(
+        "packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy", stores_annotations=True
+    ),
     "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow", "arrow"),
     "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow", "arrow"),
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),

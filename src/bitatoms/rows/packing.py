@@ -159,7 +159,9 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
             raise _only_for_files(name)
     parts = _parts(source)
     if parts is None:
-        table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality)
+        table = Table.from_any(
+            source, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality
+        )
         chunk = RowChunk(table.data, table.row_names)
         known = table.picture, table.absent_is_zero, table.row_data, table.column_data
         stream = TableStream(table.shape[1], iter([chunk]), table.columns, *known)
@@ -202,7 +204,9 @@ def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
     n_rows, first = 0, None
     for part in parts:
         try:
-            table = Table.from_any(part, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality)
+            table = Table.from_any(
+                part, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality
+            )
         except InvalidCell as error:
             raise error.shifted(n_rows) from error
         except ValueError as error:

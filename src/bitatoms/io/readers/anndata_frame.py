@@ -1,4 +1,4 @@
-"""The data frames of an AnnData: names and annotations from ``obs`` and ``var``, and the values of those in ``obsm``."""
+"""The data frames of an AnnData: names and annotations from ``obs`` and ``var``, values of those in ``obsm``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def field_names(source: Source, file: HierarchicalFile, path: str) -> list[str]:
     listed = group.attrs.get("column-order")
     if listed is None:
         listed = sorted(group)
-    names = [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in np.atleast_1d(listed)]
+    names = [
+        name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in np.atleast_1d(listed)
+    ]
     return [name for name in dict.fromkeys(names) if name not in (text_attribute(group, "_index"), _OLD_CATEGORIES)]
 
 
@@ -76,7 +78,7 @@ def read_numbers(source: Source, file: HierarchicalFile, path: str, shape: tuple
         if values is None or isinstance(values, Labels):
             raise source.error(f"the column {name[:40]!r} of {path!r} does not contain numbers; remove it")
         if isinstance(values, np.ma.MaskedArray):
-            values = values.astype(np.float64).filled(np.nan)
+            values = np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
         columns.append(values)
     return np.stack(columns, axis=1) if columns else np.empty(shape, np.uint8)
 
@@ -162,9 +164,7 @@ def _read_array(source: Source, file: HierarchicalFile, array: Any, n: int, show
     return Labels.of(text.tolist())
 
 
-def _read_categories(
-    source: Source, file: HierarchicalFile, parts: tuple[Any, Any, Any], n: int, shown: str
-) -> Labels:
+def _read_categories(source: Source, file: HierarchicalFile, parts: tuple[Any, Any, Any], n: int, shown: str) -> Labels:
     """Return categories from their codes, their values, and the element that states whether they are ordered."""
     code_array, category_element, described = parts
     codes = None if code_array is None or not is_array(code_array) else _read_array(source, file, code_array, n, shown)
@@ -175,7 +175,9 @@ def _read_categories(
     if codes is None or isinstance(codes, Labels) or codes.dtype.kind not in "iu" or categories is None:
         raise source.error(f"corrupt: {shown!r} has no valid codes and categories")
     values = np.ma.getdata(categories) if isinstance(categories, np.ma.MaskedArray) else np.asarray(categories)
-    labels = Labels.of_categories(codes.astype(np.int64).clip(-2, len(values)), values, bool(described.attrs.get("ordered")))
+    labels = Labels.of_categories(
+        codes.astype(np.int64).clip(-2, len(values)), values, bool(described.attrs.get("ordered"))
+    )
     if len(set(labels.categories)) < len(values) or None in values.tolist():
         raise source.error(f"corrupt: the categories of {shown!r} are not distinct")
     if n and not -1 <= labels.codes.min() <= labels.codes.max() < len(values):

@@ -1,4 +1,4 @@
-"""The matrix of an AnnData, dense, sparse or a data frame, in an HDF5 file or a Zarr store: find it, check it, read it as bits."""
+"""The matrix of an AnnData, an array, sparse or a data frame, in an HDF5 file or a Zarr store, as bits."""
 
 from __future__ import annotations
 

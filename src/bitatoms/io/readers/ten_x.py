@@ -39,7 +39,11 @@ def _read_folder(source: Source, options: ReadOptions) -> TableStream:
         raise source.error("a folder has no layers; omit ", Parameter("layer"))
     names = feature_matrices(source.path)
     if len(names) != 1:
-        found = f"several matrices ({', '.join(map(repr, names[:_LISTED]))}); pass one of them" if names else "no matrix.mtx"
+        found = (
+            f"several matrices ({', '.join(map(repr, names[:_LISTED]))}); pass one of them"
+            if names
+            else "no matrix.mtx"
+        )
         raise source.error(f"this folder has {found}")
     return read_cells(source._replace(path=source.path / names[0], name=f"{source.name}/{names[0]}"), options)
 
@@ -75,7 +79,11 @@ def _find_matrix(source: Source, file: Hdf5Reader, layer: str | None) -> MatrixE
     groups = {name: group for name in names if _is_matrix(file, group := file.child(file.root, name))}
     listed = ", ".join(repr(name[:40]) for name in list(groups)[:_LISTED]) or "none"
     if layer is None and len(groups) != 1:
-        problem = f"it has the matrices of {len(groups)} genomes ({listed}); pass " if groups else "it has no matrix of 10x Genomics"
+        problem = (
+            f"it has the matrices of {len(groups)} genomes ({listed}); pass "
+            if groups
+            else "it has no matrix of 10x Genomics"
+        )
         raise source.error(problem, *((Parameter("layer"),) if groups else ()))
     if layer is not None and layer not in groups:
         raise source.error(f"there is no matrix {layer[:40]!r} (matrices: {listed})")
