@@ -79,7 +79,7 @@ def test_the_usual_steps_of_scanpy(tmp_path):
     sc.pp.neighbors(adata, n_neighbors=5)
     adata.obs["cluster"] = pd.Categorical(["b", "a"] * 12 + ["b"], ["b", "a", "c"])
     adata.write_h5ad(tmp_path / "cells.h5ad")
-    with pytest.raises(ba.FileError, match='its values are scaled .* pass layer="counts" and binarize=0'):
+    with pytest.raises(ba.FileError, match=r'its values are scaled .* pass layer="counts" and binarize=0'):
         ba.read(tmp_path / "cells.h5ad")
     table = ba.read(tmp_path / "cells.h5ad", layer="counts", binarize=0)
     for name in ("a.npz", "b.zarr", "c.h5ad"):

@@ -792,6 +792,7 @@ OBSM = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*1 missing value")
 @pytest.mark.parametrize("key", OBSM)
 def test_arrays_of_obsm_are_tables(annotated_path, key):
     values, columns = OBSM[key]
@@ -800,8 +801,13 @@ def test_arrays_of_obsm_are_tables(annotated_path, key):
         assert table == expected
         assert list(table.row_data) == list(FRAME)
         assert dict(table.column_data) == {}
-    if key != "frame":
-        assert list(annotated().obsm.to_df().filter(regex=f"^{key}")) == columns
+
+
+def test_columns_of_obsm_have_the_names_that_anndata_gives_them():
+    adata = annotated()
+    names = ba.Table.from_any(adata, layer="obsm/X_pca").columns
+    adata.obsm = {"X_pca": adata.obsm["X_pca"]}
+    assert names == tuple(adata.obsm.to_df())
 
 
 def test_missing_arrays_of_obsm(annotated_path):
