@@ -66,7 +66,7 @@ def test_10x_folder(tmp_path):
 
 
 def test_the_usual_steps_of_scanpy(tmp_path):
-    """Counts in a layer, scaled values in X, clusters and neighbours: everything in obs and var is kept."""
+    """Counts in a layer, scaled values in X, clusters: everything in obs and var is kept."""
     adata = ad.AnnData(sp.csr_matrix(COUNTS.T.astype(np.float32)), var=pd.DataFrame(index=IDS))
     adata.obs_names = CELLS
     adata.layers["counts"] = adata.X.copy()
@@ -76,7 +76,6 @@ def test_the_usual_steps_of_scanpy(tmp_path):
     adata.raw = adata
     sc.pp.scale(adata)
     sc.pp.pca(adata, n_comps=5)
-    sc.pp.neighbors(adata, n_neighbors=5)
     adata.obs["cluster"] = pd.Categorical(["b", "a"] * 12 + ["b"], ["b", "a", "c"])
     adata.write_h5ad(tmp_path / "cells.h5ad")
     with pytest.raises(ba.FileError, match=r'its values are scaled .* pass layer="counts" and binarize=0'):

@@ -800,7 +800,7 @@ def test_arrays_of_obsm_are_tables(annotated_path, key):
     for table in (ba.read(annotated_path, layer=f"obsm/{key}"), ba.Table.from_any(annotated(), layer=f"obsm/{key}")):
         assert table == expected
         assert list(table.row_data) == list(FRAME)
-        assert dict(table.column_data) == {}
+        assert list(table.column_data) == []
 
 
 def test_columns_of_obsm_have_the_names_that_anndata_gives_them():
@@ -850,13 +850,13 @@ def test_annotations_that_cannot_be_stored(tmp_path):
     with pytest.raises(ba.FileError, match=r"row_data\['a'\] has a zero byte"):
         ba.write(ba.Table(bits, row_data={"a": ["x\0y", "z"]}), tmp_path / "t.h5ad")
     table = ba.Table(
-        bits, column_data={"_index": [1, 2], "a/b": [1.0, 2.0], "masked": np.ma.array([1.5, 2], mask=[0, 1])}
+        bits,
+        column_data={"_index": [1, 2], "a/b": [1.0, 2.0], "c": [3, 4], "masked": np.ma.array([1.5, 2], mask=[0, 1])},
     )
-    with pytest.warns(ba.errors.InputWarning, match="cannot store column_data of the name '_index'"):
+    with pytest.warns(ba.errors.InputWarning, match="cannot store column_data of the name '_index', 'a/b'$"):
         ba.write(table, tmp_path / "t.h5ad")
     again = ba.read(tmp_path / "t.h5ad").column_data
-    assert again["a/b"].tolist() == [1, 2]
-    assert list(again) == ["a/b", "masked"]
+    assert list(again) == ["c", "masked"]
     assert np.isnan(again["masked"][1])
 
 

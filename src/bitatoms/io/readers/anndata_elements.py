@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -71,9 +70,6 @@ def encoding(element: Any) -> str:
 
 def read_element(element: Any) -> Any:
     """Return a small element as anndata reads it; check all of it before."""
-    from anndata import OldFormatWarning
     from anndata.io import read_elem
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OldFormatWarning)  # files of earlier versions are read as they are
-        return read_elem(element)
+    return read_elem(element)

@@ -158,10 +158,7 @@ def _read_array(source: Source, file: HierarchicalFile, array: Any, n: int, show
         return values.astype(values.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind not in "SUTO" or _REFERENCE in (array.dtype.metadata or {}):
         return None
-    text = np.asarray(read_element(array), object)
-    if text.shape != (n,):
-        raise source.error(f"corrupt: {shown!r} is not a list of text")
-    return Labels.of(text.tolist())
+    return Labels.of(file.read(array, slice(None)).tolist())
 
 
 def _read_categories(source: Source, file: HierarchicalFile, parts: tuple[Any, Any, Any], n: int, shown: str) -> Labels:

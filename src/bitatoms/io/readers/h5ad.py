@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -150,8 +149,7 @@ def write(table: Table, path: Path, format: str) -> None:
     for frame, names in ((adata.obs, table.row_names), (adata.var, table.columns)):
         if names is not None:  # set here, because AnnData warns about duplicates, which are allowed in a table
             frame.index = pd.Index(names, dtype=object)
-    with warnings.catch_warnings(), anndata.settings.override(allow_write_nullable_strings=True):
-        warnings.filterwarnings("ignore", "Forward slashes", FutureWarning)  # fields may have the names that they had
+    with anndata.settings.override(allow_write_nullable_strings=True):
         adata.write_h5ad(path, convert_strings_to_categoricals=False)
     needs_int64 = table.data.count() + table.data.n_unknown >= np.iinfo(np.int32).max
     chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
@@ -179,7 +177,7 @@ def _frame(path: Path, axis: str, annotations: Annotations | None, n: int) -> An
             values = replace(values, is_nullable=values.is_nullable or bool((values.codes < 0).any()))
         elif isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "f":
             values = values.filled(np.nan)
-        if name == "_index" or "\0" in name or not {"", "."}.isdisjoint(name.split("/")):
+        if name in ("_index", "", ".") or "\0" in name or "/" in name:
             unsuitable.append(name)
         else:
             fields[name] = values
