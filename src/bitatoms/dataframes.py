@@ -51,7 +51,7 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
     A pandas frame whose columns are all sparse, with zeros not stored, becomes a sparse matrix too.
     """
     if is_anndata(X):
-        X, layer = select_raw(X, layer)
+        X, layer = select_raw(select_modality(X, None), layer)
         values = X.X if layer is None else _layer(X, layer)
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
