@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .validation import is_missing
+from .validation import is_missing, package_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,26 +26,50 @@ class Labels:
         Whether the values are categories, as in pandas, whose list and order are kept.
     is_ordered : bool
         Whether these categories are ordered.
+    category_type : str
+        The NumPy type of categories that are numbers or booleans, such as "<i8"; empty if they are text.
+    is_nullable : bool
+        Whether the text, if it has no categories, was of the nullable type of pandas.
     """
 
     codes: NDArray[np.int32]
     categories: tuple[str, ...]
     is_categorical: bool = False
     is_ordered: bool = False
+    category_type: str = ""
+    is_nullable: bool = False
 
     @classmethod
-    def of(cls, values: Sequence[Any]) -> Labels:
+    def of(cls, values: Sequence[Any], is_nullable: bool = False) -> Labels:
         """Return text, in which None and NaN are missing."""
         index: dict[str, int] = {}
-        codes = [-1 if is_missing(value) else index.setdefault(str(value), len(index)) for value in values]
-        return cls(np.array(codes, np.int32), tuple(index))
+        codes = [-1 if is_missing(value) else index.setdefault(_to_text(value), len(index)) for value in values]
+        return cls(np.array(codes, np.int32), tuple(index), is_nullable=is_nullable)
+
+    @classmethod
+    def of_categories(cls, codes: ArrayLike, categories: ArrayLike, is_ordered: bool = False) -> Labels:
+        """Return categories, which may be text, numbers or booleans, by their codes."""
+        values = np.asarray(categories)
+        is_number = values.dtype.kind in "biuf"
+        kind = values.dtype.newbyteorder("<").str if is_number else ""
+        return cls(np.asarray(codes, np.int32), tuple(map(_to_text, _as_list(values))), True, is_ordered, kind)
+
+    def typed_categories(self) -> NDArray[Any]:
+        """Return the categories as an array of their type; that of text is object."""
+        if not self.category_type:
+            return np.array(self.categories, object)
+        dtype = np.dtype(self.category_type).newbyteorder("=")
+        if dtype.kind == "b":
+            return np.array([name == "True" for name in self.categories], bool)
+        number = int if dtype.kind in "iu" else float
+        return np.array([number(name) for name in self.categories], dtype)
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, indices: Any) -> Labels:
         """Return some of the values."""
-        return Labels(self.codes[indices], self.categories, self.is_categorical, self.is_ordered)
+        return replace(self, codes=self.codes[indices])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """Return the values as strings; missing ones are None."""
@@ -88,7 +112,8 @@ class Annotations(Mapping[str, NDArray[Any]]):
     Parameters
     ----------
     fields : mapping of str to array-like
-        For each field, its values. Those of type str are text; None and NaN are then missing.
+        For each field, its values: an array, a list, or a column or a categorical of pandas. Values of other types than
+        numbers and booleans are text; None and NaN are then missing.
     n : int
         The number of rows or columns.
 
@@ -106,7 +131,9 @@ class Annotations(Mapping[str, NDArray[Any]]):
 
     def __init__(self, fields: Mapping[str, Any] | None = None, n: int = 0) -> None:
         self.n = n
-        self._fields = {str(name): _as_values(str(name), values, n) for name, values in (fields or {}).items()}
+        self._fields = {
+            str(name): _as_values(str(name), values, n) for name, values in ({} if fields is None else fields).items()
+        }
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return the values of a field; text as objects of type str, or None where it is missing."""
@@ -138,6 +165,7 @@ class Annotations(Mapping[str, NDArray[Any]]):
     def take(self, indices: Any) -> Annotations:
         """Return the annotations of some rows or columns, in this order."""
         indices = np.asarray(indices)
+        indices = indices if len(indices) else indices.astype(np.intp)
         n = int(indices.sum()) if indices.dtype == bool else len(indices)
         return Annotations({name: values[indices] for name, values in self._fields.items()}, n)
 
@@ -163,14 +191,30 @@ class Annotations(Mapping[str, NDArray[Any]]):
 
 def _as_values(name: str, values: ArrayLike | Labels, n: int) -> Values:
     """Return the values of a field as they are stored, after checking that there are ``n``."""
+    if package_name(values) == "pandas":
+        import pandas as pd
+
+        values = _from_pandas(pd.Series(values))
     if not isinstance(values, Labels):
         array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
         if array.ndim != 1:
             raise ValueError(f"the annotation {name!r} has shape {array.shape}; expected one value for each of {n}")
-        values = array if array.dtype.kind in "biuf" else Labels.of(array.tolist())
+        values = array if array.dtype.kind in "biuf" else Labels.of(_as_list(array))
     if len(values) != n:
         raise ValueError(f"the annotation {name!r} has {len(values)} values; expected {n}")
     return values
+
+
+def _as_list(values: NDArray[Any]) -> list[Any]:
+    """Return the values of an array; NumPy lists dates of nanoseconds as integers."""
+    if values.dtype.kind not in "mM":
+        return values.tolist()
+    return [None if np.isnat(value) else value for value in values]
+
+
+def _to_text(value: Any) -> str:
+    """Return a value as text."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def _equal(a: Values, b: Values) -> bool:
@@ -189,13 +233,17 @@ def _to_pandas(values: Values) -> Any:
 
     if isinstance(values, Labels):
         if not values.is_categorical:
-            return np.asarray(values)
-        return pd.Categorical.from_codes(values.codes, list(values.categories), ordered=values.is_ordered)
+            text = np.asarray(values)
+            return pd.array(text, pd.StringDtype("python")) if values.is_nullable else text
+        return pd.Categorical.from_codes(values.codes, values.typed_categories(), ordered=values.is_ordered)
     if not isinstance(values, np.ma.MaskedArray):
         return values
     arrays = {"b": pd.arrays.BooleanArray, "f": pd.arrays.FloatingArray}
     array = arrays.get(values.dtype.kind, pd.arrays.IntegerArray)
-    return array(np.ma.getdata(values).copy(), np.ma.getmaskarray(values).copy())
+    data = np.ma.getdata(values)
+    if data.dtype in (np.float16, np.longdouble):
+        data = data.astype(np.float64)  # pandas has no nullable type for them
+    return array(data.astype(data.dtype.newbyteorder("=")), np.ma.getmaskarray(values).copy())
 
 
 def _from_pandas(column: Any) -> ArrayLike | Labels:
@@ -204,12 +252,14 @@ def _from_pandas(column: Any) -> ArrayLike | Labels:
 
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        codes = np.asarray(column.cat.codes, np.int32)
-        return Labels(codes, tuple(map(str, column.cat.categories)), True, bool(column.cat.ordered))
+        return Labels.of_categories(column.cat.codes, column.cat.categories, bool(column.cat.ordered))
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return np.asarray(column)
     mask = np.asarray(column.isna())
-    if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "biuf":
-        kept = np.asarray(column.fillna(column.dtype.type(0))).astype(dtype.numpy_dtype)
+    if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "biuf" and hasattr(dtype, "numpy_dtype"):
+        kept = column.to_numpy(dtype.numpy_dtype, na_value=dtype.type(0))
         return np.ma.MaskedArray(kept, mask)
-    return Labels.of([None if missing else value for value, missing in zip(column, mask, strict=True)])
+    if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "biuf":  # sparse
+        return np.asarray(column)
+    is_nullable = isinstance(dtype, pd.StringDtype) and dtype.na_value is pd.NA
+    return Labels.of([None if missing else value for value, missing in zip(column, mask, strict=True)], is_nullable)

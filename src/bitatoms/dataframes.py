@@ -19,11 +19,23 @@ from .errors import InputError, Parameter, warn
 from .validation import binarize_advice, is_sparse, package_name
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
+OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
+
+
+def obsm_key(layer: str | None) -> str | None:
+    """Return the name of the array of ``obsm`` that a layer such as "obsm/protein" means; None for other layers."""
+    return layer.removeprefix(OBSM) if layer is not None and layer.startswith(OBSM) else None
+
+
+def numbered_columns(layer: str, n: int) -> tuple[str, ...]:
+    """Return the names of the columns of an array of ``obsm``: numbers from 1, as in the method ``to_df`` of it."""
+    key = obsm_key(layer)
+    return tuple(f"{key}{number}" for number in range(1, n + 1))
 
 
 def is_anndata(X: Any) -> bool:
-    """Return whether X is an AnnData, or the ``raw`` of one."""
-    return package_name(X) == "anndata" and hasattr(X, "obs_names")
+    """Return whether X is an AnnData, the ``raw`` of one, or a MuData (see `select_modality`)."""
+    return package_name(X) in ("anndata", "mudata") and hasattr(X, "obs_names")
 
 
 def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
@@ -39,11 +51,8 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
     A pandas frame whose columns are all sparse, with zeros not stored, becomes a sparse matrix too.
     """
     if is_anndata(X):
-        X, layer = select_raw(X, layer)
-        if layer is not None and layer not in X.layers:
-            names = [*filter(None, X.layers), *((RAW,) if X.raw is not None else ())]  # None is X, in new versions
-            raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
-        values = X.X if layer is None else X.layers[layer]
+        X, layer = select_raw(select_modality(X, None), layer)
+        values = X.X if layer is None else _layer(X, layer)
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
         in_memory = isinstance(values, np.ndarray) or is_sparse(values)
@@ -67,6 +76,24 @@ def as_array_like(X: Any, layer: str | None = None) -> Any:
     return X
 
 
+def _layer(X: Any, layer: str) -> Any:
+    """Return a layer of an AnnData, or an array of its ``obsm``."""
+    if layer in X.layers:
+        return X.layers[layer]
+    key = obsm_key(layer)
+    if key is None:
+        names = [*filter(None, X.layers), *((RAW,) if X.raw is not None else ())]  # None is X, in new versions
+        raise ValueError(f"the AnnData has no layer {layer!r}; it has {', '.join(map(repr, names)) or 'none'}")
+    if key not in X.obsm:
+        raise ValueError(f"the AnnData has no {layer!r}; its obsm has {', '.join(map(repr, X.obsm)) or 'nothing'}")
+    return X.obsm[key]
+
+
+def _is_obsm(X: Any, layer: str | None) -> bool:
+    """Return whether a layer of an AnnData is an array of its ``obsm``."""
+    return is_anndata(X) and obsm_key(layer) is not None and layer not in X.layers
+
+
 def layer_of_counts(layers: Iterable[str], current: str | None) -> str | None:
     """Return the layer of an AnnData that contains counts, judging by its name, or None; not the current one."""
     names = [name for name in layers if name != current and ("count" in name.lower() or name == RAW)]
@@ -88,7 +115,11 @@ def check_scaled(X: Any, layer: str | None, values: Any, binarize: float | None)
     numbers = values.data if is_sparse(values) else values
     if not (isinstance(numbers, np.ndarray) and numbers.dtype.kind in "if" and (numbers < 0).any()):
         return
-    layers = (*X.layers, *((RAW,) if X.raw is not None else ())) if hasattr(X, "layers") else ()
+    layers: tuple[str, ...] = ()
+    if _is_obsm(X, layer):
+        layers = tuple(f"{OBSM}{key}" for key in X.obsm)
+    elif hasattr(X, "layers"):
+        layers = (*filter(None, X.layers), *((RAW,) if X.raw is not None else ()))
     name = layer_of_counts(layers, layer)
     counts = () if name is None else (f'Table.from_any(adata, layer="{name}", binarize=0)',)
     message = ("the AnnData: ", *scaled_advice(binarize, *counts))
@@ -136,11 +167,15 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     return None
 
 
-def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+def axis_names(X: Any, layer: str | None = None) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     """Return the row and column names of a data frame, pyarrow table or AnnData, None where there are none."""
     rows, package = None, package_name(X)
     if is_anndata(X):
         rows = tuple(map(str, X.obs_names))
+        if layer is not None and _is_obsm(X, layer):
+            values = _layer(X, layer)
+            names = tuple(map(str, values.columns)) if hasattr(values, "columns") else None
+            return rows, numbered_columns(layer, values.shape[1]) if names is None else names
     elif package == "pandas" and hasattr(X, "columns") and X.index.inferred_type != "integer":
         rows = tuple(map(str, X.index))
     elif package == "pyarrow" and hasattr(X, "column_names") and len(index := _arrow_index(_arrow_table(X))) == 1:
@@ -148,12 +183,30 @@ def axis_names(X: Any) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
     return rows, column_names(X)
 
 
-def axis_data(X: Any) -> tuple[Annotations | None, Annotations | None]:
+def axis_data(X: Any, layer: str | None = None) -> tuple[Annotations | None, Annotations | None]:
     """Return what an AnnData knows about its rows and columns (``obs`` and ``var``); None for other tables."""
     if not is_anndata(X):
         return None, None
     obs = X.obs if hasattr(X, "obs") else X._adata.obs  # the ``raw`` of an AnnData has its observations
+    if layer is not None and _is_obsm(X, layer):
+        return Annotations.from_pandas(obs), Annotations({}, _layer(X, layer).shape[1])
     return Annotations.from_pandas(obs), Annotations.from_pandas(X.var)
+
+
+def select_modality(X: Any, modality: str | None) -> Any:
+    """Return the AnnData of a modality of a MuData; any other X unchanged."""
+    if package_name(X) != "mudata" or not hasattr(X, "mod"):
+        if modality is not None:
+            raise ValueError(f"modality={modality!r} requires a MuData, got {type(X).__name__}")
+        return X
+    names = list(X.mod)
+    listed = ", ".join(map(repr, names)) or "none"
+    if modality is not None and modality not in names:
+        raise ValueError(f"the MuData has no modality {modality!r}; it has {listed}")
+    if modality is None and len(names) != 1:
+        example = f"; pass one of them, such as mdata[{names[0]!r}]" if names else ""
+        raise ValueError(f"the MuData has {len(names)} modalities ({listed}){example}")
+    return X.mod[names[0] if modality is None else modality]
 
 
 def select_columns(frame: Any, names: Sequence[str]) -> Any:

@@ -509,9 +509,19 @@ class ReadKwargs(TypedDict, total=False):
         str | None,
         Param(
             None,
-            "Layer of an .h5ad file, or raw; array of an .npz file or a Zarr store.",
-            'The main one by default. "raw" is the ``raw`` of an AnnData, if no layer has this name.',
+            "Layer of an .h5ad file, raw, or obsm/NAME; array of an .npz file or a Zarr store.",
+            'The main one by default. "raw" is the ``raw`` of an AnnData, and "obsm/protein" the array "protein" of '
+            "its ``obsm``, if no layer has this name. In an .h5 file of Cell Ranger 2 it is the genome.",
             option="layer",
+        ),
+    ]
+    modality: Annotated[
+        str | None,
+        Param(
+            None,
+            "Modality of a MuData (.h5mu), or type of the features of 10x Genomics.",
+            "It is required if a MuData has several. The features of 10x Genomics are all read by default.",
+            option="modality",
         ),
     ]
     blocks: Annotated[
@@ -525,12 +535,12 @@ class ReadKwargs(TypedDict, total=False):
         ),
     ]
     transpose: Annotated[
-        bool,
+        bool | None,
         Param(
-            False,
-            "Exchange rows and columns, as for 10x matrices of genes x cells.",
+            None,
+            "Exchange rows and columns.",
             "The columns of the file become rows. Both tables must fit into memory, packed. ``without`` still names "
-            "columns of the file.",
+            "columns of the file. By default only a matrix.mtx of 10x Genomics (genes x cells) is exchanged.",
             option="transpose",
         ),
     ]

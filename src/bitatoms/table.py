@@ -138,20 +138,25 @@ class Table:
         binarize: float | None = None,
         missing: str = "unknown",
         layer: str | None = None,
+        modality: str | None = None,
         dosage: bool = False,
     ) -> Table:
         """Pack a table of any supported type and keep its names.
 
         Parameters
         ----------
-        X : Table, BitMatrix, array-like, pandas, polars or pyarrow table, AnnData or SciPy sparse matrix
-            The table, one row per sample. The index of a pandas frame gives the row names, unless it is numeric.
+        X : Table, BitMatrix, array-like, pandas, polars or pyarrow table, AnnData, MuData or SciPy sparse matrix
+            The table, one row per sample. The index of a pandas frame gives the row names, unless it is numeric. The
+            ``obs`` and ``var`` of an AnnData become ``row_data`` and ``column_data``.
         binarize : float, optional
             Threshold: a bit is one where X is greater. Without it, X must contain only 0 and 1.
         missing : {"unknown", "zero", "refuse"}, default="unknown"
             What missing values (NaN, None, NA, masked) become: unknown cells, 0, or an error.
         layer : str, optional
-            The layer of an AnnData to use instead of its X. "raw" is its ``raw``, if no layer has this name.
+            The layer of an AnnData to use instead of its X. "raw" is its ``raw`` and "obsm/protein" the array "protein"
+            of its ``obsm``, if no layer has this name.
+        modality : str, optional
+            The modality of a MuData to use; required if there are several.
         dosage : bool, default=False
             Whether X contains numbers of copies of an allele, 0, 1 and 2; others are rounded. Each of its columns then
             becomes two, which are tied: one copy or more, two copies. A model never reconstructs two without one.
@@ -172,15 +177,16 @@ class Table:
                [1, 1, 1, 0]], dtype=uint8)
         """
         checks.check_choice("missing", missing, ("unknown", "zero", "refuse"))
+        X = dataframes.select_modality(X, modality)
         if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
         if isinstance(X, cls):
             return X.with_bits(as_bits(X.data, binarize, missing=missing))
-        row_names, columns = dataframes.axis_names(X)
+        row_names, columns = dataframes.axis_names(X, layer)
         values = dataframes.as_array_like(X, layer)
         dataframes.check_scaled(X, layer, values, binarize)
-        row_data, column_data = dataframes.axis_data(X)
+        row_data, column_data = dataframes.axis_data(X, layer)
         if dosage:
             if binarize is not None:
                 raise InputError("numbers of copies cannot be thresholded; omit ", Parameter("binarize"))
@@ -395,11 +401,11 @@ class ColumnMatch:
         parts = []
         if self.unknown:
             n_columns = f"{len(self.unknown)} column{'s' * (len(self.unknown) > 1)}"
-            parts.append(f"ignored {n_columns} that the model was not fitted on: {_listed(self.unknown)}")
+            parts.append(f"ignored {n_columns} that the model was not fitted on: {listed_names(self.unknown)}")
         if self.absent and (self.is_fill_chosen or self.unknown):
             absent = "1 absent column is" if len(self.absent) == 1 else f"{len(self.absent)} absent columns are"
             fill = "read as 0" if self.fill == "zero" else "unknown"
-            parts.append(f"{absent} {fill}: {_listed(self.absent)}")
+            parts.append(f"{absent} {fill}: {listed_names(self.absent)}")
         parts.extend(self.notes)
         if parts:
             warn(f"{table}: {'; '.join(parts)}")
@@ -468,14 +474,14 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
     fill = "unknown" if absent == "unknown" and not given.absent_is_zero else "zero"
     if len(lacking) == len(names) and (given.names or not given.absent_is_zero):
         raise InputError(
-            f"{table} has no column that the model was fitted on: it has {_listed(given.names)}, and the model "
-            f"{_listed(names)}; pass a table of the same features"
+            f"{table} has no column that the model was fitted on: it has {listed_names(given.names)}, and the model "
+            f"{listed_names(names)}; pass a table of the same features"
         )
     if lacking and not given.absent_is_zero and absent not in ("zero", "unknown"):
-        others = f" (it has other columns: {_listed(unknown)})" if unknown else ""
+        others = f" (it has other columns: {listed_names(unknown)})" if unknown else ""
         fix = "; add them" if absent is None else "; add them, or pass "
         raise InputError(
-            f"{table} lacks columns that the model was fitted on: {_listed(lacking)}{others}{fix}",
+            f"{table} lacks columns that the model was fitted on: {listed_names(lacking)}{others}{fix}",
             *(() if absent is None else (Parameter("absent", "zero"), " to read them as 0, or ")),
             *(() if absent is None else (Parameter("absent", "unknown"),)),
         )
@@ -535,7 +541,7 @@ def without_unknown_columns(
     return dataframes.select_columns(frame, names), names
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed_names(names: Sequence[str]) -> str:
     """Return the first names, and the number of the others."""
     shown = ", ".join(repr(name[:40]) for name in names[:_LISTED]) or "none"
     return f"{shown} and {len(names) - _LISTED} more" if len(names) > _LISTED else shown

@@ -187,7 +187,9 @@ def test_a_pipe_is_written_into(writer, model, tmp_path):
 
 
 @posix_only
-@pytest.mark.parametrize("format", [None, *(name for name, entry in FORMATS.items() if entry.is_one_file)])
+@pytest.mark.parametrize(
+    "format", [None, *(name for name, entry in FORMATS.items() if entry.is_one_file and entry.is_writable)]
+)
 def test_a_table_is_written_into_a_pipe_without_an_extension(format, tmp_path):
     """As CSV, unless a format is given."""
     entry = FORMATS[format or "csv"]

@@ -10,6 +10,9 @@ from bitatoms.io.formats import FORMATS, infer_format, load_reader, sniff_format
 def test_extensions_select_the_format(format):
     for extension in FORMATS[format].extensions:
         assert infer_format(f"table{extension}") == infer_format(f"a/b.csv/TABLE{extension.upper()}") == format
+        if not FORMATS[format].is_writable:
+            with pytest.raises(ba.FileError, match=f"the format '{format}' .* can only be read; write .h5ad or .npz"):
+                ba.write([[1]], f"table{extension}")
         if FORMATS[format].gzip:
             assert infer_format(f"table{extension}.gz") == format
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.io.formats import FORMATS
+from bitatoms.io.formats import FORMATS, HDF5_FORMATS
 
 pytest.importorskip("typer")
 
@@ -34,6 +34,7 @@ FIRST = np.random.default_rng(0).integers(0, 2, (len(ROWS), SNPS), np.uint8)
 FIRST[0] = 1  # a column without ones would be lost in lists of items
 X = np.stack([FIRST, FIRST & np.roll(FIRST, 3, axis=0) | (np.arange(11) == 0)[:, None]], axis=2).reshape(len(ROWS), -1)
 BITS = ba.BitMatrix.from_dense(X)
+NAMES = ("id", "name")
 WITHOUT_NAMES = ("npy", "fimi", "pbm", "png", "tiff")
 
 
@@ -51,6 +52,31 @@ def table(format):
     return ba.Table(BITS, None if format == "baskets" else ROWS, COLUMNS)
 
 
+def write_h5mu(table, path):
+    """Write a MuData with one modality."""
+    h5py = pytest.importorskip("h5py")
+    ba.write(table, path.with_suffix(".h5ad"))
+    with h5py.File(path.with_suffix(".h5ad")) as adata, h5py.File(path, "w", userblock_size=512) as file:
+        adata.copy(adata["/"], file.create_group("mod"), "rna")
+        file.attrs["encoding-type"] = "MuData"
+    with open(path, "r+b") as file:
+        file.write(b"MuData (format-version=0.1.0;)")
+
+
+def write_ten_x(table, path):
+    """Write a file as Cell Ranger does."""
+    h5py = pytest.importorskip("h5py")
+    by_cell = table.bits.to_sparse().astype(np.int32)  # by cell, which is CSC of features x cells
+    with h5py.File(path, "w") as file:
+        matrix = file.create_group("matrix")
+        for name in ("data", "indices", "indptr"):
+            matrix[name] = getattr(by_cell, name)
+        matrix["shape"] = np.int32(table.shape[::-1])
+        matrix["barcodes"] = np.array(table.row_names, "S")
+        for name in ("id", "name"):
+            matrix[f"features/{name}"] = np.array(table.columns, "S")
+
+
 @pytest.fixture(scope="session")
 def valid_file(tmp_path_factory):
     """Copy a valid file of a format, with its companions, into a folder; skip a format that is not installed."""
@@ -62,7 +88,7 @@ def valid_file(tmp_path_factory):
             pytest.skip(f"{entry.library} is not installed")
         name = f"table{entry.extensions[0]}"
         if not (originals / name).exists():
-            ba.write(table(format), originals / name)
+            {"h5mu": write_h5mu, "10x": write_ten_x}.get(format, ba.write)(table(format), originals / name)
         for part in [name] + ["table.bim", "table.fam"] * (format == "bed"):
             copy = shutil.copytree if (originals / part).is_dir() else shutil.copy
             copy(originals / part, folder / part)
@@ -462,6 +488,37 @@ MALFORMED = {
         "duplicate name": edit_hdf5(lambda file: file["var/_index"].__setitem__(1, "rs0:A")),
         "Python objects": replace_dataset("X", data=np.void(pickle.dumps(Payload()))),
     },
+    "h5mu": {
+        "not binary": replace_dataset("mod/rna/X", data=TWO),
+        "wrong shape": replace_dataset("mod/rna/X", data=np.ones((3, 3), np.float32)),
+        "a link to another file": replace_by_link("mod", "other.h5ad"),
+        "no modality": edit_hdf5(lambda file: file["mod"].__delitem__("rna")),
+        "two modalities": edit_hdf5(lambda file: file["mod"].copy("rna", "protein")),
+        "an array for a modality": replace_dataset("mod/rna", data=X),
+        "Python objects": replace_dataset("mod/rna/X", data=np.void(pickle.dumps(Payload()))),
+    },
+    "10x": {
+        "not binary": edit_hdf5(lambda file: file["matrix/data"].__setitem__(0, 2)),
+        "negative": edit_hdf5(lambda file: file["matrix/data"].__setitem__(0, -1)),
+        "wrong shape": replace_dataset("matrix/shape", data=np.int32([3, 3])),
+        "a negative shape": replace_dataset("matrix/shape", data=np.int32([-12, 11])),
+        "one size": replace_dataset("matrix/shape", data=np.int32([12])),
+        "a bomb": replace_dataset("matrix/shape", data=np.int64([10**9, 10**9])),
+        "ragged": replace_dataset("matrix/indptr", data=np.arange(5)),
+        "index out of range": edit_hdf5(lambda file: file["matrix/indices"].__setitem__(0, 99)),
+        "missing names": edit_hdf5(lambda file: file["matrix/features"].__delitem__("name")),
+        "missing row": replace_dataset("matrix/barcodes", data=np.array(ROWS[1:], "S")),
+        "numbers as names": replace_dataset("matrix/barcodes", data=np.arange(len(ROWS))),
+        "duplicate name": edit_hdf5(
+            lambda file: [file[f"matrix/features/{n}"].__setitem__(1, b"rs0:A") for n in NAMES]
+        ),
+        "a link to another file": replace_by_link("matrix", "other.h5ad"),
+        "names linked from another file": replace_by_link("matrix/features", "other.h5ad"),
+        "values in another file": replace_dataset(
+            "matrix/data", shape=(X.size,), dtype="u1", external=[("other.bin", 0, X.size)]
+        ),
+        "another HDF5 file": edit_hdf5(lambda file: file.move("matrix/barcodes", "weights")),
+    },
     "bed": {
         "ragged": companion(".fam", replace_text(b" 0 0 0 0", b" 0 0 0")),
         "missing row": companion(".fam", edit_bytes(lambda data: data.split(b"\n", 5)[5])),
@@ -499,7 +556,7 @@ def test_malformed_file(valid_file, convert, monkeypatch, tmp_path, format, kind
     monkeypatch.setattr("bitatoms.io.text_numbers._LONGEST_LINE", 1 << 22)  # so that the test files can be small
     (tmp_path / "other.bin").write_bytes(X.tobytes())
     path = valid_file(format, tmp_path)
-    if format == "h5ad":
+    if format in HDF5_FORMATS:
         shutil.copy(path, tmp_path / "other.h5ad")
     MALFORMED[format][kind](path)
     assert_error(convert(path.name), path.name)

@@ -482,7 +482,7 @@ def report(
         "bitatoms convert table.csv table.parquet",
         "bitatoms convert picture.pbm blocks.npz --blocks 16x16",
         "bitatoms convert cells.h5ad cells.npz --layer counts --binarize 0",
-        "bitatoms convert matrix.mtx.gz cells.npz --transpose --binarize 0",
+        "bitatoms convert filtered_feature_bc_matrix cells.h5ad --binarize 0",
     )
     + "\n\nFormats:\n\n"
     + "\n\n".join(f"`{name}` ({', '.join(about.extensions)}): {about.description}" for name, about in FORMATS.items())

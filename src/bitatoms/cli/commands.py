@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..api import no_checkpoint
 from ..bits import BitMatrix
 from ..core.model import Model
+from ..dataframes import obsm_key
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -26,7 +27,7 @@ from ..report import write_report
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
-from ..table import Header, Table, match_columns
+from ..table import Header, Table, listed_names, match_columns
 from . import stores
 from .console import print_json, print_line, print_note
 from .files import (
@@ -292,8 +293,8 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
     """Write the codes of a table; from one .h5ad file to another, as a copy of the input with codes."""
     model_path, data, absent = rows
     format = table_format(*output)
-    # Codes of a transposed AnnData are those of its variables, which obsm cannot hold.
-    adds = format == "h5ad" and _is_h5ad(data) and not data.reading.options["transpose"]
+    # Codes of a transposed AnnData are those of its variables, which obsm cannot hold; atoms of obsm do not fit varm.
+    adds = format == "h5ad" and _is_h5ad(data) and not data.reading.options["transpose"] and not _is_of_obsm(rows)
     check_writable(output.path, read=(model_path,) if adds else (model_path, data.path))
     store = open_packed(data)
     codes: Table | Store
@@ -431,8 +432,19 @@ def convert(data: Input, output: OutputTable, quiet: bool) -> None:
     write_table(table, *output)
     if not quiet:
         print_line(f"{output_name(output.path)}: {describe_shape(table)}")
+        _note_lost_annotations(table, output)
         if unknown := describe_unknown(table):
             print_line(unknown)
+
+
+def _note_lost_annotations(table: Table, output: OutputTable) -> None:
+    """Print which annotations of rows and columns the format of a file does not store."""
+    format = table_format(*output)
+    axes = {"rows": table.row_data, "columns": table.column_data}
+    lost = [f"{axis} ({listed_names(tuple(data))})" for axis, data in axes.items() if data]
+    if lost and not FORMATS[format].stores_annotations:
+        name = output_name(output.path)
+        print_note(f"{name}: the format {format} does not store the annotations of {' and '.join(lost)}")
 
 
 def open_data(data: Input, quiet: bool) -> Table | Store:
@@ -463,6 +475,12 @@ def _is_h5ad(data: Input) -> bool:
     """Return whether data are an AnnData file, which can be read again."""
     suffixes = data.path.suffix.lower(), f".{data.reading.format}"
     return not is_stream(data.path) and FORMATS["h5ad"].extensions[0] in suffixes
+
+
+def _is_of_obsm(rows: NewRows) -> bool:
+    """Return whether the columns of data are those of an array in the ``obsm`` of an AnnData."""
+    layer = rows.data.reading.options["layer"] or load_model(rows.model_path).reading.get("layer")
+    return obsm_key(layer) is not None
 
 
 def listed(paths: list[Path]) -> str:

@@ -29,7 +29,7 @@ from .streams import is_stdout, is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
-_FORMATS_WITH = {"layer": ("h5ad", "zarr"), "blocks": ("pbm", "png", "tiff")}
+_FORMATS_WITH = {"layer": ("h5ad", "h5mu", "zarr"), "modality": ("h5mu", "10x"), "blocks": ("pbm", "png", "tiff")}
 
 
 def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:
@@ -42,8 +42,15 @@ def read_table(data: Input, learned: Header | None = None, absent: str | None = 
             table = read_matching(file, learned, absent, reading.format, name=data.title, **reading.options)
     if reading.tile is None:
         return table
-    names = table.row_names, table.columns
-    return Table(table.data, *names, Picture(reading.tile), absent_is_zero=table.absent_is_zero)
+    return Table(
+        table.data,
+        table.row_names,
+        table.columns,
+        Picture(reading.tile),
+        absent_is_zero=table.absent_is_zero,
+        row_data=table.row_data,
+        column_data=table.column_data,
+    )
 
 
 def read_with_status(data: Input, quiet: bool, learned: Header | None = None, absent: str | None = None) -> Table:

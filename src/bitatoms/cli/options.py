@@ -143,8 +143,9 @@ def _reading(
     row_names: Annotated[bool | None, _option("row_names", "--row-names/--no-row-names")] = None,
     separator: Annotated[str | None, _option("separator")] = None,
     layer: Annotated[str | None, _option("layer")] = None,
+    modality: Annotated[str | None, _option("modality")] = None,
     blocks: Annotated[str | None, _option("blocks", metavar="HEIGHTxWIDTH")] = None,
-    transpose: Annotated[bool, _option("transpose", "--transpose")] = False,
+    transpose: Annotated[bool | None, _option("transpose", "--transpose/--no-transpose")] = None,
     without: Annotated[
         list[str] | None, _option("without", help="Column to leave out, by name; repeat the option for several.")
     ] = None,
@@ -172,6 +173,7 @@ def _reading(
         "row_names": row_names,
         "separator": None if separator is None else separator.replace("\\t", "\t"),
         "layer": layer,
+        "modality": modality,
         "blocks": None if blocks is None else parse_size(blocks),
         "transpose": transpose,
         "without": tuple(without or ()),

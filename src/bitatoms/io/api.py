@@ -19,7 +19,7 @@ from ..sparse_bits import Bits, SparseBits
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from .atomic import atomic_write
 from .errors import FileError
-from .formats import FORMATS, GENOTYPE_FORMATS, infer_format, load_reader, sniff_format
+from .formats import FORMATS, GENOTYPE_FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .stream import (
     DROPPING_FORMATS,
     ReadOptions,
@@ -40,7 +40,8 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "header": (*_TEXT, "pairs"),
     "row_names": (*_TEXT, "parquet", "feather"),
     "separator": (*_TEXT, "baskets", "pairs"),
-    "layer": ("h5ad", "npz", "zarr"),
+    "layer": ("h5ad", "h5mu", "10x", "npz", "zarr"),
+    "modality": ("h5mu", "10x", "zarr"),
     "blocks": ("pbm", "png", "tiff"),
     "phased": GENOTYPE_FORMATS,
     "region": GENOTYPE_FORMATS,
@@ -62,16 +63,17 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
     Parameters
     ----------
     path : str or path-like
-        The file; its extension selects the format.
+        The file; its extension selects the format. A folder with the files of 10x Genomics is also allowed.
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
-        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "bed" or "zarr".
+        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed" or "zarr".
     {parameters}
 
     Returns
     -------
     Table
-        The table: ``bits``, ``row_names``, ``columns``.
+        The table: ``bits``, ``row_names``, ``columns``; with ``row_data`` and ``column_data`` if the file contains
+        more about rows and columns, as AnnData do in ``obs`` and ``var``.
 
     Raises
     ------
@@ -226,7 +228,8 @@ def _translate_errors(source: Source) -> Iterator[None]:
         yield
     except FileError as error:
         found = sniff_format(source.path)
-        if found is None or found == source.format or source.format == "zarr":
+        is_same = found == source.format or (found in HDF5_FORMATS and source.format in HDF5_FORMATS)
+        if found is None or is_same or source.format == "zarr":
             raise
         problem = f"not a file of the format {source.format!r}: it looks like {found!r}; pass "
         raise source.error(problem, Parameter("format", found)) from error
@@ -245,7 +248,7 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
             raise source.error(Parameter(name), f" applies to {', '.join(formats)}, not to {source.format!r}; omit it")
     if not source.path.exists():
         raise source.error("there is no such file")
-    if source.path.is_dir() and source.format != "zarr":
+    if source.path.is_dir() and source.format not in ("zarr", "10x"):
         raise source.error("this is a folder, not a file")
     stream: TableStream = load_reader(source.format, source.name).read(source, options)
     return stream

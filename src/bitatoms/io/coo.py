@@ -38,10 +38,20 @@ class CooBuilder:
         Number of rows and columns.
     first : int, default=0
         What the file calls the first row and the first column.
+    is_exchanged : bool, default=False
+        Whether the rows of the file are the columns of the table. Positions in messages are those in the file.
     """
 
-    def __init__(self, source: Source, options: ReadOptions, shape: tuple[int, int], first: int = 0) -> None:
+    def __init__(
+        self,
+        source: Source,
+        options: ReadOptions,
+        shape: tuple[int, int],
+        first: int = 0,
+        is_exchanged: bool = False,
+    ) -> None:
         self._source = source
+        self._is_exchanged = is_exchanged
         self._cells = Cells(source, options)
         self._shape = shape
         self._first = first
@@ -70,8 +80,9 @@ class CooBuilder:
         """Add entries."""
         if not len(values):
             return
-        self._check_indices(rows, self._shape[0], "row")
-        self._check_indices(columns, self._shape[1], "column")
+        axes = ("column", "row") if self._is_exchanged else ("row", "column")
+        self._check_indices(rows, self._shape[0], axes[0])
+        self._check_indices(columns, self._shape[1], axes[1])
         packed = self._cells.pack_numbers(
             values[np.newaxis], lambda _, entry: self._position(int(rows[entry]), int(columns[entry]))
         )
@@ -190,6 +201,7 @@ class CooBuilder:
 
     def _position(self, row: int, column: int) -> CellPosition:
         """Return the position of a cell as the file counts."""
+        row, column = (column, row) if self._is_exchanged else (row, column)
         return CellPosition(row + self._first, column + self._first) if self._first else array_position(row, column)
 
     def _check_indices(self, indices: NDArray[np.integer], length: int, axis: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,13 +33,17 @@ class Format(NamedTuple):
     gzip: bool = False  # .gz may follow the extension
     is_one_file: bool = True  # otherwise several files, or a folder, which a stream cannot hold
     stores_unknown: bool = True  # otherwise a cell is a one or a zero
+    stores_annotations: bool = False  # otherwise what is known about rows and columns, besides names, is lost
+    is_writable: bool = True
 
 
 FORMATS = {
     "csv": Format("comma-separated text", (".csv", ".txt"), "csv", gzip=True),
     "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", gzip=True),
     "npy": Format("a NumPy array", (".npy",), "numpy"),
-    "npz": Format("packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy"),
+    "npz": Format(
+        "packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy", stores_annotations=True
+    ),
     "parquet": Format("Parquet", (".parquet", ".pq"), "arrow", "pyarrow", "arrow"),
     "feather": Format("Feather, Arrow IPC", (".feather", ".arrow", ".ipc"), "arrow", "pyarrow", "arrow"),
     "mtx": Format("Matrix Market", (".mtx",), "matrix_market", gzip=True),
@@ -58,12 +63,18 @@ FORMATS = {
     "pbm": Format("a black-and-white image", (".pbm",), "pbm", gzip=True, stores_unknown=False),
     "png": Format("a PNG image", (".png",), "pillow", "PIL", "image", stores_unknown=False),
     "tiff": Format("a TIFF image", (".tif", ".tiff"), "pillow", "PIL", "image", stores_unknown=False),
-    "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
-    "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False),
-    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False),
+    "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata", stores_annotations=True),
+    "h5mu": Format("MuData", (".h5mu",), "mudata", "anndata", "anndata", is_writable=False),
+    "10x": Format("10x Genomics: an .h5 file, or a folder with matrix.mtx", (".h5",), "ten_x", is_writable=False),
+    "bed": Format(
+        "PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False, stores_annotations=True
+    ),
+    "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False, stores_annotations=True),
 }
 
 GENOTYPE_FORMATS = ("bed",)
+HDF5_FORMATS = ("h5ad", "h5mu", "10x")
+FEATURE_MATRIX = re.compile(r"(?P<prefix>.*)matrix\.mtx(\.gz)?", re.IGNORECASE)  # of 10x Genomics
 
 _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
@@ -82,6 +93,7 @@ _MAGIC_BYTES = (
     (b"FEA1", "feather"),
     (b"%%MatrixMarket", "mtx"),
     (b"\x89HDF\r\n\x1a\n", "h5ad"),
+    (b"MuData", "h5mu"),
     (b"\x6c\x1b", "bed"),
     (b"P1\n", "pbm"),
     (b"P4\n", "pbm"),
@@ -97,6 +109,9 @@ def infer_format(path: str | os.PathLike[str], given: str | None = None, writing
     When writing, a device or a pipe whose name selects no format gets CSV.
     """
     format = _find_format(path, given, writing)
+    if writing and not FORMATS[format].is_writable:
+        name = FORMATS[format].description.partition(":")[0]
+        raise FileError(f"{os.fspath(path)}: the format {format!r} ({name}) can only be read; write .h5ad or .npz")
     if writing and is_stream(path):
         check_one_file(format, os.fspath(path))
     return format
@@ -121,7 +136,10 @@ def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool)
             return format
     if writing and is_stream(path):
         return "csv"
-    known = [extension for entry in FORMATS.values() for extension in entry.extensions]
+    if not writing and os.path.isdir(path) and feature_matrices(Path(path)):
+        return "10x"
+    entries = [entry for entry in FORMATS.values() if entry.is_writable or not writing]
+    known = [extension for entry in entries for extension in entry.extensions]
     extension = os.path.splitext(base)[1]
     unsupported = next((hint for extensions, hint in _UNSUPPORTED.items() if extension in extensions), None)
     message: tuple[str | Parameter, ...]
@@ -136,6 +154,11 @@ def _find_format(path: str | os.PathLike[str], given: str | None, writing: bool)
         hint = f" (did you mean {similar[0]}?)" if similar else ""
         message = (f"unknown extension{hint}; pass ", Parameter("format"), f", one of {', '.join(FORMATS)}")
     raise FileError(f"{os.fspath(path)}: ", *message)
+
+
+def feature_matrices(folder: Path) -> list[str]:
+    """Return the names of the files in a folder that are matrices of 10x Genomics."""
+    return sorted(entry.name for entry in folder.iterdir() if FEATURE_MATRIX.fullmatch(entry.name) and entry.is_file())
 
 
 def load_reader(format: str, name: str) -> Any:

@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from numpy.typing import NDArray
 from .chunked import check_claimed_size
 from .stream import Source
 
-_ATTRIBUTES = (b"encoding-type", b"encoding-version", b"_index", b"shape", b"h5sparse_format", b"h5sparse_shape")
+_ATTRIBUTES = (
+    b"encoding-type", b"encoding-version", b"_index", b"column-order", b"ordered", b"mod-order", b"shape",
+    b"h5sparse_format", b"h5sparse_shape",
+)  # fmt: skip
 _STRING_POINTER = np.dtype([("length", "<u4"), ("heap", "<u8"), ("index", "<u4")])  # of a string in an array
 _FREE_TEXT = 1 << 26  # characters that an array may claim however small the file is
 _HEAP_SIGNATURE = b"GCOL\x01\0\0\0"  # of a global heap, which holds strings
@@ -67,10 +71,15 @@ class Hdf5Reader:
         """Raise if an attribute that bitatoms or anndata reads is neither text nor a number: h5py crashes on some."""
         from h5py import h5a, h5t
 
-        plain = (h5t.INTEGER, h5t.FLOAT, h5t.STRING)
-        for name in _ATTRIBUTES:
-            if h5a.exists(element.id, name) and h5a.open(element.id, name).get_type().get_class() not in plain:
-                raise self.source.error(f"corrupt: the attribute {name.decode()!r} of {element.name!r} is not text")
+        plain = (h5t.INTEGER, h5t.FLOAT, h5t.STRING, h5t.ENUM)  # booleans are enumerations
+        for name in filter(partial(h5a.exists, element.id), _ATTRIBUTES):
+            attribute = h5a.open(element.id, name)
+            shown = f"the attribute {name.decode()!r} of {element.name!r}"
+            if attribute.get_type().get_class() not in plain:
+                raise self.source.error(f"corrupt: {shown} is not text")
+            n_bytes = attribute.get_space().get_simple_extent_npoints() * attribute.get_type().get_size()
+            if n_bytes > self.source.path.stat().st_size:
+                raise self.source.error(f"corrupt: {shown} is larger than the file")
 
     def _check_array(self, array: Any) -> None:
         """Raise if the values of an array are in another file, or if it claims to be larger than the file can hold."""
@@ -109,23 +118,26 @@ class Hdf5Reader:
         if filters not in ([], [h5z.FILTER_DEFLATE], [h5z.FILTER_SHUFFLE, h5z.FILTER_DEFLATE]):
             return
         itemsize = _STRING_POINTER.itemsize
-        stored = [(array.id.get_offset(), array.size * itemsize)]
-        if array.chunks is not None:
-            stored = []
-            array.id.chunk_iter(lambda chunk: stored.append((chunk.byte_offset, chunk.size)))
         chunk_bytes = itemsize * math.prod(array.chunks or array.shape)
-        with self.source.path.open("rb") as file:
-            for start, size in stored:
-                if start is None:
-                    continue
-                file.seek(start)
-                content = file.read(size)
-                if filters:
-                    content = zlib.decompressobj().decompress(content, chunk_bytes)
-                values = np.frombuffer(content, np.uint8, len(content) // itemsize * itemsize)
-                if len(filters) == 2:
-                    values = np.ascontiguousarray(values.reshape(itemsize, -1).T).ravel()
-                yield values.view(_STRING_POINTER)["length"].astype(np.uint64)
+        for content in self._stored_chunks(array, chunk_bytes):
+            if filters:
+                content = zlib.decompressobj().decompress(content, chunk_bytes)
+            values = np.frombuffer(content, np.uint8, len(content) // itemsize * itemsize)
+            if len(filters) == 2:
+                values = np.ascontiguousarray(values.reshape(itemsize, -1).T).ravel()
+            yield values.view(_STRING_POINTER)["length"].astype(np.uint64)
+
+    def _stored_chunks(self, array: Any, n_bytes: int) -> Iterator[bytes]:
+        """Yield the chunks of an array as they are stored; all of it, ``n_bytes``, if it has none."""
+        if array.chunks is not None:
+            offsets: list[tuple[int, ...]] = []
+            most = self.source.path.stat().st_size
+            array.id.chunk_iter(lambda chunk: offsets.append(chunk.chunk_offset) if chunk.size <= most else None)
+            yield from (array.id.read_direct_chunk(offset)[1] for offset in offsets)
+        elif array.id.get_offset() is not None:
+            with self.source.path.open("rb") as file:
+                file.seek(array.id.get_offset())
+                yield file.read(n_bytes)
 
 
 @contextmanager

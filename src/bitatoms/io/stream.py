@@ -111,8 +111,9 @@ class ReadOptions:
     row_names: bool | None = None
     separator: str | None = None
     layer: str | None = None
+    modality: str | None = None
     blocks: tuple[int, int] | None = None
-    transpose: bool = False
+    transpose: bool | None = None
     without: tuple[str, ...] = ()
     phased: bool = False
     region: str | None = None

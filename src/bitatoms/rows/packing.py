@@ -42,7 +42,7 @@ def pack(
 
     Parameters
     ----------
-    source : path, Table, BitMatrix, array-like, sparse matrix, data frame, AnnData, or iterator of such
+    source : path, Table, BitMatrix, array-like, sparse matrix, data frame, AnnData, MuData, or iterator of such
         A file in any format that `bitatoms.read` reads; a table in memory, or in a file opened as an array by NumPy,
         h5py, zarr or Dask; or an iterator or list of tables, which hold consecutive rows of one table.
     path : str or path-like
@@ -159,7 +159,9 @@ def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
             raise _only_for_files(name)
     parts = _parts(source)
     if parts is None:
-        table = Table.from_any(source, binarize=options.binarize, missing=options.missing, layer=options.layer)
+        table = Table.from_any(
+            source, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality
+        )
         chunk = RowChunk(table.data, table.row_names)
         known = table.picture, table.absent_is_zero, table.row_data, table.column_data
         stream = TableStream(table.shape[1], iter([chunk]), table.columns, *known)
@@ -202,7 +204,9 @@ def _tables(parts: Iterable[Any], options: ReadOptions) -> Iterator[Table]:
     n_rows, first = 0, None
     for part in parts:
         try:
-            table = Table.from_any(part, binarize=options.binarize, missing=options.missing, layer=options.layer)
+            table = Table.from_any(
+                part, binarize=options.binarize, missing=options.missing, layer=options.layer, modality=options.modality
+            )
         except InvalidCell as error:
             raise error.shifted(n_rows) from error
         except ValueError as error:

@@ -1,6 +1,7 @@
 """Matrices of 10x Genomics: names from the files beside them, and the note that rows are genes."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -15,7 +16,12 @@ FEATURES = "ENSG01\tCD3E\tGene Expression\nENSG02\tMS4A1\tGene Expression\nENSG0
 BARCODES = "AAAC-1\nAAAG-1\n"
 CELLS = ba.Table(ba.BitMatrix.from_dense(COUNTS.T > 0), ["AAAC-1", "AAAG-1"], ["CD3E", "MS4A1", "LYZ"])
 GENES = ba.Table(ba.BitMatrix.from_dense(COUNTS > 0), CELLS.columns, CELLS.row_names)
-NOTE = r"its rows are features \(genes\) and its columns are cells; for one row per cell, pass transpose=True$"
+NOTE = r"its rows are features \(genes\) and are read as columns: one row per cell; for .* pass transpose=False$"
+FIELDS = {
+    "gene_ids": ["ENSG01", "ENSG02", "ENSG03"],
+    "gene_symbols": ["CD3E", "MS4A1", "LYZ"],
+    "feature_types": ["Gene Expression"] * 3,
+}
 
 
 def mtx_text(counts=COUNTS, comment=""):
@@ -38,13 +44,28 @@ def write_files(folder, prefix="", ending=".gz", features="features", **changed)
 )
 def test_names_are_read_from_the_files_beside_the_matrix(tmp_path, names):
     path = write_files(tmp_path, **names)
-    assert ba.read(path, transpose=True, binarize=0) == CELLS
+    for read in (
+        lambda: ba.read(path, transpose=True, binarize=0),
+        lambda: ba.read(tmp_path, binarize=0),
+        lambda: ba.read(path, binarize=0),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            table = read()
+        assert table == CELLS
+        assert {name: values.tolist() for name, values in table.column_data.items()} == FIELDS
+        assert dict(table.row_data) == {}
+    assert ba.read(path, binarize=0, transpose=False) == GENES
+    assert ba.read(tmp_path, binarize=0, transpose=True) == GENES
     with pytest.warns(InputWarning, match=NOTE):
-        assert ba.read(path, binarize=0) == GENES
+        ba.read(path, binarize=0)
 
 
 def test_a_matrix_of_cells_by_genes_is_no_surprise(tmp_path):
-    assert ba.read(write_files(tmp_path, **{"matrix.mtx": mtx_text(COUNTS.T)}), binarize=0) == CELLS
+    path = write_files(tmp_path, **{"matrix.mtx": mtx_text(COUNTS.T)})
+    for table in (ba.read(path, binarize=0), ba.read(tmp_path, binarize=0)):
+        assert table == CELLS
+        assert list(table.column_data["gene_ids"]) == FIELDS["gene_ids"]
 
 
 def test_genes_of_the_same_name_are_called_by_their_identifiers(tmp_path):
@@ -71,7 +92,7 @@ def test_the_comment_of_cell_ranger_is_enough_for_the_note(tmp_path):
     comment = '%metadata_json: {"software_version": "cellranger-7", "format_version": 2}\n'
     (tmp_path / "counts.mtx").write_text(mtx_text(comment=comment))
     with pytest.warns(InputWarning, match=NOTE):
-        ba.read(tmp_path / "counts.mtx", binarize=0)
+        assert ba.read(tmp_path / "counts.mtx", binarize=0) == ba.Table(CELLS.bits)
     assert ba.read(tmp_path / "counts.mtx", binarize=0, transpose=True) == ba.Table(CELLS.bits)
 
 
@@ -89,6 +110,35 @@ def test_malformed_names_are_errors(tmp_path):
         ba.read(path)
 
 
+def test_positions_in_messages_are_those_of_the_file(tmp_path):
+    path = write_files(tmp_path, ending="", **{"matrix.mtx": mtx_text(np.array([[1, 0], [0, 1], [5, 0]]))})
+    assert_read_error(tmp_path, "row 3, column 1: 5 is neither 0 nor 1")
+    path.write_text(mtx_text().replace("3 1 1", "4 1 1"))
+    assert_read_error(tmp_path, "an entry in row 4, but only 3 rows")
+
+
+def test_folders_without_one_matrix(tmp_path):
+    assert_read_error(tmp_path, "this is a folder, not a file")
+    assert_read_error(tmp_path, "this folder has no matrix.mtx", format="10x")
+    for prefix in ("a_", "b_"):
+        write_files(tmp_path, prefix)
+    assert_read_error(tmp_path, "several matrices ('a_matrix.mtx.gz', 'b_matrix.mtx.gz'); pass one of them")
+
+
+def test_types_of_features(tmp_path):
+    """A gene and a protein of the same name have it if only one of them is read."""
+    write_files(tmp_path, **{"features.tsv": FEATURES.replace("LYZ\tGene Expression", "CD3E\tAntibody Capture")})
+    types = "several types \\('Gene Expression', 'Antibody Capture'\\); .* pass modality=\"Gene Expression\""
+    with pytest.warns(InputWarning, match=types):
+        assert ba.read(tmp_path, binarize=0).columns == ("ENSG01", "MS4A1", "ENSG03")
+    for modality, columns in (("Gene Expression", [0, 1]), ("Antibody Capture", [2])):
+        table = ba.read(tmp_path, binarize=0, modality=modality)
+        assert table.columns == tuple(("CD3E", "MS4A1", "CD3E")[column] for column in columns)
+        assert table.bits == ba.BitMatrix.from_dense(COUNTS.T[:, columns] > 0)
+        assert list(table.column_data["gene_ids"]) == [FIELDS["gene_ids"][column] for column in columns]
+    assert_read_error(tmp_path, "no features of the type 'rna' (types: 'Gene Expression'", modality="rna", binarize=0)
+
+
 @pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
 def test_the_command_line_follows_the_note(tmp_path, monkeypatch, capsys):
     pytest.importorskip("typer")
@@ -98,7 +148,14 @@ def test_the_command_line_follows_the_note(tmp_path, monkeypatch, capsys):
     code, _, stderr = bitatoms("convert", "matrix.mtx.gz", "cells.npz", "--binarize", "0")
     assert code == 0
     assert stderr.startswith("Note: matrix.mtx.gz: its rows are features")
-    assert stderr.endswith("pass --transpose\n")
-    assert bitatoms("convert", "matrix.mtx.gz", "cells.npz", "--binarize", "0", "--transpose")[::2] == (0, "")
+    assert stderr.endswith("pass --no-transpose\n")
     assert ba.read("cells.npz") == CELLS
+    assert bitatoms("convert", "matrix.mtx.gz", "genes.npz", "--binarize", "0", "--no-transpose")[::2] == (0, "")
+    assert ba.read("genes.npz") == GENES
+    assert bitatoms("convert", ".", "cells.npz", "--binarize", "0")[::2] == (0, "")
+    assert ba.read("cells.npz") == CELLS
+    code, _, stderr = bitatoms("convert", "cells.npz", "cells.csv")
+    assert code == 0
+    lost = "'gene_ids', 'gene_symbols', 'feature_types'"
+    assert stderr == f"Note: cells.csv: the format csv does not store the annotations of columns ({lost})\n"
     assert_read_error(tmp_path / "matrix.mtx.gz", "4 is neither 0 nor 1", transpose=True)

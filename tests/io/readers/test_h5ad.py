@@ -18,6 +18,7 @@ from bitatoms.core.model import Model
 from bitatoms.io.readers.h5ad import annotate, write_annotated
 from bitatoms.parallel import Workers
 from bitatoms.table import Header
+from support.annotations import FRAME
 from support.commands import runner
 from support.files import assert_read_error, outcome, tables
 from support.memory import read_with_peak
@@ -644,3 +645,248 @@ def test_codes_of_a_transposed_file_are_a_table_of_its_variables(tmp_path, monke
     codes = ba.read("codes.h5ad")
     assert codes.row_names == GENES
     np.testing.assert_array_equal(codes.to_dense(), model.transform(table))
+
+
+def annotated():
+    """Return an AnnData whose obs and var have columns of every type."""
+    var = pd.concat([FRAME, FRAME], ignore_index=True).set_index(pd.Index([f"gene{k}" for k in range(6)], dtype=object))
+    obs = FRAME.copy()
+    adata = ad.AnnData(np.eye(3, 6, dtype=np.float32), obs=obs, var=var.iloc[:, :6])
+    adata.obsm["protein"] = sp.csr_matrix(np.eye(3, 4))
+    adata.obsm["X_pca"] = np.array([[0, 1], [1, 0], [1, 1]])
+    adata.obsm["frame"] = pd.DataFrame({"CD3": [1, 0, 1], "CD4": pd.array([1, None, 0], "Int8")}, index=obs.index)
+    adata.obsm["text"] = pd.DataFrame({"CD3": ["a", "b", "c"]}, index=obs.index)
+    return adata
+
+
+@pytest.fixture
+def annotated_path(tmp_path):
+    return write_annotations(tmp_path / "annotated.h5ad", annotated())
+
+
+def write_annotations(path, adata):
+    with ad.settings.override(allow_write_nullable_strings=True):
+        return write_file(path, adata, convert_strings_to_categoricals=False)
+
+
+def test_obs_and_var_survive_every_format_that_stores_them(tmp_path, annotated_path):
+    pytest.importorskip("zarr")
+    adata, table = annotated(), ba.read(annotated_path)
+    for name in ("a.npz", "b.zarr", "c.h5ad"):
+        ba.write(table, tmp_path / name)
+        table = ba.read(tmp_path / name)
+    again = ad.read_h5ad(tmp_path / "c.h5ad")
+    pd.testing.assert_frame_equal(again.obs, adata.obs)
+    pd.testing.assert_frame_equal(again.var, adata.var)
+    for axis in ("row_data", "column_data"):
+        assert getattr(table, axis) == getattr(ba.Table.from_any(adata), axis)
+
+
+def test_obs_and_var_of_a_zarr_store(tmp_path):
+    pytest.importorskip("zarr")
+    with warnings.catch_warnings(), ad.settings.override(allow_write_nullable_strings=True):
+        warnings.simplefilter("ignore")
+        annotated().write_zarr(tmp_path / "cells.zarr", convert_strings_to_categoricals=False)
+    table = ba.read(tmp_path / "cells.zarr")
+    pd.testing.assert_frame_equal(table.row_data.to_pandas(FRAME.index), FRAME)
+
+
+def test_raw_has_its_own_annotations(tmp_path, with_raw):
+    path = write_file(tmp_path / "cells.h5ad", with_raw)
+    assert ba.read(path, layer="raw", binarize=0).column_data["length"].tolist() == list(range(70))
+    with pytest.warns(ba.errors.InputWarning, match="its values are scaled"):
+        assert ba.read(path, binarize=0).column_data["length"].tolist() == [5, 3, 60, 8]
+
+
+def test_columns_that_other_programs_add_are_read(tmp_path):
+    ba.write(TABLE, tmp_path / "table.h5ad")
+    adata = ad.read_h5ad(tmp_path / "table.h5ad")
+    adata.obs["cluster"] = pd.Categorical(["a", "b"] * 10)
+    table = ba.read(write_file(tmp_path / "more.h5ad", adata))
+    assert table.row_data["cluster"].tolist() == ["a", "b"] * 10
+    assert table.column_data is None
+
+
+def test_columns_of_other_types_are_ignored_with_a_warning(annotated_path):
+    with h5py.File(annotated_path, "a") as file:
+        for name, values in {"pairs": np.zeros((3, 2)), "complex": np.zeros(3, complex)}.items():
+            del file[f"obs/{name}" if name in file["obs"] else "obs/bool" if name == "pairs" else "obs/int8"]
+            file[f"obs/{name}"] = values
+        file["obs"].create_group("group")
+        file["obs"].attrs["column-order"] = ["pairs", "text", "complex", "group"]
+    with pytest.warns(ba.errors.InputWarning, match="columns of 'obs' are ignored, .*: 'pairs', 'complex', 'group'$"):
+        assert list(ba.read(annotated_path).row_data) == ["text"]
+
+
+def test_categories_of_anndata_0_7(annotated_path):
+    with h5py.File(annotated_path, "a") as file:
+        file["obs/__categories/old"] = ["x", "y"]
+        file["obs/__categories/old"].attrs["ordered"] = True
+        file["obs/old"] = np.int8([1, -1, 0])
+        file["obs"].attrs["column-order"] = ["old"]
+    found = ba.read(annotated_path).row_data.to_pandas()["old"]
+    assert found.tolist()[::2] == ["y", "x"]
+    assert found.cat.ordered
+
+
+MALFORMED_COLUMNS = {
+    "a link": (
+        _replace("obs/text", lambda g, n: g.update({n: h5py.ExternalLink("other.h5ad", "X")})),
+        "'/obs/text' is a link",
+    ),
+    "a link to codes": (
+        _replace("obs/categories/codes", lambda g, n: g.update({n: h5py.SoftLink("/obs/int8")})),
+        "is a link",
+    ),
+    "too few values": (_replace("obs/int8", lambda g, n: g.create_dataset(n, data=[1])), "expected (3,)"),
+    "too few codes": (_replace("obs/ordered/codes", lambda g, n: g.create_dataset(n, data=[1])), "expected (3,)"),
+    "a code without a category": (
+        _replace("obs/ordered/codes", lambda g, n: g.create_dataset(n, data=[0, 1, 2])),
+        "has a code without a category",
+    ),
+    "a code below -1": (
+        _replace("obs/ordered/codes", lambda g, n: g.create_dataset(n, data=np.int64([0, 1, -(2**40)]))),
+        "has a code without a category",
+    ),
+    "codes that are text": (
+        _replace("obs/ordered/codes", lambda g, n: g.create_dataset(n, data=["a", "b", "c"])),
+        "no valid codes",
+    ),
+    "the same category twice": (
+        _replace("obs/ordered/categories", lambda g, n: g.create_dataset(n, data=["a", "a"])),
+        "not distinct",
+    ),
+    "no categories": (_replace("obs/ordered/categories", lambda g, n: None), "no valid codes and categories"),
+    "no mask": (_replace("obs/nullable integers/mask", lambda g, n: None), "no valid values and mask"),
+    "a mask of numbers": (
+        _replace("obs/nullable integers/mask", lambda g, n: g.create_dataset(n, data=[0, 1, 2])),
+        "no valid values and mask",
+    ),
+    "a missing column": (_replace("obs/int8", lambda g, n: None), "there is no 'obs/int8'"),
+    "a list of lists as column names": (
+        lambda file: file["obs"].attrs.create("column-order", LISTS, dtype=LISTS.dtype),
+        "'column-order' of '/obs' is not text",
+    ),
+    "a list that states the order": (
+        lambda file: file["obs/ordered"].attrs.create("ordered", LISTS, dtype=LISTS.dtype),
+        "'ordered' of '/obs/ordered' is not text",
+    ),
+    "a huge column": (
+        _replace("obs/int8", lambda g, n: g.create_dataset(n, (10**12,), "f8", chunks=(1000,))),
+        "malicious",
+    ),
+    "categories of categories": (
+        lambda file: file["obs/ordered"].attrs.update({"x": 1}) or _nest(file),
+        "no valid codes and categories",
+    ),
+}
+
+
+def _nest(file):
+    """Let the categories of a column be the column itself."""
+    del file["obs/ordered/categories"]
+    file["obs/ordered/categories"] = file["obs/ordered"]
+
+
+@pytest.mark.parametrize("case", MALFORMED_COLUMNS)
+def test_malformed_columns_are_errors(annotated_path, case):
+    corrupt, message = MALFORMED_COLUMNS[case]
+    with h5py.File(annotated_path, "a") as file:
+        corrupt(file)
+    assert_read_error(annotated_path, message)
+
+
+def test_the_same_large_column_many_times_does_not_fit_into_memory(annotated_path, monkeypatch):
+    with h5py.File(annotated_path, "a") as file:
+        for number in range(100):
+            file[f"obs/copy{number}"] = file["obs/int8"]
+        file["obs"].attrs["column-order"] = [f"copy{number}" for number in range(100)]
+    monkeypatch.setattr("bitatoms.io.stream.memory_limit", lambda: 1000)
+    assert_read_error(annotated_path, "the columns of 'obs' take", "of memory are available")
+
+
+OBSM = {
+    "protein": (np.eye(3, 4), [f"protein{number}" for number in range(1, 5)]),
+    "X_pca": ([[0, 1], [1, 0], [1, 1]], ["X_pca1", "X_pca2"]),
+    "frame": ([[1, 1], [0, np.nan], [1, 0]], ["CD3", "CD4"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*1 missing value")
+@pytest.mark.parametrize("key", OBSM)
+def test_arrays_of_obsm_are_tables(annotated_path, key):
+    values, columns = OBSM[key]
+    expected = ba.Table(ba.BitMatrix.from_any(np.array(values), missing="unknown"), list(FRAME.index), columns)
+    for table in (ba.read(annotated_path, layer=f"obsm/{key}"), ba.Table.from_any(annotated(), layer=f"obsm/{key}")):
+        assert table == expected
+        assert list(table.row_data) == list(FRAME)
+        assert list(table.column_data) == []
+
+
+def test_columns_of_obsm_have_the_names_that_anndata_gives_them():
+    adata = annotated()
+    names = ba.Table.from_any(adata, layer="obsm/X_pca").columns
+    adata.obsm = {"X_pca": adata.obsm["X_pca"]}
+    assert names == tuple(adata.obsm.to_df())
+
+
+def test_missing_arrays_of_obsm(annotated_path):
+    listed = "'X_pca', 'frame', 'protein', 'text'"
+    assert_read_error(annotated_path, f"there is no obsm/x (obsm: {listed}); pass layer", layer="obsm/x")
+    assert_read_error(annotated_path, "the column 'CD3' of 'obsm/text' does not contain numbers", layer="obsm/text")
+    with pytest.raises(ValueError, match="the AnnData has no 'obsm/x'; its obsm has 'protein'"):
+        ba.Table.from_any(annotated(), layer="obsm/x")
+    del (adata := annotated()).obsm
+    with pytest.raises(ValueError, match="its obsm has nothing"):
+        ba.Table.from_any(adata, layer="obsm/x")
+
+
+def test_scaled_arrays_of_obsm_name_counts_of_obsm(tmp_path):
+    adata = annotated()
+    adata.layers["counts"] = adata.X
+    adata.obsm["protein"] = np.array([[-1.0], [0], [1]])
+    path = write_annotations(tmp_path / "cells.h5ad", adata)
+    assert "layer" not in assert_read_error(path, SCALED, layer="obsm/protein")
+    adata.obsm["protein_counts"] = np.array([[0.0], [0], [1]])
+    path = write_annotations(tmp_path / "cells.h5ad", adata)
+    assert_read_error(path, f'{SCALED}, pass layer="obsm/protein_counts" and binarize=0', layer="obsm/protein")
+    with pytest.raises(ValueError, match='layer="obsm/protein_counts"'):
+        ba.Table.from_any(adata, layer="obsm/protein")
+
+
+def test_the_command_line_fits_obsm_and_writes_codes(annotated_path, monkeypatch, capsys):
+    """The atoms do not fit into varm, so that the output is a table of codes."""
+    pytest.importorskip("typer")
+    monkeypatch.chdir(annotated_path.parent)
+    bitatoms = runner(capsys)
+    name = annotated_path.name
+    assert bitatoms("fit", name, "--layer", "obsm/protein", "-k", "1", "-o", "m.npz")[0] == 0
+    assert bitatoms("transform", "m.npz", name, "-o", "out.h5ad")[0] == 0
+    assert list(ba.read("out.h5ad").row_data) == list(FRAME)
+
+
+def test_annotations_that_cannot_be_stored(tmp_path):
+    bits = ba.BitMatrix.zeros(2, 2)
+    with pytest.raises(ba.FileError, match=r"row_data\['a'\] has a zero byte"):
+        ba.write(ba.Table(bits, row_data={"a": ["x\0y", "z"]}), tmp_path / "t.h5ad")
+    table = ba.Table(
+        bits,
+        column_data={"_index": [1, 2], "a/b": [1.0, 2.0], "c": [3, 4], "masked": np.ma.array([1.5, 2], mask=[0, 1])},
+    )
+    with pytest.warns(ba.errors.InputWarning, match="cannot store column_data of the name '_index', 'a/b'$"):
+        ba.write(table, tmp_path / "t.h5ad")
+    again = ba.read(tmp_path / "t.h5ad").column_data
+    assert list(again) == ["c", "masked"]
+    assert np.isnan(again["masked"][1])
+
+
+def test_convert_notes_what_is_not_stored(annotated_path, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(annotated_path.parent)
+    bitatoms = runner(capsys)
+    code, _, stderr = bitatoms("convert", annotated_path.name, "t.csv")
+    assert code == 0
+    assert stderr.startswith("Note: t.csv: the format csv does not store the annotations of rows ('bool', 'int8',")
+    assert " and 8 more) and columns (" in stderr
+    for name, options in (("t.npz", []), ("again.h5ad", []), ("t.csv", ["-q"])):
+        assert bitatoms("convert", annotated_path.name, name, *options)[::2] == (0, "")

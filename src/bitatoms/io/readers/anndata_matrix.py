@@ -1,11 +1,10 @@
-"""The matrix of an AnnData, dense or sparse, in an HDF5 file or a Zarr store: find it, check it, read it as bits."""
+"""The matrix of an AnnData, an array, sparse or a data frame, in an HDF5 file or a Zarr store, as bits."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,70 +17,61 @@ from ..chunked import ChunkCells, Indices, Locate, read_row_chunks
 from ..coo import CHUNK_ENTRIES
 from ..stream import CHUNK_BITS, ReadOptions, Source
 from ..transposing import rows_of_columns
+from .anndata_elements import HierarchicalFile, encoding, find_element, is_array, text_attribute
+from .anndata_frame import field_names, frame_length, read_numbers
 
 _CHUNK_ENTRIES = CHUNK_BITS // 4  # most stored values read together
 _PACKED_BITS = 1 << 27  # of a chunk of sparse lines, if it were packed
 _SPARSE_ENCODINGS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
-class HierarchicalFile(Protocol):
-    """An HDF5 file or a Zarr store that may be untrusted: it gives access only to its own groups and arrays."""
-
-    root: Any
-
-    def child(self, group: Any, name: str) -> Any | None:
-        """Return the group or array of this name, checked, or None if there is none."""
-
-    def check_all(self, group: Any) -> None:
-        """Check everything in a group, as `child` does."""
-
-    def read(self, array: Any, *slices: slice) -> NDArray[Any]:
-        """Return some values of an array."""
-
-
-OpenFile = Callable[[Source], AbstractContextManager[HierarchicalFile]]
-
-
 class MatrixElement(NamedTuple):
-    """The array of a dense matrix, or the group of a sparse one."""
+    """The array of a dense matrix, or the group of a sparse one or of a data frame."""
 
-    kind: str  # "dense", "csr" or "csc"
+    kind: str  # "dense", "csr", "csc" or "frame"
     path: str
     shape: tuple[int, int]
     element: Any
-    variables: str  # the data frame whose index names the columns
+    variables: str | None  # the data frame whose index names the columns; None in obsm
 
 
 def find_matrix(source: Source, file: HierarchicalFile, layer: str | None) -> MatrixElement:
-    """Return X, a layer, or ``raw`` if no layer has this name."""
-    path, variables = "X" if layer is None else f"layers/{layer}", "var"
+    """Return X, a layer, or, if no layer has this name, ``raw`` or an array of ``obsm``."""
+    path: str = "X" if layer is None else f"layers/{layer}"
+    variables: str | None = "var"
     element = find_element(file, "X") if layer is None else find_element(file, "layers", layer)
+    obsm = dataframes.obsm_key(layer)
     if element is None and layer == dataframes.RAW:
         path, variables, element = "raw/X", "raw/var", find_element(file, "raw", "X")
-    if element is None or element.attrs.get("encoding-type") == "null":
-        missing = "X" if layer is None else f"layer {layer!r}"
-        names = ", ".join(map(repr, layer_names(file))) or "none"
-        raise source.error(f"there is no {missing} (layers: {names}); pass ", Parameter("layer"))
+    elif element is None and layer is not None and obsm is not None:
+        path, variables, element = layer, None, find_element(file, "obsm", obsm)
+    if element is None or encoding(element) == "null":
+        raise _no_matrix(source, file, layer, obsm)
     kind = _kind(element)
     if kind == "dense":
         check_numeric_table(source, path, element)
         shape = element.shape
-    elif kind is None:
-        encoding = str(element.attrs.get("encoding-type", "a group"))[:40]
-        raise source.error(f"{path} is {encoding!r}, neither an array nor a sparse matrix; write it as one of them")
+    elif kind == "frame" and variables is None:
+        shape = frame_length(source, file, path), len(field_names(source, file, path))
+    elif kind is None or kind == "frame":
+        raise source.error(
+            f"{path} is {(encoding(element) or 'a group')[:40]!r}, neither an array nor a sparse matrix; write it as "
+            "one of them"
+        )
     else:
         shape = element.attrs.get("shape", element.attrs.get("h5sparse_shape"))
     n_rows, n_cols = (int(length) for length in shape)
-    source.check_size(n_rows, n_cols, streamable=True, n_ones=0 if kind != "dense" and source.scratch is None else None)
+    is_sparse = kind in ("csr", "csc")
+    source.check_size(n_rows, n_cols, streamable=True, n_ones=0 if is_sparse and source.scratch is None else None)
     return MatrixElement(kind, path, (n_rows, n_cols), element, variables)
 
 
-def find_element(file: HierarchicalFile, *names: str) -> Any | None:
-    """Return the group or array that these names lead to from the root, or None if there is none."""
-    element = file.root
-    for name in names:
-        element = None if element is None or is_array(element) else file.child(element, name)
-    return element
+def _no_matrix(source: Source, file: HierarchicalFile, layer: str | None, obsm: str | None) -> Exception:
+    """Return the error that there is no such matrix."""
+    missing = "X" if layer is None else layer if obsm is not None else f"layer {layer!r}"
+    kind, listed = ("layers", layer_names(file)) if obsm is None else ("obsm", _children(file, "obsm"))
+    names = ", ".join(map(repr, listed)) or "none"
+    return source.error(f"there is no {missing} ({kind}: {names}); pass ", Parameter("layer"))
 
 
 def check_numeric_table(source: Source, path: str, array: Any) -> None:
@@ -94,19 +84,21 @@ def _kind(element: Any) -> str | None:
     """Return how a matrix is stored, or None if the element is not a matrix."""
     if is_array(element):
         return "dense"
-    encoding = element.attrs.get("encoding-type", element.attrs.get("h5sparse_format"))
-    return _SPARSE_ENCODINGS.get(encoding.decode() if isinstance(encoding, bytes) else str(encoding))
+    kind = encoding(element) or text_attribute(element, "h5sparse_format")
+    return "frame" if kind == "dataframe" else _SPARSE_ENCODINGS.get(kind)
 
 
-def is_array(element: Any) -> bool:
-    """Return whether an element is an array, not a group."""
-    return hasattr(element, "shape")
+def _children(file: HierarchicalFile, name: str) -> list[str]:
+    """Return the names of the first elements of a group."""
+    group = find_element(file, name)
+    return [] if group is None or is_array(group) else sorted(group)[:20]
 
 
-def layer_names(file: HierarchicalFile) -> list[str]:
-    """Return the names of the first layers, and of ``raw``."""
-    layers = find_element(file, "layers")
-    names = [] if layers is None or is_array(layers) else sorted(layers)[:20]
+def layer_names(file: HierarchicalFile, layer: str | None = None) -> list[str]:
+    """Return the names of the first layers and of ``raw``; if the current layer is of ``obsm``, of its arrays."""
+    if dataframes.obsm_key(layer) is not None:
+        return [f"{dataframes.OBSM}{name}" for name in _children(file, "obsm")]
+    names = _children(file, "layers")
     return names if find_element(file, "raw", "X") is None else [*names, dataframes.RAW]
 
 
@@ -140,6 +132,9 @@ def read_matrix(source: Source, file: HierarchicalFile, matrix: MatrixElement, c
     if matrix.kind == "dense":
         chunk = matrix.element.chunks or (1, matrix.shape[1])
         yield from read_row_chunks(lambda *slices: file.read(matrix.element, *slices), matrix.shape, chunk, cells)
+    elif matrix.kind == "frame":
+        values = read_numbers(source, file, matrix.path, matrix.shape)
+        yield from read_row_chunks(lambda *slices: values[slices], matrix.shape, matrix.shape, cells)
     elif matrix.kind == "csr":
         yield from _read_lines(source, file, matrix, matrix.shape, cells)
     elif min(matrix.shape):

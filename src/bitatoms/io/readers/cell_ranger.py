@@ -7,31 +7,31 @@ Cell Ranger writes ``matrix.mtx.gz`` with one row per feature and one column per
 from __future__ import annotations
 
 import itertools
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...annotations import Annotations
 from ...errors import Parameter, warn
+from ..formats import FEATURE_MATRIX
 from ..stream import Source
 from ..text_lines import read_lines
 
 COMMENT = "%metadata_json:"  # in the header of the matrix
-_MATRIX = re.compile(r"(?P<prefix>.*)matrix\.mtx(\.gz)?", re.IGNORECASE)
 
 
 class FeatureMatrix(NamedTuple):
-    """The names of rows and columns of a matrix, and whether its rows are features."""
+    """The cells and features of a matrix, and whether its rows are features."""
 
-    rows: Sequence[str] | None = None
-    columns: Sequence[str] | None = None
+    cells: Sequence[str] | None = None
+    features: Annotations | None = None
     rows_are_features: bool = False
 
 
 def read_names(source: Source, shape: tuple[int, int]) -> FeatureMatrix:
     """Read the names of a matrix from the files beside it, if they fit its shape."""
-    found = _MATRIX.fullmatch(source.path.name)
+    found = FEATURE_MATRIX.fullmatch(source.path.name)
     if found is None:
         return FeatureMatrix()
     features, barcodes = (
@@ -40,12 +40,9 @@ def read_names(source: Source, shape: tuple[int, int]) -> FeatureMatrix:
     )
     if features is None or barcodes is None:
         return FeatureMatrix()
-    names = _feature_names(_read_fields(features, max(shape))), [row[0] for row in _read_fields(barcodes, max(shape))]
-    sizes = len(names[0]), len(names[1])
-    if sizes == shape:
-        return FeatureMatrix(*names, rows_are_features=True)
-    if sizes == shape[::-1]:
-        return FeatureMatrix(*names[::-1])
+    lines, cells = _read_fields(features, max(shape)), [row[0] for row in _read_fields(barcodes, max(shape))]
+    if (len(lines), len(cells)) in (shape, shape[::-1]):
+        return FeatureMatrix(cells, _feature_data(lines), (len(lines), len(cells)) == shape)
     warn(
         f"{source.name}: the names in {features.name} and {barcodes.name} are ignored, because they do not fit its "
         f"{shape[0]} rows and {shape[1]} columns"
@@ -53,11 +50,10 @@ def read_names(source: Source, shape: tuple[int, int]) -> FeatureMatrix:
     return FeatureMatrix()
 
 
-def warn_about_features(source: Source, transpose: bool) -> None:
-    """Warn that the rows of a matrix are features, unless they become columns."""
-    if not transpose:
-        advice = "; for one row per cell, pass ", Parameter("transpose", True)
-        warn(f"{source.name}: its rows are features (genes) and its columns are cells", *advice)
+def warn_exchanged(source: Source) -> None:
+    """Warn that the rows of a matrix are features, and become columns."""
+    advice = "; for one row per feature, pass ", Parameter("transpose", False)
+    warn(f"{source.name}: its rows are features (genes) and are read as columns: one row per cell", *advice)
 
 
 def _sibling(path: Path, name: str) -> Path | None:
@@ -71,8 +67,23 @@ def _read_fields(path: Path, n_lines: int) -> list[list[str]]:
     return [[field.strip() for field in line.split("\t")] for line in lines]
 
 
-def _feature_names(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return the name of each feature (second field); its identifier (first field) if another has the same name."""
-    names = [fields[1] if len(fields) > 1 else fields[0] for fields in lines]
+def _feature_data(lines: Sequence[Sequence[str]]) -> Annotations:
+    """Return what the lines of a file state about features: identifier, name and type."""
+    types = [fields[2] if len(fields) > 2 else None for fields in lines]
+    return feature_data(
+        [fields[0] for fields in lines],
+        [fields[1] if len(fields) > 1 else fields[0] for fields in lines],
+        **({"feature_types": types} if any(types) else {}),
+    )
+
+
+def feature_data(ids: Sequence[str], names: Sequence[str], **others: Any) -> Annotations:
+    """Return what is known about features, under the names that scanpy gives to it."""
+    return Annotations({"gene_ids": ids, "gene_symbols": names, **others}, len(ids))
+
+
+def feature_names(features: Annotations) -> list[str]:
+    """Return the name of each feature; its identifier if another has the same name."""
+    names, ids = features["gene_symbols"].tolist(), features["gene_ids"].tolist()
     counts = Counter(names)
-    return [name if counts[name] == 1 else fields[0] for name, fields in zip(names, lines, strict=True)]
+    return [name if counts[name] == 1 else identifier for name, identifier in zip(names, ids, strict=True)]

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import validation
+from ... import dataframes
 from ..._version import __version__
+from ...annotations import Annotations, Labels
 from ...bits import BitMatrix
 from ...core.model import Model
+from ...errors import warn
 from ...table import Header, Names, Picture, Table, check_picture, match_columns
 from ..errors import FileError
 from ..npz import METADATA_KEY, TABLE_FORMAT
 from ..safe_hdf5 import check_heaps, open_hdf5
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, unique_columns
-from .anndata_matrix import (
-    AnnDataCells,
-    HierarchicalFile,
-    OpenFile,
-    find_element,
-    find_matrix,
-    is_array,
-    layer_names,
-    read_matrix,
-)
+from .anndata_elements import HierarchicalFile, OpenFile, check_kind, find_element, is_array, read_element
+from .anndata_frame import field_names, read_annotations, read_names
+from .anndata_matrix import AnnDataCells, MatrixElement, find_matrix, layer_names, read_matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -37,58 +33,51 @@ if TYPE_CHECKING:
 def read(source: Source, options: ReadOptions) -> TableStream:
     """Open X, a layer or ``raw`` of an .h5ad file."""
     check_heaps(source)
+    with source.catch_library_errors(), open_hdf5(source) as file:
+        check_kind(source, file)
     return read_anndata(source, options, open_hdf5)
 
 
 def read_anndata(source: Source, options: ReadOptions, open_file: OpenFile) -> TableStream:
-    """Open X, a layer or ``raw`` of an AnnData in an HDF5 file or a Zarr store."""
+    """Open X, a layer, ``raw`` or an array of ``obsm`` of an AnnData in an HDF5 file or a Zarr store."""
     with source.catch_library_errors(), open_file(source) as file:
         matrix = find_matrix(source, file, options.layer)
-        n_cols = matrix.shape[1]
+        n_rows, n_cols = matrix.shape
         metadata = _read_metadata(file)
-        columns = _read_names(source, file, matrix.variables, n_cols)
+        columns, column_data = _read_columns(source, file, matrix)
+        row_data = read_annotations(source, file, "obs", n_rows)
         picture = _picture(metadata, matrix.shape)
-    has_columns = metadata.get("columns") is not False or columns != _default_names(n_cols)
+    is_ours = matrix.variables == "var"  # what the metadata describe
+    has_columns = not is_ours or metadata.get("columns") is not False or columns != _default_names(n_cols)
     chunks = _chunks(source, options, open_file, columns, metadata.get("rows") is not False)
-    names = columns if has_columns else None
-    return TableStream(n_cols, chunks, names, picture, metadata.get("absent_is_zero") is True)
+    return TableStream(
+        n_cols,
+        chunks,
+        columns if has_columns else None,
+        picture if is_ours else None,
+        is_ours and metadata.get("absent_is_zero") is True,
+        _unless_none_written(metadata, "row_data", row_data),
+        _unless_none_written(metadata, "column_data", column_data) if is_ours else column_data,
+    )
 
 
-def _read_names(source: Source, file: HierarchicalFile, frame: str, expected: int) -> Names:
-    """Return the names of the rows ("obs") or columns ("var", "raw/var"): the index of that data frame."""
-    group = find_element(file, *frame.split("/"))
-    if group is None or is_array(group) or "_index" not in group.attrs:
-        raise source.error(
-            f"{frame!r} is not in the format of AnnData 0.7 or later; rewrite an older file with "
-            "anndata.read_h5ad(path).write_h5ad(path)"
-        )
-    name = group.attrs["_index"]
-    element = file.child(group, name.decode() if isinstance(name, bytes) else str(name))
-    if element is None:
-        raise source.error(f"corrupt: {frame!r} does not contain its index {str(name)[:40]!r}")
-    if is_array(element):
-        shape = element.shape
-    else:  # categorical, or nullable
-        file.check_all(element)
-        arrays = [array for name in ("codes", "values") if (array := file.child(element, name)) is not None]
-        shape = arrays[0].shape if len(arrays) == 1 and is_array(arrays[0]) else None
-    if shape != (expected,):
-        raise source.error(f"corrupt: the names in {frame!r} have shape {shape}; expected ({expected},)")
-    return tuple(name if type(name) is str else _to_text(name) for name in _read_element(element))
+def _read_columns(source: Source, file: HierarchicalFile, matrix: MatrixElement) -> tuple[Names, Annotations]:
+    """Return the names and the annotations of the columns of a matrix.
+
+    Those of an array in ``obsm`` are numbered from 1, as in the method ``to_df`` of ``obsm``.
+    """
+    n_cols = matrix.shape[1]
+    if matrix.variables is not None:
+        names = read_names(source, file, matrix.variables, n_cols)
+        return names, read_annotations(source, file, matrix.variables, n_cols)
+    if matrix.kind == "frame":
+        return tuple(field_names(source, file, matrix.path)), Annotations({}, n_cols)
+    return dataframes.numbered_columns(matrix.path, n_cols), Annotations({}, n_cols)
 
 
-def _read_element(element: Any) -> Any:
-    """Return a small element as anndata reads it."""
-    from anndata.io import read_elem
-
-    return read_elem(element)
-
-
-def _to_text(value: Any) -> str:
-    """Return a name as text; a missing one is blank."""
-    if isinstance(value, bytes):
-        return value.decode()
-    return "" if validation.is_missing(value) else str(value)
+def _unless_none_written(metadata: dict[str, Any], key: str, annotations: Annotations) -> Annotations | None:
+    """Return annotations; None if `write` wrote a table without any, and no other program added some."""
+    return None if metadata and not annotations and metadata.get(key) is not True else annotations
 
 
 def _default_names(count: int) -> Names:
@@ -102,7 +91,7 @@ def _read_metadata(file: HierarchicalFile) -> dict[str, Any]:
     if element is None or not is_array(element) or element.shape != ():
         return {}
     try:
-        metadata = json.loads(str(_read_element(element)))
+        metadata = json.loads(str(read_element(element)))
     except (ValueError, RecursionError):
         return {}
     return metadata if isinstance(metadata, dict) else {}
@@ -121,9 +110,9 @@ def _chunks(
 ) -> Iterator[RowChunk]:
     """Yield the rows as packed bits."""
     with source.catch_library_errors(), open_file(source) as file:
-        cells = AnnDataCells(source, options, columns, layer_names(file))
+        cells = AnnDataCells(source, options, columns, layer_names(file, options.layer))
         matrix = find_matrix(source, file, options.layer)
-        rows = _read_names(source, file, "obs", matrix.shape[0])
+        rows = read_names(source, file, "obs", matrix.shape[0])
         has_rows = has_rows or rows != _default_names(len(rows))
         start = 0
         for bits in read_matrix(source, file, matrix, cells):
@@ -134,6 +123,7 @@ def _chunks(
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write an AnnData whose X is a CSR matrix of float32, which all of scanpy accepts; unknown cells are NaN."""
+    import anndata
     import h5py
     import pandas as pd
     from anndata import AnnData
@@ -149,16 +139,19 @@ def write(table: Table, path: Path, format: str) -> None:
         "columns": table.columns is not None,
         "picture": table.picture,
         "absent_is_zero": table.absent_is_zero,
+        "row_data": table.row_data is not None,
+        "column_data": table.column_data is not None,
     }
     adata = AnnData(
-        obs=pd.DataFrame(index=pd.Index(_default_names(n_rows), dtype=object)),
-        var=pd.DataFrame(index=pd.Index(_default_names(n_cols), dtype=object)),
+        obs=_frame(path, "row_data", table.row_data, n_rows),
+        var=_frame(path, "column_data", table.column_data, n_cols),
         uns={METADATA_KEY: {"table": json.dumps(metadata)}},
     )
     for frame, names in ((adata.obs, table.row_names), (adata.var, table.columns)):
         if names is not None:  # set here, because AnnData warns about duplicates, which are allowed in a table
             frame.index = pd.Index(names, dtype=object)
-    adata.write_h5ad(path)
+    with anndata.settings.override(allow_write_nullable_strings=True):
+        adata.write_h5ad(path, convert_strings_to_categoricals=False)
     needs_int64 = table.data.count() + table.data.n_unknown >= np.iinfo(np.int32).max
     chunk_rows = max(1, CHUNK_BITS // max(1, n_cols))
     with h5py.File(path, "a") as file:
@@ -170,6 +163,28 @@ def write(table: Table, path: Path, format: str) -> None:
                 sparse_dataset(file["X"]).append(chunk)
             else:
                 write_elem(file, "X", chunk, dataset_kwargs={"compression": "gzip", "compression_opts": 1})
+
+
+def _frame(path: Path, axis: str, annotations: Annotations | None, n: int) -> Any:
+    """Return annotations as ``obs`` or ``var``, in types that AnnData writes, with the index that it has by default."""
+    fields: dict[str, Any] = {}
+    unsuitable: list[str] = []
+    annotations = Annotations({}, n) if annotations is None else annotations
+    for name in annotations:
+        values = annotations.values_of(name)
+        if isinstance(values, Labels):
+            if any("\0" in text for text in values.categories):
+                raise FileError(f"{path.name}: {axis}[{name!r}] has a zero byte, which an .h5ad file cannot store")
+            values = replace(values, is_nullable=values.is_nullable or bool((values.codes < 0).any()))
+        elif isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "f":
+            values = values.filled(np.nan)
+        if name in ("_index", "", ".") or "\0" in name or "/" in name:
+            unsuitable.append(name)
+        else:
+            fields[name] = values
+    if unsuitable:
+        warn(f"{path.name}: an .h5ad file cannot store {axis} of the name {', '.join(map(repr, unsuitable))}")
+    return Annotations(fields, n).to_pandas(_default_names(n))
 
 
 def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray[np.floating] | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...annotations import Annotations
 from ...sparse_bits import Bits
 from ...table import Table
 from ..coo import CooBuilder, column_indices_by_row
@@ -39,31 +40,52 @@ class MatrixMarketHeader(NamedTuple):
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """Open a Matrix Market file."""
+    """Open a Matrix Market file; one of 10x Genomics by cell, if the user does not state whether to transpose it."""
+    return _read(source, options, options.transpose is None)
+
+
+def read_cells(source: Source, options: ReadOptions) -> TableStream:
+    """Open a matrix of 10x Genomics; its rows are cells, whatever the order in the file."""
+    return _read(source, options, None)
+
+
+def _read(source: Source, options: ReadOptions, by_cell: bool | None) -> TableStream:
+    """Open a Matrix Market file; of 10x Genomics by cell with a warning, as it is, or (None) always by cell."""
     with open_decompressed(source) as file:
         header = _read_header(source, file)
     source.check_size(*header.shape, streamable=True, n_ones=header.n_entries if header.sparse else None)
     with open_decompressed(source) as file:
         rows, columns = _read_names(source, file, header)
+    found = cell_ranger.FeatureMatrix()
     if rows is None and columns is None:
-        names = cell_ranger.read_names(source, header.shape)
-        rows, columns = names.rows, names.columns
-        if names.rows_are_features or (header.by_cell_ranger and rows is None):
-            cell_ranger.warn_about_features(source, options.transpose)
+        found = cell_ranger.read_names(source, header.shape)
+    is_by_feature = found.rows_are_features
+    if rows is None and columns is None and found.features is None:
+        is_by_feature = header.by_cell_ranger or by_cell is None
+    is_exchanged = is_by_feature and by_cell is not False
+    if is_exchanged and by_cell:
+        cell_ranger.warn_exchanged(source)
+    shape = header.shape[::-1] if is_exchanged else header.shape
+    row_data, column_data = None, None
+    if found.features is not None:
+        about = Annotations({}, len(found.cells or ())), found.features
+        names = found.cells, cell_ranger.feature_names(found.features)
+        has_cells_first = is_exchanged or not found.rows_are_features
+        (rows, columns), (row_data, column_data) = (names, about) if has_cells_first else (names[::-1], about[::-1])
 
     def chunks() -> Iterator[RowChunk]:
-        builder = CooBuilder(source, options, header.shape, first=1)
+        builder = CooBuilder(source, options, shape, first=1, is_exchanged=is_exchanged)
         with open_decompressed(source) as file:
             for _ in range(header.n_lines):
                 _read_header_line(source, file)
             n_entries = 0
             for lines in read_numbers(source, file, header.n_lines + 1):
-                n_entries += _add_entries(source, header, lines, n_entries, builder)
+                n_entries += _add_entries(source, header, lines, n_entries, builder, is_exchanged)
         if n_entries < header.n_entries:
             raise source.error(f"truncated: it ends after {n_entries} of {header.n_entries} entries")
         yield from named_chunks(builder.chunks(), rows)
 
-    return TableStream(header.shape[1], chunks(), columns)
+    return TableStream(shape[1], chunks(), columns, row_data=row_data, column_data=column_data)
 
 
 def _read_header_line(source: Source, file: IO[bytes]) -> str:
@@ -145,9 +167,14 @@ def _read_names(
 
 
 def _add_entries(
-    source: Source, header: MatrixMarketHeader, lines: NumberLines, n_before: int, builder: CooBuilder
+    source: Source,
+    header: MatrixMarketHeader,
+    lines: NumberLines,
+    n_before: int,
+    builder: CooBuilder,
+    is_exchanged: bool,
 ) -> int:
-    """Add the entries of some lines to the table; return their number."""
+    """Add the entries of some lines to the table, whose rows may be the columns of the file; return their number."""
     n_fields = 1 if not header.sparse else 2 if header.pattern else 3
     wrong = (lines.counts != n_fields) & (lines.counts != 0)
     if wrong.any():
@@ -164,6 +191,7 @@ def _add_entries(
         rows, columns = _indices(source, lines, table, 0), _indices(source, lines, table, 1)
     else:
         rows, columns = _unravel(header, np.arange(n_before, n_before + len(table)))
+    rows, columns = (columns, rows) if is_exchanged else (rows, columns)
     values = np.ones(len(table), np.uint8) if header.pattern else table[:, -1]
     builder.add(rows, columns, values)
     if header.symmetry != "general":

@@ -1,4 +1,4 @@
-"""Zarr stores: the packed tables that bitatoms writes, arrays of numbers, and AnnData."""
+"""Zarr stores: the packed tables that bitatoms writes, arrays of numbers, AnnData and MuData."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from ..errors import MissingLibrary
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
 from ..stream import ReadOptions, RowChunk, Source, TableStream
-from .anndata_matrix import check_numeric_table, is_array
+from .anndata_elements import is_array
+from .anndata_matrix import check_numeric_table
 from .h5ad import read_anndata
+from .mudata import read_modality
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -27,14 +29,17 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         store = ZarrReader(source)
         attributes = dict(store.root.attrs)
         metadata = attributes.get(METADATA_KEY)
-        if isinstance(metadata, dict) and metadata.get("format") == TABLE_FORMAT:
+        if isinstance(metadata, dict) and metadata.get("format") == TABLE_FORMAT and options.modality is None:
             return _read_packed(source, options, PackedStoreReader(store, metadata))
-        if attributes.get("encoding-type") == "anndata":
+        kind = str(attributes.get("encoding-type")).lower()
+        if options.modality is not None and kind != "mudata":
+            raise source.error("this is not a MuData; omit ", Parameter("modality"))
+        if kind in ("anndata", "mudata"):
             if find_spec("anndata") is None:
                 raise MissingLibrary(
                     f'{source.name}: AnnData needs anndata; install it with pip install "bitatoms[anndata]"'
                 )
-            return read_anndata(source, options, open_zarr)
+            return (read_anndata if kind == "anndata" else read_modality)(source, options, open_zarr)
         return _read_array(source, options, store, _select_array(source, options, store))
 
 

@@ -1,0 +1,99 @@
+"""MuData: a modality of an .h5mu file or a Zarr store, with its layers and annotations; files written by hand."""
+
+import anndata as ad
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+
+import bitatoms as ba
+from support.annotations import FRAME
+from support.commands import runner
+from support.files import assert_read_error
+
+COUNTS = np.random.default_rng(0).poisson(0.5, (3, 70)).astype(np.float32)
+GENES = [f"gene{number}" for number in range(70)]
+RNA = ad.AnnData(COUNTS, obs=FRAME, var=pd.DataFrame({"length": range(70)}, index=GENES), layers={"counts": COUNTS})
+PROTEIN = ad.AnnData(COUNTS[:, :4], obs=FRAME[[]], var=pd.DataFrame(index=list("abcd")))
+TABLE = ba.Table(ba.BitMatrix.from_dense(COUNTS > 0), list(FRAME.index), GENES)
+
+
+def write_h5mu(path, order=None, **modalities):
+    """Write a file as mudata does: a block of 512 bytes before the HDF5 file."""
+    with h5py.File(path, "w", userblock_size=512) as file, ad.settings.override(allow_write_nullable_strings=True):
+        group = file.create_group("mod")
+        for name, adata in modalities.items():
+            ad.io.write_elem(group, name, adata)
+        if order is not None:
+            group.attrs["mod-order"] = order
+        file.attrs.update({"encoding-type": "MuData", "encoding-version": "0.1.0"})
+    with open(path, "r+b") as file:
+        file.write(b"MuData (format-version=0.1.0;creator=test)")
+    return path
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_h5mu(tmp_path / "cells.h5mu", ["rna", "protein"], protein=PROTEIN, rna=RNA)
+
+
+def test_a_modality_is_an_anndata(path):
+    for layer in (None, "counts"):
+        table = ba.read(path, modality="rna", layer=layer, binarize=0)
+        assert table == TABLE
+        pd.testing.assert_frame_equal(table.row_data.to_pandas(FRAME.index), FRAME)
+        assert table.column_data["length"].tolist() == list(range(70))
+    assert ba.read(path, modality="protein", binarize=0).columns == tuple("abcd")
+
+
+def test_several_modalities_are_listed(path):
+    assert_read_error(path, "it has 2 modalities ('rna', 'protein'); pass modality", binarize=0)
+    assert_read_error(path, "there is no modality 'atac' (modalities: 'rna', 'protein')", modality="atac")
+    assert_read_error(path, "there is no layer 'raw' (layers: 'counts')", modality="rna", layer="raw")
+    assert_read_error(path, "is neither 0 nor 1", "binarize=0", modality="rna")
+
+
+def test_one_modality_needs_no_name(tmp_path):
+    path = write_h5mu(tmp_path / "cells.h5mu", rna=RNA)
+    assert ba.read(path, binarize=0) == TABLE
+    assert ba.read(path, binarize=0, transpose=True).row_names == tuple(GENES)
+    assert ba.read(ba.pack(path, tmp_path / "cells.zarr", binarize=0).path) == TABLE
+
+
+def test_other_formats_have_no_modality(tmp_path):
+    ba.write(TABLE, tmp_path / "cells.h5ad")
+    assert_read_error(tmp_path / "cells.h5ad", "modality applies to h5mu, 10x, zarr, not to 'h5ad'", modality="rna")
+    ba.write(TABLE, tmp_path / "cells.zarr")
+    assert_read_error(tmp_path / "cells.zarr", "this is not a MuData; omit modality", modality="rna")
+
+
+def test_a_file_of_another_extension(path):
+    other = path.rename(path.with_suffix(".h5ad"))
+    assert_read_error(other, "it looks like 'h5mu'; pass format=\"h5mu\"")
+    assert ba.read(other, format="h5mu", modality="rna", binarize=0) == TABLE
+
+
+def test_scaled_values_name_the_counts_of_the_modality(tmp_path):
+    scaled = ad.AnnData(COUNTS - COUNTS.mean(0), obs=RNA.obs, var=RNA.var, layers={"counts": COUNTS})
+    path = write_h5mu(tmp_path / "cells.h5mu", rna=scaled, protein=PROTEIN)
+    assert_read_error(path, "its values are scaled", 'pass layer="counts" and binarize=0', modality="rna")
+
+
+def test_the_command_line_and_models_remember_the_modality(path, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    monkeypatch.chdir(path.parent)
+    bitatoms = runner(capsys)
+    code, _, stderr = bitatoms("convert", "cells.h5mu", "cells.npz")
+    assert code == 2
+    assert stderr.endswith("pass --modality\n")
+    options = ["--modality", "rna", "--binarize", "0"]
+    assert bitatoms("fit", "cells.h5mu", *options, "-k", "1", "-o", "model.npz")[0] == 0
+    code, _, stderr = bitatoms("transform", "model.npz", "cells.h5mu", "-o", "codes.csv")
+    assert (code, "--modality rna" in stderr) == (0, True)
+
+
+def test_truncated_files_are_errors(path):
+    content = path.read_bytes()
+    for length in (*range(1, len(content), 9973), len(content) - 1):
+        path.write_bytes(content[:length])
+        assert_read_error(path, modality="rna", binarize=0)
