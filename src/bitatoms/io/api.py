@@ -22,6 +22,7 @@ from .errors import FileError
 from .formats import FORMATS, GENOTYPE_FORMATS, infer_format, load_reader, sniff_format
 from .stream import (
     DROPPING_FORMATS,
+    GENOTYPE_OPTIONS,
     ReadOptions,
     RowChunk,
     Source,
@@ -42,11 +43,8 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "separator": (*_TEXT, "baskets", "pairs"),
     "layer": ("h5ad", "npz", "zarr"),
     "blocks": ("pbm", "png", "tiff"),
-    "phased": GENOTYPE_FORMATS,
-    "region": GENOTYPE_FORMATS,
-    "maf": GENOTYPE_FORMATS,
-    "keep": GENOTYPE_FORMATS,
-    "extract": GENOTYPE_FORMATS,
+    # A Zarr store may contain genotypes; its reader raises if it does not.
+    **dict.fromkeys(GENOTYPE_OPTIONS, (*GENOTYPE_FORMATS, "zarr")),
 }
 _STREAMED = ("parquet", "feather", "zarr")
 
@@ -65,7 +63,7 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
         The file; its extension selects the format.
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
-        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "bed" or "zarr".
+        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "bed", "pgen", "vcf", "bcf", "haps" or "zarr".
     {parameters}
 
     Returns

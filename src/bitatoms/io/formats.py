@@ -60,13 +60,19 @@ FORMATS = {
     "tiff": Format("a TIFF image", (".tif", ".tiff"), "pillow", "PIL", "image", stores_unknown=False),
     "h5ad": Format("AnnData", (".h5ad",), "h5ad", "anndata", "anndata"),
     "bed": Format("PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False),
+    "pgen": Format("PLINK 2 genotypes", (".pgen",), "pgen", "pgenlib", "pgen", is_one_file=False),
+    "vcf": Format("VCF genotypes", (".vcf",), "vcf", "cyvcf2", "vcf", gzip=True),
+    "bcf": Format("BCF genotypes", (".bcf",), "vcf", "cyvcf2", "vcf"),
+    "haps": Format("phased haplotypes of SHAPEIT and IMPUTE2", (".haps",), "haps", gzip=True, is_one_file=False),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False),
 }
 
-GENOTYPE_FORMATS = ("bed",)
+GENOTYPE_FORMATS = ("bed", "pgen", "vcf", "bcf", "haps")
 
 _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
+    (".pvar", ".psam"): "this file accompanies a .pgen file; pass the .pgen file",
+    (".sample",): "this file accompanies a .haps file; pass the .haps file",
     (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",
     (
         ".jpg", ".jpeg", ".gif", ".bmp", ".pgm", ".ppm",
@@ -82,7 +88,10 @@ _MAGIC_BYTES = (
     (b"FEA1", "feather"),
     (b"%%MatrixMarket", "mtx"),
     (b"\x89HDF\r\n\x1a\n", "h5ad"),
+    (b"\x6c\x1b\x10", "pgen"),
     (b"\x6c\x1b", "bed"),
+    (b"##fileformat=VCF", "vcf"),
+    (b"BCF\x02", "bcf"),
     (b"P1\n", "pbm"),
     (b"P4\n", "pbm"),
     (b"\x89PNG\r\n\x1a\n", "png"),

@@ -30,6 +30,8 @@ _MAX_EXPANSION = 100_000  # bytes of a table per byte of its file; lists of item
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather", "pairs")  # their readers drop columns before converting cells
 
+GENOTYPE_OPTIONS = ("phased", "region", "maf", "keep", "extract")
+
 
 class Source(NamedTuple):
     """A file to read."""
