@@ -140,7 +140,7 @@ def split_records(fields: Mapping[str, Any], alternatives: Sequence[Sequence[str
     indices = np.repeat(np.arange(len(alternatives)), n_variants)
     numbers = np.arange(len(indices)) - np.repeat(np.cumsum(n_variants) - n_variants, n_variants) + 1
     listed = [allele for record in alternatives for allele in record or [""]]
-    alleles = [None if allele in _UNKNOWN_ALTERNATIVES else allele for allele in listed]
+    alleles = Labels.of([None if allele in _UNKNOWN_ALTERNATIVES else allele for allele in listed])
     order = ("chromosome", "position", "id", "allele", "other")
     others = [name for name in given if name not in order]
     repeated = given.take(indices).updated(allele=alleles)
