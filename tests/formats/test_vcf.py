@@ -168,7 +168,9 @@ def test_tables_that_cannot_be_stored_are_errors(tmp_path, name, rows, columns, 
         (RECORDS.replace("0/1:3", "0/x:3"), ["record 1 is corrupt or truncated"]),
         (RECORDS.replace("1|2", "1|7"), ["variant '1:7': a genotype has the allele 7, but the record lists 2"]),
         (RECORDS.replace("1|2", "1/2/2"), ["1:7: a genotype has more than two alleles"]),
-        (RECORDS.replace("X	9", "X	here"), ["record 4 (after 1:8) is corrupt or truncated"]),
+        (RECORDS.replace("X	9", "X	here"), ["line 11: 'X here rs4 N' is not a chromosome, a position"]),
+        (RECORDS.replace("29.13", "good"), ["a quality is not a number"]),
+        (RECORDS + "1\t9\n", ["line 14 has 2 fields; expected at least 10"]),
         (RECORDS[:-4], ["record 6 (after X:10) is corrupt or truncated"]),
         (RECORDS + RECORDS, ["variants 1 and 8 have the same name 'rs1' and the same allele"]),
     ],
@@ -179,10 +181,18 @@ def test_malformed_records_are_errors(tmp_path, capfd, records, parts):
 
 
 def test_malformed_headers_are_errors(tmp_path):
-    assert_read_error(file(tmp_path, header=""), "corrupt, or not a file of the format 'vcf'")
-    assert_read_error(file(tmp_path, header="##fileformat=VCFv4.2\n"), "corrupt, or not a file of the format 'vcf'")
+    assert_read_error(file(tmp_path, header=""), "not a VCF file: its header has no line of column names")
+    assert_read_error(file(tmp_path, header="##fileformat=VCFv4.2\n"), "not a VCF file: its header has no line")
+    assert_read_error(file(tmp_path, header=HEADER.replace("bob", "ann")), "two samples have the name 'ann'")
     assert_read_error(file(tmp_path, "", ""), "the file is empty")
     assert_read_error(file(tmp_path), "genotypes cannot be thresholded", binarize=0.5)
+
+
+def test_malformed_lines_of_chromosomes_that_the_header_does_not_list(tmp_path):
+    """On which cyvcf2 crashes."""
+    for record in ("9\there\trs9\tA\tC\t.\t.\t.\tGT\t0\t0\t0\n", "9\n", "9\t5\trs9\t\tC\t.\t.\t.\tGT\t0\t0\t0\n"):
+        assert_read_error(file(tmp_path, RECORDS + record), "line 14")
+    assert_read_error(file(tmp_path, RECORDS + "9\t5\trs9\tA\tC\t.\t.\t.\tGT\t0\t0\n"), "record 7 (after 2:10)")
 
 
 @pytest.mark.parametrize("kept", [30, 1 / 2, -28, -1])

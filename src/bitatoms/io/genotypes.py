@@ -241,13 +241,15 @@ def sample_name(family: str, individual: str) -> str:
     return individual if family in ("", "0", individual) else f"{family} {individual}"
 
 
-def as_numbers(source: Source, texts: Sequence[str], dtype: Any, file: str = "") -> NDArray[Any]:
+def as_numbers(
+    source: Source, texts: Sequence[str], dtype: Any, file: str = "", what: str = "position"
+) -> NDArray[Any]:
     """Return the positions in a file as numbers; raise FileError if one is not."""
     try:
         return np.array(texts, dtype)
     except (ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:80]
-        raise source.error(f"{file + ': ' if file else ''}a position is not a number: {reason}") from error
+        raise source.error(f"{file + ': ' if file else ''}a {what} is not a number: {reason}") from error
 
 
 def quality_text(value: float) -> str:

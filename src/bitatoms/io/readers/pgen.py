@@ -205,7 +205,7 @@ def _read_variants(source: Source) -> Records:
         fields["distance"] = as_numbers(source, distances, np.float64, path.name)
     if "QUAL" in columns:
         qualities = [_known(text) or "nan" for text in columns["QUAL"]]
-        fields["quality"] = as_numbers(source, qualities, np.float32, path.name)
+        fields["quality"] = as_numbers(source, qualities, np.float32, path.name, "quality")
     if "FILTER" in columns:
         fields["filter"] = [_known(text) for text in columns["FILTER"]]
     return split_records(fields, [[] if text == "." else text.split(",") for text in columns["ALT"]])

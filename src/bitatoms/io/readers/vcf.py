@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...annotations import Labels
 from ...errors import warn
-from ...table import Table, first_duplicate
+from ...table import Names, Table, first_duplicate
 from ..bgzf import END, is_bgzf, open_bgzf_writer
 from ..errors import FileError
 from ..genotypes import (
@@ -31,6 +32,7 @@ from ..genotypes import (
     GenotypeTable,
     Indices,
     Records,
+    as_numbers,
     check_not_binarized,
     count_copies,
     open_genotypes,
@@ -38,11 +40,13 @@ from ..genotypes import (
     split_records,
 )
 from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
+from ..text_lines import open_decompressed, read_lines
 
 _CHUNK_GENOTYPES = CHUNK_BITS // 8  # read together; each takes about ten bytes until it is two bits
 _SAMPLE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff\ufeff]+")
 _CONTIG = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff<>,\"]+")
 _ALLELE = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff,]+")
+_COLUMNS = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
 _COPIES = np.frombuffer(b"\t./.\t0/0\t0/1\t1/1", "V4")
 _HAPLOTYPES = np.frombuffer(b"".join(b"\t%c|%c" % (a, b) for a in b".01" for b in b".01"), "V4")
 
@@ -52,12 +56,13 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     check_not_binarized(source, options)
     _check_file(source)
     with source.catch_library_errors():
-        samples, records = _read_records(source)
+        is_text = _is_text(source)
+        samples, records = _read_text(source) if is_text else _read_binary(source)
 
     def genotypes(kept: Indices, selected: Indices) -> Iterator[NDArray[np.int8]]:
         labels = [samples[index] for index in kept.tolist()], [records.names[index] for index in selected.tolist()]
         with source.catch_library_errors():
-            chunks = _read_alleles(source, records, kept, selected, len(samples))
+            chunks = _read_alleles(source, records, kept, selected, len(samples), is_text)
             yield from count_copies(source, options.phased, labels, chunks)
 
     file = GenotypeFile(samples, None, records.variants, records.names, genotypes)
@@ -76,15 +81,79 @@ def _check_file(source: Source) -> None:
                 raise source.error("truncated: the block that ends a compressed file is missing; copy it again")
 
 
+def _is_text(source: Source) -> bool:
+    """Return whether a file is VCF, compressed or not, and not BCF."""
+    with open_decompressed(source) as file:
+        return file.read(3) != b"BCF"
+
+
+def _read_text(source: Source) -> tuple[Names, Records]:
+    """Return the names of the samples and the variants of a VCF file.
+
+    cyvcf2 crashes on malformed lines of chromosomes that the header does not list, so that all are checked here.
+    """
+    lines = enumerate(read_lines(source), 1)
+    header = next((line for _, line in lines if not line.startswith("##")), "").rstrip("\r\n").split("\t")
+    if header[:8] != _COLUMNS or (len(header) > 8 and header[8] != "FORMAT"):
+        raise source.error("not a VCF file: its header has no line of column names, from #CHROM to INFO")
+    if (duplicate := first_duplicate(header[9:])) is not None:
+        raise source.error(f"two samples have the name {duplicate[:40]!r}; rename one")
+    n_fields = min(len(header), 10)
+    rows = []
+    for number, line in lines:
+        fields = line.rstrip("\r\n").split("\t", 9)
+        if len(fields) != n_fields:
+            raise source.error(f"line {number} has {len(fields)} fields; expected at least {n_fields}")
+        if not (_CONTIG.fullmatch(fields[0]) and fields[1].isascii() and fields[1].isdigit() and fields[3]):
+            raise source.error(
+                f"line {number}: '{' '.join(fields[:4])[:40]}' is not a chromosome, a position, an id and an allele"
+            )
+        rows.append(fields[:7])
+    columns: list[Any] = [[fields[column] for fields in rows] for column in range(7)]
+    columns[5] = as_numbers(source, ["nan" if text == "." else text for text in columns[5]], np.float32, what="quality")
+    return tuple(header[9:]), _records(columns)
+
+
+def _read_binary(source: Source) -> tuple[Names, Records]:
+    """Return the names of the samples and the variants of a BCF file."""
+    columns: list[Any] = [[] for _ in range(7)]
+    with _open(source) as vcf:
+        samples = tuple(vcf.samples)
+        vcf.set_samples([])  # genotypes are not parsed now
+        for record in _iterate(source, vcf):
+            place = record.CHROM, record.POS, record.ID or ".", record.REF
+            about = *place, ",".join(record.ALT) or ".", record.QUAL, ";".join(record.FILTERS) or "."
+            for values, value in zip(columns, about, strict=True):
+                values.append(value)
+    columns[5] = np.array(columns[5], np.float32)  # None becomes NaN
+    return samples, _records(columns)
+
+
+def _records(columns: list[Any]) -> Records:
+    """Return the variants of the first seven columns of a file, in which a missing text is a dot."""
+    chromosomes, positions, ids, references, alternatives, qualities, filters = columns
+    fields = {
+        "chromosome": chromosomes,
+        "position": np.array(positions, np.int64),
+        "id": [None if name == "." else name for name in ids],
+        "other": references,
+        "quality": qualities,
+        "filter": [None if name == "." else name for name in filters],
+    }
+    return split_records(fields, [[] if text == "." else text.split(",") for text in alternatives])
+
+
 @contextmanager
-def _open(source: Source) -> Iterator[Any]:
-    """Open a file with cyvcf2."""
+def _open(source: Source, chromosomes: Iterable[str] = ()) -> Iterator[Any]:
+    """Open a file with cyvcf2; chromosomes that its header does not list are added to it."""
     from cyvcf2 import VCF
     from cyvcf2.cyvcf2 import set_htslib_log_level
 
     set_htslib_log_level(0)  # it would print to the standard error; what is wrong with a file is raised
     vcf = VCF(os.path.abspath(source.path))  # a name such as - has no other meaning then
     try:
+        for name in set(chromosomes).difference(vcf.seqnames if chromosomes else ()):
+            vcf.add_to_header(f"##contig=<ID={name}>")
         yield vcf
     finally:
         vcf.close()
@@ -106,40 +175,18 @@ def _iterate(source: Source, vcf: Any) -> Iterator[Any]:
         last, number = f" (after {record.CHROM}:{record.POS})", number + 1
 
 
-def _read_records(source: Source) -> tuple[tuple[str, ...], Records]:
-    """Return the names of the samples, and the variants."""
-    chromosomes, positions, ids, references, alternatives, qualities, filters = ([] for _ in range(7))
-    with _open(source) as vcf:
-        samples = tuple(vcf.samples)
-        vcf.set_samples([])  # genotypes are not parsed now
-        for record in _iterate(source, vcf):
-            chromosomes.append(record.CHROM)
-            positions.append(record.POS)
-            ids.append(record.ID)
-            references.append(record.REF)
-            alternatives.append(record.ALT)
-            qualities.append(record.QUAL)
-            filters.append(";".join(record.FILTERS) or None)
-    fields = {
-        "chromosome": chromosomes,
-        "position": np.array(positions, np.int64),
-        "id": ids,
-        "other": references,
-        "quality": np.array(qualities, np.float32),  # None becomes NaN
-        "filter": filters,
-    }
-    return samples, split_records(fields, alternatives)
-
-
 def _read_alleles(
-    source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int
+    source: Source, records: Records, kept: Indices, selected: Indices, n_samples: int, is_text: bool
 ) -> Iterator[AlleleChunk]:
     """Yield the alleles of the selected variants."""
     step = max(1, _CHUNK_GENOTYPES // max(1, n_samples))
     chosen = np.s_[:] if len(kept) == n_samples else kept
     index = -1
     current = np.empty((n_samples, 3), np.int16)
-    with _open(source) as vcf:
+    labels = records.variants.values_of("chromosome")
+    with _open(source, labels.categories if is_text and isinstance(labels, Labels) else ()) as vcf:
+        if len(vcf.samples) != n_samples:
+            raise source.error("the file was replaced while it was read; read it again")
         iterator = _iterate(source, vcf)
         for start in range(0, len(selected), step):
             chunk = selected[start : start + step]
@@ -225,8 +272,7 @@ def _header(genotypes: GenotypeTable, path: Path) -> str:
         '##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">',
         *(f"##contig=<ID={name}>" for name in dict.fromkeys(genotypes.field("chromosome", "0"))),
     ]
-    columns = ["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO"]
-    columns += ["FORMAT", *genotypes.samples] if genotypes.samples else []
+    columns = [*_COLUMNS, "FORMAT", *genotypes.samples] if genotypes.samples else _COLUMNS
     return "\n".join([*lines, "\t".join(columns)]) + "\n"
 
 
