@@ -44,7 +44,7 @@ MODEL_FORMAT = "bitatoms model"
 VERSION = 3  # of models whose atoms are stored by their ones
 _VERSION_UNKNOWN = 2  # of other models of tables with unknown cells
 _VERSION_ALL_KNOWN = 1  # of all others, which bitatoms 0.1 reads too
-CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks")  # what cells mean, for all data of a model
+CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks", "phased")  # what cells mean, for all data of a model
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
@@ -288,6 +288,8 @@ def _read_options(reading: Any) -> dict[str, Any]:
     for name, choices in _OPTION_CHOICES.items():
         if name in options:
             checks.check_choice(name, options[name], choices)
+    if not isinstance(options.get("phased", False), bool):
+        raise ValueError("its phased is not a boolean")
     if not isinstance(options.get("layer", ""), str):
         raise ValueError("its layer is not a name")
     return options

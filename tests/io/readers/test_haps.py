@@ -143,6 +143,17 @@ def test_what_is_not_stored_is_named(tmp_path):
         ba.write(table, tmp_path / "a.haps")
 
 
+def test_a_model_remembers_that_rows_are_haplotypes(tmp_path, capsys):
+    pytest.importorskip("typer")
+    from support.commands import runner
+
+    path, run = tmp_path / "x.haps", runner(capsys)
+    ba.write(haplotype_table(random_alleles(20, 12)), path)
+    assert run("fit", path, "--phased", "-o", tmp_path / "m.npz", "-k", "2", "--quiet")[0] == 0
+    assert run("transform", tmp_path / "m.npz", path, "-o", tmp_path / "codes.csv")[0] == 0
+    assert len(ba.read(tmp_path / "codes.csv")) == 40
+
+
 @given(st.data(), st.sampled_from((".haps", ".sample")))
 @settings(max_examples=40)
 def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, ending):
