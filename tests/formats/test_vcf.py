@@ -11,6 +11,7 @@ import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.annotations import Annotations
 from bitatoms.errors import InputWarning
+from bitatoms.io.bgzf import open_bgzf_writer
 from bitatoms.io.readers import vcf
 from support.files import assert_read_error, outcome
 from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
@@ -208,6 +209,21 @@ def test_truncated_gzip_is_an_error(tmp_path):
     path = file(tmp_path, "".join(RECORDS.replace("rs", f"rs{i}_") for i in range(2000)), name="x.vcf.gz")
     path.write_bytes(path.read_bytes()[:-3000])
     assert_read_error(path)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_malformed_binary_records_do_not_crash(tmp_path, seed):
+    """On some of these, htslib crashes or ends the process."""
+    path = tmp_path / "x.bcf"
+    ba.write(haplotype_table(random_alleles(9, 12, missing=0.05)), path)
+    content, random = bytearray(gzip.decompress(path.read_bytes())), np.random.default_rng(seed)
+    begin = content.index(b"#CHROM") + 100
+    for index in random.integers(begin, len(content), 3):
+        content[index] = random.choice([0, 1, 23, 255, random.integers(256)])
+    with open_bgzf_writer(path) as file:
+        file.write(content)
+    table = outcome(lambda path: ba.read(path, missing="zero", duplicates="number"), path)
+    assert table is None or isinstance(table, Table)
 
 
 def test_peak_memory(tmp_path):

@@ -44,7 +44,14 @@ MODEL_FORMAT = "bitatoms model"
 VERSION = 3  # of models whose atoms are stored by their ones
 _VERSION_UNKNOWN = 2  # of other models of tables with unknown cells
 _VERSION_ALL_KNOWN = 1  # of all others, which bitatoms 0.1 reads too
-CELL_OPTIONS = ("binarize", "missing", "duplicates", "layer", "blocks", "phased")  # what cells mean, for all data of a model
+CELL_OPTIONS = (
+    "binarize",
+    "missing",
+    "duplicates",
+    "layer",
+    "blocks",
+    "phased",
+)  # what cells mean, for all data of a model
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from ...annotations import Labels
 from ...errors import warn
 from ...table import Names, Table, first_duplicate
+from ..bcf import read_bcf
 from ..bgzf import END, is_bgzf, open_bgzf_writer
 from ..errors import FileError
 from ..genotypes import (
@@ -183,25 +185,38 @@ def _read_alleles(
     chosen = np.s_[:] if len(kept) == n_samples else kept
     index = -1
     current = np.empty((n_samples, 3), np.int16)
-    labels = records.variants.values_of("chromosome")
-    with _open(source, labels.categories if is_text and isinstance(labels, Labels) else ()) as vcf:
-        if len(vcf.samples) != n_samples:
-            raise source.error("the file was replaced while it was read; read it again")
-        iterator = _iterate(source, vcf)
+    with closing(_genotypes(source, records, n_samples, is_text)) as iterator:
         for start in range(0, len(selected), step):
             chunk = selected[start : start + step]
             alleles = np.empty((len(chunk), len(kept), 2), np.int16)
             is_phased = np.empty((len(chunk), len(kept)), bool)
             for number, wanted in enumerate(records.indices[chunk].tolist()):
                 while index < wanted:
-                    record, index = next(iterator, None), index + 1
-                    if record is None:
+                    decode, index = next(iterator, None), index + 1
+                    if decode is None:
                         raise source.error("the file was replaced while it was read; read it again")
                     if index == wanted:
-                        current = _alleles_of(source, record, n_samples)
+                        current = decode()
                 alleles[number], is_phased[number] = current[chosen, :2], current[chosen, 2]
             records.check_alleles(source, chunk, alleles)
             yield AlleleChunk(alleles, records.numbers[chunk], is_phased)
+
+
+def _genotypes(
+    source: Source, records: Records, n_samples: int, is_text: bool
+) -> Generator[Callable[[], NDArray[np.int16]], None, None]:
+    """Yield for each record a function that returns its genotypes: two alleles, and whether it is phased."""
+    if not is_text:
+        for binary in read_bcf(source, n_samples):
+            yield binary.alleles
+        return
+    labels = records.variants.values_of("chromosome")
+    assert isinstance(labels, Labels)
+    with _open(source, labels.categories) as vcf:
+        if len(vcf.samples) != n_samples:
+            raise source.error("the file was replaced while it was read; read it again")
+        for record in _iterate(source, vcf):
+            yield partial(_alleles_of, source, record, n_samples)
 
 
 def _alleles_of(source: Source, record: Any, n_samples: int) -> NDArray[np.int16]:
