@@ -11,7 +11,7 @@ INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disa
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser check kernels bench clean
+.PHONY: help demo test test-browser test-formats check kernels bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -27,6 +27,10 @@ test: .venv/.dev  ## run the checks while kernels are compiled, then all tests a
 test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be installed (CHROMIUM=path if it is not found)
 	REQUIRE_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
+test-formats: export OMP_NUM_THREADS = 1
+test-formats: .venv-formats/.installed  ## test the file formats that need large libraries, in .venv-formats; uses bcftools and plink2 if installed
+	.venv-formats/bin/python -m pytest tests/formats tests/io/test_malformed_files.py
+
 check: .venv/.dev  ## check style, format, types and import order
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,7 +44,7 @@ bench: .venv/.dev  ## measure time, memory and codelength; DATA=folder for the t
 	$(BIN)/python benchmarks/bench.py $(BENCH) $(if $(DATA),"$(DATA)")
 
 clean:  ## remove what the other targets created
-	rm -rf .venv build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-formats build dist demo-atoms.png .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is touched last, so that a failed installation is repeated.
@@ -54,4 +58,9 @@ clean:  ## remove what the other targets created
 
 .venv/.browser: pyproject.toml
 	$(INSTALL) -e ".[browser]"
+	@touch $@
+
+.venv-formats/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-formats
+	.venv-formats/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test,formats]"
 	@touch $@

@@ -13,7 +13,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write
-from bitatoms.io.formats import FORMATS
+from bitatoms.io.formats import FORMATS, GENOTYPE_FORMATS
 from bitatoms.io.patterns import write_patterns
 from bitatoms.locks import lock
 from bitatoms.report import write_report
@@ -188,7 +188,15 @@ def test_a_pipe_is_written_into(writer, model, tmp_path):
 
 @posix_only
 @pytest.mark.parametrize(
-    "format", [None, *(name for name, entry in FORMATS.items() if entry.is_one_file and entry.is_writable)]
+    "format",
+    [
+        None,
+        *(
+            name
+            for name, entry in FORMATS.items()
+            if entry.is_one_file and entry.is_writable and name not in GENOTYPE_FORMATS
+        ),
+    ],
 )
 def test_a_table_is_written_into_a_pipe_without_an_extension(format, tmp_path):
     """As CSV, unless a format is given."""

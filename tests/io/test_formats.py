@@ -23,6 +23,8 @@ def test_extensions_select_the_format(format):
         ("table.cvs", "unknown extension (did you mean .csv?); pass format, one of csv"),
         ("table.npy.gz", "unknown extension (did you mean .npy?)"),
         ("table.fam", "pass the .bed file"),
+        ("table.pvar", "pass the .pgen file"),
+        ("table.sample", "pass the .haps file"),
         ("table.xlsx", "save it as .csv"),
         ("table.jpg", "or to black and white (.pbm)"),
         ("table.pkl", "never loaded"),
@@ -55,4 +57,8 @@ def test_missing_library(monkeypatch):
     monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r'table.bed: PLINK genotypes needs bed-reader; .* "bitatoms\[plink\]"'):
         load_reader("bed", "table.bed")
+    with pytest.raises(ImportError, match=r'table.bcf: BCF genotypes needs cyvcf2; .* "bitatoms\[vcf\]"'):
+        load_reader("bcf", "table.bcf")
+    with pytest.raises(ImportError, match=r'table.pgen: PLINK 2 genotypes needs pgenlib; .* "bitatoms\[pgen\]"'):
+        load_reader("pgen", "table.pgen")
     assert hasattr(load_reader("csv", "table.csv"), "read")

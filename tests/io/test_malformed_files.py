@@ -19,7 +19,10 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.io.formats import FORMATS, HDF5_FORMATS
+from bitatoms.annotations import Annotations
+from bitatoms.io.bgzf import END
+from bitatoms.io.formats import FORMATS, HDF5_FORMATS, load_reader
+from bitatoms.variants import from_names
 
 pytest.importorskip("typer")
 
@@ -77,6 +80,19 @@ def write_ten_x(table, path):
             matrix[f"features/{name}"] = np.array(table.columns, "S")
 
 
+def written_table(format):
+    """The table as it is written: .haps files store haplotypes, which are read as samples."""
+    if format != "haps":
+        return table(format)
+    haplotypes = X.reshape(len(ROWS), SNPS, 2).transpose(0, 2, 1).reshape(2 * len(ROWS), SNPS)
+    names = [f"{name}/{number}" for name in ROWS for number in (1, 2)]
+    numbers = Annotations({"haplotype": np.tile([1, 2], len(ROWS))}, len(names))
+    data = from_names(COLUMNS)
+    assert data is not None
+    columns = {"columns": COLUMNS[0::2], "column_data": data.take(np.arange(0, len(COLUMNS), 2))}
+    return ba.Table(ba.BitMatrix.from_dense(haplotypes), names, row_data=numbers, **columns)
+
+
 @pytest.fixture(scope="session")
 def valid_file(tmp_path_factory):
     """Copy a valid file of a format, with its companions, into a folder; skip a format that is not installed."""
@@ -88,8 +104,9 @@ def valid_file(tmp_path_factory):
             pytest.skip(f"{entry.library} is not installed")
         name = f"table{entry.extensions[0]}"
         if not (originals / name).exists():
-            {"h5mu": write_h5mu, "10x": write_ten_x}.get(format, ba.write)(table(format), originals / name)
-        for part in [name] + ["table.bim", "table.fam"] * (format == "bed"):
+            {"h5mu": write_h5mu, "10x": write_ten_x}.get(format, ba.write)(written_table(format), originals / name)
+        companions = getattr(load_reader(format, name), "companions", lambda path: ())
+        for part in (name, *companions(originals / name)):
             copy = shutil.copytree if (originals / part).is_dir() else shutil.copy
             copy(originals / part, folder / part)
         return folder / name
@@ -145,8 +162,9 @@ TRUNCATIONS = {"first byte only": 1, "first third": 1 / 3, "most of it": 0.9, "a
 VALID_TRUNCATIONS = {
     *((format, kept) for format in ("fimi", "baskets") for kept in TRUNCATIONS),
     *(("pairs", kept) for kept in ("most of it", "all but the last byte")),
-    *((format, "all but the last byte") for format in ("csv", "tsv", "mtx", "png")),
+    *((format, "all but the last byte") for format in ("csv", "tsv", "mtx", "png", "haps", "vcf")),
     *((format, "first byte only") for format in ("csv", "tsv")),
+    ("haps", "first third"),  # two of six lines
 }
 
 
@@ -164,6 +182,7 @@ def test_truncated_file(valid_file, convert, tmp_path, format, kept):
 
 # Pairs of a content and a format that can read it: text may be lists of names, and the separator of cells is detected.
 READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("pairs", "baskets"), ("tsv", "csv")}
+READABLE_AS |= {("haps", "baskets"), ("vcf", "baskets"), ("vcf", "bcf"), ("bcf", "vcf")}
 
 
 @pytest.mark.parametrize("content", FORMATS)
@@ -528,6 +547,35 @@ MALFORMED = {
         "missing names": companion(".bim", lambda path: path.unlink()),
         "genome intervals": replace_all(b"chr1\t100\t200\n"),
         "a bomb": companion(".fam", edit_bytes(lambda data: data * 300)),
+    },
+    "pgen": {
+        "ragged": companion(".psam", replace_text(b"\tperson3", b"")),
+        "missing row": companion(".psam", edit_bytes(lambda data: data.split(b"\n", 2)[2])),
+        "duplicate name": companion(".pvar", replace_text(b"rs1", b"rs0")),
+        "wrong byte order": edit_bytes(lambda data: b"\x1b\x6c" + data[2:]),
+        "missing names": companion(".pvar", lambda path: path.unlink()),
+        "PLINK 1": edit_bytes(lambda data: data[:2] + b"\x01" + data[3:]),
+        "a bomb": companion(".psam", edit_bytes(lambda data: data + data.split(b"\n", 1)[1] * 300)),
+    },
+    "vcf": {
+        "not an allele": replace_text(b"0/1", b"0/x"),
+        "an allele that is not listed": replace_text(b"0/1", b"0/7"),
+        "ragged": replace_text(b"\t0/1", b""),
+        "duplicate name": replace_text(b"rs1", b"rs0"),
+        "duplicate row": replace_text(b"person1\t", b"person0\t"),
+        "no header": edit_bytes(lambda data: data[data.index(b"0\t0") :]),
+        "UTF-16": edit_bytes(lambda data: data.decode().encode("utf-16-be")),
+        "a bomb": replace_all(LONG_LINE),
+    },
+    "bcf": {"a bomb": replace_all(LONG_LINE), "a block": replace_all(END), "header only": replace_all(b"BCF\x02\x02")},
+    "haps": {
+        "not binary": replace_text(b" 0 1", b" 0 2"),
+        "ragged": replace_text(b" 0 1", b" 0 1 1"),
+        "duplicate name": replace_text(b"rs1", b"rs0"),
+        "missing row": companion(".sample", edit_bytes(lambda data: data.rpartition(b"0 person10")[0])),
+        "missing names": companion(".sample", lambda path: path.unlink()),
+        "UTF-16": edit_bytes(lambda data: data.decode().encode("utf-16-be")),
+        "a bomb": replace_all(LONG_LINE),
     },
     "zarr": {
         "not binary": zarr_array(value=2),

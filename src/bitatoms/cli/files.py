@@ -16,7 +16,7 @@ from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_matching, write
 from ..io.atomic import is_null_device, is_zarr_store, link_target, write_error
 from ..io.errors import FileError
-from ..io.formats import FORMATS, check_one_file, infer_format
+from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..rows.store import Store
@@ -29,7 +29,12 @@ from .streams import is_stdout, is_stream, output_file, output_name, spooled
 
 CUT_SHORT = ("interrupted", "max_memory")  # how a search ends that was neither finished nor limited by the user
 # Formats that a remembered option applies to.
-_FORMATS_WITH = {"layer": ("h5ad", "h5mu", "zarr"), "modality": ("h5mu", "10x"), "blocks": ("pbm", "png", "tiff")}
+_FORMATS_WITH = {
+    "layer": ("h5ad", "h5mu", "zarr"),
+    "modality": ("h5mu", "10x"),
+    "blocks": ("pbm", "png", "tiff"),
+    "phased": GENOTYPE_FORMATS,
+}
 
 
 def read_table(data: Input, learned: Header | None = None, absent: str | None = None) -> Table:

@@ -71,6 +71,8 @@ def _is_valid_option(name: str, value: Any) -> bool:
         return isinstance(value, float) and math.isfinite(value)
     if name == "blocks":
         return isinstance(value, list) and len(value) == 2 and all(type(side) is int and side > 0 for side in value)
+    if name == "phased":
+        return value is True
     others = {"missing": ("zero", "refuse"), "duplicates": ("number",)}  # values that are not the default
     return isinstance(value, str) and value in others.get(name, (value,))
 

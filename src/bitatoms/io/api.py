@@ -22,6 +22,7 @@ from .errors import FileError
 from .formats import FORMATS, GENOTYPE_FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
 from .stream import (
     DROPPING_FORMATS,
+    GENOTYPE_OPTIONS,
     ReadOptions,
     RowChunk,
     Source,
@@ -43,11 +44,8 @@ _OPTION_FORMATS = {  # the formats to which an option applies
     "layer": ("h5ad", "h5mu", "10x", "npz", "zarr"),
     "modality": ("h5mu", "10x", "zarr"),
     "blocks": ("pbm", "png", "tiff"),
-    "phased": GENOTYPE_FORMATS,
-    "region": GENOTYPE_FORMATS,
-    "maf": GENOTYPE_FORMATS,
-    "keep": GENOTYPE_FORMATS,
-    "extract": GENOTYPE_FORMATS,
+    # A Zarr store may contain genotypes; its reader raises if it does not.
+    **dict.fromkeys(GENOTYPE_OPTIONS, (*GENOTYPE_FORMATS, "zarr")),
 }
 _STREAMED = ("parquet", "feather", "zarr")
 
@@ -66,7 +64,8 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
         The file; its extension selects the format. A folder with the files of 10x Genomics is also allowed.
     format : str, optional
         The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
-        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed" or "zarr".
+        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf", "haps" or
+        "zarr".
     {parameters}
 
     Returns

@@ -69,15 +69,30 @@ FORMATS = {
     "bed": Format(
         "PLINK genotypes", (".bed",), "plink", "bed_reader", "plink", is_one_file=False, stores_annotations=True
     ),
+    "pgen": Format(
+        "PLINK 2 genotypes", (".pgen",), "pgen", "pgenlib", "pgen", is_one_file=False, stores_annotations=True
+    ),
+    "vcf": Format("VCF genotypes", (".vcf",), "vcf", "cyvcf2", "vcf", gzip=True, stores_annotations=True),
+    "bcf": Format("BCF genotypes", (".bcf",), "vcf", "cyvcf2", "vcf", stores_annotations=True),
+    "haps": Format(
+        "phased haplotypes of SHAPEIT and IMPUTE2",
+        (".haps",),
+        "haps",
+        gzip=True,
+        is_one_file=False,
+        stores_annotations=True,
+    ),
     "zarr": Format("a Zarr store", (".zarr",), "zarr", "zarr", "zarr", is_one_file=False, stores_annotations=True),
 }
 
-GENOTYPE_FORMATS = ("bed",)
+GENOTYPE_FORMATS = ("bed", "pgen", "vcf", "bcf", "haps")
 HDF5_FORMATS = ("h5ad", "h5mu", "10x")
 FEATURE_MATRIX = re.compile(r"(?P<prefix>.*)matrix\.mtx(\.gz)?", re.IGNORECASE)  # of 10x Genomics
 
 _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
+    (".pvar", ".psam"): "this file accompanies a .pgen file; pass the .pgen file",
+    (".sample",): "this file accompanies a .haps file; pass the .haps file",
     (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",
     (
         ".jpg", ".jpeg", ".gif", ".bmp", ".pgm", ".ppm",
@@ -94,7 +109,10 @@ _MAGIC_BYTES = (
     (b"%%MatrixMarket", "mtx"),
     (b"\x89HDF\r\n\x1a\n", "h5ad"),
     (b"MuData", "h5mu"),
+    (b"\x6c\x1b\x10", "pgen"),
     (b"\x6c\x1b", "bed"),
+    (b"##fileformat=VCF", "vcf"),
+    (b"BCF\x02", "bcf"),
     (b"P1\n", "pbm"),
     (b"P4\n", "pbm"),
     (b"\x89PNG\r\n\x1a\n", "png"),

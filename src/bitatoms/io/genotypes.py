@@ -8,10 +8,10 @@ phased, two rows per sample and one column per variant.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from ..bits import BitMatrix
 from ..errors import Parameter, warn
 from ..table import Names, Table, first_duplicate
 from ..variants import (
+    FIELDS,
     are_variants,
     chromosomes_of,
     column_data,
@@ -40,6 +41,14 @@ NO_GENOTYPES = (
     "it is not a table of genotypes; such a table has two columns per variant, such as 'rs1:A' (carries the allele A) "
     "and 'rs1:AA' (carries two copies); write .npz or .csv"
 )
+UNKNOWN_REFERENCE, UNKNOWN_ALTERNATIVE = "N", "<*>"  # how VCF writes them
+_UNKNOWN_REFERENCES = (*MISSING_ALLELES, UNKNOWN_REFERENCE)
+_UNKNOWN_ALTERNATIVES = (*MISSING_ALLELES, UNKNOWN_ALTERNATIVE, "<NON_REF>")
+UNKNOWN, ABSENT = -1, -2  # alleles of a genotype: one that is missing, and the second one of a haploid genotype
+PEDIGREE = ("father", "mother", "sex", "phenotype")  # the last four columns of a .fam file
+FIELD = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff]+")  # no blanks and no invisible characters
+_NO_INFORMATION = (None, "", "0", "-9", "NA", "nan", ".", "PASS")  # values that need not be stored
+_BYTES_PER_COLUMN = 350  # of its names and annotations, also while they are written
 _HAPLOTYPE = "haplotype"  # the field of `Table.row_data` that numbers the haplotypes of a sample, 1 and 2
 _REGION = re.compile(r"([^:]+)(?::([0-9,]+)(-)?([0-9,]*))?")
 
@@ -87,9 +96,135 @@ def open_genotypes(source: Source, options: ReadOptions, file: GenotypeFile) -> 
     shape = len(rows), len(columns)
     source.check_size(*shape, streamable=True)
     source.check_size(*shape[::-1], streamable=True)
+    source = source.reserving(_BYTES_PER_COLUMN * len(columns))
     chunks = _chunks(source, options, file, (kept, selected), (rows, names))
     data = column_data(variants, n_copies)
     return TableStream(len(columns), chunks, columns, row_data=row_data, column_data=data)
+
+
+class Records(NamedTuple):
+    """The variants of a file whose records may have several alternative alleles: one variant for each of these.
+
+    Attributes
+    ----------
+    names : list of str
+        The names of the variants.
+    variants : Annotations
+        One value per variant.
+    indices : ndarray
+        For each variant, the index of its record.
+    numbers : ndarray of int16
+        For each variant, the number of its allele, counted from 1.
+    n_alternatives : ndarray
+        For each variant, how many alternative alleles its record has.
+    """
+
+    names: list[str]
+    variants: Annotations
+    indices: Indices
+    numbers: NDArray[np.int16]
+    n_alternatives: NDArray[np.intp]
+
+    def check_alleles(self, source: Source, chosen: Indices, alleles: NDArray[np.int16]) -> None:
+        """Raise FileError if a genotype of one of the chosen variants has an allele that its record does not list."""
+        lowest, highest = alleles.min(axis=(1, 2), initial=0), alleles.max(axis=(1, 2), initial=0)
+        invalid = (lowest < ABSENT) | (highest > self.n_alternatives[chosen])
+        if invalid.any():
+            first = int(np.argmax(invalid))
+            variant, allele = int(chosen[first]), int(lowest[first] if lowest[first] < ABSENT else highest[first])
+            raise source.error(
+                f"variant {self.names[variant][:40]!r}: a genotype has the allele {allele}, but the record lists "
+                f"{self.n_alternatives[variant]} alternative alleles: corrupt"
+            )
+
+
+def split_records(fields: Mapping[str, Any], alternatives: Sequence[Sequence[str]]) -> Records:
+    """Return the variants of records.
+
+    ``fields`` has one value per record of the fields of variants, except the allele and copies, and of others. Alleles
+    are given as files write them. A record without alternative alleles is a variant whose allele is not known.
+    """
+    other = [None if base in _UNKNOWN_REFERENCES else base for base in fields["other"]]
+    given = Annotations({**fields, "other": other}, len(alternatives))
+    n_alternatives = np.array([len(alleles) for alleles in alternatives], np.intp)
+    n_variants = np.maximum(n_alternatives, 1)
+    indices = np.repeat(np.arange(len(alternatives)), n_variants)
+    numbers = np.arange(len(indices)) - np.repeat(np.cumsum(n_variants) - n_variants, n_variants) + 1
+    listed = [allele for record in alternatives for allele in record or [""]]
+    alleles = Labels.of([None if allele in _UNKNOWN_ALTERNATIVES else allele for allele in listed])
+    order = ("chromosome", "position", "id", "allele", "other")
+    others = [name for name in given if name not in order]
+    repeated = given.take(indices).updated(allele=alleles)
+    variants = Annotations({name: repeated.values_of(name) for name in (*order, *others)}, len(indices))
+    places = zip(variants["id"], variants["chromosome"], variants["position"].tolist(), strict=True)
+    names = [variant_name(name or "", chromosome, position) for name, chromosome, position in places]
+    return Records(names, variants, indices, numbers.astype(np.int16), n_alternatives[indices])
+
+
+class AlleleChunk(NamedTuple):
+    """The genotypes of some variants as numbers of alleles.
+
+    Attributes
+    ----------
+    alleles : ndarray of shape (variants, samples, 2)
+        The two alleles, by number; `UNKNOWN` if one is missing, `ABSENT` for the second one of a haploid genotype.
+    counted : ndarray of shape (variants,)
+        The number of the allele whose copies are counted.
+    is_phased : ndarray of bool of shape (variants, samples), or None
+        Whether the order of the alleles is that of the haplotypes; None if it always is.
+    """
+
+    alleles: NDArray[np.signedinteger]
+    counted: NDArray[np.signedinteger]
+    is_phased: NDArray[np.bool_] | None = None
+
+
+def count_copies(
+    source: Source, phased: bool, names: tuple[Sequence[str], Sequence[str]], chunks: Iterable[AlleleChunk]
+) -> Iterator[NDArray[np.int8]]:
+    """Yield the genotypes of chunks of alleles as `GenotypeFile.read` does.
+
+    A haploid genotype counts as two copies, as in PLINK; of haplotypes, the second one is missing. ``names`` are those
+    of the samples and of the variants. Raises FileError after the last chunk if haplotypes are read and genotypes that
+    carry the allele once have no phase.
+    """
+    if not phased:
+        yield from map(_copies, chunks)
+        return
+    start = n_unphased = 0
+    first = ""
+    for chunk in chunks:
+        haplotypes = np.where(chunk.alleles < 0, np.int8(-1), chunk.alleles == chunk.counted[:, None, None])
+        if chunk.is_phased is not None and not chunk.is_phased.all():
+            differ = (haplotypes[:, :, 0] != haplotypes[:, :, 1]) & ~chunk.is_phased
+            half_known = differ & (haplotypes.min(axis=2) < 0)
+            # Nobody knows which of the two haplotypes has the known allele, unless there is only one.
+            haplotypes[half_known & (chunk.alleles[:, :, 1] != ABSENT)] = -1
+            ambiguous = differ & ~half_known
+            if ambiguous.any() and not n_unphased:
+                variant, sample = np.argwhere(ambiguous)[0].tolist()
+                first = f"variant {names[1][start + variant][:40]!r} of {names[0][sample][:40]!r}"
+            n_unphased += int(ambiguous.sum())
+        yield haplotypes.reshape(len(haplotypes), -1)
+        start += len(haplotypes)
+    if n_unphased:
+        problem = "genotype is" if n_unphased == 1 else "genotypes are"
+        where = "at" if n_unphased == 1 else "the first at"
+        raise source.error(
+            f"{n_unphased} heterozygous {problem} not phased, {where} {first}; phase the file with another program, or "
+            "omit ",
+            Parameter("phased"),
+        )
+
+
+def _copies(chunk: AlleleChunk) -> NDArray[np.int8]:
+    """Return the number of copies of the counted allele in each genotype, -1 if an allele is missing."""
+    first, second = chunk.alleles[:, :, 0], chunk.alleles[:, :, 1]
+    counted, is_haploid = chunk.counted[:, None], second == ABSENT
+    copies = (first == counted).astype(np.int8)
+    copies += np.where(is_haploid, first, second) == counted
+    copies[(first < 0) | (second == UNKNOWN)] = -1
+    return copies
 
 
 def check_not_binarized(source: Source, options: ReadOptions) -> None:
@@ -110,6 +245,27 @@ def alleles_of(texts: Sequence[str]) -> Labels:
 def variant_name(identifier: str, chromosome: str, position: int) -> str:
     """Return the name of a variant: its id, or chromosome and position if it has none."""
     return identifier if identifier not in ("", ".") else f"{chromosome}:{position}"
+
+
+def sample_name(family: str, individual: str) -> str:
+    """Return the name of the individual, preceded by that of the family if it has its own."""
+    return individual if family in ("", "0", individual) else f"{family} {individual}"
+
+
+def as_numbers(
+    source: Source, texts: Sequence[str], dtype: Any, file: str = "", what: str = "position"
+) -> NDArray[Any]:
+    """Return the positions in a file as numbers; raise FileError if one is not."""
+    try:
+        return np.array(texts, dtype)
+    except (ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())[:80]
+        raise source.error(f"{file + ': ' if file else ''}a {what} is not a number: {reason}") from error
+
+
+def quality_text(value: float) -> str:
+    """Return a quality as the shortest text of a number of 32 bits, "." if it is missing."""
+    return "." if value != value else np.format_float_positional(np.float32(value), trim="-")
 
 
 def _rows(file: GenotypeFile, kept: Indices, phased: bool) -> tuple[list[str], Annotations | None]:
@@ -292,10 +448,12 @@ class GenotypeTable:
         names = table.row_names or tuple(str(row + 1) for row in range(len(table)))
         numbers = None if table.row_data is None else table.row_data.get(_HAPLOTYPE)
         phased = numbers is not None and len(names) % 2 == 0 and (numbers == np.tile([1, 2], len(names) // 2)).all()
-        if not phased and (columns < 0).any():
-            first = int(columns[np.flatnonzero((columns < 0).any(axis=1))[0]].max())
+        absent = columns[:, :1] < 0 if phased else columns < 0
+        if absent.any():
+            variant, which = np.argwhere(absent)[0].tolist()
+            name = table.names_of([int(columns[variant].max())])[0]
             raise FileError(
-                f"{path.name}: the column {table.names_of([first])[0]!r} has no second one, so {NO_GENOTYPES}"
+                f"{path.name}: the column {name!r} has no {('first', 'second')[which]} one, so {NO_GENOTYPES}"
             )
         row_data = table.row_data
         if phased:
@@ -336,6 +494,41 @@ class GenotypeTable:
             genotypes = "1 genotype is" if n_half_known == 1 else f"{n_half_known} genotypes are"
             warn(f"{path.name}: {genotypes} written as missing because one of the two cells is unknown")
 
+    def individuals(self, path: Path, kind: str) -> list[tuple[str, str]]:
+        """Return the family and the name of each sample, as PLINK stores them; raise FileError if it cannot.
+
+        ``kind`` is the extension of the file that lists them.
+        """
+        individuals = []
+        for name, given in zip(self.samples, self.sample_field("family", ""), strict=True):
+            family, _, individual = name.rpartition(" ")
+            # The name of a row does not tell an individual without a family from one whose family has its name.
+            family = given if given and sample_name(given, individual) == name else family or "0"
+            is_valid = FIELD.fullmatch(family) and FIELD.fullmatch(individual) and individual != "0"
+            if not is_valid or sample_name(family, individual) != name:
+                raise FileError(
+                    f"{path.name}: a {kind} file cannot store the row name {name!r}: it must be an individual, or a "
+                    "family and an individual separated by a blank, and the individual must not be 0; rename it"
+                )
+            individuals.append((family, individual))
+        if (duplicate := first_duplicate(self.samples)) is not None:
+            raise FileError(
+                f"{path.name}: two rows have the name {duplicate!r}, which PLINK forbids; rename one of them"
+            )
+        return individuals
+
+    def warn_not_stored(self, path: Path, of_variants: Sequence[str], of_samples: Sequence[str]) -> None:
+        """Warn which fields of variants and samples are not among those that a format stores."""
+        known = (*(FIELDS), *of_variants), ("family", *of_samples)
+        lost = [
+            f"{name} of {what}"
+            for data, stored, what in ((self.variants, known[0], "variants"), (self.sample_data, known[1], "samples"))
+            for name in data or ()
+            if name not in stored and _is_informative(data[name])  # type: ignore[index]
+        ]
+        if lost:
+            warn(f"{path.name}: this format does not store {', '.join(lost)}")
+
     def field(self, name: str, default: Any) -> list[Any]:
         """Return the values of a field of the variants, with the default where they are missing."""
         return _values(self.variants, name, default)
@@ -345,6 +538,14 @@ class GenotypeTable:
         if self.sample_data is None:
             return [default] * len(self.samples)
         return _values(self.sample_data, name, default)
+
+
+def _is_informative(values: NDArray[Any]) -> bool:
+    """Return whether a field has values other than those that stand for no value."""
+    if values.dtype.kind in "biuf":
+        known = np.ma.compressed(values)
+        return bool((known[known == known] != 0).any())
+    return any(value not in _NO_INFORMATION for value in set(values.tolist()))
 
 
 def _values(data: Annotations, name: str, default: Any) -> list[Any]:

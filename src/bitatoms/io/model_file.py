@@ -51,6 +51,7 @@ CELL_OPTIONS = (
     "layer",
     "modality",
     "blocks",
+    "phased",
 )  # what cells mean, for all data of a model
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete")
@@ -298,6 +299,8 @@ def _read_options(reading: Any) -> dict[str, Any]:
     for name in ("layer", "modality"):
         if not isinstance(options.get(name, ""), str):
             raise ValueError(f"its {name} is not a name")
+    if not isinstance(options.get("phased", False), bool):
+        raise ValueError("its phased is not a boolean")
     return options
 
 

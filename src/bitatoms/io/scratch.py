@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -41,6 +41,10 @@ class Scratch:
     folder: Path
     output: Path
     limit: int
+
+    def reserving(self, n_bytes: int) -> Scratch:
+        """Return the same with a lower limit that leaves so many bytes to others, at most half of it."""
+        return replace(self, limit=max(self.limit - n_bytes, self.limit // 2))
 
     @property
     def buffer_bytes(self) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ _MAX_EXPANSION = 100_000  # bytes of a table per byte of its file; lists of item
 CHUNK_BITS = 1 << 23  # cells of a chunk of rows: 1 MiB packed, 8 MiB unpacked
 DROPPING_FORMATS = ("csv", "tsv", "parquet", "feather", "pairs")  # their readers drop columns before converting cells
 
+GENOTYPE_OPTIONS = ("phased", "region", "maf", "keep", "extract")
+
 
 class Source(NamedTuple):
     """A file to read."""
@@ -38,6 +40,10 @@ class Source(NamedTuple):
     format: str
     name: str  # as the user wrote it, for messages
     scratch: Scratch | None = None  # for cells that are not in the order of rows, if the table may exceed memory
+
+    def reserving(self, n_bytes: int) -> Self:
+        """Return the source with a memory limit that leaves room for names, but at least half of the limit."""
+        return self if self.scratch is None else self._replace(scratch=self.scratch.reserving(n_bytes))
 
     def error(self, *message: object) -> FileError:
         """Return an error about this file; the parts of the message are text, parameters and positions."""

@@ -17,7 +17,7 @@ from support.strategies import SEEDS
 
 bed_reader = pytest.importorskip("bed_reader")
 
-FIELDS = NAMES.filter(lambda name: " " not in name and plink._FIELD.fullmatch(name) and name not in ("0", "."))
+FIELDS = NAMES.filter(lambda name: " " not in name and plink.FIELD.fullmatch(name) and name not in ("0", "."))
 FAMILIES = st.one_of(FIELDS, st.tuples(FIELDS, FIELDS).filter(lambda two: two[0] != two[1]).map(" ".join))
 ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"

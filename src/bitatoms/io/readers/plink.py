@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from ...annotations import Annotations, Labels
 from ...errors import Parameter
-from ...table import Names, Table, first_duplicate
+from ...table import Names, Table
 from ..errors import FileError
 from ..genotypes import (
+    FIELD,
+    PEDIGREE,
     GenotypeFile,
     GenotypeTable,
     Indices,
     alleles_of,
+    as_numbers,
     check_not_binarized,
     open_genotypes,
+    sample_name,
     variant_name,
 )
 from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
@@ -32,8 +36,6 @@ from ..text_lines import open_text_writer, read_lines
 _MAGIC = b"\x6c\x1b"
 _SNP_MAJOR = b"\x01"
 _CHUNK_CELLS = CHUNK_BITS // 2  # cells read together; each takes about four bytes until it is a bit
-_FIELD = re.compile(r"[^\s\x00-\x1f\x7f\ud800-\udfff\ufeff]+")  # no blanks and no invisible characters
-_PEDIGREE = ("father", "mother", "sex", "phenotype")  # the last four columns of a .fam file
 
 
 def companions(path: Path) -> tuple[str, ...]:
@@ -79,24 +81,24 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     return open_genotypes(source, options, GenotypeFile(samples, pedigree, variants, names, genotypes))
 
 
-def _row_name(family: str, individual: str) -> str:
-    """Return the name of the individual, preceded by that of the family if it has its own."""
-    return individual if family in ("0", individual) else f"{family} {individual}"
-
-
 def _read_individuals(source: Source) -> tuple[Names, Annotations]:
     """Return the names of the individuals of the .fam file, and their families and pedigree."""
     lines = list(_read_fields(source, "fam"))
-    fields = {name: [line[2 + column] for line in lines] for column, name in enumerate(_PEDIGREE)}
+    fields = {name: [line[2 + column] for line in lines] for column, name in enumerate(PEDIGREE)}
     families = {"family": [line[0] for line in lines]}
-    return tuple(_row_name(*line[:2]) for line in lines), Annotations({**families, **fields}, len(lines))
+    return tuple(sample_name(*line[:2]) for line in lines), Annotations({**families, **fields}, len(lines))
 
 
 def _read_snps(source: Source) -> tuple[list[str], Annotations]:
     """Return the names of the SNPs of the .bim file, and what it contains about them."""
-    lines = list(_read_fields(source, "bim"))
-    chromosomes, ids, distances, positions, alleles, others = ([line[k] for line in lines] for k in range(6))
-    bases = _numbers(source, positions, np.dtype(np.int64))
+    seen: dict[str, str] = {}  # a field that is repeated is in memory once
+    columns: tuple[list[str], ...] = ([], [], [], [], [], [])
+    for line in _read_fields(source, "bim"):
+        for column, field in zip(columns, line, strict=True):
+            column.append(field if column is columns[1] or column is columns[3] else seen.setdefault(field, field))
+    chromosomes, ids, distances, positions, alleles, others = columns
+    name = _companion(source.path, "bim").name
+    bases = as_numbers(source, positions, np.int64, name)
     names = [variant_name(*each) for each in zip(ids, chromosomes, bases.tolist(), strict=True)]
     fields = {
         "chromosome": Labels.of(chromosomes),
@@ -104,19 +106,9 @@ def _read_snps(source: Source) -> tuple[list[str], Annotations]:
         "id": Labels.of([None if name == "." else name for name in ids]),
         "allele": alleles_of(alleles),
         "other": alleles_of(others),
-        "distance": _numbers(source, distances, np.dtype(np.float64)),
+        "distance": as_numbers(source, distances, np.float64, name),
     }
-    return names, Annotations(fields, len(lines))
-
-
-def _numbers(source: Source, texts: list[str], dtype: np.dtype) -> NDArray:
-    """Return the positions of the .bim file."""
-    try:
-        return np.array(texts, dtype)
-    except (ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())[:80]
-        name = _companion(source.path, "bim").name
-        raise source.error(f"{name}: a position is not a number: {reason}") from error
+    return names, Annotations(fields, len(ids))
 
 
 def _read_fields(source: Source, kind: str) -> Iterator[list[str]]:
@@ -176,6 +168,7 @@ def write(table: Table, path: Path, format: str) -> None:
         raise FileError(f"{path.name}: a .bed file cannot store the phase of haplotypes; write .vcf")
     individuals = _individuals(genotypes, path)
     snps = _snps(genotypes, path)
+    genotypes.warn_not_stored(path, ("distance",), PEDIGREE)
     with open_text_writer(_companion(path, "bim")) as file:
         file.writelines("\t".join(fields) + "\n" for fields in snps)
     with open_text_writer(_companion(path, "fam")) as file:
@@ -204,7 +197,7 @@ def _snps(genotypes: GenotypeTable, path: Path) -> list[tuple[str, ...]]:
     ]
     snps = list(zip(*columns, strict=True))
     for fields in snps:
-        if not all(map(_FIELD.fullmatch, fields)):
+        if not all(map(FIELD.fullmatch, fields)):
             raise FileError(
                 f"{path.name}: a .bim file cannot store the name {fields[1]!r}, which contains blanks; rename it"
             )
@@ -213,19 +206,5 @@ def _snps(genotypes: GenotypeTable, path: Path) -> list[tuple[str, ...]]:
 
 def _individuals(genotypes: GenotypeTable, path: Path) -> list[tuple[str, ...]]:
     """Return the fields of the lines of the .fam file."""
-    pedigree = [genotypes.sample_field(name, "0") for name in _PEDIGREE]
-    individuals = []
-    for name, given, *others in zip(genotypes.samples, genotypes.sample_field("family", ""), *pedigree, strict=True):
-        family, _, individual = name.rpartition(" ")
-        # The name of a row does not tell an individual without a family from one whose family has its name.
-        family = given if given and _row_name(given, individual) == name else family or "0"
-        is_valid = _FIELD.fullmatch(family) and _FIELD.fullmatch(individual) and individual != "0"
-        if not is_valid or _row_name(family, individual) != name:
-            raise FileError(
-                f"{path.name}: a .fam file cannot store the row name {name!r}: it must be an individual, or a family "
-                "and an individual separated by a blank, and the individual must not be 0; rename it"
-            )
-        individuals.append((family, individual, *map(str, others)))
-    if (duplicate := first_duplicate(genotypes.samples)) is not None:
-        raise FileError(f"{path.name}: two rows have the name {duplicate!r}, which PLINK forbids; rename one of them")
-    return individuals
+    pedigree = [map(str, genotypes.sample_field(name, "0")) for name in PEDIGREE]
+    return [(*names, *others) for names, *others in zip(genotypes.individuals(path, ".fam"), *pedigree, strict=True)]

@@ -1,4 +1,4 @@
-"""Zarr stores: the packed tables that bitatoms writes, arrays of numbers, AnnData and MuData."""
+"""Zarr stores: packed tables of bitatoms, arrays of numbers, AnnData, MuData, and genotypes as VCF Zarr."""
 
 from __future__ import annotations
 
@@ -15,20 +15,28 @@ from ..chunked import ChunkCells, read_row_chunks
 from ..errors import MissingLibrary
 from ..packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader, PackedStoreWriter, split_rows
 from ..safe_zarr import ZarrReader, check_store_folder, open_zarr
-from ..stream import ReadOptions, RowChunk, Source, TableStream
+from ..stream import GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
 from .anndata_elements import is_array
 from .anndata_matrix import check_numeric_table
 from .h5ad import read_anndata
 from .mudata import read_modality
+from .vcf_zarr import is_vcf_zarr, read_vcf_zarr
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """Open a Zarr store: a packed table, an AnnData, or an array."""
+    """Open a Zarr store: a packed table, an AnnData, genotypes, or an array."""
     check_store_folder(source)
     with source.catch_library_errors():
         store = ZarrReader(source)
         attributes = dict(store.root.attrs)
         metadata = attributes.get(METADATA_KEY)
+        if is_vcf_zarr(store) and options.layer is None:
+            return read_vcf_zarr(source, options, store)
+        for name in GENOTYPE_OPTIONS:
+            if getattr(options, name) != getattr(ReadOptions(), name):
+                raise source.error(
+                    Parameter(name), " applies to stores with genotypes (VCF Zarr), not to this one; omit it"
+                )
         if isinstance(metadata, dict) and metadata.get("format") == TABLE_FORMAT and options.modality is None:
             return _read_packed(source, options, PackedStoreReader(store, metadata))
         kind = str(attributes.get("encoding-type")).lower()

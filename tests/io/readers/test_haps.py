@@ -1,0 +1,167 @@
+"""Haplotypes of SHAPEIT and IMPUTE2: known text, round trips, malformed files."""
+
+import gzip
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms import Table
+from bitatoms.annotations import Annotations
+from bitatoms.io.readers import haps
+from support.files import assert_read_error, outcome
+from support.genotypes import assert_same_genotypes, copies_table, haplotype_table, random_alleles
+
+SAMPLE = "ID_1 ID_2 missing sex\n0 0 0 D\nf1 ann 0 2\nbob bob 0 1\n0 cat 0 1\n"
+HAPS = "20 rs1 5 G A 0 1 1 1 0 0\n20 . 7 T C 1 0 0 0 ? 1\nX rs3 9 A <DEL> 0* 1* 1 - 0 -\n"
+
+
+def pair(folder, text=HAPS, sample=SAMPLE, name="some.haps"):
+    """Write a .haps file and its .sample file, unless it is None; return the path."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    if sample is not None:
+        (folder / f"{name.removesuffix('.gz').rpartition('.')[0]}.sample").write_text(sample)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:.*missing value")
+def test_reads_known_text(tmp_path):
+    path = pair(tmp_path)
+    table = ba.read(path)
+    assert table.row_names == ("f1 ann", "bob", "cat")
+    assert table.columns == ("rs1:A", "rs1:AA", "20:7:C", "20:7:CC", "rs3:<DEL>", "rs3:<DEL><DEL>")
+    nan = np.nan
+    expected = [[1, 0, 1, 0, 1, 0], [1, 1, 0, 0, 1, 1], [0, 0, nan, nan, 0, 0]]  # a haploid genotype counts twice
+    np.testing.assert_array_equal(table.to_dense(float), expected)
+    assert table.column_data["other"].tolist() == ["G", "G", "T", "T", "A", "A"]
+    assert table.row_data["sex"].tolist() == ["2", "1", "1"]
+
+    haplotypes = ba.read(path, phased=True)
+    assert haplotypes.row_names == ("f1 ann/1", "f1 ann/2", "bob/1", "bob/2", "cat/1", "cat/2")
+    assert haplotypes.columns == ("rs1:A", "20:7:C", "rs3:<DEL>")
+    expected = [[0, 1, 0], [1, 0, 1], [1, 0, 1], [1, 0, nan], [0, nan, 0], [0, 1, nan]]
+    np.testing.assert_array_equal(haplotypes.to_dense(float), expected)
+    assert haplotypes.row_data["haplotype"].tolist() == [1, 2] * 3
+    assert haplotypes.row_data["sex"].tolist() == ["2", "2", "1", "1", "1", "1"]
+
+
+@pytest.mark.filterwarnings("ignore:.*missing value")
+@pytest.mark.parametrize("name", ["copy.haps", "copy.haps.gz", "COPY.HAPS"])
+@pytest.mark.parametrize(("n_samples", "n_variants", "missing"), [(1, 1, 0), (33, 65, 0.1), (64, 7, 0)])
+def test_round_trip(tmp_path, monkeypatch, name, n_samples, n_variants, missing):
+    monkeypatch.setattr(haps, "_CHUNK_ALLELES", 500)
+    alleles = random_alleles(n_samples, n_variants, missing=missing)
+    pedigree = {"family": ["0"] * n_samples, "father": ["x"] * n_samples, "sex": ["1"] * n_samples}
+    table = haplotype_table(alleles, sample_data=Annotations(pedigree, n_samples))
+    ba.write(table, tmp_path / name)
+    again = ba.read(tmp_path / name, phased=True)
+    assert_same_genotypes(again, table)
+    assert again.row_data["father"].tolist() == ["x"] * 2 * n_samples
+    assert_same_genotypes(ba.read(tmp_path / name), copies_table(alleles))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*missing value")
+def test_selection(tmp_path):
+    alleles = random_alleles(20, 30, missing=0.05)
+    table = haplotype_table(alleles)
+    ba.write(table, tmp_path / "all.haps")
+    some = ba.read(tmp_path / "all.haps", phased=True, region="chrX", keep=["person3", "person11"])
+    assert some == Table(
+        table.bits[[6, 7, 22, 23]].take_columns(range(15, 30)),
+        table.row_names[6:8] + table.row_names[22:24],
+        table.columns[15:],
+    )
+    some = ba.read(tmp_path / "all.haps", extract=["rs2", "rs20"])
+    np.testing.assert_array_equal(some.to_dense(float), copies_table(alleles).to_dense(float)[:, [4, 5, 40, 41]])
+
+
+def test_chromosome_as_bcftools_writes_it(tmp_path):
+    path = pair(tmp_path, "20:5_G_A rs1 5 G A 0 1 1 1 0 0\n")
+    assert ba.read(path, phased=True).column_data["chromosome"].tolist() == ["20"]
+
+
+def test_blank_lines_and_tabs(tmp_path):
+    text = "\n".join(HAPS.splitlines()[:1] * 2).replace(" ", "\t") + "\n\n"
+    table = ba.read(pair(tmp_path, text.replace("rs1", "rs2", 1).replace("\n", "\r\n")), phased=True)
+    assert table.columns == ("rs2:A", "rs1:A")
+
+
+@pytest.mark.parametrize(
+    ("files", "parts"),
+    [
+        ({"text": ""}, ["the file is empty"]),
+        ({"text": "20 rs1 5 G A\n"}, ["line 1 has no alleles"]),
+        ({"text": "20 rs1 5 G A 0 1\n"}, ["line 1 has 2 alleles; expected 6, two for each of the 3 samples"]),
+        ({"text": HAPS.replace("0 1 1 1 0 0", "0 1 1 2 0 0")}, ["line 1: '2' is not an allele"]),
+        ({"text": HAPS.replace("0 1 1 1 0 0", "0 1 1  1 0 01")}, ["line 1: '01' is not an allele"]),
+        ({"text": HAPS.replace(" 7 ", " x ")}, ["a position is not a number"]),
+        ({"text": HAPS + HAPS}, ["variants 1 and 4 have the same name 'rs1' and the same allele"]),
+        ({"text": b"\xff" + HAPS.encode()}, ["line 1 is not UTF-8"]),
+        ({"sample": None}, ["some.sample, which lists the samples, is missing"]),
+        ({"sample": ""}, ["some.sample: a .sample file begins with two lines"]),
+        ({"sample": SAMPLE.replace("0 0 0 D\n", "")}, ["some.sample: a .sample file begins with two lines"]),
+        ({"sample": SAMPLE + "x\n"}, ["some.sample: line 6 has 1 fields; expected 4"]),
+        ({"text": gzip.compress(HAPS.encode(), mtime=0)[:-9]}, ["cannot be read beyond line"]),
+    ],
+)
+def test_malformed_files_are_errors(tmp_path, files, parts):
+    assert_read_error(pair(tmp_path, **files), *parts)
+
+
+def test_tables_of_samples_are_not_written(tmp_path):
+    with pytest.raises(ba.FileError, match=r"a\.haps: a \.haps file stores haplotypes"):
+        ba.write(copies_table(random_alleles(3, 4)), tmp_path / "a.haps")
+    assert not list(tmp_path.iterdir())
+
+
+def test_haplotypes_are_not_written_as_bed(tmp_path):
+    pytest.importorskip("bed_reader")
+    with pytest.raises(ba.FileError, match=r"a \.bed file cannot store the phase"):
+        ba.write(haplotype_table(random_alleles(3, 4)), tmp_path / "a.bed")
+
+
+def test_the_sample_file_is_an_error(tmp_path):
+    path = pair(tmp_path).with_suffix(".sample")
+    assert_read_error(path, "pass the .haps file")
+    assert_read_error(path, "pass the .haps file", format="haps")
+
+
+def test_what_is_not_stored_is_named(tmp_path):
+    table = haplotype_table(random_alleles(2, 3), sample_data=Annotations({"city": ["Rome", "Oslo"]}, 2))
+    table = Table(
+        table.bits,
+        table.row_names,
+        table.columns,
+        row_data=table.row_data,
+        column_data=table.column_data.updated(quality=np.arange(3.0)),
+    )
+    with pytest.warns(UserWarning, match=r"does not store quality of variants, city of samples"):
+        ba.write(table, tmp_path / "a.haps")
+
+
+def test_a_model_remembers_that_rows_are_haplotypes(tmp_path, capsys):
+    pytest.importorskip("typer")
+    from support.commands import runner
+
+    path, run = tmp_path / "x.haps", runner(capsys)
+    ba.write(haplotype_table(random_alleles(20, 12)), path)
+    assert run("fit", path, "--phased", "-o", tmp_path / "m.npz", "-k", "2", "--quiet")[0] == 0
+    assert run("transform", tmp_path / "m.npz", path, "-o", tmp_path / "codes.csv")[0] == 0
+    assert len(ba.read(tmp_path / "codes.csv")) == 40
+
+
+@given(st.data(), st.sampled_from((".haps", ".sample")))
+@settings(max_examples=40)
+def test_fuzzed_files_give_a_table_or_an_error(tmp_path_factory, data, ending):
+    path = pair(tmp_path_factory.mktemp("fuzzed"))
+    corrupted = path.with_suffix(ending)
+    content = bytearray(corrupted.read_bytes())
+    for index in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
+        content[index] = data.draw(st.integers(0, 255))
+    corrupted.write_bytes(content[: data.draw(st.integers(0, len(content)) | st.just(len(content)))])
+    table = outcome(lambda path: ba.read(path, missing="zero"), path)
+    assert table is None or isinstance(table, Table)
