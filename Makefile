@@ -29,7 +29,7 @@ test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be 
 
 test-formats: export OMP_NUM_THREADS = 1
 test-formats: .venv-formats/.installed  ## test the file formats that need large libraries, in .venv-formats; uses bcftools and plink2 if installed
-	.venv-formats/bin/python -m pytest tests/formats tests/io/test_malformed_files.py
+	.venv-formats/bin/python -m pytest tests/formats tests/io/test_malformed_files.py tests/test_readme.py
 
 check: .venv/.dev  ## check style, format, types and import order
 	$(BIN)/ruff check .

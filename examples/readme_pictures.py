@@ -1,4 +1,4 @@
-"""Draw the figures of the README: genotypes and their atoms and, with Playwright and Chromium, a report."""
+"""Draw the figures of the README and the tutorials: genotypes, their atoms and, with Playwright and Chromium, a report."""
 
 from __future__ import annotations
 
@@ -33,6 +33,17 @@ def genotypes(path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def genome(path: Path) -> None:
+    """Draw atoms along the genome and the shares of atoms by population, as in docs/genomes.md."""
+    table = ba.datasets.genotypes(600, 80)
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+    figure = Figure(figsize=(12, 4.5), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    ba.plots.genome_atoms(model.components_, table, table.column_data["position"], ax=left)
+    ba.plots.atom_shares(model.decision_function(table), table.row_data["population"], most=8, ax=right)
+    figure.savefig(path, dpi=110)
+
+
 def baskets(path: Path, chromium: str) -> None:
     """Take a screenshot of the report on `datasets.baskets`."""
     from playwright.sync_api import sync_playwright
@@ -54,6 +65,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("docs"), help="folder to write the figures to")
     folder = parser.parse_args().folder
     genotypes(folder / "genotypes.png")
+    genome(folder / "genome.png")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         print("Chromium not found: no screenshot of the report.")

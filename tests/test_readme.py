@@ -16,15 +16,24 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
 WITH_CODE = [
     "README.md",
+    "docs/cells.md",
     "docs/classification.md",
     "docs/files.md",
+    "docs/genomes.md",
     "docs/images.md",
     "docs/missing.md",
     "docs/scale.md",
     "docs/search.md",
     "docs/stability.md",
 ]
-WITH_COMMANDS = ["README.md", "docs/files.md", "docs/how-good.md", "docs/scale.md", "docs/the-paper.md"]
+WITH_COMMANDS = [
+    "README.md",
+    "docs/files.md",
+    "docs/genomes.md",
+    "docs/how-good.md",
+    "docs/scale.md",
+    "docs/the-paper.md",
+]
 
 
 @pytest.mark.parametrize("page", WITH_CODE)
@@ -45,6 +54,16 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     names = {"__name__": "page"}
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"{page}, block {number}", "exec"), names)
+
+
+def test_the_code_for_scanpy_runs(monkeypatch, tmp_path):
+    """In `make test-formats`, which installs scanpy."""
+    pytest.importorskip("scanpy", reason="make test-formats installs scanpy")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page", "ba": ba}
+    for block in code_of("docs/cells.md", "python scanpy"):
+        exec(compile(block, "docs/cells.md, scanpy", "exec"), names)
+    assert names["adata"].obs["atoms"].nunique() > 2
 
 
 def test_all_pages_with_code_are_tested():

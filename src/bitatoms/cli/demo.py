@@ -35,7 +35,7 @@ def _halftone() -> Table:
 
 _ALL = {
     "baskets": Demonstration("Generated market baskets", datasets.baskets, "baskets.csv"),
-    "genotypes": Demonstration("Generated genotypes of three populations", datasets.genotypes, "genotypes.csv"),
+    "genotypes": Demonstration("Generated genotypes of three populations", datasets.genotypes, "genotypes.npz"),
     "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
     "halftone": Demonstration("A halftone image", _halftone, "halftone.pbm", "--blocks 16x16"),
 }
