@@ -89,7 +89,7 @@ def genome_atoms(
         axes.hlines(line, own[0] - 0.5, own[-1] + 0.5, color="#bcb9b2", linewidth=1)
         axes.eventplot(own, lineoffsets=line, linelengths=0.8 * spacing, linewidths=1.2, colors="#0072b2")
     labels = [f"atom{atom + 1}" if names is None else names[atom] for atom in shown]
-    axes.set_yticks(lines, [literal_text(label) for label in labels])
+    axes.set_yticks(lines, [literal_text(label) for label in labels], fontsize="x-small" if len(lines) > 12 else None)
     ticks = np.unique(np.linspace(0, max(0, n_columns - 1), _TICKS).round().astype(int))[:n_columns]
     axes.set_xticks(ticks, [f"{places[tick]:,}" for tick in ticks])
     axes.set(

@@ -61,7 +61,8 @@ def atom_shares(
     shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
     largest = np.argmax(shares[:, shown], axis=1) if len(shown) else np.zeros(len(values), np.intp)
     heights = shares[np.arange(len(shares)), shown[largest]] if len(shown) else np.zeros(len(values))
-    order = np.lexsort((-heights, largest, group))
+    largest = np.where(heights > 0, largest, len(shown))  # rows that use none of these are last
+    order = np.lexsort((-total[:, 0], -heights, largest, group))
     axes = make_axes(ax)
     position, bottom = np.arange(len(order)), np.zeros(len(order))
     colours = _colours(len(shown))
