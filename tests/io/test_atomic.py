@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bitatoms as ba
+from bitatoms.errors import InputWarning
 from bitatoms.io import atomic
 from bitatoms.io.atomic import atomic_write
 from bitatoms.io.formats import FORMATS, GENOTYPE_FORMATS
@@ -327,7 +328,8 @@ def test_links_to_the_files_of_a_plink_table_are_followed(tmp_path):
     (tmp_path / "folder").mkdir()
     for kind in ("bed", "bim", "fam"):
         (tmp_path / f"link.{kind}").symlink_to(f"folder/{kind}.{kind}")
-    ba.write(genotypes, tmp_path / "link.bed")
+    with pytest.warns(InputWarning, match="does not store population of samples"):
+        ba.write(genotypes, tmp_path / "link.bed")
     assert sorted(os.listdir(tmp_path / "folder")) == ["bed.bed", "bim.bim", "fam.fam"]
     assert sorted(os.listdir(tmp_path)) == ["folder", "link.bed", "link.bim", "link.fam"]
     assert ba.read(tmp_path / "link.bed") == genotypes

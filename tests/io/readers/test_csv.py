@@ -165,7 +165,7 @@ def test_without_drops_columns(tmp_path):
 def test_options_for_other_formats_are_errors(tmp_path):
     path = write_file(tmp_path, "1,0\n")
     assert_read_error(path, "blocks applies to pbm, png, tiff, not to 'csv'; omit it", blocks=(1, 1))
-    assert_read_error(path, "layer applies to h5ad, npz, zarr", layer="counts")
+    assert_read_error(path, "layer applies to h5ad, h5mu, 10x, npz, zarr", layer="counts")
 
 
 def test_duplicate_names_can_be_numbered(tmp_path):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
+from bitatoms.errors import InputWarning
 from bitatoms.io.readers import plink
 from bitatoms.variants import column_names
 from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
@@ -281,7 +282,8 @@ def test_rows_without_names_are_numbered_from_1(tmp_path):
 
 def test_round_trip_of_generated_genotypes(tmp_path):
     table = ba.datasets.genotypes(60, 40)
-    ba.write(table, tmp_path / "made.bed")
+    with pytest.warns(InputWarning, match="does not store population of samples"):
+        ba.write(table, tmp_path / "made.bed")
     assert ba.read(tmp_path / "made.bed") == table
 
 

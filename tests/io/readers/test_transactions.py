@@ -71,8 +71,8 @@ def test_items_give_columns_their_names_and_absent_items_are_zeros(tmp_path, nam
         ba.write(table, tmp_path / kept)
         assert ba.read(tmp_path / kept).header == table.header
     ba.write(table, tmp_path / "table.csv")
-    assert ba.read(tmp_path / "table.csv").header == (3, ("0", "1", "2"), False)
-    assert ba.read(tmp_path / name, without="1").header == (2, ("0", "2"), True)
+    assert ba.read(tmp_path / "table.csv").header == Header(3, ("0", "1", "2"))
+    assert ba.read(tmp_path / name, without="1").header == Header(2, ("0", "2"), True)
 
 
 def test_empty_line_is_a_row_without_items(tmp_path):
