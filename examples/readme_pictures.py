@@ -1,4 +1,4 @@
-"""Draw the figures of the README and the tutorials: genotypes, their atoms and, with Playwright and Chromium, a report."""
+"""Draw the figures of the README and of the tutorials: genotypes, atoms and, with Playwright and Chromium, a report."""
 
 from __future__ import annotations
 
