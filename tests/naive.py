@@ -925,15 +925,22 @@ def nearest_genotypes(X, pairs, wrong):
 
 
 def same_variant(own, given):
-    """Whether two variants (id, chromosome, position, allele, other) are the same: None, "same" or "swapped"."""
+    """How two variants (id, chromosome, position, allele, other) are the same: None, or a rank, lowest first.
+
+    0 is the same alleles, 1 swapped ones, 2 and 3 the same where some of them are unknown.
+    """
     is_same_id = own[0] is not None and own[0] == given[0]
     is_same_place = own[2] > 0 and own[1] is not None and own[1:3] == given[1:3]
     if not (is_same_id or is_same_place):
         return None
-    for kind, alleles in (("same", given[3:]), ("swapped", given[:2:-1])):
+    ways = [given[3:], given[:2:-1]]
+    exact = [kind for kind, alleles in enumerate(ways) if alleles == own[3:]]
+    if exact:
+        return exact[0]
+    for kind, alleles in enumerate(ways):
         known = [(a, b) for a, b in zip(own[3:], alleles, strict=True) if None not in (a, b)]
         if known and all(a == b for a, b in known):
-            return kind
+            return 2 + kind
     return None
 
 

@@ -86,6 +86,7 @@ def small_tables(monkeypatch):
 
 
 @pytest.mark.usefixtures("small_tables")
+@pytest.mark.filterwarnings("always::bitatoms.errors.InputWarning")  # the command line prints them
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     """Run the commands of a page in order in an empty folder."""

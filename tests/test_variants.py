@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -86,55 +86,111 @@ def test_regions_are_chromosomes_in_the_order_of_positions():
 
 @st.composite
 def cohorts(draw):
-    """Two lists of variants, of which some are the same, in which no variant is twice."""
-    place = st.tuples(
+    """Two lists of variants, of which some are the same."""
+    locus = st.tuples(
         st.sampled_from(("rs1", "rs2", "rs3", None)), st.sampled_from(("1", "X", None)), st.integers(0, 3)
     )
     alleles = st.tuples(st.sampled_from(ALLELES[:3]), st.sampled_from(ALLELES)).filter(lambda two: two[0] != two[1])
-    lists = []
-    for _ in range(2):
-        chosen = []
-        for row in draw(st.lists(st.tuples(place, alleles), max_size=6)):
-            row = (*row[0], *row[1])
-            if not any(naive.same_variant(row, other) for other in chosen):
-                chosen.append(row)
-        lists.append(chosen)
-    return lists
+    rows = st.lists(st.tuples(locus, alleles).map(lambda row: (*row[0], *row[1])), max_size=6, unique=True)
+    return draw(rows), draw(rows)
 
 
 @given(cohorts(), SEEDS)
 def test_variants_are_matched_by_id_or_position_and_alleles(lists, seed):
     own, given_rows = lists
-    found = [[naive.same_variant(row, other) for other in given_rows] for row in own]
     learned, other = column_data(variants(own), 2), column_data(variants(given_rows), 2)
-    by_id = [
-        [
-            kind if row[0] is not None and row[0] == each[0] else None
-            for kind, each in zip(kinds, given_rows, strict=True)
-        ]
-        for row, kinds in zip(own, found, strict=True)
-    ]
-    chosen = [ids if any(ids) else kinds for ids, kinds in zip(by_id, found, strict=True)]
-    if any(sum(kind == "same" for kind in kinds) > 1 for kinds in chosen) or any(
-        "same" not in kinds and sum(kind == "swapped" for kind in kinds) > 1 for kinds in chosen
-    ):
-        with pytest.raises(ba.InputError, match="two variants of the table are"):
-            match_variants(learned, other)
-        return
-    match = match_variants(learned, other)
+    expected = []
+    for row in own:
+        ranks = [naive.same_variant(row, each) for each in given_rows]
+        by_id = [rank if row[0] and row[0] == each[0] else None for rank, each in zip(ranks, given_rows, strict=True)]
+        ranks = by_id if any(rank is not None for rank in by_id) else ranks
+        best = min((rank for rank in ranks if rank is not None), default=None)
+        group = (0, 1) if best in (0, 1) else (best,)
+        chosen = [number for number, rank in enumerate(ranks) if rank is not None and rank in group]
+        expected.append((chosen[0], ranks[chosen[0]] in (1, 3)) if len(chosen) == 1 else None)
+    try:
+        match = match_variants(learned, other)
+    except ba.InputError:  # two variants of the table are the same
+        reject()
     copies = np.random.default_rng(seed).integers(0, 3, (5, len(given_rows)))
     bits = np.stack([copies >= 1, copies == 2], axis=2).reshape(5, -1)
-    for number, kinds in enumerate(chosen):
-        kind = "same" if "same" in kinds else "swapped" if "swapped" in kinds else None
+    for number, found in enumerate(expected):
         columns = match.indices[2 * number : 2 * number + 2]
-        if kind is None:
+        if found is None:
             assert columns.tolist() == [-1, -1]
-            continue
-        source = copies[:, kinds.index(kind)]
-        expected = source if kind == "same" else 2 - source
-        read = bits[:, columns] ^ match.swapped[2 * number : 2 * number + 2]
-        assert read.sum(axis=1).tolist() == expected.tolist()
-    assert match.n_swapped == sum("same" not in kinds and "swapped" in kinds for kinds in chosen)
+        elif columns.tolist() != [-1, -1]:
+            source = copies[:, found[0]]
+            read = bits[:, columns] ^ match.swapped[2 * number : 2 * number + 2]
+            assert read.sum(axis=1).tolist() == (2 - source if found[1] else source).tolist()
+        else:  # a record of three alleles cannot be turned around
+            assert found[1]
+            assert sum(each[4] == given_rows[found[0]][4] for each in given_rows) > 1
+
+
+def test_alleles_that_are_unknown():
+    dosages = Table.from_any(pd.DataFrame([[0, 2], [1, 1]], columns=["rs1", "rs2"]), dosage=True)
+    turned = Table.from_any(pd.DataFrame([[2, 0], [1, 1]], columns=["rs2", "rs1"]), dosage=True)
+    assert match_columns(dosages.header, turned.header).indices.tolist() == [2, 3, 0, 1]
+    own = column_data(variants([("rs1", "1", 5, "A", "G"), ("rs2", "1", 7, None, "G")]), 2)
+    alleles = [
+        ("rs1", "1", 5, None, "G"),
+        ("rs1", "1", 5, "A", "G"),
+        ("rs2", "1", 7, "A", "G"),
+        ("rs2", "1", 7, "T", "G"),
+    ]
+    match = match_variants(own, column_data(variants(alleles), 2))
+    assert match.indices.tolist() == [2, 3, -1, -1]  # the exact one; none of two that are possible
+    assert match.n_other_alleles == 1
+
+
+def test_equal_names_with_other_alleles_are_not_the_same_variant():
+    one, other = (table_of([[0, 1]], [("rs1", "1", 5, "A", base), ("rs2", "1", 6, "A", "C")]) for base in "GT")
+    assert one.columns == other.columns
+    match = match_columns(one.header, other.header, "auto")
+    assert match.indices.tolist() == [-1, -1, 2, 3]
+
+
+def test_three_alleles_are_not_turned_around():
+    own = column_data(variants([("rs1", "1", 5, "A", "G")]), 2)
+    three = column_data(variants([("rs1", "1", 5, "G", "A"), ("rs1", "1", 5, "T", "A")]), 2)
+    match = match_variants(own, three)
+    assert (match.indices.tolist(), match.n_other_alleles) == ([-1, -1], 1)
+
+
+def test_a_column_without_its_partner_is_turned_around_into_the_other_one():
+    own = column_data(variants([("rs1", "1", 5, "A", "G"), ("rs2", "1", 6, "A", "G")]), 2)
+    both = column_data(variants([("rs1", "1", 5, "G", "A"), ("rs2", "1", 6, "G", "A")]), 2)
+    match = match_variants(own, both.take([0, 2, 3]))  # carries G, but not twice, of rs1
+    assert match.indices.tolist() == [-1, 0, 2, 1]
+
+
+def test_haplotypes_and_samples_are_not_mixed():
+    samples, haplotypes = (
+        Table(BitMatrix.zeros(2, n), columns=column_names(["rs1"], ["A"], n), column_data=column_data(about, n))
+        for n, about in ((2, variants([("rs1", "1", 5, "A", "G")])), (1, variants([("rs1", "1", 5, "A", "G")])))
+    )
+    with pytest.raises(
+        ba.InputError, match=r"learned from haplotypes, but the rows of the table are samples.*phased=True"
+    ):
+        match_columns(haplotypes.header, samples.header)
+    with pytest.raises(ba.InputError, match="phased=False"):
+        match_columns(samples.header, haplotypes.header)
+
+
+def test_numbers_of_chromosomes_of_animals_are_not_letters():
+    rows = [("a", "23", 5, "A", "C"), ("b", "X", 5, "A", "C"), ("c", "29", 5, "A", "C")]
+    assert len(regions(column_data(variants(rows), 2))) == 3
+    assert len(regions(column_data(variants(rows[:2]), 2))) == 1
+
+
+def test_other_fields_of_these_names_are_no_variants():
+    good = column_data(variants([("rs1", "1", 5, "A", "G")]), 2)
+    for field, values in {"position": ["5", "5"], "chromosome": [1, 1], "copies": [1.0, 2.0]}.items():
+        assert not are_variants(good.updated(**{field: values}))
+    frame = pd.DataFrame({"position": [1.5, np.nan], "chromosome": [1, 2]}, index=["g1", "g2"])
+    anndata = pytest.importorskip("anndata")
+    table = Table.from_any(anndata.AnnData(np.array([[0.0, 2.0], [1.0, 1.0]]), var=frame), dosage=True)
+    assert pairs(table.column_data).tolist() == [[0, 1], [2, 3]]
 
 
 def test_chromosomes_are_the_same_with_and_without_prefix():

@@ -13,7 +13,7 @@ from .bits import BitMatrix, either, stack_rows
 from .checks import check_choice
 from .core.block import Block
 from .core.result import Factorization, ResultBase
-from .dataframes import as_array_like, column_names
+from .dataframes import as_array_like, axis_data, column_names
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts
@@ -124,13 +124,14 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
     if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
         return params
-    matched = matched_table(atoms, header, table="init", missing="refuse").bits
+    # Atoms are matched by name: one that counts the other allele is not the inverse of a sample.
+    matched = matched_table(atoms, header._replace(data=None), table="init", missing="refuse").bits
     return replace(params, init=(matched, *params.init[1:]) if isinstance(params.init, tuple) else matched)
 
 
 def _header_of(X: Any, n_cols: int) -> Header:
     """Return the columns of a table of any type."""
-    return X.header if isinstance(X, Table) else Header(n_cols, column_names(X))
+    return X.header if isinstance(X, Table) else Header(n_cols, column_names(X), data=axis_data(X)[1])
 
 
 def _names_of(X: Any) -> Names | None:
@@ -167,7 +168,7 @@ def no_checkpoint() -> InputError:
 
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
     """Return what determines the result of a call, to recognize the call when it is resumed."""
-    no_influence = ("callbacks", "max_time")
+    no_influence = ("callbacks", "max_time", "regions")  # regions belong to the rows
     call = {field.name: getattr(params, field.name) for field in fields(params) if field.name not in no_influence}
     call["sample_rows"] = call.pop("search_rows")  # the name in version 0.1, whose checkpoints stay readable
     call["init"] = params.init if isinstance(params.init, str) else _init_fingerprint(params.init)
@@ -175,6 +176,8 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
     call["random_state"] = _seed(random_state)
     call["n_samples"], call["n_features"] = rows.n_rows, rows.n_features
     call["rows"] = rows.fingerprint()
+    if params.regions is not None:
+        call["regions"] = fingerprint_of(*params.regions)
     return call
 
 

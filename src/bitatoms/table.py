@@ -15,7 +15,7 @@ from .annotations import Annotations
 from .bits import BitMatrix
 from .errors import InputError, Parameter, warn
 from .sparse_bits import Bits, as_bits, packed
-from .variants import are_variants, match_variants, pack_dosages
+from .variants import are_variants, have_equal_alleles, match_variants, pack_dosages
 
 Names = tuple[str, ...]
 
@@ -181,6 +181,8 @@ class Table:
         if layer is not None and not (dataframes.is_anndata(X) and hasattr(X, "layers")):
             raise ValueError(f"layer={layer!r} requires an AnnData, got {type(X).__name__}")
         X, layer = dataframes.select_raw(X, layer)
+        if isinstance(X, cls) and dosage:
+            raise ValueError("dosage=True requires numbers of copies, but X is a Table of bits; omit it")
         if isinstance(X, cls):
             return X.with_bits(as_bits(X.data, binarize, missing=missing))
         row_names, columns = dataframes.axis_names(X, layer)
@@ -459,7 +461,8 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
                 "with the same columns"
             )
         return ColumnMatch()
-    if names == given.names:
+    by_variant = are_variants(learned.data) and are_variants(given.data)
+    if names == given.names and (not by_variant or have_equal_alleles(learned.data, given.data)):  # type: ignore[arg-type]
         return ColumnMatch()
     swapped: NDArray[np.bool_] | None = None
     notes: Names = ()
@@ -504,6 +507,14 @@ def _match_variants(
     learned: Annotations, given: Annotations
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None, Names]:
     """Return for each column its index or -1, which are swapped (None if none is), and notes about the match."""
+    is_diploid = [bool((np.asarray(data["copies"]) == 2).any()) for data in (learned, given)]
+    if is_diploid[0] != is_diploid[1]:
+        rows = "samples", "haplotypes"
+        raise InputError(
+            f"the model was learned from {rows[not is_diploid[0]]}, but the rows of the table are "
+            f"{rows[not is_diploid[1]]}; read it with ",
+            Parameter("phased", not is_diploid[0]),
+        )
     match, notes = match_variants(learned, given), []
     if match.n_swapped:
         notes.append(f"alleles swapped of {match.n_swapped} variant{'s' * (match.n_swapped > 1)}")

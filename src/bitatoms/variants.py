@@ -20,12 +20,17 @@ from .sparse_bits import as_bits, packed
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
 
-_SEX_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}  # as PLINK numbers them
+_SEX_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT"}  # as PLINK numbers them
 
 
 def are_variants(data: Annotations | None) -> TypeGuard[Annotations]:
-    """Return whether columns with these annotations are genotypes."""
-    return data is not None and all(name in data for name in FIELDS)
+    """Return whether columns with these annotations are genotypes: they have all fields, of the types of these."""
+    if data is None or not all(name in data for name in FIELDS):
+        return False
+    values = [data.values_of(name) for name in FIELDS]
+    numbers = [each for each in values if not isinstance(each, Labels)]
+    is_integer = all(each.dtype.kind in "iu" and not isinstance(each, np.ma.MaskedArray) for each in numbers)
+    return is_integer and [isinstance(each, Labels) for each in values] == [True, False, True, True, True, False]
 
 
 def column_names(
@@ -72,6 +77,12 @@ def named(names: Sequence[str], data: Annotations | None = None) -> Annotations:
     nothing = Labels.of([None] * len(names))
     unknown = {"chromosome": nothing, "position": np.zeros(len(names), np.int64), "allele": nothing, "other": nothing}
     known = {} if data is None else {name: data.values_of(name) for name in data}
+    for name in unknown.keys() & known.keys():  # others may mean something else by these names
+        values = known[name]
+        is_text = isinstance(values, Labels)
+        is_integer = not isinstance(values, Labels) and values.dtype.kind in "iu"
+        if not (is_integer if name == "position" else is_text):
+            del known[name]
     return Annotations({**unknown, **known, "id": Labels.of(names)}, len(names))
 
 
@@ -138,7 +149,7 @@ def regions(data: Annotations | None) -> tuple[NDArray[np.intp], ...] | None:
     if (chromosomes.codes < 0).any() or (position <= 0).any():
         return None
     found: dict[str, int] = {}
-    numbers = [found.setdefault(plain_chromosome(name), len(found)) for name in chromosomes.categories]
+    numbers = [found.setdefault(name, len(found)) for name in plain_chromosomes(chromosomes.categories)]
     group = np.array(numbers)[chromosomes.codes]
     order = np.lexsort((position, group))
     return tuple(np.split(order, np.flatnonzero(np.diff(group[order])) + 1))
@@ -179,31 +190,36 @@ def match_variants(learned: Annotations, given: Annotations) -> VariantMatch:
     variants, columns = variants_of(given)
     alleles = list(zip(variants["allele"], variants["other"], strict=True))
     by_id: dict[str, list[int]] = {}
-    by_position: dict[tuple[str, int], list[int]] = {}
-    for number, (name, place) in enumerate(zip(variants["id"], _places(variants), strict=True)):
+    by_locus: dict[tuple[str, int], list[int]] = {}
+    for number, (name, locus) in enumerate(zip(variants["id"], _loci(variants), strict=True)):
         if name is not None:
             by_id.setdefault(name, []).append(number)
-        if place is not None:
-            by_position.setdefault(place, []).append(number)
+        if locus is not None:
+            by_locus.setdefault(locus, []).append(number)
     own, own_columns = variants_of(learned)
     indices, swapped = np.full(learned.n, -1, np.int64), np.zeros(learned.n, bool)
     n_swapped = n_other_alleles = 0
+    is_diploid = bool((np.asarray(given["copies"]) == 2).any())
     own_alleles = zip(own["allele"], own["other"], strict=True)
-    for name, place, pair, (first, second) in zip(own["id"], _places(own), own_alleles, own_columns, strict=True):
-        candidates = by_id.get(name, ())
+    for name, locus, pair, (first, second) in zip(own["id"], _loci(own), own_alleles, own_columns, strict=True):
+        candidates = by_id.get(name, [])
         found = _same_alleles(pair, candidates, alleles)
-        if not found and place is not None:
-            others = [number for number in by_position.get(place, ()) if number not in candidates]
+        if not found and locus is not None:
+            others = [number for number in by_locus.get(locus, ()) if number not in candidates]
             found, candidates = _same_alleles(pair, others, alleles), [*candidates, *others]
-        if len(found) > 1:
-            where = name if place is None else f"{name or 'variant'} at {place[0]}:{place[1]}"
+        if len(found) > 1 and all(alleles[number] == pair for number, _ in found):
+            where = name if locus is None else f"{name or 'variant'} at {locus[0]}:{locus[1]}"
             raise InputError(f"two variants of the table are {where} with the same alleles; remove one of them")
-        if not found:
+        # Of three alleles, those that are not one of them are not all the other one.
+        is_ambiguous = len(found) > 1 or (
+            len(found) == 1 and found[0][1] and _has_third_allele(alleles[found[0][0]], candidates, alleles)
+        )
+        if not found or is_ambiguous:
             n_other_alleles += bool(candidates)
             continue
         number, is_swapped = found[0]
         carries, carries_two = columns[number]
-        if is_swapped and carries_two >= 0:
+        if is_swapped and is_diploid:
             carries, carries_two = carries_two, carries
         for column, index in ((first, carries), (second, carries_two)):
             if column >= 0 and index >= 0:
@@ -212,24 +228,44 @@ def match_variants(learned: Annotations, given: Annotations) -> VariantMatch:
     return VariantMatch(indices, swapped, n_swapped, n_other_alleles)
 
 
-def _same_alleles(
-    own: tuple[str | None, str | None], candidates: Iterable[int], alleles: Sequence[tuple[str | None, str | None]]
-) -> list[tuple[int, bool]]:
-    """Return the candidates that have the same two alleles, and whether these are swapped."""
-    direct = [(number, False) for number in candidates if _compatible(own, alleles[number])]
-    return direct or [(number, True) for number in candidates if _compatible(own, alleles[number][::-1])]
+Alleles = tuple[str | None, str | None]  # the one that is counted, and the other one
 
 
-def _compatible(own: tuple[str | None, str | None], given: tuple[str | None, str | None]) -> bool:
-    """Return whether two pairs of alleles are the same; one that is missing is any, if the other one is not."""
+def _same_alleles(own: Alleles, candidates: Iterable[int], alleles: Sequence[Alleles]) -> list[tuple[int, bool]]:
+    """Return the candidates that have the same two alleles, and whether these are swapped.
+
+    Alleles that are missing may be any, but only if no candidate has exactly the same ones.
+    """
+    ways = [(number, False, alleles[number]) for number in candidates]
+    ways += [(number, True, (alleles[number][1], alleles[number][0])) for number in candidates]
+    exact = [(number, swapped) for number, swapped, pair in ways if pair == own]
+    if exact:
+        return exact if own != (None, None) else [each for each in exact if not each[1]]
+    direct = [(number, False) for number, swapped, pair in ways if not swapped and _compatible(own, pair)]
+    return direct or [(number, True) for number, swapped, pair in ways if swapped and _compatible(own, pair)]
+
+
+def _compatible(own: Alleles, given: Alleles) -> bool:
+    """Return whether two pairs of alleles may be the same: one that is missing is any, if the other one is not."""
     same = [a == b for a, b in zip(own, given, strict=True) if a is not None and b is not None]
     return bool(same) and all(same)
 
 
-def _places(variants: Annotations) -> list[tuple[str, int] | None]:
+def _has_third_allele(pair: Alleles, candidates: Iterable[int], alleles: Sequence[Alleles]) -> bool:
+    """Return whether another variant at the same locus has the same other allele: a record of three alleles."""
+    return sum(alleles[number][1] == pair[1] for number in candidates) > 1
+
+
+def have_equal_alleles(learned: Annotations, given: Annotations) -> bool:
+    """Return whether the columns of two tables count the same alleles, and none is known to have another one."""
+    pairs = zip(learned["allele"], learned["other"], given["allele"], given["other"], strict=True)
+    return learned.n == given.n and all(a == c and (b == d or None in (b, d)) for a, b, c, d in pairs)
+
+
+def _loci(variants: Annotations) -> list[tuple[str, int] | None]:
     """Return chromosome and position of variants, None where these are unknown."""
     labels = chromosomes_of(variants)
-    names = [plain_chromosome(name) for name in labels.categories]
+    names = plain_chromosomes(labels.categories)
     numbers = zip(labels.codes.tolist(), np.asarray(variants["position"]).tolist(), strict=True)
     return [(names[code], position) if code >= 0 and position > 0 else None for code, position in numbers]
 
@@ -240,7 +276,13 @@ def chromosomes_of(data: Annotations) -> Labels:
     return values if isinstance(values, Labels) else Labels.of(values.tolist())
 
 
-def plain_chromosome(name: str) -> str:
-    """Return a chromosome without the prefix that some files use, and by the letter that PLINK replaces by a number."""
-    plain = name[3:] if name[:3].lower() == "chr" else name
-    return _SEX_CHROMOSOMES.get(plain.upper(), plain.upper())
+def plain_chromosomes(names: Sequence[str]) -> list[str]:
+    """Return the chromosomes of a table without the prefix that some files use.
+
+    The letters X, Y and MT replace the numbers 23 to 26, which PLINK uses for them, unless the table has higher ones,
+    as of animals with more chromosomes.
+    """
+    plain = [(name[3:] if name[:3].lower() == "chr" else name).upper() for name in names]
+    plain = ["MT" if name == "M" else name for name in plain]
+    has_more = any(name.isdigit() and int(name) > 26 for name in plain)
+    return plain if has_more else [_SEX_CHROMOSOMES.get(name, name) for name in plain]

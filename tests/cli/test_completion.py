@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -131,3 +133,28 @@ def test_wrong_numbers_of_atoms_are_reported(bitatoms):
     code, _, err = bitatoms("crossvalidate", "table.csv", "--atoms", "2,few")
     assert code == 2
     assert "few" in err
+
+
+@pytest.mark.parametrize("by", [[], ["--neighbours"]])
+def test_genotypes_are_completed_and_the_prediction_is_checked(bitatoms, folder, by):
+    genotypes = ba.datasets.genotypes(150, 60, random_state=0)
+    lacking = np.repeat(np.random.default_rng(0).random((150, 60)) < 0.05, 2, axis=1)
+    table = genotypes.with_bits(genotypes.bits.with_unknown(ba.BitMatrix.from_dense(lacking)))
+    ba.write(table, folder / "genotypes.npz")
+    ba.BinaryDictionaryLearning(10, algebra="or", random_state=0).fit(table).save(folder / "genotypes-model.npz")
+    code, out, _ = bitatoms("complete", "genotypes-model.npz", "genotypes.npz", *by, "-o", "completed.npz")
+    assert code == 0
+    found = re.search(r"Check: of (\d+) known genotypes, hidden and predicted by (.*?), ([0-9.]+)% are\s+right", out)
+    assert 0.01 < int(found[1]) / (150 * 60) < 0.03
+    assert float(found[3]) > 80
+    assert ("similar rows" in found[2]) == bool(by)
+    assert 0.5 < float(re.search(r"dosage r2 ([0-9.]+)\.", out)[1]) <= 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        completed = ba.read(folder / "completed.npz")
+    assert completed.bits.n_unknown == 0
+    assert (completed.row_data, completed.column_data) == (table.row_data, table.column_data)
+    pairs = completed.to_dense().reshape(150, 60, 2)
+    assert (pairs[:, :, 1] <= pairs[:, :, 0]).all()
+    known = ~lacking
+    assert (completed.to_dense()[known] == genotypes.to_dense()[known]).all()

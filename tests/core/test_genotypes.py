@@ -64,8 +64,9 @@ def test_scores_of_hidden_genotypes(seed):
     hidden = hidden_genotypes(BitMatrix.from_dense(truth), pairs, 0.3, random).to_dense(bool)
     assert (hidden[:, 0] == hidden[:, 1]).all()
     assert 0.2 < hidden.mean() < 0.4
+    visible = BitMatrix.from_dense(truth).with_unknown(BitMatrix.from_dense(hidden))
     probabilities = np.clip(truth + random.normal(0, 0.6, truth.shape), 0, 1)
-    predicted = tied_columns(BitMatrix.from_dense(truth), pairs).most_probable(probabilities)
+    predicted = tied_columns(BitMatrix.from_dense(truth), pairs).most_probable(probabilities, visible)
     scores = GenotypeScores.of(truth, probabilities, predicted, hidden, pairs)
     right, expected, true = [], [], []
     for row, column in np.argwhere(hidden):

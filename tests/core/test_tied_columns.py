@@ -11,6 +11,7 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.tied_columns import fill_unknown, tied_columns
+from bitatoms.errors import InputWarning
 from support.strategies import SEEDS
 
 
@@ -33,6 +34,9 @@ def table(groups, n_rows, seed, share=0.2):
         hidden[:2] = True
         unknown.append(np.broadcast_to(hidden, bits.shape) if kind != "apart" else random.random(bits.shape) < share)
     return np.hstack(columns).astype(float), np.hstack(unknown)
+
+
+X_NONE = np.zeros((1, 8))
 
 
 def as_bits(X, unknown):
@@ -79,7 +83,7 @@ def test_values_are_the_most_probable_of_the_possible_combinations(seed):
     of_three, of_pair, of_hot = random.dirichlet([1] * 4), random.dirichlet([1] * 3), random.dirichlet([1] * 2)
     free = random.random()
     probabilities = np.array([[*of_three[1:], of_pair[1] + of_pair[2], of_pair[2], *of_hot, free]])
-    values = tied.most_probable(probabilities)[0].tolist()
+    values = tied.most_probable(probabilities, as_bits(X_NONE, X_NONE == 0))[0].tolist()
     three, pair = int(of_three.argmax()), int(of_pair.argmax())
     expected = [three == 1, three == 2, three == 3, pair >= 1, pair == 2, of_hot[0] >= of_hot[1], of_hot[1] > of_hot[0]]
     assert values == [*expected, free > 0.5]
@@ -94,11 +98,11 @@ def test_filled_rows_have_only_possible_combinations(n_rows, seed):
     X, _ = table(groups, n_rows, seed)
     unknown = random.random(X.shape) < 0.5
     data = as_bits(X, unknown)
-    filled = fill_unknown(data, tied, lambda rows, convert: [convert(random.random(rows.shape))]).to_dense()
+    filled = fill_unknown(data, tied, lambda rows, convert: [convert(random.random(rows.shape), rows)]).to_dense()
     np.testing.assert_array_equal(filled[~unknown], X[~unknown])
     assert (filled[:, :3].sum(axis=1) <= 1).all()
     assert (filled[:, 4] <= filled[:, 3]).all()
-    assert (filled[:, 5:7].sum(axis=1) <= 1).all()
+    assert (filled[:, 5:7].sum(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("method", ["atoms", "neighbours", "profiles"])
@@ -120,3 +124,39 @@ def test_groups_agree_with_an_oracle(order):
     found = {tuple(columns): "exclusive" for each in tied.exclusive for columns in each.columns.tolist()}
     found |= {tuple(sorted(pair)): "nested" for pair in tied.nested.tolist()}
     assert found == expected
+
+
+def test_a_known_cell_decides_between_the_combinations_that_it_allows():
+    nested = tied_columns(BitMatrix.zeros(1, 2), np.array([[0, 1]]))
+
+    def filled(first, second, probabilities):
+        given = np.array([[first, second]], float)
+        return nested.most_probable(np.array([probabilities]), as_bits(given, np.isnan(given)))[0].tolist()
+
+    assert filled(np.nan, 0, [0.6, 0.55]) == [False, False]  # 0.4 none, 0.05 one
+    assert filled(1, np.nan, [0.4, 0.3]) == [True, True]  # 0.1 one, 0.3 two
+    assert filled(np.nan, 1, [0.1, 0.05]) == [True, True]
+    assert filled(0, np.nan, [0.9, 0.9]) == [False, False]
+    tied = tied_columns(as_bits(*table([("one-hot", 3)], 200, 0)))
+    given = np.array([[0, np.nan, np.nan], [np.nan, 1, np.nan]])
+    values = tied.most_probable(np.array([[0.6, 0.3, 0.1]] * 2), as_bits(given, np.isnan(given)))
+    assert values.tolist() == [[False, True, False]] * 2
+
+
+def test_columns_without_known_rows_are_not_tied():
+    X, unknown = table([("exclusive", 3)], 100, 0)
+    assert not tied_columns(as_bits(X, unknown | True)).exclusive
+    assert not tied_columns(as_bits(X[:15], unknown[:15])).exclusive
+    with pytest.warns(InputWarning, match="filled with 0"):
+        filled = ba.BinaryImputer(method="profiles", random_state=0).fit_transform(
+            np.column_stack([np.full((100, 2), np.nan), X])
+        )
+    assert not filled[:, :2].any()
+
+
+def test_how_a_row_is_filled_in_depends_on_no_other_row():
+    X, unknown = table([("one-hot", 3)] * 4, 150, 1)
+    incomplete = np.where(unknown, np.nan, X)
+    model = ba.BinaryDictionaryLearning(4, random_state=0).fit(incomplete)
+    parts = [model.complete(incomplete[start : start + 30]) for start in range(0, 150, 30)]
+    np.testing.assert_array_equal(np.vstack(parts), model.complete(incomplete))

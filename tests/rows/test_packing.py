@@ -14,6 +14,7 @@ import zarr
 
 import bitatoms as ba
 from bitatoms.rows.packing import pack
+from bitatoms.table import Header
 from support.strategies import random_bits
 
 SMALL = ba.Table(ba.BitMatrix.from_dense(random_bits(1, 70, 9, 0.3)), [f"r{row}" for row in range(70)], [*"abcdefghi"])
@@ -151,7 +152,7 @@ def test_a_store_of_transactions_knows_that_absent_items_are_zeros(tmp_path):
     table = ba.read(tmp_path / "lists.dat")
     stores += [pack(table, tmp_path / "table.zarr"), pack([table, table], tmp_path / "tables.zarr")]
     for store in stores:
-        assert store.header == ba.read(store.path).header == (3, ("0", "1", "2"), True)
+        assert store.header == ba.read(store.path).header == Header(3, ("0", "1", "2"), True)
     assert not pack(SMALL, tmp_path / "small.zarr").absent_is_zero
 
 

@@ -13,6 +13,7 @@ from ..core.genotypes import GenotypeScores
 from ..core.hidden_cells import hidden_genotypes, without_cells
 from ..core.model import Model
 from ..core.similar_rows import SimilarRows, fit_similar_rows
+from ..core.tied_columns import TiedColumns, tied_columns
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..parallel import Workers, count_threads
@@ -46,11 +47,12 @@ def complete(
     with show_status("Comparing rows" if by_neighbours else "Predicting", quiet):
         predictor = _predictor(model, table.bits, by_neighbours, workers)
     with show_status("Predicting", quiet):
+        completed = predictor.completed(table.bits, workers, _tied(model, table.bits, by_neighbours))
         if only_missing:
-            _write_list(predictor, model.columns, table, output.path, workers)
+            _write_list(predictor, completed, model.columns, table, output.path, workers)
             written = f"{filled} predicted"
         else:
-            made = table.with_bits(predictor.completed(table.bits, workers, model.tied_columns(table.bits)))
+            made = table.with_bits(completed)
             if table.columns is None:
                 made = Table(made.data, table.row_names, model.columns, table.picture)
             write_table(made, *output)
@@ -68,19 +70,25 @@ def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Work
     return fit_similar_rows(data, np.random.default_rng(0), workers) if by_neighbours else model
 
 
+def _tied(model: Model, data: BitMatrix, by_neighbours: bool) -> TiedColumns:
+    """Return the columns that are filled in together: those that the model knows, or that the table shows, too."""
+    return tied_columns(data, model.tied_columns.nested) if by_neighbours else model.tied_columns
+
+
 def _scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
     """Return how well known genotypes of a part of the rows are predicted if they are hidden."""
     random, bits = np.random.default_rng(0), table.bits
     pairs = genotype_pairs(table.column_data)
-    hidden = hidden_genotypes(bits, pairs, _HIDDEN_SHARE, random)
-    visible = without_cells(bits, hidden)
+    chosen = np.sort(random.permutation(len(bits))[: max(1, _SCORED_CELLS // bits.n_cols)])
+    hidden = hidden_genotypes(bits[chosen], pairs, _HIDDEN_SHARE, random)
+    words = np.zeros_like(bits.words)
+    words[chosen] = hidden.words
+    visible = without_cells(bits, BitMatrix.from_words(words, bits.n_cols, check=False))
     predictor = _predictor(model, visible, by_neighbours, workers)
-    n_rows = max(1, _SCORED_CELLS // bits.n_cols)
-    chosen = np.sort(random.permutation(len(bits))[:n_rows])
     probabilities = predictor.cell_probabilities(visible[chosen], workers)
-    predicted = model.tied_columns(bits).most_probable(probabilities)
+    predicted = _tied(model, visible, by_neighbours).most_probable(probabilities, visible[chosen])
     truth = bits.filled()[chosen].to_dense(bool)
-    return GenotypeScores.of(truth, probabilities, predicted, hidden[chosen].to_dense(bool), pairs)
+    return GenotypeScores.of(truth, probabilities, predicted, hidden.to_dense(bool), pairs)
 
 
 def _described(scores: GenotypeScores, by_neighbours: bool) -> str:
@@ -100,7 +108,12 @@ def _check_list(output: OutputTable) -> None:
 
 
 def _write_list(
-    predictor: Model | SimilarRows, columns_of_model: Names | None, table: Table, path: Path, workers: Workers
+    predictor: Model | SimilarRows,
+    completed: BitMatrix,
+    columns_of_model: Names | None,
+    table: Table,
+    path: Path,
+    workers: Workers,
 ) -> None:
     """Write row, column, value and probability of each missing value, row by row."""
     unknown = table.bits.unknown
@@ -116,11 +129,11 @@ def _write_list(
         rows = np.flatnonzero(unknown.words.any(axis=1))
         columns = feature_names(columns_of_model if table.columns is None else table.columns, range(unknown.n_cols))
         mask, probabilities = unknown[rows].to_dense(bool), predictor.cell_probabilities(table.bits[rows], workers)
-        for row, own, of_row in zip(rows.tolist(), mask, probabilities, strict=True):
+        values = completed[rows].to_dense()
+        for row, own, of_row, filled in zip(rows.tolist(), mask, probabilities, values, strict=True):
             name = row if table.row_names is None else table.row_names[row]
             for column in np.flatnonzero(own).tolist():
-                probability = float(of_row[column])
-                lines.writerow((name, columns[column], int(probability > 0.5), f"{probability:.6f}"))
+                lines.writerow((name, columns[column], int(filled[column]), f"{of_row[column]:.6f}"))
 
 
 def crossvalidate(data: Input, models: list[Any], options: dict[str, Any], quiet: bool, json: bool) -> None:

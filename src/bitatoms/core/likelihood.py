@@ -143,11 +143,11 @@ class RowCoder:
         It is the mean over the codes of the row, weighted by 2^-bits: over all codes with few atoms, otherwise over
         sampled ones. The samples depend on nothing but the row.
         """
-        chunks = self.map_probabilities(data, workers, lambda probabilities: probabilities)
+        chunks = self.map_probabilities(data, workers, lambda probabilities, _: probabilities)
         return np.concatenate(chunks)
 
     def map_probabilities(
-        self, data: BitMatrix, workers: Workers, convert: Callable[[NDArray[np.float64]], Converted]
+        self, data: BitMatrix, workers: Workers, convert: Callable[[NDArray[np.float64], BitMatrix], Converted]
     ) -> list[Converted]:
         """Return what a function makes of the probabilities of each chunk of rows; all of them take much memory."""
         model, is_sampled = self.model, self.model.atoms.n_rows > self.averaging.most_atoms
@@ -164,7 +164,7 @@ class RowCoder:
                 average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)
             else:
                 average_all_codes(*given, _scratch(data.n_cols), shares)
-            return convert(where_0 + shares * (where_1 - where_0))
+            return convert(where_0 + shares * (where_1 - where_0), chunk)
 
         n_codes = sum(self.averaging.sampling) if is_sampled else 2**model.atoms.n_rows
         row_cost = _CELL_COST * data.n_cols + _BIT_COST * n_codes * len(atoms.columns)

@@ -76,7 +76,7 @@ class SimilarRows:
         def predict(rows: BitMatrix, convert: Convert) -> list[BitMatrix]:
             size = max(1, _CHUNK_CELLS // max(1, data.n_cols))
             chunks = (rows[start : start + size] for start in range(0, len(rows), size))
-            return [convert(self.cell_probabilities(chunk, workers)) for chunk in chunks]
+            return [convert(self.cell_probabilities(chunk, workers), chunk) for chunk in chunks]
 
         return fill_unknown(data, tied or tied_columns(data), predict)
 
@@ -181,7 +181,7 @@ def fit_similar_rows(
 
 
 def _radii(n_words: int) -> list[int]:
-    """Return the radii to try: the first one covers all words, each other one half as many as the one before."""
+    """Return the radii to try: the first one covers all words, each other one a third of the one before."""
     radii = [max(0, n_words - 1)]
     while radii[-1]:
         radii.append(radii[-1] // 3)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from .genotypes import genotype_cells, likely_genotypes
+from .genotypes import genotype_cells, genotype_probabilities
 
 _LEAST_UNKNOWN = 2  # cells of columns that are tied: one could be unknown in both by chance
+_LEAST_KNOWN = 20  # rows in which some combination does not occur
 
-Convert = Callable[[NDArray[np.float64]], BitMatrix]
+Convert = Callable[[NDArray[np.float64], BitMatrix], BitMatrix]  # of the probabilities of rows, and the rows
 
 
 class Exclusive(NamedTuple):
@@ -34,36 +35,26 @@ class TiedColumns(NamedTuple):
     nested: NDArray[np.intp]  # pairs: a row has the second column only if it has the first
     exclusive: tuple[Exclusive, ...]
 
-    def most_probable(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return the most probable values, given the probability of a one in each cell; a zero on a tie."""
-        values = probabilities > 0.5
+    def most_probable(self, probabilities: NDArray[np.float64], rows: BitMatrix) -> NDArray[np.bool_]:
+        """Return the most probable values of rows, given the probability of a one in each cell; a zero on a tie.
+
+        Of the combinations of tied columns, those that known cells exclude are not chosen.
+        """
+        values, given = probabilities > 0.5, rows.to_dense(float)  # NaN where a cell is unknown
         first, second = self.nested.T
-        genotypes = likely_genotypes(probabilities[:, first], probabilities[:, second])
-        values[:, first], values[:, second] = genotype_cells(genotypes)
+        of_each = genotype_probabilities(probabilities[:, first], probabilities[:, second])
+        is_zero, is_one = given[:, first] == 0, given[:, first] == 1
+        is_not_two, is_two = given[:, second] == 0, given[:, second] == 1
+        of_each[is_one | is_two, 0] = of_each[is_zero | is_two, 1] = of_each[is_zero | is_not_two, 2] = -1.0
+        values[:, first], values[:, second] = genotype_cells(of_each.argmax(axis=-1).astype(np.int8))
         for columns, may_be_none in self.exclusive:
-            of_each = probabilities[:, columns]
-            none = np.where(may_be_none, np.maximum(1 - of_each.sum(axis=2), 0), -1.0)
+            known, of_each = given[:, columns], probabilities[:, columns]
+            has_one = (known == 1).any(axis=2)
+            none = np.where(may_be_none & ~has_one, np.maximum(1 - of_each.sum(axis=2), 0), -1.0)
+            of_each = np.where((known == 0) | (has_one[:, :, np.newaxis] & (known != 1)), -2.0, of_each)
             best = np.concatenate([none[:, :, np.newaxis], of_each], axis=2).argmax(axis=2)
             values[:, columns] = best[:, :, np.newaxis] == np.arange(1, columns.shape[1] + 1)
         return values
-
-    def possible(self, bits: BitMatrix, unknown: BitMatrix) -> BitMatrix:
-        """Return rows without contradictions between cells that were filled in and cells that were known."""
-        groups = [(self.nested[:, ::-1], True), *((group.columns, False) for group in self.exclusive)]
-        columns, filled = bits.T.words.copy(), unknown.T.words
-        for group, is_nested in groups:
-            for k in range(group.shape[1] if len(group) else 0):
-                others = np.delete(group, k, axis=1)
-                known_ones = columns[group[:, k]] & ~filled[group[:, k]]
-                for other in others.T:
-                    if not is_nested:
-                        columns[other] &= ~(known_ones & filled[other])
-                    elif k == 0:  # two copies are also one
-                        columns[other] |= known_ones & filled[other]
-                    else:  # no copy is known of rows without a known first one
-                        known_zeros = ~columns[group[:, k]] & ~filled[group[:, k]]
-                        columns[other] &= ~(known_zeros & filled[other])
-        return BitMatrix.from_words(columns, len(bits), check=False).T
 
 
 def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> TiedColumns:
@@ -72,8 +63,8 @@ def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> Tied
     Parameters
     ----------
     data : BitMatrix
-        A table with unknown cells. Neighbouring columns that are unknown in the same rows, at least two, are tied if
-        some combinations of their values do not occur in the other rows.
+        The table learned from. Neighbouring columns that are unknown in the same rows, at least two, are tied if some
+        combinations of their values do not occur in the other rows, at least twenty.
     pairs : ndarray of shape (n_pairs, 2), optional
         Columns that are known to be tied: two copies of an allele, the second column, are also one, the first.
     """
@@ -81,7 +72,8 @@ def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> Tied
     if data.unknown is None:
         return TiedColumns(known_pairs, ())
     columns, unknown = data.T.words, data.unknown.T.words
-    is_free = np.bitwise_count(unknown).sum(axis=1, dtype=np.int64) >= _LEAST_UNKNOWN
+    n_unknown = np.bitwise_count(unknown).sum(axis=1, dtype=np.int64)
+    is_free = (n_unknown >= _LEAST_UNKNOWN) & (len(data) - n_unknown >= _LEAST_KNOWN)
     is_free[known_pairs.ravel()] = False
     same = (unknown[1:] == unknown[:-1]).all(axis=1) & is_free[1:] & is_free[:-1]
     starts = np.flatnonzero(np.concatenate(([True], ~same)))
@@ -117,14 +109,12 @@ def fill_unknown(
     """Return the data with the most probable values in unknown cells.
 
     ``predict`` is called with the rows that have such cells. It calls a function with the probabilities of ones in each
-    chunk of these rows, and returns a list of the results.
+    chunk of these rows, and with this chunk, and returns a list of the results.
     """
     if data.unknown is None:
         return data
     rows = np.flatnonzero(data.unknown.words.any(axis=1))
-    given, unknown = data[rows], data.unknown[rows]
-    values = predict(given, lambda probabilities: BitMatrix.from_dense(tied.most_probable(probabilities)))
-    filled = given.words | (stack_rows(values, data.n_cols).words & unknown.words)
+    values = predict(data[rows], lambda shares, chunk: BitMatrix.from_dense(tied.most_probable(shares, chunk)))
     words = data.words.copy()
-    words[rows] = tied.possible(BitMatrix.from_words(filled, data.n_cols, check=False), unknown).words
+    words[rows] |= stack_rows(values, data.n_cols).words & data.unknown.words[rows]
     return BitMatrix.from_words(words, data.n_cols, check=False)

@@ -233,7 +233,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         """
         check_is_fitted(self, "method_")
         data = self._data(X, reset=False)
-        completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows))])
+        completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)])
         return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))
 
     def _data(self, X: Any, reset: bool) -> BitMatrix:

@@ -27,7 +27,7 @@ from ..variants import (
     column_data,
     column_names,
     from_names,
-    plain_chromosome,
+    plain_chromosomes,
     variants_of,
 )
 from .cells import MISSING, Cells
@@ -336,10 +336,12 @@ def _kept_samples(source: Source, options: ReadOptions, file: GenotypeFile) -> I
     if options.keep is None:
         return np.arange(len(file.samples))
     listed = _listed(source, options.keep, "keep")
-    names = {name for fields in listed for name in (fields[-1], " ".join(fields[:2]))}
-    # In a list of names, that of a sample with a family is one of the two, as in a .fam file, or both.
-    kept = [index for index, name in enumerate(file.samples) if name in names or name.rpartition(" ")[2] in names]
-    _check_selection(source, "keep", "sample", len(listed), len(kept))
+    # A name alone is that of a sample in any family; a family and a sample are one sample.
+    exact = {fields[0] if len(fields) == 1 else sample_name(*fields[:2]) for fields in listed}
+    alone = {fields[0] for fields in listed if len(fields) == 1}
+    kept = [index for index, name in enumerate(file.samples) if name in exact or name.rpartition(" ")[2] in alone]
+    found = {name for index in kept for name in (file.samples[index], file.samples[index].rpartition(" ")[2])}
+    _check_selection(source, "keep", "sample", len(exact), len(exact & found))
     return np.array(kept, np.intp)
 
 
@@ -385,18 +387,20 @@ def in_regions(source: Source, regions: str, variants: Annotations) -> NDArray[n
     """Return which variants are in one of the regions, written as in ``20:1000-2000,X``."""
     chromosomes = chromosomes_of(variants)
     position, found = np.asarray(variants["position"]), np.zeros(variants.n, bool)
-    for region in regions.split(","):
+    for region in re.split(r",(?![0-9]{3}(?![0-9]))", regions):  # not within a number such as 1,000,000
         parsed = _REGION.fullmatch(region.strip())
         if parsed is None:
             raise source.error(
                 Parameter("region", regions), ": not a region; write it as chromosome:first-last, such as 20:1000-2000"
             )
         name, first, dash, last = parsed.groups()
-        same = [plain_chromosome(each) == plain_chromosome(name) for each in chromosomes.categories]
+        wanted, *plain = plain_chromosomes([name, *chromosomes.categories])
+        same = [each == wanted for each in plain]
         is_inside = np.array([*same, False])[chromosomes.codes]
         if first is not None:
             end = last if last else (first if dash is None else np.iinfo(np.int64).max)
-            is_inside &= (position >= int(first)) & (position <= int(end))
+            first, end = (int(str(number).replace(",", "")) for number in (first, end))
+            is_inside &= (position >= first) & (position <= end)
         found |= is_inside
     return found
 

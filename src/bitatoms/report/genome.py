@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..html.text import escape, format_count, pluralize
-from ..variants import are_variants, chromosomes_of, plain_chromosome, regions
+from ..variants import are_variants, chromosomes_of, plain_chromosomes, regions
 from .data import ReportData
 
 _MAX_ATOMS = 100  # drawn
@@ -22,7 +22,7 @@ def genome_section(data: ReportData) -> str:
     if order is None or not are_variants(about) or not data.n_atoms:
         return ""
     labels, position = chromosomes_of(about), np.asarray(about["position"])
-    chromosome = np.array([plain_chromosome(name) for name in labels.categories], object)[labels.codes]
+    chromosome = np.array([*plain_chromosomes(labels.categories)], object)[labels.codes]
     where = [f"{name}:{format_count(int(base))}" for name, base in zip(chromosome, position, strict=True)]
     place, edges = _places(position, order)
     bits = [np.flatnonzero(data.model.atoms[atom]) for atom in range(min(data.n_atoms, _MAX_ATOMS))]

@@ -123,7 +123,7 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
     return _by_partition(_scores, X, (model, match), binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
 
 
-def decision_function(model: Model, X: Any, binarize: float | None = None, absent: str | None = "refuse") -> Any:
+def decision_function(model: Model, X: Any, binarize: float | None = None, absent: str | None = "auto") -> Any:
     """Return the soft codes of a Dask array, the bits that each atom saves in each sample, as a lazy Dask array.
 
     Parameters
@@ -134,7 +134,7 @@ def decision_function(model: Model, X: Any, binarize: float | None = None, absen
         The samples; each is coded on its own.
     binarize : float or None, default=None
         Values above this are 1. None requires values of 0 and 1.
-    absent : {"refuse", "zero", "unknown"}, default="refuse"
+    absent : {"auto", "refuse", "zero", "unknown"}, default="auto"
         Columns of the model that a data frame lacks: an error, 0, or unknown cells.
 
     Returns

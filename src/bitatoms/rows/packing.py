@@ -11,19 +11,19 @@ from typing import Any, Unpack
 
 from .. import validation
 from .._version import __version__
-from ..errors import InputError, InvalidCell, Parameter
+from ..errors import InputError, InvalidCell, Parameter, warn
 from ..io.api import StreamingSource, drop_columns, open_table
 from ..io.atomic import atomic_write
 from ..io.formats import infer_format, load_reader
 from ..io.packed_store import PackedStoreWriter, split_rows
 from ..io.scratch import LEAST_LIMIT, Scratch
-from ..io.stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream
+from ..io.stream import CHUNK_BITS, GENOTYPE_OPTIONS, ReadOptions, RowChunk, Source, TableStream
 from ..parameters import ReadKwargs, documented
 from ..table import Table, match_columns
 from .budget import MemoryLimitError, parse_memory_limit
 from .store import Store
 
-_FILE_OPTIONS = ("header", "row_names", "separator", "blocks", "transpose")
+_FILE_OPTIONS = ("header", "row_names", "separator", "blocks", "transpose", *GENOTYPE_OPTIONS)
 
 
 @documented(ReadKwargs)
@@ -195,6 +195,8 @@ def _stream_parts(parts: Iterable[Any], options: ReadOptions) -> TableStream:
         raise InputError("there are no rows to pack, and the number of columns is unknown; pass at least one table")
     rows = (RowChunk(table.data, table.row_names) for table in itertools.chain([first], tables))
     picture = None if first.picture is None or first.picture.whole is not None else first.picture
+    if first.row_data is not None:
+        warn("annotations of rows are not kept where tables are packed one after the other")
     known = picture, first.absent_is_zero, None, first.column_data
     return TableStream(first.shape[1], rows, first.columns, *known)
 

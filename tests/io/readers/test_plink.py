@@ -170,6 +170,13 @@ def test_samples_and_variants_are_selected(tmp_path):
     assert ba.read(path, maf=0.5, keep=["bob", "cat"]).columns == ("rs2:C", "rs2:CC")
     with pytest.warns(UserWarning, match="1 of the 2 variants of extract are not in it"):
         assert ba.read(path, extract=["rs2", "rs3"]).shape == (5, 2)
+    families = trio(
+        tmp_path, fam="F1 1 0 0 0 0\nF2 1 0 0 0 0\nF3 1 0 0 0 0\nF1 2 0 0 0 0\nF2 2 0 0 0 0\n", name="f.bed"
+    )
+    (tmp_path / "people.txt").write_text("F1 1 2\n")
+    assert ba.read(families, keep=tmp_path / "people.txt").row_names == ("F1 1",)
+    assert ba.read(families, keep=["1"]).row_names == ("F1 1", "F2 1", "F3 1")
+    assert ba.read(path, region="1:6-1,000,000,2").columns == table.columns[2:]
     assert_read_error(path, "none of the 1 samples of keep is in the file", keep=["zoe"])
     assert_read_error(path, 'there is no variant in region="2"', region="2")
     assert_read_error(path, "not a region", region="1:x")

@@ -230,14 +230,17 @@ def annotate(adata: AnnData, codes: BitMatrix, model: Model, soft_codes: NDArray
                 f"{name} has shape {given.shape}; expected {adata.n_obs} observations and {model.atoms.n_rows} atoms"
             )
     names = None if model.columns is None else _numbered_like(adata.var_names, model.columns)
-    match = match_columns(model.header, Header(adata.n_vars, names), "zero", "the AnnData")
+    header = Header(adata.n_vars, names, data=Annotations.from_pandas(adata.var))
+    match = match_columns(model.header, header, "zero", "the AnnData")
     features = match.inverse(adata.n_vars)
+    # A column that counts the other allele is present where that of the model is absent.
+    signs = np.ones(adata.n_vars) if match.swapped is None else np.where(match.swapped[features], -1, 1)
     adata.obsm[f"X_{METADATA_KEY}"] = codes.to_dense(np.float32)
     if soft_codes is not None:
         adata.obsm[f"X_{METADATA_KEY}_soft"] = soft_codes.astype(np.float32)
     elif f"X_{METADATA_KEY}_soft" in adata.obsm:
         del adata.obsm[f"X_{METADATA_KEY}_soft"]  # of another model
-    adata.varm[f"{METADATA_KEY}_atoms"] = np.where(features < 0, 0, model.signed_atoms()[:, features]).T.astype(
+    adata.varm[f"{METADATA_KEY}_atoms"] = np.where(features < 0, 0, signs * model.signed_atoms()[:, features]).T.astype(
         np.float32
     )
     old = adata.uns.get(METADATA_KEY)

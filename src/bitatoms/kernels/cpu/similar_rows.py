@@ -13,6 +13,7 @@ from ..jit import inline, kernel, lowest_bit, popcount
 
 _ONE = np.uint64(1)
 _FARTHEST = np.int32(np.iinfo(np.int32).max)
+_LARGEST = np.float32(1 << 30)  # of distances as integers
 
 
 class VoterWords(NamedTuple):
@@ -44,7 +45,8 @@ def _weigh(wanted, voters, w, share_known, table, scratch):
     last = np.int32(table.shape[0] - 1)
     nearest, factor = _FARTHEST, np.float32(1) / share_known
     for k in range(scratch.weights.shape[0]):
-        distance = np.int32(np.float32(scratch.n_different[k]) * (voters.steps[w, k] * factor))
+        steps = np.float32(scratch.n_different[k]) * (voters.steps[w, k] * factor)
+        distance = np.int32(min(steps, _LARGEST))
         scratch.weights[k] = distance
         nearest = min(nearest, distance if wanted & voters.known[w, k] else _FARTHEST)
     for k in range(scratch.weights.shape[0]):
