@@ -69,13 +69,26 @@ def string_bits(n, r):
     return (n - 1).bit_length() + (math.comb(n, r) - 1).bit_length()
 
 
-def codelength(X, atoms, codes, algebra, bias=None):
-    """Return the bits for errors (one string per column), codes (one string per atom) and atoms (one string each)."""
+def stretch_bits(atom, order):
+    """Return the bits of an atom by its first and last column in this order, and the string between them."""
+    m, ordered = len(atom), [int(atom[column]) for column in order]
+    ends = 2 * (m - 1).bit_length()
+    if sum(ordered) < 2:
+        return ends
+    between = ordered[ordered.index(1) + 1 : m - 1 - ordered[::-1].index(1)]
+    return ends + string_bits(len(between), sum(between))
+
+
+def codelength(X, atoms, codes, algebra, bias=None, order=None):
+    """Return the bits for errors (one string per column), codes (one string per atom) and atoms.
+
+    An atom is one string or, if columns have an order, a stretch of them.
+    """
     n, m = X.shape
     wrong = errors(X, atoms, codes, algebra, bias)
     error_bits = sum(string_bits(int(known(X)[:, i].sum()), int(wrong[:, i].sum())) for i in range(m))
     code_bits = sum(string_bits(n, int(codes[:, k].sum())) for k in range(codes.shape[1]))
-    atom_bits = sum(string_bits(m, int(atom.sum())) for atom in atoms)
+    atom_bits = sum(string_bits(m, int(atom.sum())) if order is None else stretch_bits(atom, order) for atom in atoms)
     if bias is not None and np.any(bias):
         atom_bits += string_bits(m, int(np.sum(bias)))
         code_bits += (n - 1).bit_length() if n else 0

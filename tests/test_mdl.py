@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms import BitMatrix, Codelength
-from bitatoms.mdl import _log2_binomial, codelength_from_counts, string_bits
+from bitatoms.mdl import _log2_binomial, codelength_from_counts, ends, spans, stretch_bits, string_bits
+from bitatoms.sparse_bits import SparseBits
 from support.strategies import factorisations
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798")
@@ -122,6 +123,23 @@ def test_strings_of_different_lengths(pairs):
     lengths, ones = np.array([(max(pair), min(pair)) for pair in pairs]).T
     expected = [naive.string_bits(n, r) for n, r in zip(lengths.tolist(), ones.tolist(), strict=True)]
     assert string_bits(lengths, ones).tolist() == expected
+
+
+# --- stretches
+
+
+@given(factorisations(), st.randoms(use_true_random=False))
+def test_stretches_equal_the_definition(triple, random):
+    atoms, m = triple[1], triple[1].shape[1]
+    order = random.sample(range(m), m)
+    ranks, packed = np.argsort(order), BitMatrix.from_dense(atoms)
+    expected = [naive.stretch_bits(atom, order) for atom in atoms]
+    for bits in (packed, SparseBits.from_bits(packed)):
+        assert stretch_bits(m, spans(bits, ranks), bits.row_weights()).tolist() == expected
+    for atom, first, last in zip(atoms, *ends(packed, ranks), strict=True):
+        ones = np.flatnonzero(atom[order])
+        assert (first, last) == ((ones[0], ones[-1]) if len(ones) else (np.iinfo(np.int64).max, -1))
+    assert spans(packed, None) is None
 
 
 # --- a factorization

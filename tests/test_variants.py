@@ -20,6 +20,7 @@ from bitatoms.variants import (
     from_names,
     match_variants,
     pairs,
+    ranks_in,
     regions,
     variants_of,
 )
@@ -78,10 +79,28 @@ def test_pairs_of_tied_columns():
 def test_regions_are_chromosomes_in_the_order_of_positions():
     rows = [("a", "2", 7, "A", "C"), ("b", "chr1", 9, "A", "C"), ("c", "1", 3, "A", "C"), ("d", "2", 7, "G", "C")]
     data = column_data(variants(rows), 2)
-    assert [columns.tolist() for columns in regions(data)] == [[0, 1, 6, 7], [4, 5, 2, 3]]
+    assert [columns.tolist() for columns in regions(data)] == [[4, 5, 2, 3], [0, 1, 6, 7]]
     assert regions(None) is regions(Annotations({}, 3)) is regions(column_data(variants([]), 2)) is None
     for unknown in (("e", None, 7, "A", "C"), ("e", "1", 0, "A", "C")):
         assert regions(column_data(variants([*rows, unknown]), 2)) is None
+
+
+@given(SEEDS)
+def test_the_order_of_regions_does_not_depend_on_that_of_columns(seed):
+    random = np.random.default_rng(seed)
+    names = ["chr10", "2", "X", "MT", "1"]
+    rows = [(f"s{i}", names[i % 5], 1 + i // 15, "ACG"[i // 5 % 3], "T") for i in range(60)]
+    data, shuffled = column_data(variants(rows), 2), random.permutation(120)
+    expected = [columns.tolist() for columns in regions(data)]
+    assert [shuffled[columns].tolist() for columns in regions(data.take(shuffled))] == expected
+    assert [names.index(rows[columns[0] // 2][1]) for columns in expected] == [4, 1, 2, 0, 3]
+
+
+def test_wide_tables_with_positions_have_ranks():
+    rows = [(f"s{i}", "2" if i % 2 else "1", 5000 - i, "A", "C") for i in range(1024)]
+    found = regions(column_data(variants(rows), 2))
+    assert ranks_in(found)[np.concatenate(found)].tolist() == [*range(2048)]
+    assert ranks_in(None) is ranks_in(regions(column_data(variants(rows[1:]), 2))) is None
 
 
 @st.composite

@@ -16,7 +16,7 @@ from .core.result import Factorization, ResultBase
 from .dataframes import as_array_like, axis_data, column_names
 from .errors import InputError, Parameter
 from .kernels.structs import covering
-from .mdl import Codelength, codelength_from_counts
+from .mdl import Codelength, codelength_from_counts, spans
 from .parallel import Workers, count_threads
 from .parameters import FactorizeKwargs, NComponents, SearchKwargs, documented, select, with_defaults
 from .rows.budget import given_memory_limit
@@ -30,7 +30,7 @@ from .search.proximus import partition
 from .sparse_bits import Bits, as_bits
 from .table import Header, Names, Table, matched_table
 from .validation import as_csr, as_generator, dense_table, is_sparse
-from .variants import regions
+from .variants import ranks_in, regions
 from .verbosity import log_to_stderr
 
 
@@ -232,6 +232,10 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
     ceil(log2 n) + ceil(log2 (n choose r)) bits. The exact cost of r would be ceil(log2 (n + 1)); the cost of the paper
     is kept, so that figures compare. A nonzero bias adds its own string to the atoms and ceil(log2 n) to the codes.
 
+    Atoms of a `Table` of genotypes that all have positions, with 2048 columns or more, are described by stretches: the
+    first and the last column of an atom, in the order of chromosomes and positions, take ceil(log2 m) bits each of m
+    columns, and the columns between them are a string.
+
     Examples
     --------
     >>> import bitatoms as ba
@@ -258,8 +262,9 @@ def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, a
         raise ValueError(f"bias must have {data.n_cols} values, one per feature")
     shifted = data ^ shift
     block = Block(shifted, patterns, uses, covering(algebra), Workers())
+    atom_spans = spans(patterns, ranks_in(regions(_header_of(X, data.n_cols).data)))
     return codelength_from_counts(
-        *data.shape, block.wrong(), block.uses(), patterns.row_weights(), shift.count(), data.n_known
+        *data.shape, block.wrong(), block.uses(), patterns.row_weights(), shift.count(), data.n_known, atom_spans
     )
 
 
@@ -308,7 +313,7 @@ def proximus(
         codes=codes,
         bias=np.zeros(data.n_cols, np.uint8),
         algebra="xor",
-        codelength=block.codelength(wrong),
+        codelength=block.codelength(wrong, ranks=ranks_in(regions(_header_of(X, data.n_cols).data))),
         history=(),
         wrong=wrong,
         known=None if data.unknown is None else np.asarray(data.n_known),

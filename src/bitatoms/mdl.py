@@ -1,4 +1,8 @@
-"""Codelength of a factorization by the enumerative code of the paper (Sec. IV), from counts of ones."""
+"""Codelength of a factorization by the enumerative code of the paper (Sec. IV), from counts of ones.
+
+Where columns have an order, as along chromosomes, atoms are described by stretches: their first and their last column,
+and which of the columns between them they have.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from .sparse_bits import Bits
 
 _MAX_TABLE_ONES = 1 << 16  # the codelengths of up to this many ones are cached
 _MAX_EXACT_LENGTH = 10**6  # up to this length, results are exact
@@ -95,6 +101,60 @@ def string_bits(length: int | NDArray[np.int64], ones: ArrayLike) -> NDArray[np.
     return _table(length).take(counts)
 
 
+def stretch_bits(n_features: int, spans: ArrayLike, ones: ArrayLike) -> NDArray[np.int64]:
+    """Return the codelength of atoms by stretches of columns that have an order.
+
+    The first and the last column of an atom take ⌈log2 m⌉ bits each, of m columns. The string between them has two ones
+    less than the atom. In an atom without ones, the last column comes before the first.
+
+    Parameters
+    ----------
+    n_features : int
+        Number m of columns.
+    spans : array-like of int
+        Number of columns from the first to the last one of each atom, as `spans` returns.
+    ones : array-like of int
+        Number of ones in each atom.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Examples
+    --------
+    >>> from bitatoms.mdl import stretch_bits
+    >>> stretch_bits(4096, spans=[0, 1, 2, 10], ones=[0, 1, 2, 4])
+    array([24, 24, 24, 32])
+    """
+    between = np.maximum(np.asarray(spans, np.int64) - 2, 0)
+    return 2 * _ceil_log2(n_features) + string_bits(between, np.maximum(np.asarray(ones, np.int64) - 2, 0))
+
+
+def ends(atoms: Bits, ranks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ranks of the first and of the last column of each atom; of an empty one, the largest integer and -1.
+
+    ``ranks`` are those of the columns in their order.
+    """
+    sparse = atoms.to_sparse()
+    ordered, is_empty = ranks[sparse.indices], np.diff(sparse.indptr) == 0
+    first, last = np.full(atoms.n_rows, np.iinfo(np.int64).max), np.full(atoms.n_rows, -1)
+    if len(ordered):
+        starts = sparse.indptr[:-1][~is_empty]
+        first[~is_empty], last[~is_empty] = np.minimum.reduceat(ordered, starts), np.maximum.reduceat(ordered, starts)
+    return first, last
+
+
+def spans(atoms: Bits, ranks: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Return the number of columns from the first to the last one of each atom, 0 of an empty one.
+
+    Without ranks, columns have no order and atoms no spans: None.
+    """
+    if ranks is None:
+        return None
+    first, last = ends(atoms, ranks)
+    return np.where(last < 0, 0, last - first + 1)
+
+
 def codelength_from_counts(
     n_rows: int,
     n_features: int,
@@ -103,6 +163,7 @@ def codelength_from_counts(
     atom_weights: ArrayLike,
     bias_weight: int = 0,
     n_known: int | NDArray[np.int64] | None = None,
+    atom_spans: ArrayLike | None = None,
 ) -> Codelength:
     """Return the codelength of a factorization (Eq. 9) from its counts.
 
@@ -121,6 +182,8 @@ def codelength_from_counts(
         and ⌈log2 n_rows⌉ bits with the codes.
     n_known : int or ndarray of shape (n_features,), optional
         Number of rows in which each column is known, ``n_rows`` by default. Unknown cells cost nothing.
+    atom_spans : array-like of shape (n_atoms,), optional
+        What `spans` returns, where atoms are described by stretches. The bias is a string in any case.
 
     Returns
     -------
@@ -134,7 +197,10 @@ def codelength_from_counts(
     """
     errors = int(string_bits(n_rows if n_known is None else n_known, wrong).sum())
     codes = int(string_bits(n_rows, uses).sum())
-    atoms = int(string_bits(n_features, atom_weights).sum())
+    if atom_spans is None:
+        atoms = int(string_bits(n_features, atom_weights).sum())
+    else:
+        atoms = int(stretch_bits(n_features, atom_spans, atom_weights).sum())
     if bias_weight:
         codes += _ceil_log2(n_rows)
         atoms += int(string_bits(n_features, bias_weight))

@@ -20,6 +20,7 @@ from .sparse_bits import as_bits, packed
 # The allele is the one whose copies are counted (ALT of a VCF file, the first one of a .bim file); missing: unknown.
 FIELDS = ("chromosome", "position", "id", "allele", "other", "copies")
 
+_MIN_ORDERED = 2048  # columns of tables whose atoms are described by stretches; these tables are searched by windows
 _SEX_CHROMOSOMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT"}  # as PLINK numbers them
 
 
@@ -142,17 +143,36 @@ def pairs(data: Annotations | None, names: Sequence[str] | None = None) -> NDArr
 
 
 def regions(data: Annotations | None) -> tuple[NDArray[np.intp], ...] | None:
-    """Return the columns of each chromosome in the order of their positions; None unless all columns have one."""
+    """Return the columns of each chromosome in the order of their positions; None unless all columns have one.
+
+    Columns of the same position are in the order of their alleles and copies: the order does not depend on that of the
+    columns.
+    """
     if not are_variants(data) or not data.n:
         return None
     chromosomes, position = chromosomes_of(data), np.asarray(data["position"])
     if (chromosomes.codes < 0).any() or (position <= 0).any():
         return None
-    found: dict[str, int] = {}
-    numbers = [found.setdefault(name, len(found)) for name in plain_chromosomes(chromosomes.categories)]
-    group = np.array(numbers)[chromosomes.codes]
-    order = np.lexsort((position, group))
+    names = plain_chromosomes(chromosomes.categories)
+    numbers = {name: number for number, name in enumerate(sorted(set(names), key=lambda name: (len(name), name)))}
+    group = np.array([numbers[name] for name in names])[chromosomes.codes]
+    alleles = Labels.of(data["allele"].tolist())
+    rank_of_allele = np.append(np.argsort(np.argsort(np.array(alleles.categories, str))), -1)  # -1: a missing one
+    order = np.lexsort((np.asarray(data["copies"]), rank_of_allele[alleles.codes], position, group))
     return tuple(np.split(order, np.flatnonzero(np.diff(group[order])) + 1))
+
+
+def ranks_in(regions: Sequence[NDArray[np.intp]] | None) -> NDArray[np.int64] | None:
+    """Return the rank of each column in the order of regions, by which the codelength describes atoms by stretches.
+
+    None for narrow tables and for columns without positions, whose atoms are described by strings.
+    """
+    order = np.concatenate(regions) if regions else np.zeros(0, np.intp)
+    if len(order) < _MIN_ORDERED:
+        return None
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
 def _comparable(data: Annotations, name: str) -> NDArray[Any]:

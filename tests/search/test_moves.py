@@ -593,6 +593,43 @@ def test_the_result_of_a_search_has_trimmed_atoms():
     assert result.history[-1].move == "trim"
 
 
+@settings(max_examples=30)
+@given(FILLED, st.sampled_from(ALGEBRAS), WORKERS, SEEDS)
+def test_moves_of_atoms_that_are_described_by_stretches(problem, algebra, workers, seed):
+    random = np.random.default_rng(seed)
+    order = random.permutation(problem[0].shape[1])
+    objective = Objective(True, algebra, ranks=np.argsort(order))
+    block, X = state(problem, objective, workers)
+
+    def cost():
+        errors, codes, atoms = naive.codelength(X, *factors(block), algebra, order=order)
+        of_bias = objective.of_bias(block.n_samples, block.n_known, block.wrong(), block.bias)
+        assert objective.cost(block) == errors + codes + atoms + of_bias
+        return objective.cost(block)
+
+    for _ in range(2):
+        grow(block, objective, random, 3)
+        for move in (plain_sweep, sweep, fresh_sweep, extend, trim, merge, change_basis):
+            before = cost()
+            move(block, objective)
+            assert cost() <= before
+            assert_consistent(block, X, algebra)
+        prune(block, objective)
+
+
+def test_trimming_shortens_a_stretch():
+    """A far column saves more than a bit of a string costs, but less than a longer stretch."""
+    X = np.random.default_rng(0).random((400, 3000)) < 0.002
+    X[:40, :6], X[:, 2500] = True, np.arange(400) % 4 == 0
+    X[:25, 2500] = True
+    atom = np.isin(np.arange(3000), [*range(6), 2500])[np.newaxis].astype(np.uint8)
+    users = (np.arange(400) < 40)[:, np.newaxis].astype(np.uint8)
+    for ranks, kept in ((None, [*range(6), 2500]), (np.arange(3000), [*range(6)])):
+        block = block_of(X.astype(np.uint8), atom, users, "or")
+        trim(block, Objective(True, "or", ranks=ranks))
+        assert np.flatnonzero(factors(block)[0][0]).tolist() == kept
+
+
 def test_atoms_of_a_window_cost_what_they_cost_in_the_table():
     ones = np.arange(40)
     bits = Objective(True, "or", n_features=5000).of_atoms(40, ones)

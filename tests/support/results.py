@@ -54,12 +54,15 @@ def bits_of_bias_alone(X):
     return sum(naive.codelength(X, *factors, naive.settled_bias(X, *factors, np.zeros(X.shape[1], np.uint8))))
 
 
-def assert_matches_oracle(result, X):
-    """Assert that codelength, errors and reconstruction are those that the oracles compute from the factors."""
+def assert_matches_oracle(result, X, order=None):
+    """Assert that codelength, errors and reconstruction are those that the oracles compute from the factors.
+
+    ``order`` is that of the columns, if atoms are described by stretches.
+    """
     factors = *dense(result), result.algebra, result.bias
     length = result.codelength
-    assert (length.errors, length.codes, length.atoms) == naive.codelength(X, *factors)
-    assert length.total == sum(naive.codelength(X, *factors))
+    assert (length.errors, length.codes, length.atoms) == naive.codelength(X, *factors, order)
+    assert length.total == sum(naive.codelength(X, *factors, order))
     wrong = naive.errors(X, *factors)
     np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
     assert result.wrong_bits == wrong.sum()

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..core.model import Model
 from ..formatting import percent
+from ..io.patterns import as_json
 from ..table import Table
 from ..verbosity import escape_name
 from .console import print_line, print_rich, width_of_lines
@@ -90,6 +91,8 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
         used_by = f"{_rows(pattern.rows)} ({percent(pattern.rows, model.n_samples)})"
         complete_in = () if pattern.complete is None else (_rows(pattern.complete),)
         recurs = () if pattern.recurs is None else (percent(pattern.recurs, 1),)
+        if pattern.span is not None:
+            names += f" (at {escape_name(pattern.span)})"
         grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, str(pattern.bits_saved), *recurs)
     print_rich(grid, soft_wrap=False)
     hidden = model.atoms.n_rows - len(patterns)
@@ -150,5 +153,5 @@ def model_json(model: Model, n_patterns: int | None = None) -> dict[str, Any]:
         "codelengths": dict(model.codelengths),
         "compared": dict(model.compared),
         "recurrence": None if model.recurrence is None else model.recurrence.settings,
-        "patterns": [pattern._asdict() for pattern in model.patterns(n_patterns)],
+        "patterns": [as_json(pattern) for pattern in model.patterns(n_patterns)],
     }

@@ -124,12 +124,15 @@ def _update_atom(block: Block, k: int) -> Change:
     return Change(atoms=flipped, errors=sum(block.map_rows(follow, cost)))
 
 
-def update_together(block: Block) -> Change:
-    """Update all atoms from one pass of counts; the number of errors cannot rise."""
+def update_together(block: Block, changed: Callable[[Words, NDArray, NDArray], Words] | None = None) -> Change:
+    """Update all atoms from one pass of counts; the number of errors cannot rise, unless flips are ``changed``."""
     if block.n_atoms == 0:
         return Change()
     free, wrong = block.votes(0, block.n_atoms)
     flips, flipped = flips_together(free, wrong, block.pairs(), block._atoms.words, block.covers)
+    if changed is not None:
+        flips = changed(flips, free, wrong)
+        flipped = int(np.bitwise_count(flips).sum())
     return Change(atoms=flipped) + block.flip(flips)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.cpu import beam, coding, joint_update, packing, votes, words
 from ..kernels.structs import PLANES, AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, vote_scratch
-from ..mdl import Codelength, codelength_from_counts
+from ..mdl import Codelength, codelength_from_counts, spans
 from ..parallel import Workers
 from .bias import settle_bias
 
@@ -326,15 +326,21 @@ class Block:
         return reduce(np.add, self.map_rows(rate, 5.0 * atoms.size))
 
     def codelength(
-        self, wrong: NDArray[np.int64], bias: BitMatrix | None = None, n_features: int | None = None
+        self,
+        wrong: NDArray[np.int64],
+        bias: BitMatrix | None = None,
+        n_features: int | None = None,
+        ranks: NDArray[np.int64] | None = None,
     ) -> Codelength:
         """Return the codelength of the data; ``wrong`` is what `wrong` returns, or the errors with another bias.
 
-        ``n_features`` is the number of columns of the table, if the data is a window of them.
+        ``n_features`` is the number of columns of the table, if the data is a window of them. ``ranks`` are those of
+        the columns in their order, where atoms are described by stretches.
         """
         bias = self.bias if bias is None else bias
         shape = self.n_samples, n_features or self.n_features
-        return codelength_from_counts(*shape, wrong, self.uses(), self.weights(), bias.count(), self.n_known)
+        weights, atom_spans = self.weights(), spans(self.atoms(), ranks) if ranks is not None else None
+        return codelength_from_counts(*shape, wrong, self.uses(), weights, bias.count(), self.n_known, atom_spans)
 
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is

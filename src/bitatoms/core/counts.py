@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..mdl import Codelength, codelength_from_counts
+from ..mdl import Codelength, codelength_from_counts, spans
 from ..sparse_bits import SparseBits
 from .voted_bits import cells_of
 
@@ -82,10 +82,13 @@ class Counts:
         free[cells], bad[cells] = self.free[listed], self.bad[listed]
         return free, bad
 
-    def codelength(self, atoms: BitMatrix, bias: BitMatrix) -> Codelength:
-        """Return the codelength of the rows with the atoms they are coded with."""
-        weights = atoms.row_weights(), bias.count()
-        return codelength_from_counts(self.n_rows, len(self.wrong), self.wrong, self.uses, *weights, self.n_known)
+    def codelength(self, atoms: BitMatrix, bias: BitMatrix, ranks: NDArray[np.int64] | None = None) -> Codelength:
+        """Return the codelength of the rows with the atoms they are coded with.
+
+        ``ranks`` are those of the columns in their order, where atoms are described by stretches.
+        """
+        counts = self.wrong, self.uses, atoms.row_weights(), bias.count(), self.n_known
+        return codelength_from_counts(self.n_rows, len(self.wrong), *counts, spans(atoms, ranks))
 
 
 _SUMMED = tuple(field.name for field in fields(Counts) if field.name not in ("complete", "rows_hash", "voted"))

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
 from ..kernels.structs import Prices, Rule, covering
+from ..mdl import spans
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
-from ..variants import pairs
+from ..variants import chromosomes_of, pairs, ranks_in, regions
 from .atom_groups import atom_groups
 from .block import Block, lanes_of
 from .coding import PRICED_CODERS, coding_rule, typical_cost
@@ -45,6 +46,7 @@ class Pattern(NamedTuple):
     bits_saved: int
     complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
     recurs: float | None = None  # share of the searches of `bitatoms.stability` that found it again; None if unknown
+    span: str | None = None  # from its first to its last position, as in 20:1000-2000; None if columns have none
 
 
 class CodedGroup(NamedTuple):
@@ -141,6 +143,11 @@ class Model(CountsResult):
     def header(self) -> Header:
         """The columns that it was learned from; `bitatoms.table.match_columns` finds them in other tables."""
         return Header(self.atoms.n_cols, self.columns, data=self.column_data)
+
+    @property
+    def atom_spans(self) -> NDArray[np.int64] | None:
+        """The number of columns that each atom spans, where the codelength describes atoms by stretches; else None."""
+        return spans(self.atoms, ranks_in(regions(self.column_data)))
 
     @property
     def rule(self) -> Rule:
@@ -324,6 +331,7 @@ class Model(CountsResult):
         """Return the atoms in readable form, or at most so many of them, the one that saves most bits first."""
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
         recurs = None if self.recurrence is None else self.recurrence.shares
+        has_positions = regions(self.column_data) is not None
         return [
             Pattern(
                 atom=k + 1,
@@ -333,9 +341,22 @@ class Model(CountsResult):
                 bits_saved=int(saved[k]),
                 complete=None if self.complete is None else int(self.complete[k]),
                 recurs=None if recurs is None else float(recurs[k]),
+                span=self._span(k) if has_positions else None,
             )
             for k in range(self.atoms.n_rows)[:most]
         ]
+
+    def _span(self, k: int) -> str:
+        """Return where the features of an atom are: on each chromosome, from the first to the last position."""
+        assert self.column_data is not None
+        features, chromosomes = np.flatnonzero(self.atoms[k]), chromosomes_of(self.column_data)
+        codes, positions = chromosomes.codes[features], np.asarray(self.column_data["position"])[features]
+        stretches = []
+        for code in dict.fromkeys(codes.tolist()):
+            own = positions[codes == code]
+            end = f"-{own.max()}" if own.max() > own.min() else ""
+            stretches.append(f"{chromosomes.categories[code]}:{own.min()}{end}")
+        return ",".join(stretches)
 
     def _features(self, k: int) -> Names:
         """Return the names of the features of an atom."""

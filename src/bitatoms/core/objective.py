@@ -10,14 +10,14 @@ needs costs and prices here, and a choice where that flag is read: the driver, t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.structs import MAX_PRICE, Prices, Rule
-from ..mdl import string_bits
+from ..mdl import spans, stretch_bits, string_bits
 from .bias import mostly_wrong
 from .block import Block, Rest, lanes_of
 from .coding import coding_rule, typical_cost
@@ -33,6 +33,7 @@ class Objective:
 
     ``share`` is the share of all rows that the search sees: all rows together pay for an atom. ``n_features`` is the
     number of columns of the table, if the search sees only a window of them: an atom costs what it costs in the table.
+    ``ranks`` are those of the columns in their order, where atoms are described by stretches.
     """
 
     by_codelength: bool
@@ -41,12 +42,13 @@ class Objective:
     residual_limit: int = 0
     share: float = 1.0
     n_features: int | None = None
+    ranks: NDArray[np.int64] | None = field(default=None, compare=False)
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
         n, m, wrong = block.n_samples, block.n_features, block.wrong()
         errors = self.of_errors(block.n_known, wrong)
-        parts = errors, self.of_uses(n, block.uses()), self.of_atoms(m, block.weights())
+        parts = errors, self.of_uses(n, block.uses()), self.of_atoms(m, block.weights(), self.spans(block.atoms()))
         return sum(int(part.sum()) for part in parts) + int(self.of_bias(n, block.n_known, wrong, block.bias))
 
     def cost_of_nothing(self, data: BitMatrix, rest: Rest | None = None) -> int:
@@ -97,12 +99,17 @@ class Objective:
         bits = string_bits(n_rows, uses)
         return bits if self.share == 1 else bits - self._spared(string_bits(n_rows, 0))
 
-    def of_atoms(self, n_features: int, ones: NDArray) -> NDArray[np.int64]:
-        """Return the cost of atoms with this many ones."""
+    def of_atoms(self, n_features: int, ones: NDArray, spans: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the cost of atoms with this many ones and, where columns have an order, these spans."""
         if not self.by_codelength:
             return np.zeros(np.shape(ones), np.int64)
-        bits = string_bits(self.n_features or n_features, ones)
+        m = self.n_features or n_features
+        bits = string_bits(m, ones) if spans is None else stretch_bits(m, spans, ones)
         return bits if self.share == 1 else bits - self._spared(bits)
+
+    def spans(self, atoms: BitMatrix) -> NDArray[np.int64] | None:
+        """Return the spans of atoms; None if columns have no order."""
+        return spans(atoms, self.ranks)
 
     def of_bias(
         self, n_rows: int, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64], bias: BitMatrix

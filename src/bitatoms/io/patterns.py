@@ -21,7 +21,8 @@ _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark
 def write_patterns(model: Model, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write each atom: its features, the numbers of rows that use it and that have it complete, the bits it saves.
 
-    How often it recurs is written too, if `bitatoms.stability` has counted it.
+    How often it recurs is written too, if `bitatoms.stability` has counted it, and where it is, if its features have
+    positions.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def patterns_format(path: Path) -> str:
 def format_patterns(patterns: list[Pattern], format: str) -> str:
     """Return the patterns as text in "csv", "json" or "markdown"."""
     if format == "json":
-        return json.dumps([pattern._asdict() for pattern in patterns], ensure_ascii=False, indent=1) + "\n"
+        return json.dumps([as_json(pattern) for pattern in patterns], ensure_ascii=False, indent=1) + "\n"
     rows = [
         (
             pattern.atom,
@@ -60,18 +61,29 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
             pattern.bits_saved,
             "" if pattern.complete is None else pattern.complete,
             *(() if pattern.recurs is None else (f"{pattern.recurs:.4f}",)),
+            *(() if pattern.span is None else (pattern.span,)),
         )
         for pattern in patterns
     ]
     names: tuple[str, ...] = ("atom", "features", "size", "rows", "share", "bits_saved", "complete")
     if any(pattern.recurs is not None for pattern in patterns):
         names += ("recurs",)
+    if any(pattern.span is not None for pattern in patterns):
+        names += ("span",)
     if format == "csv":
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([names, *rows])
         return text.getvalue()
     lines = [_markdown_row(names), f"|---:|---|{'---:|' * (len(names) - 2)}", *map(_markdown_row, rows)]
     return "\n".join(lines) + "\n"
+
+
+def as_json(pattern: Pattern) -> dict[str, object]:
+    """Return a pattern as JSON values; its span only where features have positions."""
+    values = pattern._asdict()
+    if pattern.span is None:
+        del values["span"]
+    return values
 
 
 def _markdown_row(cells: tuple[object, ...]) -> str:

@@ -70,6 +70,7 @@ def refine(
         max_atoms=plan.most,
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
+        ranks=params.ranks,
     )
     context = SearchContext(sample.rows[searched], objective, plan, monitor, workers, random, holdout)
     errors_only = replace(

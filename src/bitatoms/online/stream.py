@@ -399,7 +399,7 @@ class StreamLearner:
 
     def _length(self, state: StreamState) -> Codelength:
         """Return the codelength of the rows so far."""
-        return state.counts.rounded().codelength(state.atoms, state.bias)
+        return state.counts.rounded().codelength(state.atoms, state.bias, self.params.ranks)
 
 
 def _last_rows(rows: BitMatrix, n: int) -> BitMatrix:

@@ -63,7 +63,8 @@ def _point(model: Model, k: int, rows: Bits, data: Bits, workers: Workers) -> Po
     wrong = np.minimum(_extrapolated(wrong, rows.n_rows, data.n_rows), data.n_known)
     uses = _extrapolated(codes.column_weights(), rows.n_rows, data.n_rows)
     weights, bias = first.atoms.row_weights(), int(model.bias.sum())
-    return _to_point(k, codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known))
+    length = codelength_from_counts(*data.shape, wrong, uses, weights, bias, data.n_known, first.atom_spans)
+    return _to_point(k, length)
 
 
 def _extrapolated(counts: NDArray[np.int64], n_sampled: int, n_rows: int) -> NDArray[np.int64]:

@@ -211,9 +211,8 @@ def collect(
     errors = model.errors(data, codes, workers)
     ones, wrong, uses = data.column_weights(), errors.column_weights(), codes.column_weights()
     missed = _common_ones(data, errors)
-    codelength = codelength_from_counts(
-        n_rows, n_features, wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
-    )
+    counts = wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
+    codelength = codelength_from_counts(n_rows, n_features, *counts, model.atom_spans)
     row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
     curve, stride = codelength_curve(model, data, codelength, workers)
     if model.missed is not None and is_learned_from(model, table):

@@ -226,7 +226,7 @@ class _Passes:
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         flips, n_flipped = _outvoted_bits(spec, settled)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
-        length = settled.codelength(spec.atoms, bias)
+        length = settled.codelength(spec.atoms, bias, self._objective.ranks)
         self._monitor.record_counts(
             settled.n_rows,
             spec.atoms.n_rows,
@@ -263,7 +263,7 @@ class _Passes:
         if not self._objective.by_codelength:
             return int(counts.wrong.sum())
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        return settled.codelength(spec.atoms, bias).total
+        return settled.codelength(spec.atoms, bias, self._objective.ranks).total
 
     def _next_spec(self, spec: PassSpec, counts: Counts, flips: NDArray[np.uint64]) -> PassSpec:
         """Return a pass with updated atoms, without those that cost more than they save."""
@@ -340,11 +340,12 @@ def result_from_counts(
     bias, counts = settle_counts(bias, counts, params.settles_bias)
     if counts.complete is not None and (atoms.words & (bias.words ^ counted_bias.words)).any():
         counts = replace(counts, complete=None)  # they were counted with another bias
-    saved = savings(atoms, counts, Objective(True, algebra), bias if params.settles_bias else None)
+    objective = Objective(True, algebra, ranks=params.ranks)
+    saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
     indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
     atoms, uses = atoms[indices], counts.uses[indices]
-    length = replace(counts, uses=uses).codelength(atoms, bias)
+    length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
     result = CountsResult(
         atoms=atoms,
         bias=bias.to_dense()[0],

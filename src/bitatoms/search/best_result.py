@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..core.bias import settle_bias
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
 from ..core.complete import complete_atoms, hash_rows
-from ..core.objective import Objective
 from ..core.remembered import hard_codes
 from ..core.result import Factorization
 from .context import SearchContext
@@ -57,7 +58,8 @@ def best_result(
             block = uncode_within_limit(block, context.objective.residual_limit)
             codes, bias, wrong = block.codes(), block.bias, block.wrong()
             length = monitor.codelength(block, wrong, block.bias)
-        saved = savings(block, Objective(True, monitor.algebra, n_features=monitor.n_features), monitor.settles_bias)
+        by_codelength = replace(context.objective, by_codelength=True, share=1.0)
+        saved = savings(block, by_codelength, monitor.settles_bias)
         order = np.argsort(-saved, kind="stable")
         atoms, codes, saved = atoms[order], codes.T[order].T, saved[order]
         if coder in PRICED_CODERS and remembers:

@@ -162,6 +162,7 @@ class _Starts:
             max_atoms=params.plan.most,
             by_holdout=self.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
+            ranks=params.ranks,
         )
 
     def _run(self, number: int, workers: Workers, monitor: SearchMonitor) -> _Made:

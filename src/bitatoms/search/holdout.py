@@ -40,11 +40,12 @@ class HoldOut:
         it is in the block; each atom is counted once.
         """
         n, wrong, uses = block.n_rows, block.wrong(), block.uses()
-        m = objective.n_features or block.n_features
+        m, of_all = objective.n_features or block.n_features, replace(objective, by_codelength=True, share=1.0)
         held_out = self._coded(block, objective)
         bits = _bits(held_out.wrong(), held_out.n_known, wrong, block.n_known)
         bits += _bits(held_out.uses(), held_out.n_rows, uses, n)
-        once = string_bits(m, block.weights()).sum() + block.n_atoms * string_bits(self.n_all, 0)
+        once = of_all.of_atoms(m, block.weights(), of_all.spans(block.atoms())).sum()
+        once += block.n_atoms * string_bits(self.n_all, 0)
         if n_ones := settle_bias(block.n_known, wrong, block.bias)[0].count():
             once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
         return round(bits * self.n_all / len(self.rows)) + int(once)

@@ -55,6 +55,7 @@ class SearchMonitor:
     by_holdout: bool = False  # the best state is the best of those passed to `record_holdout_cost`
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
     n_features: int | None = None  # of the table, if the search sees only a window of its columns
+    ranks: NDArray[np.int64] | None = None  # of the columns in their order, where atoms are described by stretches
     stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = field(default=None, init=False)
@@ -93,7 +94,7 @@ class SearchMonitor:
 
     def codelength(self, block: Block, wrong: NDArray[np.int64], bias: BitMatrix) -> Codelength:
         """Return the codelength of a state with these errors and this bias."""
-        return block.codelength(wrong, bias, self.n_features)
+        return block.codelength(wrong, bias, self.n_features, self.ranks)
 
     def _settled(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
         """Return the bias of the state that a block gives, and in how many rows each of its columns is wrong."""

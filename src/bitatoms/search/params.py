@@ -15,6 +15,7 @@ from ..core.objective import Objective
 from ..core.result import Round
 from ..errors import InputError, Parameter
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
+from ..variants import ranks_in
 from .plan import PLANS, Plan
 
 _CODERS_OF_SEARCH = {  # "auto" selects the first
@@ -59,7 +60,13 @@ class SearchParams:
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""
-        return Objective(self.by_codelength, algebra, self.max_atoms_per_sample, self.residual_limit, share)
+        limits = self.max_atoms_per_sample, self.residual_limit
+        return Objective(self.by_codelength, algebra, *limits, share, ranks=self.ranks)
+
+    @property
+    def ranks(self) -> NDArray[np.int64] | None:
+        """The rank of each column in the order of positions, where atoms are described by stretches."""
+        return ranks_in(self.regions)
 
     @property
     def settles_bias(self) -> bool:

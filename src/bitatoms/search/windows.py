@@ -129,7 +129,7 @@ class WindowSearch:
     ) -> None:
         self.table, self.params, self.monitor, self.random = table, params, monitor, random
         self.holdout, self.margins, self.journal = holdout, margins, journal or WindowJournal()
-        self.objective = replace(objective, n_features=table.n_cols)
+        self.objective = replace(objective, n_features=table.n_cols)  # of all columns
         self.workers = workers
         self.windows: list[Window] = []
         self._ones = self._bits = np.zeros(0, np.int64)  # of each column, and what it takes without a model
@@ -335,10 +335,31 @@ class WindowSearch:
     # Tasks: each has a window of its own.
 
     def _searched(self, window: Window, share: Share) -> Window:
-        """Search a window."""
+        """Search a window.
+
+        Atoms are described by strings at first, even where stretches cost less: of atoms that cost less, more are found
+        in windows, and fewer of them become one when windows are joined. Where no atom is worth a string, some may be
+        worth a stretch.
+        """
         if window.random is None:
             return window
-        return self._kept("window", window, share, self._search_columns)
+        found = self._kept("window", window, share, self._search_columns, by_stretches=False)
+        if self.objective.ranks is None:
+            return found
+        if not found.best.atoms.n_rows:
+            return self._kept("stretches", found, share, self._search_columns)
+        stretched = self._by_stretches(found)
+        is_better = stretched.cost < window.cost
+        return stretched if is_better else replace(window, ended=found.ended, iterations=found.iterations)
+
+    def _by_stretches(self, window: Window) -> Window:
+        """Return a window with what its state costs if atoms are described by stretches."""
+        context, _ = self._context_of(window)
+        best = snapshot_of(context, CostedState(0, window.best.atoms, window.best.codes, window.best.bias))
+        cost = best.codelength.total
+        if context.holdout is not None:
+            cost = context.holdout.cost(_block_of(window, context), context.objective)
+        return replace(window, best=best, cost=cost)
 
     def _joined(self, windows: list[Window], share: Share) -> Window:
         """Join windows and go on from the atoms and codes of all of them.
@@ -355,17 +376,22 @@ class WindowSearch:
         return replace(joined([found, rest]), iterations=found.iterations)
 
     def _kept(
-        self, move: str, window: Window, share: Share, search: Callable[[Window, SearchContext], SearchResult]
+        self,
+        move: str,
+        window: Window,
+        share: Share,
+        search: Callable[[Window, SearchContext], SearchResult],
+        by_stretches: bool = True,
     ) -> Window:
         """Return what a search finds in a window, or what the journal holds of it."""
 
         def run(window: Window) -> Window:
             if time.perf_counter() >= share.deadline:
                 return replace(window, ended=MAX_TIME)
-            context, _ = self._context_of(window, share)
+            context, _ = self._context_of(window, share, by_stretches)
             return self._after(window, context, lambda: search(window, context))
 
-        return self.journal.kept(move, window, run, lambda: self._context_of(window, share)[0])
+        return self.journal.kept(move, window, run, lambda: self._context_of(window, share, by_stretches)[0])
 
     def _search_columns(self, window: Window, context: SearchContext) -> SearchResult:
         """Search the columns of a window."""
@@ -446,7 +472,7 @@ class WindowSearch:
         # A column of held-out rows costs less by its own number of ones than by that of the rows that are searched.
         context, _ = self._context_of(part)
         assert context.holdout is not None
-        cost = context.holdout.cost(_block_of(part, context), self.objective)
+        cost = context.holdout.cost(_block_of(part, context), context.objective)
         return replace(part, cost=cost), replace(rest, cost=window.cost - cost)
 
     def _recorded(self, window: Window, context: SearchContext) -> Block:
@@ -455,8 +481,13 @@ class WindowSearch:
         context.monitor.record(block, Change(), 0, "start")
         return block
 
-    def _context_of(self, window: Window, share: Share | None = None) -> tuple[SearchContext, NDArray[np.intp] | None]:
-        """Return what a search of the columns of a window needs to know, and its rows, if these are not all."""
+    def _context_of(
+        self, window: Window, share: Share | None = None, by_stretches: bool = True
+    ) -> tuple[SearchContext, NDArray[np.intp] | None]:
+        """Return what a search of the columns of a window needs to know, and its rows, if these are not all.
+
+        Unless ``by_stretches``, atoms are described by strings, whether columns have an order or not.
+        """
         deadline, workers = share or (float("inf"), Workers())
         table, plan, rows, rest = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
@@ -472,6 +503,9 @@ class WindowSearch:
         holdout = self.holdout
         if holdout is not None:
             holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
+        ranks = self.objective.ranks if by_stretches else None
+        ranks = None if ranks is None else ranks[window.columns]
+        objective = replace(self.objective, ranks=ranks)
         monitor = SearchMonitor(
             by_codelength=True,
             deadline=deadline,
@@ -479,10 +513,11 @@ class WindowSearch:
             by_holdout=self.monitor.by_holdout,
             settles_bias=self.monitor.settles_bias,
             n_features=table.n_cols,
+            ranks=ranks,
         )
         random = window.random or np.random.default_rng(0)
         margins = self.margins and self.margins.take_columns(window.columns)
-        return SearchContext(data, self.objective, plan, monitor, workers, random, holdout, rest, margins), rows
+        return SearchContext(data, objective, plan, monitor, workers, random, holdout, rest, margins), rows
 
     # Threads, time and progress.
 
@@ -537,7 +572,7 @@ class WindowSearch:
     def _assembled(self, parts: list[Part], ended: str) -> Factorization:
         """Return the result for the table from those of its windows."""
         monitor, table = self.monitor, self.table
-        result = side_by_side(parts, *table.shape)
+        result = side_by_side(parts, *table.shape, self.objective.ranks)
         n_atoms, wrong = result.atoms.n_rows, result.wrong_bits
         monitor.record_counts(table.n_rows, n_atoms, wrong, result.codelength, Change(), 0, "finish")
         return replace(result, ended=ended, history=tuple(monitor.history), rows_hash=hash_rows(table))

@@ -7,10 +7,13 @@ of many atoms are better, no such pair may save anything (`light_sums.py`).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...core.block import Block
+from ...bits import BitMatrix
+from ...core.block import Block, Words
 from ...core.objective import Objective
 from ...kernels.cpu import dictionary
+from ...mdl import ends
 
 
 def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> int:
@@ -24,9 +27,10 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
     pairs = block.pairs()
     pairs += np.tril(pairs, -1).T
     weights, uses = overlaps.diagonal().copy(), pairs.diagonal().copy()
+    stretches = _Stretches(atoms, m, objective)
     # saved[k, l]: bits saved by adding atom l to atom k and the users of k to those of l.
-    saved = objective.of_atoms(m, weights)[:, np.newaxis] - objective.of_atoms(
-        m, weights[:, np.newaxis] + weights - 2 * overlaps
+    saved = objective.of_atoms(m, weights, stretches.spans())[:, np.newaxis] - objective.of_atoms(
+        m, weights[:, np.newaxis] + weights - 2 * overlaps, stretches.spans_of_sums()
     )
     saved += objective.of_uses(n, uses) - objective.of_uses(n, uses[:, np.newaxis] + uses - 2 * pairs)
     np.fill_diagonal(saved, 0)
@@ -40,10 +44,12 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
         overlaps[k] = overlaps[:, k] = np.bitwise_count(atoms & atoms[k]).sum(axis=1)
         pairs[other] = pairs[:, other] = np.bitwise_count(users & users[other]).sum(axis=1)
         weights[k], uses[other] = overlaps[k, k], pairs[other, other]
+        stretches.update(atoms, k)
         for i in (k, other):
-            sum_atoms = objective.of_atoms(m, weights + weights[i] - 2 * overlaps[i])
+            sum_atoms = objective.of_atoms(m, weights + weights[i] - 2 * overlaps[i], stretches.spans_of_sums(i))
             sum_uses = objective.of_uses(n, uses + uses[i] - 2 * pairs[i])
-            now_atoms, now_uses = objective.of_atoms(m, weights), objective.of_uses(n, uses)
+            now_atoms = objective.of_atoms(m, weights, stretches.spans())
+            now_uses = objective.of_uses(n, uses)
             saved[i] = now_atoms[i] - sum_atoms + now_uses - sum_uses
             saved[:, i] = now_atoms - sum_atoms + now_uses[i] - sum_uses
             saved[i, i] = 0
@@ -51,3 +57,39 @@ def change_basis(block: Block, objective: Objective, max_moves: int = 200) -> in
     if n_moves:
         block.change_basis(atoms, users)
     return n_moves
+
+
+class _Stretches:
+    """The stretches of atoms, and those of their sums, which may be shorter where the ends of two atoms cancel.
+
+    Where columns have no order, there are none.
+    """
+
+    def __init__(self, atoms: Words, n_features: int, objective: Objective) -> None:
+        self._n_features, self._ranks = n_features, objective.ranks
+        self._first = self._last = np.zeros(0, np.int64)
+        if self._ranks is not None:
+            self._first, self._last = self._ends(atoms)
+
+    def update(self, atoms: Words, k: int) -> None:
+        """Set the stretch of an atom that has changed."""
+        if self._ranks is not None:
+            (self._first[k],), (self._last[k],) = self._ends(atoms[k : k + 1])
+
+    def spans(self) -> NDArray[np.int64] | None:
+        """Return the spans of the atoms."""
+        return None if self._ranks is None else np.maximum(0, self._last - self._first + 1)
+
+    def spans_of_sums(self, k: int | None = None) -> NDArray[np.int64] | None:
+        """Return the most that sums of two atoms span: of atom k with each, or of each with each."""
+        if self._ranks is None:
+            return None
+        one = slice(k, k + 1) if k is not None else slice(None)
+        first = np.minimum(self._first[one, np.newaxis], self._first)
+        last = np.maximum(self._last[one, np.newaxis], self._last)
+        spans = np.maximum(0, last - first + 1)
+        return spans if k is None else spans[0]
+
+    def _ends(self, atoms: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        assert self._ranks is not None
+        return ends(BitMatrix.from_words(atoms.copy(), self._n_features, check=False), self._ranks)

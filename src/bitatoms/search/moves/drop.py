@@ -58,8 +58,10 @@ def savings_from_counts(
     for first in range(0, len(atoms), n_per_chunk):
         chunk = slice(first, min(first + n_per_chunk, len(atoms)))
         free, bad = votes(chunk.start, chunk.stop)
-        ones = BitMatrix.from_words(atoms[chunk].copy(), m, check=False).to_dense(bool)
-        saved[chunk] = objective.of_flips(n_known, wrong, ones, free, bad) - objective.of_atoms(m, ones.sum(axis=1))
+        some = BitMatrix.from_words(atoms[chunk].copy(), m, check=False)
+        ones = some.to_dense(bool)
+        saved[chunk] = objective.of_flips(n_known, wrong, ones, free, bad)
+        saved[chunk] -= objective.of_atoms(m, ones.sum(axis=1), objective.spans(some))
         if bias is not None:
             without = wrong + np.where(ones, free - 2 * bad, 0)
             saved[chunk] += objective.of_bias(n_rows, n_known, without, bias)
@@ -104,7 +106,8 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
     """
     weights, uses = block.weights(), block.uses()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
-    doubtful = savings(block, objective, settles_bias=True) <= objective.of_atoms(block.n_features, weights)
+    costs = objective.of_atoms(block.n_features, weights, objective.spans(block.atoms()))
+    doubtful = savings(block, objective, settles_bias=True) <= costs
     if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
         return False
     data = block.data()
@@ -160,7 +163,7 @@ class DropTrials:
     def __init__(self, block: Block, objective: Objective) -> None:
         self.block, self.objective = block, objective
         self.removal = AtomRemoval(block, objective.rule(block))
-        self.atom_costs = objective.of_atoms(block.n_features, block.weights())
+        self.atom_costs = objective.of_atoms(block.n_features, block.weights(), objective.spans(block.atoms()))
         self._set_counts(block.wrong(), block.uses())
 
     def most_at_once(self, order: NDArray[np.intp]) -> int:

@@ -11,6 +11,7 @@ from ...bits import BitMatrix
 from ...core.block import Block, Words
 from ...core.coding import coding_rule, would_use
 from ...core.objective import Objective
+from ...core.stretches import far_bits
 from ...kernels.cpu import dictionary
 
 MAX_PAIRED_COLUMNS = 512  # with more, to count all pairs takes too long
@@ -129,9 +130,15 @@ def _fitted(
         free, bad = block.votes_of(users)
         if fit < n_fits:
             atoms = np.where(uses[:, np.newaxis] > 0, _pack(2 * bad > free), atoms)
-    ones = BitMatrix.from_words(atoms.copy(), m, check=False).to_dense(bool)
-    costs = objective.of_flips(block.n_known, wrong, ones, free, bad)
-    return atoms, users, costs + objective.of_uses(n, uses) + objective.of_atoms(m, ones.sum(axis=1))
+    fitted = BitMatrix.from_words(atoms.copy(), m, check=False)
+    ones = fitted.to_dense(bool)
+    if objective.ranks is not None:
+        of_bit, columns, costs_of_bits = objective.of_each_flip(block.n_known, wrong, ones, free, bad)
+        far = far_bits(objective, m, of_bit, columns, -costs_of_bits)
+        ones[of_bit[far], columns[far]] = False
+        fitted, atoms = BitMatrix.from_dense(ones), _pack(ones)
+    costs = objective.of_flips(block.n_known, wrong, ones, free, bad) + objective.of_uses(n, uses)
+    return atoms, users, costs + objective.of_atoms(m, ones.sum(axis=1), objective.spans(fitted))
 
 
 def _pack(bits: NDArray[np.bool_]) -> Words:

@@ -46,16 +46,22 @@ def lighten(block: Block, objective: Objective, random: np.random.Generator, bud
 def _change_to_best(block: Block, objective: Objective, bases: list[Words | None]) -> bool:
     """Change the basis to the best of those that these sums of columns of the codes give, if it saves bits."""
     n, m, users, atoms = block.n_samples, block.n_features, block.users(), block.atoms().words
-    best, least = None, objective.of_atoms(m, block.weights()).sum() + objective.of_uses(n, block.uses()).sum()
+    best, least = None, _bits_of_atoms(block.atoms(), objective) + objective.of_uses(n, block.uses()).sum()
     for sums in bases:
         if sums is not None:
             new = _times(_transposed_inverse(sums), atoms), _times(sums, users)
-            bits = objective.of_atoms(m, _weights(new[0])).sum() + objective.of_uses(n, _weights(new[1])).sum()
+            bits = _bits_of_atoms(BitMatrix.from_words(new[0].copy(), m, check=False), objective)
+            bits += objective.of_uses(n, _weights(new[1])).sum()
             if bits < least:
                 best, least = new, bits
     if best is not None:
         block.change_basis(*best)
     return best is not None
+
+
+def _bits_of_atoms(atoms: BitMatrix, objective: Objective) -> int:
+    """Return the cost of atoms."""
+    return int(objective.of_atoms(atoms.n_cols, atoms.row_weights(), objective.spans(atoms)).sum())
 
 
 def _sums_of_users(block: Block, random: np.random.Generator, budget: LightSumBudget) -> Words | None:

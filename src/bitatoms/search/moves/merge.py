@@ -82,8 +82,9 @@ def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDA
             after += np.where(ones, free - 2 * bad, 0)
         saved[chunk] = (now - objective.of_errors(block.n_known, after)).sum(axis=1)
         saved[chunk] -= objective.of_uses(n, _weights(users[one] | users[other]))
-        saved[chunk] -= objective.of_atoms(m, _weights(atoms[one] | atoms[other]))
-    pays = objective.of_uses(n, uses) + objective.of_atoms(m, weights)
+        united = BitMatrix.from_words(atoms[one] | atoms[other], m, check=False)
+        saved[chunk] -= objective.of_atoms(m, united.row_weights(), objective.spans(united))
+    pays = objective.of_uses(n, uses) + objective.of_atoms(m, weights, objective.spans(block.atoms()))
     return saved + pays[pairs].sum(axis=1)
 
 

@@ -13,6 +13,7 @@ from ...core.block import Block, Change
 from ...core.coding import code, code_by_beam, code_from_scratch
 from ...core.information_sets import code_from_information_sets, supports
 from ...core.objective import Objective
+from ...core.stretches import without_far_bits
 from ...kernels.structs import Rule
 
 _SAMPLE_ROWS = 256  # by which it is decided whether to code all rows
@@ -25,11 +26,18 @@ def sweep(
 ) -> Change:
     """Make one sweep; undo it if it raises the cost, which can happen because prices are from the previous sweep."""
     before, saved = objective.cost(block), block.save()
-    change = coder(block, objective.rule(block)._replace(swaps=swaps)) + update_together(block)
+    change = coder(block, objective.rule(block)._replace(swaps=swaps)) + _update(block, objective)
     if objective.cost(block) > before:
         block.restore(saved)
         return Change()
     return change
+
+
+def _update(block: Block, objective: Objective) -> Change:
+    """Update all atoms; their stretches become no longer than is worth it, where atoms are described by them."""
+    if objective.ranks is None:
+        return update_together(block)
+    return update_together(block, partial(without_far_bits, block=block, objective=objective))
 
 
 def plain_sweep(block: Block, objective: Objective) -> Change:
@@ -49,7 +57,7 @@ def beam_sweep(block: Block, objective: Objective) -> Change:
 
 def flat_sweep(block: Block, objective: Objective) -> Change:
     """Sweep at one price for all features, without undoing it: for the first sweeps of a start."""
-    return code(block, objective.rule(block, flat=True)._replace(swaps=False)) + update_together(block)
+    return code(block, objective.rule(block, flat=True)._replace(swaps=False)) + _update(block, objective)
 
 
 def information_set_sweep(block: Block, objective: Objective, random: np.random.Generator) -> Change:

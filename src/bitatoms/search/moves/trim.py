@@ -1,16 +1,19 @@
 """Trim atoms: clear the bits that save less than they cost.
 
 An update sets a bit if most users of the atom have it. If the column is common anyway, most users have it by chance,
-and the bit saves less than it takes to describe.
+and the bit saves less than it takes to describe. Where atoms are described by stretches, the bits beyond a gap may
+together save less than a longer stretch costs.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...bits import BitMatrix
 from ...core.block import Block
 from ...core.objective import Objective
+from ...core.stretches import far_bits
 
 _ATOMS_PER_CHUNK = 64
 
@@ -33,18 +36,34 @@ def trim(block: Block, objective: Objective) -> int:
 def _useless_bits(block: Block, objective: Objective) -> BitMatrix:
     """Return bits of atoms that cost more than they save, at most one of each column: they depend on each other."""
     m, wrong, atoms = block.n_features, block.wrong(), block.atoms()
-    costs_by_weight = objective.of_atoms(m, np.arange(m + 1))
-    costs = np.diff(costs_by_weight, prepend=costs_by_weight[0])  # of one of the bits of an atom, by their number
+    costs = _costs_of_bits(objective, m, m)  # of strings
     useless, is_taken = np.zeros((block.n_atoms, m), bool), np.zeros(m, bool)
     for first in range(0, block.n_atoms, _ATOMS_PER_CHUNK):
         last = min(first + _ATOMS_PER_CHUNK, block.n_atoms)
-        ones = atoms[first:last].to_dense(bool)
+        ones, spans = atoms[first:last].to_dense(bool), objective.spans(atoms[first:last])
         of_bit, columns, saved = objective.of_each_flip(block.n_known, wrong, ones, *block.votes(first, last))
         weights = ones.sum(axis=1)
-        for k in np.unique(of_bit[saved < costs[weights[of_bit]]]):
-            bits = np.flatnonzero((of_bit == k) & ~is_taken[columns])
-            bits = bits[np.argsort(saved[bits], kind="stable")]
-            is_worth_it = saved[bits] >= costs[weights[k] - np.arange(len(bits))]
-            cleared = columns[bits[: int(is_worth_it.argmax()) if is_worth_it.any() else None]]
+        is_far = far_bits(objective, m, of_bit, columns, saved)
+        limits = costs[weights]
+        if spans is not None:
+            fewer = np.maximum(0, weights - 1)
+            limits = objective.of_atoms(m, weights, spans) - objective.of_atoms(m, fewer, spans)
+        for k in np.unique(of_bit[is_far | (saved < limits[of_bit])]):
+            far = columns[is_far & (of_bit == k)]
+            if len(far):  # all of them or none: later, if others are cleared in one of these columns
+                cleared = far[: 0 if is_taken[far].any() else None]
+            else:
+                bits = np.flatnonzero((of_bit == k) & ~is_taken[columns])
+                bits = bits[np.argsort(saved[bits], kind="stable")]
+                own = costs if spans is None else _costs_of_bits(objective, m, int(weights[k]), int(spans[k]))
+                is_worth_it = saved[bits] >= own[weights[k] - np.arange(len(bits))]
+                cleared = columns[bits[: int(is_worth_it.argmax()) if is_worth_it.any() else None]]
             useless[first + k, cleared] = is_taken[cleared] = True
     return BitMatrix.from_dense(useless)
+
+
+def _costs_of_bits(objective: Objective, n_features: int, most: int, span: int | None = None) -> NDArray[np.int64]:
+    """Return the cost of one of the bits of an atom, by their number; its stretch remains."""
+    weights = np.arange(most + 1)
+    costs = objective.of_atoms(n_features, weights, None if span is None else np.full(most + 1, span))
+    return np.diff(costs, prepend=costs[0])

@@ -1,0 +1,207 @@
+"""Wide tables with positions: atoms are described by stretches, in every kind of fit."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+import naive
+from bitatoms.annotations import Annotations
+from bitatoms.cli.summary import print_patterns
+from bitatoms.io.patterns import write_patterns
+from bitatoms.report import report_data
+from bitatoms.variants import column_data
+from support.plans import use_small_budget, use_windows
+from support.results import assert_matches_oracle, assert_same_search, dense, every_algebra
+
+N_COLUMNS = 2100
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_budget():
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_budget(patch)
+        use_windows(patch, max_cells=0)  # after windows are joined, no search of the whole table follows
+        yield
+
+
+def haplotypes(n_rows, random):
+    """Return haplotypes in blocks of 30 columns, which are shuffled, on three chromosomes; and the order of columns."""
+    blocks = random.random((N_COLUMNS // 30, 4, 30)) < 0.2
+    X = np.hstack([block[random.integers(4, size=n_rows)] for block in blocks]) ^ (
+        random.random((n_rows, N_COLUMNS)) < 0.01
+    )
+    place = np.arange(N_COLUMNS)
+    chromosome = np.array(["1", "2", "10"])[place // 900]
+    shuffled = random.permutation(N_COLUMNS)
+    fields = {"chromosome": chromosome, "position": 5 + 3 * place, "id": [f"s{i}" for i in place]}
+    variants = Annotations({**fields, "allele": ["A"] * N_COLUMNS, "other": ["C"] * N_COLUMNS}, N_COLUMNS)
+    data = column_data(variants.take(shuffled), 1)
+    return ba.Table(ba.BitMatrix.from_dense(X[:, shuffled]), column_data=data), np.argsort(shuffled)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return haplotypes(50, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def many_rows():
+    return haplotypes(240, np.random.default_rng(1))
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table[0])
+
+
+def cells(table):
+    return table.bits.to_dense(np.uint8)
+
+
+@every_algebra
+def test_codelength_of_a_table(table, algebra):
+    (table, order), random = table, np.random.default_rng(0)
+    atoms, codes = random.random((5, N_COLUMNS)) < 0.01, random.random((50, 5)) < 0.3
+    atoms[0], atoms[1] = 0, np.arange(N_COLUMNS) == order[7]
+    atoms[2], atoms[3] = np.isin(np.arange(N_COLUMNS), order[890:905]), 1
+    factors = atoms.astype(np.uint8), codes.astype(np.uint8)
+    found = ba.codelength(table, *factors, algebra=algebra)
+    assert (found.errors, found.codes, found.atoms) == naive.codelength(cells(table), *factors, algebra, order=order)
+    shuffled = random.permutation(N_COLUMNS)
+    moved = ba.Table(table.bits.take_columns(shuffled), column_data=table.column_data.take(shuffled))
+    assert ba.codelength(moved, factors[0][:, shuffled], factors[1], algebra=algebra) == found
+    plain = ba.codelength(table.bits, *factors, algebra=algebra)
+    assert (plain.errors, plain.codes, plain.atoms) == naive.codelength(cells(table), *factors, algebra)
+    narrow = ba.Table(table.bits.take_columns(order[:2047]), column_data=table.column_data.take(order[:2047]))
+    assert ba.codelength(narrow, factors[0][:, order[:2047]], factors[1]).atoms == sum(
+        naive.string_bits(2047, int(atom[order[:2047]].sum())) for atom in factors[0]
+    )
+
+
+@every_algebra
+def test_a_fit(table, algebra):
+    table, order = table
+    result = ba.factorize(table, algebra=algebra, random_state=0)
+    assert_matches_oracle(result, cells(table), order)
+    assert result.codelength == ba.codelength(table, result.atoms, result.codes, result.bias, algebra)
+    bits = [row.bits for row in result.history]
+    assert bits == sorted(bits, reverse=True)
+    assert bits[-1] == result.codelength.total == result.codelengths[algebra]
+    assert {"window", "join"} <= {row.move for row in result.history}
+    plain = ba.factorize(table.bits, algebra=algebra, random_state=0)
+    assert_matches_oracle(plain, cells(table))
+    by_stretches = ba.codelength(table, plain.atoms, plain.codes, plain.bias, algebra).total
+    assert result.codelength.total <= by_stretches < plain.codelength.total
+
+
+def test_a_sparse_table():
+    random = np.random.default_rng(0)
+    table, order = haplotypes(300, random)
+    X = np.zeros((300, N_COLUMNS), np.uint8)
+    for columns in (order[100:108], order[[5, 900, 2000]]):
+        X[np.ix_(random.random(300) < 0.2, columns)] = 1
+    table = ba.Table(ba.BitMatrix.from_dense(X), column_data=table.column_data)
+    result = ba.factorize(table, algebra="or", random_state=0)
+    assert_matches_oracle(result, X, order)
+    assert sorted(result.atoms.row_weights().tolist()) == [3, 8]
+
+
+def test_savings_are_those_of_a_description_without_the_atom(table):
+    table, _ = table
+    result = ba.factorize(table, algebra="or", random_state=0)
+    atoms, codes = dense(result)
+    for k in (0, len(atoms) // 2, len(atoms) - 1):
+        without = np.delete(atoms, k, axis=0), np.delete(codes, k, axis=1)
+        bias = naive.settled_bias(cells(table), *without, "or", result.bias)
+        length = ba.codelength(table, *without, bias, "or")
+        assert result.saved[k] == length.total - result.codelength.total
+
+
+@pytest.mark.parametrize("parameters", [{"n_components": 12}, {"n_components": 12, "objective": "codelength"}])
+def test_a_number_of_atoms(table, parameters):
+    table, order = table
+    result = ba.factorize(table, algebra="or", random_state=0, **parameters)
+    assert_matches_oracle(result, cells(table), order)
+
+
+def test_a_model_its_file_and_its_report(table, model, tmp_path):
+    table, order = table
+    factors = model.components_.astype(np.uint8), model.transform(table).astype(np.uint8)
+    assert model.codelength_.atoms == naive.codelength(cells(table), *factors, "or", model.bias_, order)[2]
+    model.save(tmp_path / "model.npz")
+    loaded = ba.load(tmp_path / "model.npz")
+    assert loaded.codelength_ == model.codelength_
+    assert loaded.patterns() == model.patterns()
+    other = ba.Table(table.bits[::2], column_data=table.column_data)  # its rows are coded
+    assert report_data(loaded, other).codelength.atoms == model.codelength_.atoms
+    assert report_data(loaded, table).codelength == model.codelength_
+
+
+def test_patterns_show_where_atoms_are(table, model):
+    table, _ = table
+    positions, chromosomes = table.column_data["position"], table.column_data["chromosome"]
+    for pattern, atom in zip(model.patterns(), model.components_, strict=True):
+        places = {}
+        for column in np.flatnonzero(atom):
+            places.setdefault(str(chromosomes[column]), []).append(int(positions[column]))
+        stretches = pattern.span.split(",")
+        assert len(stretches) == len(places)
+        for stretch in stretches:
+            name, _, ends = stretch.partition(":")
+            found = [int(end) for end in ends.split("-")]
+            assert found == sorted({min(places[name]), max(places[name])})
+    plain = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(cells(table)[:, :40])
+    assert {pattern.span for pattern in plain.patterns()} == {None}
+
+
+def test_spans_in_tables_of_patterns(model, tmp_path):
+    spans = [pattern.span for pattern in model.patterns()]
+    for name in ("patterns.csv", "patterns.json", "patterns.md"):
+        write_patterns(model.as_model(), tmp_path / name)
+    with open(tmp_path / "patterns.csv", newline="") as file:
+        assert [row["span"] for row in csv.DictReader(file)] == spans
+    assert [row["span"] for row in json.loads((tmp_path / "patterns.json").read_text())] == spans
+    lines = (tmp_path / "patterns.md").read_text().splitlines()
+    assert [line.split(" | ")[-1].removesuffix(" |") for line in lines[2:]] == spans
+
+
+def test_a_sample_and_passes_in_memory_and_in_a_store(many_rows, tmp_path):
+    table, order = many_rows
+    result = ba.factorize(table, algebra="or", random_state=0, search_rows=100)
+    assert_matches_oracle(result, cells(table), order)
+    assert result.history[-1].move.startswith("pass")
+    best = min(row.bits for row in result.history if row.move.startswith("pass"))
+    assert result.codelength.total <= best
+    ba.pack(table, tmp_path / "rows.zarr")
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0, search_rows=100).fit(tmp_path / "rows.zarr")
+    assert model.codelength_ == result.codelength
+
+
+def test_a_checkpoint(table, tmp_path):
+    table, _ = table
+    options = {"algebra": "or", "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
+    first = ba.factorize(table, **options)
+    assert_same_search(first, ba.factorize(table, **options, resume=True))
+    assert_same_search(first, ba.factorize(table, algebra="or", random_state=0))
+    elsewhere = table.column_data.updated(position=table.column_data["position"][::-1])
+    with pytest.raises(ValueError, match="different call"):
+        ba.factorize(ba.Table(table.bits, column_data=elsewhere), **options, resume=True)
+
+
+def test_a_stream(table):
+    table, order = table
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).partial_fit(table)
+    atoms = model.components_.astype(np.uint8)
+    bias = int(model.bias_.sum())
+    expected = sum(naive.stretch_bits(atom, order) for atom in atoms)
+    assert model.codelength_.atoms == expected + (naive.string_bits(N_COLUMNS, bias) if bias else 0)
+
+
+def test_show_prints_where_atoms_are(capsys):
+    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(ba.datasets.genotypes(60, 20))
+    print_patterns(model.as_model(), 1, "")
+    words = capsys.readouterr().out.split()
+    assert f"{model.patterns()[0].span})" in words
