@@ -94,6 +94,9 @@ class DaskRows:
         """Return None: there is no memory limit on a cluster."""
         return None
 
+    def check_atoms(self, n_atoms: int) -> None:
+        """Return: workers have limits of their own."""
+
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, from the workers that hold them."""
         cuts = np.searchsorted(rows, self._edges)

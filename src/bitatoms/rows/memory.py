@@ -48,6 +48,11 @@ class MemoryRows:
         """Return how many rows can be searched within the memory limit, or None if there is none."""
         return None if self._budget is None else self._budget.search_rows(least, by_windows)
 
+    def check_atoms(self, n_atoms: int) -> None:
+        """Raise MemoryLimitError if passes with this many atoms do not fit into the memory limit."""
+        if self._budget is not None:
+            self._budget.chunk_rows(n_atoms, n_listed=0)  # at least
+
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices."""
         return packed(self._data[rows])

@@ -52,6 +52,10 @@ class RowSource(Protocol):
         """
         ...
 
+    def check_atoms(self, n_atoms: int) -> None:
+        """Raise MemoryLimitError if passes with this many atoms do not fit into the memory limit."""
+        ...
+
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, which are in increasing order."""
         ...

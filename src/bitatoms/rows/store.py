@@ -267,6 +267,10 @@ class StoreRows:
         """Return how many rows can be searched within the memory limit, or None if the user has set none."""
         return self._budget.search_rows(least, by_windows) if self._is_limited else None
 
+    def check_atoms(self, n_atoms: int) -> None:
+        """Raise MemoryLimitError if passes with this many atoms do not fit into the memory limit."""
+        self._budget.chunk_rows(n_atoms, n_listed=0)  # at least
+
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, to be searched."""
         return self.store.take(rows)

@@ -75,6 +75,10 @@ def learn(
         search_deadline = deadline - reserved * (params.max_time or 0.0)
         steps = None if journal is None else journal.steps
         found = _search_sample(rows, max_rows, params, workers, random, search_deadline, steps=steps)
+        try:
+            rows.check_atoms(found.atoms.n_rows)  # before they are packed
+        except MemoryLimitError as error:
+            return _sample_only(found, error, params, must_cover_all_rows)
         state = initial_state(found, params)
         if journal is not None:
             journal.save(state)
@@ -90,13 +94,22 @@ def learn(
             raise Interrupted(replace(found, ended="interrupted")) from None
         raise
     except (OutOfTime, MemoryError, MemoryLimitError) as error:
-        if must_cover_all_rows or found is None:
+        if found is None:
             raise
-        found = replace(found, ended=ended_by(error))
-        report_result(found, params)
-        return found
+        return _sample_only(found, error, params, must_cover_all_rows)
     report_result(passes.result, params)
     return passes
+
+
+def _sample_only(
+    found: Factorization, error: Exception, params: SearchParams, must_cover_all_rows: bool
+) -> Factorization:
+    """Return the result of the sample where passes over all rows are not possible; raise if they are necessary."""
+    if must_cover_all_rows:
+        raise error
+    found = replace(found, ended=ended_by(error))
+    report_result(found, params)
+    return found
 
 
 def _searched_ones(rows: RowSource, params: SearchParams) -> SparseBits | None:
