@@ -36,6 +36,7 @@ from .summary import describe_names, describe_size
 
 _EXPECTED_ATOMS = 256  # for which a suggested memory limit suffices
 _NAME_BYTES = 100  # approximate size of the name of a row in memory
+_COUNTED_BITS = 1 << 27  # of rows that are read back together
 
 
 class RunOptions(NamedTuple):
@@ -248,7 +249,8 @@ def _count_ones(store: Store, quiet: bool) -> int:
     task = f"Reading {store.path.name} back"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, store.n_rows).update_rows)
-        return sum(bits.count() for bits in observed.stored_chunks())
+        n_rows = max(1, _COUNTED_BITS // max(1, store.n_features))
+        return sum(bits.count() for bits in observed.stored_chunks(n_rows))
 
 
 def show_store(store: Store, outputs: list[Path], json: bool) -> None:

@@ -42,54 +42,53 @@ Array = TypeVar("Array")
 class PackedStoreWriter:
     """Write a packed store chunk by chunk, so that only one chunk of rows is in memory.
 
-        The group has the attribute ``bitatoms``: format and version, the number and names of columns, the picture shape of
-        a row, and ``about``. The version is
+    The group has the attribute ``bitatoms``: format and version, the number and names of columns, the picture shape of
+    a row, and ``about``. The version is
 
-        1. if all cells are known: the array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them;
-        2. if some cells are unknown: the array ``unknown`` has ones there, in the same chunks as ``bits``;
-        3. if the table is sparse, by the rule that applies in memory (`is_smaller_sparse`, no unknown cells): the array
-           ``indices`` holds the columns of the ones of each row, in increasing order, row after row, and ``row_ends`` where
-           the ones of each row end.
+    1. if all cells are known: the array ``bits`` holds the rows as `BitMatrix.to_bytes` writes them;
+    2. if some cells are unknown: the array ``unknown`` has ones there, in the same chunks as ``bits``;
+    3. if the table is sparse, by the rule that applies in memory (`is_smaller_sparse`, no unknown cells): the array
+       ``indices`` holds the columns of the ones of each row, in increasing order, row after row, and ``row_ends`` where
+       the ones of each row end.
 
-        If rows have names, ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The
-        array ``checksums`` and the ``id`` in the attribute bind each chunk to its position in this store (see
-        `bitatoms.io.checksums`). All chunks are written, those of zeros too, so that a missing chunk is an error.
+    If rows have names, ``name_bytes`` holds them in UTF-8 one after the other, and ``name_ends`` where each ends. The
+    array ``checksums`` and the ``id`` in the attribute bind each chunk to its position in this store (see
+    `bitatoms.io.checksums`). All chunks are written, those of zeros too, so that a missing chunk is an error.
 
-        Whether a table is sparse is known after the last row. Rows of wide tables are written by their ones. If these turn
-        out to take more than packed rows, or a cell is unknown, all rows so far are written again, packed; and by their
-        ones, if later rows have few. So the same table always gives the same store, whatever chunks it comes in.
+    Whether a table is sparse is known after the last row. Rows of wide tables are written by their ones. If these turn
+    out to take more than packed rows, or a cell is unknown, all rows so far are written again, packed; and by their
+    ones, if later rows have few. So the same table always gives the same store, whatever chunks it comes in.
 
-        Parameters
-        ----------
-        path : Path
-            The folder to create.
-        n_cols : int
-            Number of columns.
-        columns : sequence of str, optional
-            Names of the columns.
-        picture : Picture, optional
-            Height and width of the picture that each row is.
-        about : dict, optional
-            JSON values to store, such as where the rows came from and how they were read.
-        chunk_bytes : int, optional
-            Approximate size of an uncompressed chunk; 1 MiB by default.
-        absent_is_zero : bool, default=False
-            Whether a column that is absent is zero in all rows, as in transactions.
-        row_data, column_data : Annotations, optional
-            What else is known about the rows and the columns; there must be as many rows in the end.
+    Parameters
+    ----------
+    path : Path
+        The folder to create.
+    n_cols : int
+        Number of columns.
+    columns : sequence of str, optional
+        Names of the columns.
+    picture : Picture, optional
+        Height and width of the picture that each row is.
+    about : dict, optional
+        JSON values to store, such as where the rows came from and how they were read.
+    chunk_bytes : int, optional
+        Approximate size of an uncompressed chunk; 1 MiB by default.
+    absent_is_zero : bool, default=False
+        Whether a column that is absent is zero in all rows, as in transactions.
+    row_data, column_data : Annotations, optional
+        What else is known about the rows and the columns; there must be as many rows in the end.
 
-        Examples
-        --------
-        >>> from contextlib import AbstractContextManager
-    from pathlib import Path
-        >>> import bitatoms as ba
-        >>> from bitatoms.io.packed_store import PackedStoreWriter
-        >>> from bitatoms.io.stream import RowChunk
-        >>> with PackedStoreWriter(Path("large.zarr"), 3, about={"from": "two lists"}) as store:
-        ...     store.append(RowChunk(ba.BitMatrix.from_dense([[1, 0, 1]]), ["ann"]))
-        ...     store.append(RowChunk(ba.BitMatrix.from_dense([[0, 1, 1], [0, 0, 0]]), ["bob", "cyd"]))
-        >>> ba.read("large.zarr").row_names
-        ('ann', 'bob', 'cyd')
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import bitatoms as ba
+    >>> from bitatoms.io.packed_store import PackedStoreWriter
+    >>> from bitatoms.io.stream import RowChunk
+    >>> with PackedStoreWriter(Path("large.zarr"), 3, about={"from": "two lists"}) as store:
+    ...     store.append(RowChunk(ba.BitMatrix.from_dense([[1, 0, 1]]), ["ann"]))
+    ...     store.append(RowChunk(ba.BitMatrix.from_dense([[0, 1, 1], [0, 0, 0]]), ["bob", "cyd"]))
+    >>> ba.read("large.zarr").row_names
+    ('ann', 'bob', 'cyd')
     """
 
     def __init__(
@@ -205,7 +204,7 @@ class PackedStoreWriter:
 
 
 def _compact_json() -> AbstractContextManager[object]:
-    """Let zarr write JSON without indentation, which takes a tenth of the memory: there may be a million names."""
+    """Let zarr write JSON without indentation, which takes less memory: there may be a million names."""
     import zarr
 
     return zarr.config.set({"json_indent": None})
