@@ -552,6 +552,17 @@ def _is_informative(values: NDArray[Any]) -> bool:
     return any(value not in _NO_INFORMATION for value in set(values.tolist()))
 
 
+def text_fields(columns: Sequence[Iterable[str]], path: Path, kind: str) -> list[tuple[str, ...]]:
+    """Return the fields of each line that lists a variant, the second of which is its id; blanks in them are errors."""
+    lines = list(zip(*columns, strict=True))
+    for fields in lines:
+        if not all(map(FIELD.fullmatch, fields)):
+            raise FileError(
+                f"{path.name}: a {kind} file cannot store the name {fields[1]!r}, which contains blanks; rename it"
+            )
+    return lines
+
+
 def _values(data: Annotations, name: str, default: Any) -> list[Any]:
     """Return the values of a field, with the default where they are missing."""
     values = data[name].tolist() if name in data else [None] * data.n

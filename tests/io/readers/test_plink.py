@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms import BitMatrix, Table
 from bitatoms.errors import InputWarning
+from bitatoms.io.genotypes import FIELD
 from bitatoms.io.readers import plink
 from bitatoms.variants import column_names
 from support.files import COLUMNS, NAMES, ROWS, assert_read_error, outcome
@@ -18,7 +19,7 @@ from support.strategies import SEEDS
 
 bed_reader = pytest.importorskip("bed_reader")
 
-FIELDS = NAMES.filter(lambda name: " " not in name and plink.FIELD.fullmatch(name) and name not in ("0", "."))
+FIELDS = NAMES.filter(lambda name: " " not in name and FIELD.fullmatch(name) and name not in ("0", "."))
 FAMILIES = st.one_of(FIELDS, st.tuples(FIELDS, FIELDS).filter(lambda two: two[0] != two[1]).map(" ".join))
 ALLELES = st.sampled_from(("A", "C", "G", "T", "AT", "<DEL>", "0", "A:B"))
 BIM = "1\trs1\t0\t5\tA\tG\n1\trs2\t0\t7\tC\tT\n"

@@ -20,7 +20,6 @@ from ...table import Names, Table
 from ..errors import FileError
 from ..genotypes import (
     ABSENT,
-    FIELD,
     PEDIGREE,
     UNKNOWN,
     AlleleChunk,
@@ -33,6 +32,7 @@ from ..genotypes import (
     count_copies,
     open_genotypes,
     sample_name,
+    text_fields,
     variant_name,
 )
 from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
@@ -191,12 +191,7 @@ def write(table: Table, path: Path, format: str) -> None:
         genotypes.field("other", "0"),
         genotypes.field("allele", "0"),
     ]
-    variants = list(zip(*columns, strict=True))
-    for fields in variants:
-        if not all(map(FIELD.fullmatch, fields)):
-            raise FileError(
-                f"{path.name}: a .haps file cannot store the name {fields[1]!r}, which contains blanks; rename it"
-            )
+    variants = text_fields(columns, path, ".haps")
     pedigree = [map(str, genotypes.sample_field(name, "0")) for name in PEDIGREE]
     samples = list(zip(genotypes.individuals(path, ".sample"), *pedigree, strict=True))
     genotypes.warn_not_stored(path, (), PEDIGREE)

@@ -80,9 +80,9 @@ def read(source: Source, options: ReadOptions) -> TableStream:
             else:
                 yield from _read_copies(pgen, records, len(kept), selected)
 
+    # Opening the file raises an error if it has another number of samples or variants.
     with source.catch_library_errors(), _open(source, records, len(samples), np.arange(len(samples))):
-        pass  # raises if the numbers of samples and variants are others
-    contents = GenotypeFile(samples, sample_data, records.variants, records.names, genotypes)
+        contents = GenotypeFile(samples, sample_data, records.variants, records.names, genotypes)
     return open_genotypes(source, options, contents)
 
 

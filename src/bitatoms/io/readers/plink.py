@@ -18,7 +18,6 @@ from ...errors import Parameter
 from ...table import Names, Table
 from ..errors import FileError
 from ..genotypes import (
-    FIELD,
     PEDIGREE,
     GenotypeFile,
     GenotypeTable,
@@ -28,6 +27,7 @@ from ..genotypes import (
     check_not_binarized,
     open_genotypes,
     sample_name,
+    text_fields,
     variant_name,
 )
 from ..stream import CHUNK_BITS, ReadOptions, Source, TableStream
@@ -195,13 +195,7 @@ def _snps(genotypes: GenotypeTable, path: Path) -> list[tuple[str, ...]]:
         genotypes.field("allele", "0"),
         genotypes.field("other", "0"),
     ]
-    snps = list(zip(*columns, strict=True))
-    for fields in snps:
-        if not all(map(FIELD.fullmatch, fields)):
-            raise FileError(
-                f"{path.name}: a .bim file cannot store the name {fields[1]!r}, which contains blanks; rename it"
-            )
-    return snps
+    return text_fields(columns, path, ".bim")
 
 
 def _individuals(genotypes: GenotypeTable, path: Path) -> list[tuple[str, ...]]:
