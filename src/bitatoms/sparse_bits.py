@@ -126,6 +126,10 @@ class SparseBits:
         """Return the number of ones in each column."""
         return np.bincount(self.indices, minlength=self.n_cols)
 
+    def cells(self) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+        """Return the rows and the columns of the ones, row after row."""
+        return np.repeat(np.arange(self.n_rows), self.row_weights()), self.indices
+
     def __len__(self) -> int:
         return self.n_rows
 
@@ -163,10 +167,14 @@ class SparseBits:
             rows = np.arange(start, stop, step)
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.intp)
+        indptr = np.concatenate(([0], np.cumsum(self.row_weights()[rows])))
+        return SparseBits(indptr, self.indices[self.entries_of(rows)], self.n_cols)
+
+    def entries_of(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return where the ones of these rows are among the ``indices``, row after row."""
         n_ones = self.row_weights()[rows]
-        indptr = np.concatenate(([0], np.cumsum(n_ones)))
-        of_entry = np.repeat(self.indptr[rows] - indptr[:-1], n_ones) + np.arange(indptr[-1])
-        return SparseBits(indptr, self.indices[of_entry], self.n_cols)
+        stops = np.cumsum(n_ones)
+        return np.repeat(self.indptr[rows] - (stops - n_ones), n_ones) + np.arange(n_ones.sum())
 
     def take_columns(self, columns: ArrayLike, absent: str = "zero") -> BitMatrix | SparseBits:
         """Return the columns with these indices, each at most once, in this order, as `BitMatrix.take_columns` does.
@@ -267,6 +275,23 @@ def stack_bits(chunks: Iterable[SparseBits], n_cols: int) -> SparseBits:
 def smaller_bits(bits: SparseBits) -> Bits:
     """Return bits in the form in which they are held: by their ones, or packed."""
     return bits if is_smaller_sparse(bits.shape, bits.count()) else bits.bits
+
+
+def toggled(bits: Bits, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Bits:
+    """Return bits of which these cells, each given once, are flipped, in the same form."""
+    if isinstance(bits, BitMatrix):
+        words = bits.words.copy()
+        np.bitwise_xor.at(words, (rows, columns >> 6), np.uint64(1) << (columns & 63).astype(np.uint64))
+        return BitMatrix.from_words(words, bits.n_cols, check=False)
+    row, column = bits.cells()
+    flipped = np.asarray(rows, np.int64) * bits.n_cols + columns
+    cells = np.setxor1d(row * np.int64(bits.n_cols) + column, flipped, assume_unique=True)
+    return SparseBits.from_cells(*np.divmod(cells, bits.n_cols), bits.shape)
+
+
+def sparse(data: Bits) -> SparseBits:
+    """Return bits without unknown cells by their ones."""
+    return data if isinstance(data, SparseBits) else SparseBits.from_bits(data)
 
 
 def packed(data: Bits) -> BitMatrix:

@@ -1,6 +1,8 @@
 """A pass over some rows: counts against the oracle, and that they add up however the rows are cut."""
 
 import pickle
+from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -9,10 +11,14 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.core.atom_groups import atom_groups
 from bitatoms.core.counts import Counts
-from bitatoms.core.row_pass import PassSpec, run_pass
+from bitatoms.core.pass_spec import PassSpec, RowCounts
+from bitatoms.core.row_pass import run_pass
+from bitatoms.core.voted_bits import voted_bits
 from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
+from bitatoms.sparse_bits import SparseBits
 from support.blocks import ALGEBRAS, WORKERS, bits_of, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
@@ -39,6 +45,37 @@ def assert_counts(counts, X, atoms, codes, algebra, bias):
         free, bad = naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra)
         np.testing.assert_array_equal(counts.free[k], free)
         np.testing.assert_array_equal(counts.bad[k], bad)
+
+
+@given(priced_factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, st.booleans(), st.integers(1, 4), SEEDS)
+def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(problem, algebra, from_codes, n_groups, seed):
+    X, atoms, codes, prices = problem
+    random = np.random.default_rng(seed)
+    atoms = atoms * (random.integers(n_groups, size=(len(atoms), 1)) == random.integers(n_groups, size=X.shape[1]))
+    bias = random_bits(seed, 1, X.shape[1], 0.2)
+    kept = np.flatnonzero(random.integers(0, 4, codes.shape[1])) if from_codes else None
+    if from_codes:
+        atoms, codes, before = atoms[kept], codes[:, kept], codes
+        prices = prices[0], prices[1][kept]
+    else:
+        codes, before = np.zeros_like(codes), codes
+    expected = naive.priced_code(X ^ bias, atoms, codes, algebra, prices)
+    spec = spec_of(atoms, prices, algebra, bias, kept)
+    with mock.patch.multiple("bitatoms.core.voted_bits", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
+        voted = voted_bits(spec.atoms)
+    counted = RowCounts(10, np.zeros(X.shape[1], np.int64), np.zeros(len(atoms), np.int64))
+    spec = replace(spec, atoms=SparseBits.from_bits(spec.atoms), voted=voted, priced_by=counted)
+    with mock.patch.multiple("bitatoms.core.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
+        assert spec.is_split == (len(atom_groups(spec.atoms, seed % 30 + 1)) > 1)
+        after, counts = run_pass(bits_of(X), BitMatrix.from_dense(before), spec, Workers(seed % 3 + 1))
+    np.testing.assert_array_equal(after.to_dense(), expected)
+    assert counts.codes_changed == (expected != codes).sum()
+    has_vote = voted.to_dense(bool)
+    whole = run_pass(bits_of(X), BitMatrix.from_dense(before), replace(spec, voted=None, priced_by=None), Workers())[1]
+    assert_counts(whole, X, atoms, expected, algebra, bias)
+    assert same(
+        counts, replace(whole, free=whole.free[has_vote], bad=whole.bad[has_vote], pairs=counts.pairs, voted=voted)
+    )
 
 
 def same(one: Counts, other: Counts) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
-from bitatoms.core.row_pass import coded_block
+from bitatoms.core.pass_spec import coded_block
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -79,7 +79,7 @@ def test_a_table_without_unknown_cells_is_returned_as_it_is(hidden):
 )  # fmt: skip
 def test_codes_and_bits_of_rows_by_groups_of_atoms(algebra, n_cols, unknown, n_groups, has_bias, seed):
     """Columns that no atom has are left out, and groups are coded on their own: codes and bits are the same."""
-    with mock.patch.multiple("bitatoms.core.model", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
+    with mock.patch.multiple("bitatoms.core.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
         check_codes_and_bits(algebra, n_cols, unknown, n_groups, has_bias, seed)
 
 
@@ -123,7 +123,7 @@ def test_rows_without_ones_in_the_columns_of_atoms_are_coded_once_at_most(bias, 
         coded.append(len(data))
         return coded_block(data, *others)
 
-    monkeypatch.setattr("bitatoms.core.model.coded_block", recorded)
+    monkeypatch.setattr("bitatoms.core.pass_spec.coded_block", recorded)
     assert model.codes(SparseBits.from_bits(BitMatrix.from_dense(rows)), SINGLE) == expected
     assert sum(coded) == 100 + bias  # without a bias, such a row uses no atom
     coded.clear()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
+from bitatoms.core.pass_spec import PassSpec, coded_block
 from bitatoms.core.remembered import (
     code_from_nearest,
     frequent_codes,
@@ -17,7 +18,6 @@ from bitatoms.core.remembered import (
     max_remembered,
     start_from_nearest,
 )
-from bitatoms.core.row_pass import PassSpec, coded_block
 from bitatoms.parallel import Workers
 from support.blocks import (
     ALGEBRAS,

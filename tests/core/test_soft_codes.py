@@ -68,7 +68,10 @@ def test_soft_codes_by_groups_of_atoms(algebra, n_cols, unknown, n_groups, has_b
     counts = random_counts(seed, n_cols, 5)
     data, packed_codes = bits_of(X), BitMatrix.from_dense(codes)
     expected = naive.soft_codes(X, atoms, codes, algebra, bias, *counts)
-    with mock.patch.multiple("bitatoms.core.model", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1, _CHUNK_CELLS=3000):
+    with (
+        mock.patch.multiple("bitatoms.core.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1),
+        mock.patch("bitatoms.core.model._CHUNK_CELLS", 3000),
+    ):
         model = model_of(atoms, algebra, bias, counts)
         np.testing.assert_allclose(model.soft_codes(data, packed_codes, SINGLE), expected, atol=1e-9)
         if not unknown:
@@ -81,7 +84,7 @@ def test_an_atom_without_ones_costs_its_use(has_ones):
     atoms = np.zeros((2, 65), np.uint8)
     atoms[1, :9] = has_ones
     counts = random_counts(0, 65, 2)
-    with mock.patch.multiple("bitatoms.core.model", _MIN_SPLIT=1 - has_ones):
+    with mock.patch("bitatoms.core.pass_spec._MIN_SPLIT", 1 - has_ones):
         model = model_of(atoms, "or", np.zeros(65, np.uint8), counts)
         found = model.soft_codes(BitMatrix.zeros(3, 65), BitMatrix.zeros(3, 2), SINGLE)
     unused, used = counts[1][:, 0] + 0.5

@@ -13,7 +13,7 @@ from bitatoms.core.bias import flip_counts
 from bitatoms.core.counts import Counts
 from bitatoms.core.row_pass import count
 from bitatoms.core.voted_bits import voted_bits
-from bitatoms.sparse_bits import SparseBits
+from bitatoms.sparse_bits import SparseBits, toggled
 from support.blocks import ALGEBRAS, bits_of, block_of
 from support.strategies import SEEDS, factorisations, random_bits
 
@@ -80,8 +80,13 @@ def test_votes_are_those_on_all_bits(problem, algebra, seed):
         np.testing.assert_array_equal(getattr(counts, name), getattr(every, name))
 
     def assert_same_votes(some, all_of_them):
-        for votes, expected in zip(some.votes(0, len(atoms)), all_of_them.votes(0, len(atoms)), strict=True):
-            np.testing.assert_array_equal(votes, np.where(has_vote, expected, 0))
+        for name in ("free", "bad"):
+            np.testing.assert_array_equal(getattr(some, name), getattr(all_of_them, name)[has_vote])
+        packed_atoms = BitMatrix.from_dense(atoms)
+        for form in (packed_atoms, SparseBits.from_bits(packed_atoms)):
+            for votes, expected in zip(some.votes_on_ones(form), all_of_them.votes_on_ones(form), strict=True):
+                np.testing.assert_array_equal(votes, expected)
+        np.testing.assert_array_equal(all_of_them.votes_on_ones(packed_atoms)[0], all_of_them.free[atoms == 1])
 
     assert_same_votes(counts, every)
     none = Counts.none(*atoms.shape, voted)
@@ -95,8 +100,14 @@ def test_votes_are_those_on_all_bits(problem, algebra, seed):
 def test_the_flip_that_fixes_most_errors_of_each_column_is_taken(problem, algebra, seed):
     X, atoms, codes = problem
     _, voted, counts = listed(X, atoms, codes, algebra, seed)
-    flips, n_flips = flips_by_column(counts.free, counts.bad, voted, BitMatrix.from_dense(atoms).words)
-    flipped = BitMatrix.from_words(flips, atoms.shape[1]).to_dense()
+    packed_atoms = BitMatrix.from_dense(atoms)
+    cells = flips_by_column(counts.free, counts.bad, voted, packed_atoms)
+    flipped = np.zeros_like(atoms)
+    flipped[cells] = 1
+    for form in (packed_atoms, SparseBits.from_bits(packed_atoms)):
+        changed = toggled(form, *cells)
+        assert type(changed) is type(form)
+        np.testing.assert_array_equal(changed.to_dense(), atoms ^ flipped)
     votes = [naive.free_and_wrong(X, atoms, codes, k, algebra) for k in range(len(atoms))]
     gains = np.array(
         [np.where(free > 0, 2 * wrong - free + 0.5 * atoms[k], -1) for k, (free, wrong) in enumerate(votes)]
@@ -106,6 +117,6 @@ def test_the_flip_that_fixes_most_errors_of_each_column_is_taken(problem, algebr
     helped = gains.max(axis=0) >= 0
     expected[gains.argmax(axis=0)[helped], np.flatnonzero(helped)] = 1
     np.testing.assert_array_equal(flipped, expected)
-    assert n_flips == expected.sum()
+    assert len(cells[0]) == expected.sum()
     before, after = (int(naive.errors(X, each, codes, algebra).sum()) for each in (atoms, atoms ^ flipped))
     assert after == before - gains[expected.astype(bool)].sum()

@@ -10,7 +10,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.bits import stack_rows
-from bitatoms.core import model as model_module
+from bitatoms.core import pass_spec
 from bitatoms.core.model import Model
 from bitatoms.errors import InputError, Parameter
 from bitatoms.parallel import Workers
@@ -91,21 +91,29 @@ def test_votes_of_many_atoms_on_many_features_take_memory_in_proportion_to_those
         budget.chunk_rows(4000, n_listed=1 << 22)
 
 
+def test_atoms_that_are_coded_by_groups_take_memory_in_proportion_to_the_largest_group():
+    budget = MemoryBudget(2 << 30, 10**6, 16, 0)
+    with pytest.raises(InputError, match="is too small for 130000 atoms"):
+        budget.chunk_rows(130_000, n_listed=10**7)
+    assert budget.chunk_rows(130_000, n_listed=10**7, largest_group=(200, 1000)) >= 64
+    assert budget.chunk_rows(130_000, counts_votes=False, largest_group=(200, 1000)) >= 512
+
+
 def test_rows_in_memory_are_coded_within_the_limit(bits, model, monkeypatch):
     """The limit changes how many are coded at a time, and nothing else."""
     expected, sizes = model.codes(bits, Workers()), []
-    coded = model_module.coded_block
-    monkeypatch.setattr(model_module, "coded_block", lambda *given: sizes.append(len(given[0])) or coded(*given))
+    coded = pass_spec.coded_block
+    monkeypatch.setattr(pass_spec, "coded_block", lambda *given: sizes.append(len(given[0])) or coded(*given))
     with pytest.raises(InputError, match=r"max_memory=1000 is too small for \d+ atoms") as caught:
-        coding_rows(bits, model.atoms.n_rows, 1000)
+        coding_rows(bits, model, 1000)
     least = int(re.search(r"at least (\d+) bytes", str(caught.value))[1])
-    max_rows = coding_rows(bits, model.atoms.n_rows, least)
+    max_rows = coding_rows(bits, model, least)
     assert model.codes(bits, Workers(), max_rows) == expected
     assert max(sizes) == max_rows == 64
     np.testing.assert_array_equal(
         model.row_bits(bits, expected, Workers(), max_rows), model.row_bits(bits, expected, Workers())
     )
-    assert coding_rows(bits, model.atoms.n_rows, None) is None
+    assert coding_rows(bits, model, None) is None
 
 
 def test_a_limit_that_is_too_small_raises_with_the_least_that_works(stores):

@@ -22,7 +22,8 @@ from bitatoms.bits import stack_rows
 from bitatoms.core.coding import coding_rule
 from bitatoms.core.counts import Counts
 from bitatoms.core.model import Model
-from bitatoms.core.row_pass import PassSpec, run_pass
+from bitatoms.core.pass_spec import PassSpec
+from bitatoms.core.row_pass import run_pass
 from bitatoms.errors import InputWarning
 from bitatoms.parallel import OutOfTime, Workers
 from bitatoms.rows import dask as on_dask

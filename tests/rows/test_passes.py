@@ -1,14 +1,16 @@
 """Passes over all rows: a stopped fit resumes to the same bits."""
 
 import itertools
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import dask.array as da
 import numpy as np
 import pytest
 
 import bitatoms as ba
-from bitatoms.bits import BitMatrix
+import naive
+from bitatoms.bits import BitMatrix, stack_rows
+from bitatoms.core.side_by_side import Part, side_by_side
 from bitatoms.parallel import Workers
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.dask import DaskRows
@@ -16,6 +18,7 @@ from bitatoms.rows.dask_partitions import hash_positions
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.rows.passes import initial_state, run_passes
 from bitatoms.rows.store import StoreRows
+from bitatoms.sparse_bits import SparseBits, packed
 from support.checkpoints import N_ROWS, call_of
 from support.sources import assert_same, assert_same_counts, learned, params_for
 from support.strategies import random_bits
@@ -73,6 +76,54 @@ def test_votes_on_few_bits_improve_the_model_of_a_sample_wherever_the_rows_are(a
     store = ba.pack(X, tmp_path / "rows.zarr")
     assert_same(learned(StoreRows(store, Workers(2, 192)), **how), found)
     assert_same(learned(DaskRows(da.from_array(X, chunks=(300, 65))), **how), found)
+
+
+@pytest.fixture
+def small_groups(few_votes, monkeypatch):
+    """Code rows by groups of atoms that share columns, as in wide tables with many atoms."""
+    monkeypatch.setattr("bitatoms.core.pass_spec._MIN_SPLIT", 1)
+    monkeypatch.setattr("bitatoms.core.pass_spec._GROUP_COLUMNS", 1)
+
+
+@pytest.mark.usefixtures("small_groups")
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_passes_by_groups_of_atoms_improve_the_model_of_a_sample_wherever_the_rows_are(algebra, tmp_path):
+    parts = [
+        ba.datasets.planted(N_ROWS, 31, 4, algebra=algebra, code_density=0.3, noise=0.1, random_state=seed).X
+        for seed in range(3)
+    ]
+    X = np.hstack([*parts, random_bits(9, N_ROWS, 5, 0.1)])
+    params = params_for(algebra=algebra)
+    side = [ba.factorize(part[:60], 4, algebra=algebra, max_iter=1, random_state=0) for part in parts]
+    columns = np.split(np.arange(93), 3)
+    rest = ba.factorize(X[:60, 93:], algebra=algebra, random_state=0)
+    sample = side_by_side([*map(Part, columns, side), Part(np.arange(93, 98), rest)], 60, 98)
+    start = initial_state(replace(sample, atoms=SparseBits.from_bits(packed(sample.atoms))), params)
+    assert len(start.specs[0].groups) >= 3
+    bits, store = BitMatrix.from_dense(X), ba.pack(X, tmp_path / "rows.zarr")
+    found = run_passes(MemoryRows(bits, Workers(1, 320)), start, params)
+    costs = [row.bits for row in found.result.history if row.rows == N_ROWS]
+    assert min(costs) < costs[0]
+    assert isinstance(found.result.atoms, SparseBits)
+    codes = stack_rows(found.codes, found.spec.atoms.n_rows).to_dense()[:, found.indices]
+    atoms, bias = found.result.atoms.to_dense(), found.result.bias
+    assert astuple(found.result.codelength) == naive.codelength(X, atoms, codes, algebra, bias)
+    for rows in (
+        MemoryRows(bits, Workers(3)),
+        StoreRows(store, Workers(2, 192)),
+        DaskRows(da.from_array(X, chunks=(300, 98))),
+    ):
+        assert_same(run_passes(rows, start, params).result, found.result)
+
+    def stop_after_the_first_pass(row):
+        return "pass" in row.move
+
+    for callback, resume in ((stop_after_the_first_pass, False), (None, True)):
+        with Checkpoint(tmp_path / "fit", call_of(98), resume=resume) as checkpoint:
+            own = replace(params, callbacks=() if callback is None else (callback,))
+            state = checkpoint.load() or start
+            last = run_passes(MemoryRows(bits, Workers()), state, own, journal=checkpoint)
+    assert_same(last.result, found.result)
 
 
 def test_a_checkpoint_with_votes_on_all_bits_is_resumed_with_votes_on_few(tmp_path, request):

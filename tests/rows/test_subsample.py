@@ -246,24 +246,14 @@ def test_an_atom_costs_a_sample_its_share():
     assert not Objective(False, "xor", share=0.25).of_atoms(64, ones).any()
 
 
-def test_atoms_that_passes_cannot_hold_are_not_packed(monkeypatch):
-    """The result is that of the sample, as it is if memory runs out later."""
-    X, packed = SETS["xor"].X, []
-
-    def check_atoms(self, n_atoms):
+def test_the_model_is_that_of_the_sample_if_passes_do_not_fit(monkeypatch):
+    def run_pass(self, *given):
         raise MemoryLimitError("max_memory is too small for these atoms")
 
-    monkeypatch.setattr(MemoryRows, "check_atoms", check_atoms)
-    monkeypatch.setattr("bitatoms.rows.subsample.initial_state", lambda *given: packed.append(given))
+    X = SETS["xor"].X
+    monkeypatch.setattr(MemoryRows, "run_pass", run_pass)
     with pytest.warns(InputWarning, match="max_memory is too small for these atoms|memory ran out"):
         model = BinaryDictionaryLearning(search_rows=300, random_state=0).fit(X).as_model()
-    assert (model.ended, model.n_samples, packed) == ("max_memory", 267, [])
+    assert (model.ended, model.n_samples) == ("max_memory", 267)
     with pytest.raises(MemoryLimitError):
         factorize(X, search_rows=300, random_state=0)
-
-
-def test_the_memory_of_passes_is_known_beforehand():
-    rows = MemoryRows(BitMatrix.from_dense(SETS["xor"].X), Workers(), 1 << 28)
-    rows.check_atoms(100)
-    with pytest.raises(MemoryLimitError, match="is too small for 100000 atoms"):
-        rows.check_atoms(100_000)

@@ -10,13 +10,14 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.block import lanes_of
 from bitatoms.core.coding import CODERS
 from bitatoms.core.counts import Counts
+from bitatoms.core.pass_spec import PassSpec, RowCounts
 from bitatoms.core.result import Round
-from bitatoms.core.row_pass import PassSpec
 from bitatoms.io.errors import FileError
 from bitatoms.kernels.structs import Prices, Rule, covering
 from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.passes import PassState
 from bitatoms.rows.source import PartialPass
+from bitatoms.sparse_bits import SparseBits
 from support.strategies import COLUMNS, SEEDS, random_bits
 
 N_ROWS = 1000
@@ -91,7 +92,12 @@ def states(draw, n_cols=COLUMNS):
         if draw(st.booleans()):
             n_remembered = draw(st.sampled_from((0, 3)))
             remembered = BitMatrix.from_dense(random_bits(int(rng.integers(2**32)), n_remembered, p, 0.4))
-        specs.append(PassSpec(*bits, draw(st.sampled_from((*CODERS, "mend"))), rule, kept, remembered))
+        atoms, bias = bits
+        if draw(st.booleans()):
+            atoms = SparseBits.from_bits(atoms)
+        priced_by = draw(st.none() | st.just(RowCounts(N_ROWS, rng.integers(0, N_ROWS, m), rng.integers(0, N_ROWS, p))))
+        coder = draw(st.sampled_from((*CODERS, "mend")))
+        specs.append(PassSpec(atoms, bias, coder, rule, kept, remembered, priced_by=priced_by))
     finished = draw(st.booleans())
     best = draw(st.integers(int(finished), len(specs) - (not finished)))
     most = draw(st.sampled_from((0, 255, 256, N_ROWS)))

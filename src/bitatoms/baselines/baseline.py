@@ -14,8 +14,8 @@ from ..base import TableTransformer
 from ..bits import BitMatrix
 from ..checks import check_int
 from ..core.coding import coding_rule
+from ..core.pass_spec import PassSpec, coded_block
 from ..core.result import reconstruct
-from ..core.row_pass import PassSpec, coded_block
 from ..parallel import Workers
 from ..validation import as_generator
 

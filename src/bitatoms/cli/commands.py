@@ -455,14 +455,14 @@ def open_data(data: Input, quiet: bool) -> Table | Store:
 
 def _codes(model: Model, table: Table, n_jobs: int, max_memory: str | None = None) -> Table:
     """Return the codes of a table, with names."""
-    max_rows = coding_rows(table.data, model.atoms.n_rows, given_memory_limit(max_memory))
+    max_rows = coding_rows(table.data, model, given_memory_limit(max_memory))
     codes = model.codes(table.data, Workers(count_threads(n_jobs)), max_rows)
     return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
 
 
 def _soft_codes(model: Model, table: Table, codes: Table, run: RunOptions) -> NDArray[np.float64]:
     """Return the soft codes of a table with these codes."""
-    max_rows = coding_rows(table.data, model.atoms.n_rows, given_memory_limit(run.max_memory))
+    max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
     return model.soft_codes(table.data, codes.bits, run.workers, max_rows)
 
 

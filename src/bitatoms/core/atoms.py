@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ..kernels.cpu import joint_update, votes
 from ..kernels.structs import Covers, Rule, VoteScratch
 from ..parallel import MAX_CHUNK_NS
-from ..sparse_bits import SparseBits
+from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, Words, coded
 from .exact import update_exactly
-from .voted_bits import cells_of
+from .voted_bits import are_ones
 
 
 def update_each(block: Block) -> Change:
@@ -155,22 +155,19 @@ def flips_together(
 
 
 def flips_by_column(
-    free: NDArray[np.integer], wrong: NDArray[np.integer], voted: SparseBits, atoms: Words
-) -> tuple[Words, int]:
-    """Return the same from votes on some bits of the atoms: in each column, only the flip that gains most is admitted.
+    free: NDArray[np.integer], wrong: NDArray[np.integer], voted: SparseBits, atoms: Bits
+) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
+    """Return atoms and columns of such flips from votes on some bits: in each column, only the one that gains most.
 
     Flips in different columns do not interact, so that no bound on the rows shared by two atoms is needed.
     """
-    _, (atom, column) = cells_of(voted, 0, len(atoms))
-    gains, bits = 2 * wrong.astype(np.int64) - free, (column & 63).astype(np.uint64)
-    is_one = (atoms[atom, column >> 6] >> bits) & np.uint64(1) == 1
-    helpful = np.flatnonzero((free > 0) & ((gains > 0) | ((gains == 0) & is_one)))
+    atom, column = voted.cells()
+    gains = 2 * wrong.astype(np.int64) - free
+    helpful = np.flatnonzero((free > 0) & ((gains > 0) | ((gains == 0) & are_ones(atoms, voted))))
     order = helpful[np.lexsort((atom[helpful], -gains[helpful], column[helpful]))]
     _, first = np.unique(column[order], return_index=True)
     best = order[first]
-    flips = np.zeros_like(atoms)
-    np.bitwise_or.at(flips, (atom[best], column[best] >> 6), np.uint64(1) << bits[best])
-    return flips, len(best)
+    return atom[best], column[best]
 
 
 def _helpful_flips(

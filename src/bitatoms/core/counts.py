@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..mdl import Codelength, codelength_from_counts, spans
-from ..sparse_bits import SparseBits
-from .voted_bits import cells_of
+from ..sparse_bits import Bits, SparseBits
+from .voted_bits import are_ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +58,19 @@ class Counts:
         n_rows, codes_changed = self.n_rows + more.n_rows, self.codes_changed + more.codes_changed
         return replace(self, n_rows=n_rows, codes_changed=codes_changed, complete=complete, rows_hash=rows_hash)
 
+    def put(self, atoms: NDArray[np.intp], columns: NDArray[np.intp] | slice, part: Counts) -> Counts:
+        """Return the counts with those of some atoms and of their columns, which no others have.
+
+        The arrays of this object are reused. Both have listed votes, and count the same rows.
+        """
+        assert self.voted is not None
+        assert self.complete is not None
+        votes = self.voted.entries_of(atoms)
+        places = {"uses": atoms, "complete": atoms, "wrong": columns, "missed": columns, "free": votes, "bad": votes}
+        for field, index in places.items():
+            getattr(self, field)[index] = getattr(part, field)
+        return replace(self, codes_changed=self.codes_changed + part.codes_changed)
+
     def _sums_of_known(self, other: Counts) -> tuple[NDArray[np.int64] | None, int | None]:
         """Return the sums of the fields that may be unknown."""
         complete = None if self.complete is None or other.complete is None else self.complete + other.complete
@@ -73,16 +86,12 @@ class Counts:
         """Return a copy with its own arrays."""
         return self + Counts.none(len(self.uses), len(self.wrong), self.voted)
 
-    def votes(self, first: int, last: int) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-        """Return the votes on the atoms first..last; 0 on bits without votes, which no atom has."""
-        if self.voted is None:
-            return self.free[first:last], self.bad[first:last]
-        listed, cells = cells_of(self.voted, first, last)
-        free, bad = np.zeros((2, last - first, len(self.wrong)), np.int64)
-        free[cells], bad[cells] = self.free[listed], self.bad[listed]
-        return free, bad
+    def votes_on_ones(self, atoms: Bits) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+        """Return the votes, free and bad, on the ones of the atoms that the rows are coded with, atom after atom."""
+        index = atoms.to_dense(bool) if self.voted is None else np.flatnonzero(are_ones(atoms, self.voted))
+        return self.free[index], self.bad[index]
 
-    def codelength(self, atoms: BitMatrix, bias: BitMatrix, ranks: NDArray[np.int64] | None = None) -> Codelength:
+    def codelength(self, atoms: Bits, bias: BitMatrix, ranks: NDArray[np.int64] | None = None) -> Codelength:
         """Return the codelength of the rows with the atoms they are coded with.
 
         ``ranks`` are those of the columns in their order, where atoms are described by stretches.

@@ -12,28 +12,26 @@ from numpy.typing import NDArray
 
 from ..annotations import Annotations
 from ..bits import BitMatrix, stack_rows
-from ..kernels.structs import Prices, Rule, covering
+from ..kernels.structs import Rule, covering
 from ..mdl import spans
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, packed
 from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
-from .atom_groups import atom_groups
-from .block import Block, lanes_of
+from .block import Block
 from .coding import PRICED_CODERS, coding_rule, typical_cost
 from .genotypes import nearest_genotypes
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
+from .pass_spec import AtomGroup, PassSpec, RowCounts
 from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
-from .row_pass import PassSpec, coded_block
 from .side_by_side import joined_codes
 from .soft_codes import bits_of_cells_saved
 from .tied_columns import TiedColumns, fill_unknown
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
 _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
-_MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
 
 
 class Pattern(NamedTuple):
@@ -47,43 +45,6 @@ class Pattern(NamedTuple):
     complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
     recurs: float | None = None  # share of the searches of `bitatoms.stability` that found it again; None if unknown
     span: str | None = None  # from its first to its last position, as in 20:1000-2000; None if columns have none
-
-
-class CodedGroup(NamedTuple):
-    """Atoms that are coded without regard to others, and their columns."""
-
-    atoms: NDArray[np.intp]
-    columns: NDArray[np.intp] | None  # None for all
-    spec: PassSpec  # the pass that codes samples with these atoms
-
-    @property
-    def features(self) -> NDArray[np.intp] | slice:
-        """The columns as an index."""
-        return slice(None) if self.columns is None else self.columns
-
-    def columns_of(self, data: Bits) -> BitMatrix:
-        """Return the columns of samples."""
-        return packed(data if self.columns is None else data.take_columns(self.columns))
-
-    def codes_of(self, data: Bits, workers: Workers) -> tuple[NDArray[np.intp] | None, BitMatrix]:
-        """Return samples, None for all, and their codes; other samples use no atom.
-
-        In sparse tables, most samples have no ones in these columns, and all of these have the same code.
-        """
-        if self.columns is None or isinstance(data, BitMatrix):
-            return None, coded_block(self.columns_of(data), None, self.spec, workers).codes()
-        rows, own = data.window(self.columns, 1)
-        if not self.spec.bias.count():
-            return rows, coded_block(own, None, self.spec, workers).codes()
-        own = stack_rows((own, BitMatrix.zeros(1, own.n_cols)), own.n_cols)
-        index = np.full(len(data), len(rows))
-        index[rows] = np.arange(len(rows))
-        return None, coded_block(own, None, self.spec, workers).codes()[index]
-
-    def block(self, data: Bits, codes: BitMatrix, workers: Workers) -> Block:
-        """Return the columns of samples as a block with their codes, of which those of other atoms are ignored."""
-        own, own_codes, spec = self.columns_of(data), codes.take_columns(self.atoms), self.spec
-        return Block(own, spec.atoms, own_codes, spec.rule.covers, workers, spec.bias)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -194,43 +155,21 @@ class Model(CountsResult):
         bias = BitMatrix.from_dense(self.bias[np.newaxis])
         return Block(packed(data), packed(self.atoms), codes, covering(self.algebra), workers, bias).errors()
 
-    @cached_property
-    def _groups(self) -> list[CodedGroup]:
-        """The groups of atoms that samples are coded with.
-
-        Columns without atoms are wrong or not whatever the code of a sample is. They, and the other groups, matter
-        only to limits on all errors or atoms of a sample.
-        """
-        columns, rule = np.flatnonzero(self.atoms.column_weights()), self.rule
-        if self.max_atoms_per_sample is None and not self.residual_limit and len(columns) >= _MIN_SPLIT:
-            return [self._group(*group, rule) for group in atom_groups(self.atoms, _GROUP_COLUMNS)]
-        needs_all = self.residual_limit or len(columns) == self.atoms.n_cols
-        return [self._group(np.arange(self.atoms.n_rows), None if needs_all else columns, rule)]
-
-    def _group(self, atoms: NDArray[np.intp], columns: NDArray[np.intp] | None, rule: Rule) -> CodedGroup:
-        """Return a group of atoms, coded at the prices of this rule for all atoms and columns."""
-        own, bias, remembered = self.atoms[atoms], BitMatrix.from_dense(self.bias[np.newaxis]), self.remembered
-        if columns is not None:
-            own, bias = own.take_columns(columns), bias.take_columns(columns)
-            remembered = remembered and remembered.take_columns(atoms)
-            if rule.prices is not None:
-                uses = np.zeros(lanes_of(len(atoms)), np.int32)
-                uses[: len(atoms)] = rule.prices.uses[atoms]
-                prices = Prices(rule.prices.bits[columns], uses)
-                typical = typical_cost(prices, self.n_samples, self.wrong[columns], self.uses[atoms])
-                rule = rule._replace(prices=prices, typical=typical)
-        return CodedGroup(atoms, columns, PassSpec(packed(own), bias, self.coder, rule, remembered=remembered))
+    @property
+    def _groups(self) -> list[AtomGroup]:
+        """The groups of atoms that samples are coded with."""
+        return self.pass_spec.groups
 
     @property
     def n_coded_columns(self) -> int:
         """The number of columns that are packed together to code samples."""
         return max((group.spec.atoms.n_cols for group in self._groups), default=0)
 
-    @property
+    @cached_property
     def pass_spec(self) -> PassSpec:
         """The pass that codes samples from scratch and from the remembered codes."""
-        bias = BitMatrix.from_dense(self.bias[np.newaxis])
-        return PassSpec(packed(self.atoms), bias, self.coder, self.rule, remembered=self.remembered)
+        bias, priced_by = BitMatrix.from_dense(self.bias[np.newaxis]), RowCounts(self.n_samples, self.wrong, self.uses)
+        return PassSpec(self.atoms, bias, self.coder, self.rule, remembered=self.remembered, priced_by=priced_by)
 
     def row_bits(
         self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..mdl import spans, stretch_bits, string_bits
+from ..sparse_bits import Bits
 from .bias import mostly_wrong
 from .block import Block, Rest, lanes_of
 from .coding import coding_rule, typical_cost
@@ -107,7 +108,7 @@ class Objective:
         bits = string_bits(m, ones) if spans is None else stretch_bits(m, spans, ones)
         return bits if self.share == 1 else bits - self._spared(bits)
 
-    def spans(self, atoms: BitMatrix) -> NDArray[np.int64] | None:
+    def spans(self, atoms: Bits) -> NDArray[np.int64] | None:
         """Return the spans of atoms; None if columns have no order."""
         return spans(atoms, self.ranks)
 
@@ -119,7 +120,11 @@ class Objective:
         ``wrong`` has the features along its last axis; one cost is returned for each index of the others.
         """
         ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_known, wrong), axis=-1)
-        cost = self.of_atoms(wrong.shape[-1], np.asarray(ones)) + self.of_uses(n_rows, np.array(0))
+        return self.of_bias_ones(n_rows, wrong.shape[-1], np.asarray(ones))
+
+    def of_bias_ones(self, n_rows: int, n_features: int, ones: NDArray) -> NDArray[np.int64]:
+        """Return the cost of a bias with this many ones."""
+        cost = self.of_atoms(n_features, ones) + self.of_uses(n_rows, np.array(0))
         return np.where(ones > 0, cost, 0)
 
     def _spared(self, bits: NDArray[np.int64]) -> NDArray[np.int64]:

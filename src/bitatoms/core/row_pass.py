@@ -1,51 +1,23 @@
-"""A pass over rows: what it does (`PassSpec`), and the function that does it to one chunk (`run_pass`).
-
-`run_pass` is what a thread, a reader of a store and a Dask worker all run.
-"""
+"""`run_pass`: what a thread, a reader of a store and a Dask worker all do to a chunk of rows in a pass."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.structs import Prices, Rule
 from ..parallel import Workers
 from ..sparse_bits import SparseBits
 from .block import Block
-from .coding import CODERS, code, code_and_repair
 from .complete import complete_atoms, hash_rows
 from .counts import Counts
-from .remembered import code_from_nearest
+from .pass_spec import AtomGroup, PassSpec, coded_block
+from .side_by_side import joined_codes
 from .voted_bits import cells_of
 
 _VOTES_AT_A_TIME = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class PassSpec:
-    """What a pass does: code the rows with these atoms, and count.
-
-    ``kept`` are the indices of the atoms among those of the pass before, whose codes the rows start from; None where
-    rows are coded from scratch. ``coder`` is a name of CODERS, or "mend" for `code_and_repair`. Rows that are coded
-    from scratch also start from the nearest of the ``remembered`` codes, if the rule has prices. ``voted`` are the bits
-    of the atoms on which votes are counted, None for all.
-    """
-
-    atoms: BitMatrix
-    bias: BitMatrix
-    coder: str
-    rule: Rule
-    kept: NDArray[np.intp] | None = None
-    remembered: BitMatrix | None = None
-    voted: SparseBits | None = None
-
-    @property
-    def n_listed(self) -> int | None:
-        """The number of bits of the atoms that have votes, None if all have."""
-        return None if self.voted is None else self.voted.count()
 
 
 def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
@@ -53,11 +25,45 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: 
     if spec.kept is None or codes is None:
         codes = None
     elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
-        codes = codes.T[spec.kept].T
+        codes = codes.take_columns(spec.kept)
+    if not spec.is_split:
+        return _run(data, codes, spec, workers)
+
+    def run(own: Workers, group: AtomGroup) -> tuple[BitMatrix, Counts]:
+        own_codes = None if codes is None else codes.take_columns(group.atoms)
+        return _run(group.columns_of(data), own_codes, group.spec, own)
+
+    total, parts = _counts_without_atoms(data, spec), []
+    for group, (own_codes, counts) in zip(spec.groups, workers.map_tasks(run, spec.groups), strict=True):
+        parts.append((None, own_codes))
+        total = total.put(group.atoms, group.features, counts)
+    order = np.argsort(np.concatenate([group.atoms for group in spec.groups]))
+    return joined_codes(parts, len(data), order), total
+
+
+def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
+    """Run a pass with all atoms together; ``codes`` are those of its atoms."""
     block = coded_block(data, codes, spec, workers)
     after = block.codes()
     before = np.zeros_like(after.words) if codes is None else codes.words
     return after, count(block, data, int(np.bitwise_count(before ^ after.words).sum()), spec.voted)
+
+
+def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
+    """Return the counts of rows before those of the groups of atoms are put into them."""
+    is_set, ones = spec.bias.to_dense(bool)[0], data.column_weights()
+    known = np.broadcast_to(data.n_known, data.n_cols).astype(np.int64)
+    return replace(
+        Counts.none(*spec.atoms.shape, spec.voted),
+        n_rows=len(data),
+        known=known,
+        wrong=np.where(is_set, known - ones, ones),
+        ones=ones,
+        missed=np.where(is_set, 0, ones),
+        free=np.zeros(spec.n_listed or 0, np.int32),
+        bad=np.zeros(spec.n_listed or 0, np.int32),
+        rows_hash=hash_rows(data),
+    )
 
 
 def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBits | None = None) -> Counts:
@@ -98,18 +104,3 @@ def _listed_votes(block: Block, voted: SparseBits) -> tuple[NDArray[np.int32], N
         some_free, some_bad = block.votes(first, last)
         free[listed], bad[listed] = some_free[cells], some_bad[cells]
     return free, bad, np.zeros((0, 0), np.int64)
-
-
-def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:
-    """Return rows coded by a pass, starting from their codes or from scratch."""
-    block = Block(data, spec.atoms, codes, spec.rule.covers, workers, spec.bias)
-    prices = spec.rule.prices
-    if prices is not None:  # numba would compile the kernels again for read-only arrays
-        prices = Prices(prices.bits.copy(), prices.uses.copy())
-    rule = spec.rule._replace(prices=prices)
-    if codes is None and spec.remembered is not None and prices is not None:
-        code(block, rule)
-        code_from_nearest(block, rule, spec.remembered)
-    coder = code_and_repair if spec.coder == "mend" else CODERS[spec.coder]
-    coder(block, rule)
-    return block

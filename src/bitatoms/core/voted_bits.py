@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..bits import BitMatrix
-from ..sparse_bits import SparseBits, stack_bits
+from ..sparse_bits import Bits, SparseBits, sparse, stack_bits
 
 _MIN_FEATURES = 1 << 11  # of tables in which only some bits have votes
 MAX_VOTES = 1 << 21  # up to this number, all bits have votes; also the limit of candidates
@@ -22,7 +21,7 @@ def lists_votes(n_atoms: int, n_features: int) -> bool:
     return n_features >= _MIN_FEATURES and n_atoms * n_features > MAX_VOTES
 
 
-def voted_bits(atoms: BitMatrix) -> SparseBits | None:
+def voted_bits(atoms: Bits) -> SparseBits | None:
     """Return the bits of the atoms that have votes; None if all have.
 
     They are the ones of an atom, and those that it might take: the ones of atoms with which it shares some, in columns
@@ -32,7 +31,7 @@ def voted_bits(atoms: BitMatrix) -> SparseBits | None:
     if not lists_votes(*atoms.shape):
         return None
     most = min(_MAX_CANDIDATES, MAX_VOTES // atoms.n_rows)
-    ones = SparseBits.from_bits(atoms).to_sparse()
+    ones = sparse(atoms).to_sparse()
     links = ones[:, np.flatnonzero(atoms.column_weights() <= _MAX_LINKED)]
     by_column = links.T.tocsr()
     chosen = []
@@ -43,11 +42,18 @@ def voted_bits(atoms: BitMatrix) -> SparseBits | None:
     return stack_bits(chosen, atoms.n_cols)
 
 
+def are_ones(atoms: Bits, voted: SparseBits) -> NDArray[np.bool_]:
+    """Return which of the voted bits of the atoms are ones."""
+    ones, m = sparse(atoms), np.int64(atoms.n_cols)
+    (atom, column), (of_one, at) = voted.cells(), ones.cells()
+    are = np.zeros(voted.count(), bool)
+    are[np.searchsorted(atom * m + column, of_one * m + at)] = True
+    return are
+
+
 def cells_of(voted: SparseBits, first: int, last: int) -> tuple[slice, tuple[NDArray[np.intp], NDArray[np.integer]]]:
     """Return which of the voted bits belong to the atoms first..last, and their indices in an array of these atoms."""
-    of_atoms = voted[first:last]
-    listed = slice(int(voted.indptr[first]), int(voted.indptr[last]))
-    return listed, (np.repeat(np.arange(last - first), of_atoms.row_weights()), of_atoms.indices)
+    return slice(int(voted.indptr[first]), int(voted.indptr[last])), voted[first:last].cells()
 
 
 def _heaviest(weights: csr_array, most: NDArray[np.integer]) -> SparseBits:

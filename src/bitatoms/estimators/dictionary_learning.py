@@ -555,7 +555,7 @@ class BinaryDictionaryLearning(TableTransformer):
     def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:
         """Return the model, samples in memory, and how many of them to code at a time."""
         model, data = self.as_model(), self._validate_table(X, reset=False).data
-        return model, data, coding_rows(data, model.atoms.n_rows, given_memory_limit(self.max_memory))
+        return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the mean number of bits per sample; higher is better.

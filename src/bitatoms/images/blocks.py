@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.model import Model
-from ..core.row_pass import PassSpec, coded_block
+from ..core.pass_spec import PassSpec, coded_block
 from ..parallel import Workers
 
 _CHUNK_BLOCKS = 1 << 18  # coded together

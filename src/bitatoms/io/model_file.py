@@ -22,7 +22,7 @@ from ..core.remembered import max_remembered
 from ..core.result import Round
 from ..mdl import Codelength
 from ..parameters import RENAMED, check, result_parameters
-from ..sparse_bits import Bits, SparseBits, index_type
+from ..sparse_bits import Bits, SparseBits
 from ..table import check_picture
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
@@ -36,6 +36,7 @@ from .npz import (
     check_metadata_names,
     encode_metadata,
     open_npz,
+    sparse_arrays,
     write_npz,
 )
 from .stream import Source
@@ -157,7 +158,7 @@ def _version(model: Model) -> int:
 def _atom_arrays(atoms: Bits) -> dict[str, NDArray[Any]]:
     """Return atoms as arrays: packed, or the columns of their ones and where those of each atom end."""
     if isinstance(atoms, SparseBits):
-        return {"atom_columns": atoms.indices, "atom_ends": atoms.indptr[1:]}
+        return sparse_arrays("atom", atoms)
     return {"atoms": _packed(atoms)}
 
 
@@ -165,16 +166,7 @@ def _read_atoms(file: NpzReader, n_features: int) -> Bits:
     """Return atoms, after checking every column."""
     if "atom_columns" not in file:
         return file.read_bits("atoms", n_features)
-    columns, ends = file.read_array("atom_columns"), file.read_array("atom_ends")
-    if columns.dtype != index_type(n_features) or ends.dtype != np.int64 or columns.ndim != 1 or ends.ndim != 1:
-        raise ValueError("its atom_columns or atom_ends are not lists of integers")
-    starts = np.concatenate((np.zeros(1, np.int64), ends))
-    if (np.diff(starts) < 0).any() or starts[-1] != len(columns):
-        raise ValueError("its atom_ends do not fit its atom_columns")
-    atoms = SparseBits.checked(starts, columns, n_features)
-    if atoms is None:
-        raise ValueError(f"its atom_columns are not columns of {n_features} in increasing order")
-    return atoms
+    return file.read_sparse_bits("atom", n_features)
 
 
 def _packed(bits: BitMatrix) -> NDArray[np.uint8]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..bits import BitMatrix
+from ..sparse_bits import SparseBits, index_type
 from ..table import Names
 from .errors import FileError
 from .stream import Source
@@ -184,6 +185,19 @@ class NpzReader:
                 ).words
         return BitMatrix.from_words(words, n_cols, check=False)
 
+    def read_sparse_bits(self, name: str, n_cols: int) -> SparseBits:
+        """Return bits from `sparse_arrays`, after checking every column."""
+        columns, ends = self.read_array(f"{name}_columns"), self.read_array(f"{name}_ends")
+        if columns.dtype != index_type(n_cols) or ends.dtype != np.int64 or columns.ndim != 1 or ends.ndim != 1:
+            raise ValueError(f"its {name}_columns or {name}_ends are not lists of integers")
+        starts = np.concatenate((np.zeros(1, np.int64), ends))
+        if (np.diff(starts) < 0).any() or starts[-1] != len(columns):
+            raise ValueError(f"its {name}_ends do not fit its {name}_columns")
+        bits = SparseBits.checked(starts, columns, n_cols)
+        if bits is None:
+            raise ValueError(f"its {name}_columns are not columns of {n_cols} in increasing order")
+        return bits
+
     @property
     def n_bytes(self) -> int:
         """Number of bytes of all arrays, as the file claims; an array of another size raises an error when read."""
@@ -227,6 +241,11 @@ def check_version(source: Source, metadata: Mapping[str, Any], number: int, supp
         raise source.error(
             f"written by {writer}, which is newer than {__version__}, the installed version; update bitatoms"
         )
+
+
+def sparse_arrays(name: str, bits: SparseBits) -> dict[str, NDArray[Any]]:
+    """Return bits as arrays: the columns of their ones, and where those of each row end."""
+    return {f"{name}_columns": bits.indices, f"{name}_ends": bits.indptr[1:]}
 
 
 def check_metadata_int(metadata: Mapping[str, Any], name: str, least: int = 0, most: int = (1 << 63) - 1) -> int:

@@ -26,9 +26,10 @@ from ..core.block import Block
 from ..core.coding import coding_rule
 from ..core.counts import Counts
 from ..core.objective import Objective
+from ..core.pass_spec import PassSpec
 from ..core.remembered import frequent_codes, hard_codes
 from ..core.result import CountsResult, Round
-from ..core.row_pass import PassSpec, run_pass
+from ..core.row_pass import run_pass
 from ..errors import InputError, Parameter
 from ..kernels.structs import covering
 from ..mdl import Codelength

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
 from ..bits import BitMatrix
 from ..core.block import lanes_of
+from ..core.model import Model
 from ..core.voted_bits import MAX_VOTES, lists_votes
 from ..errors import InputError, Parameter
 from ..sparse_bits import Bits
@@ -23,7 +24,7 @@ _RUNNING_FACTOR = 8  # memory of a chunk in progress per byte of its rows (measu
 _WAITING_CHUNKS = 4  # read or finished, and not in progress
 # Memory of a search per byte of its rows, as a whole or by windows of columns; more threads take more, but must not
 # change the result.
-SEARCH_FACTOR, _WINDOWS_FACTOR = 14, 7
+SEARCH_FACTOR, _WINDOWS_FACTOR = 14, 4
 _ONES_BYTES, _BYTES_PER_ONE, _BYTES_PER_LINE = 96 << 20, 32, 16  # of a search by ones; per one; per row and column
 _READ_FACTOR = 3  # memory of a read per byte: compressed, decompressed and concatenated
 _CACHED_PASSES = 3  # whose codes are kept: this pass, the previous one, the best one
@@ -58,13 +59,20 @@ class MemoryBudget:
     has_unknown: bool = False
     held: int = 0  # bytes of the table, if it is in memory
 
-    def chunk_rows(self, n_atoms: int, counts_votes: bool = True, n_listed: int | None = None) -> int:
+    def chunk_rows(
+        self,
+        n_atoms: int,
+        counts_votes: bool = True,
+        n_listed: int | None = None,
+        largest_group: tuple[int, int] | None = None,
+    ) -> int:
         """Return the number of rows per chunk for this many atoms; raise MemoryLimitError if not even 64 rows fit.
 
         Passes of a fit count the votes of the users of each atom on each feature, or on ``n_listed`` bits of atoms;
-        rows that are only coded have none.
+        rows that are only coded have none. Where rows are coded with groups of atoms, ``largest_group`` is the largest
+        number of atoms, and of columns, of a group.
         """
-        fixed, per_row = self._pass_bytes(n_atoms, counts_votes, n_listed)
+        fixed, per_row = self._pass_bytes(n_atoms, counts_votes, n_listed, largest_group)
         fitting = (self.limit - self.held - fixed) // per_row // 64 * 64
         if fitting < 64:
             task = f"{n_atoms} atom{'s' * (n_atoms != 1)} and {self.n_threads} thread{'s' * (self.n_threads != 1)}"
@@ -93,29 +101,47 @@ class MemoryBudget:
         fixed, per_row = self._pass_bytes(n_atoms)
         return max(self._search_bytes(n_searched), fixed + 64 * per_row)
 
-    def _pass_bytes(self, n_atoms: int, counts_votes: bool = True, n_listed: int | None = None) -> tuple[int, int]:
+    def _pass_bytes(
+        self,
+        n_atoms: int,
+        counts_votes: bool = True,
+        n_listed: int | None = None,
+        largest_group: tuple[int, int] | None = None,
+    ) -> tuple[int, int]:
         """Return the bytes of a pass: a fixed number, and those per row of a chunk."""
-        row = self._row_bytes + 16 * -(-n_atoms // 64) + 1
-        in_flight = _RUNNING_FACTOR * self.n_threads + _WAITING_CHUNKS
-        return _READ_FACTOR * self.read_bytes + self._count_bytes(n_atoms, counts_votes, n_listed), in_flight * row
+        row, running = self._row_bytes(n_atoms), _RUNNING_FACTOR * self.n_threads
+        per_row = (running + _WAITING_CHUNKS) * row
+        if largest_group is not None:
+            of_group = replace(self, n_features=largest_group[1])._row_bytes(largest_group[0])
+            per_row = (self.n_threads + _WAITING_CHUNKS) * row + running * of_group
+        counts = self._count_bytes(n_atoms, counts_votes, n_listed, largest_group)
+        return _READ_FACTOR * self.read_bytes + counts, per_row
 
     def _search_bytes(self, n_rows: int, by_windows: bool = False) -> int:
         """Return the bytes of a search of this many rows."""
         factor = _WINDOWS_FACTOR if by_windows else SEARCH_FACTOR
-        return factor * n_rows * self._row_bytes + _READ_FACTOR * self.read_bytes
+        return factor * n_rows * self._bits_bytes + _READ_FACTOR * self.read_bytes
+
+    def _row_bytes(self, n_atoms: int) -> int:
+        """Return the bytes of a row with its codes before and after a pass, and a flag."""
+        return self._bits_bytes + 16 * -(-n_atoms // 64) + 1
 
     @property
-    def _row_bytes(self) -> int:
+    def _bits_bytes(self) -> int:
         """The bytes of a packed row, with its unknown cells."""
         return (2 if self.has_unknown else 1) * 8 * -(-self.n_features // 64)
 
-    def _count_bytes(self, n_atoms: int, counts_votes: bool, n_listed: int | None) -> int:
+    def _count_bytes(
+        self, n_atoms: int, counts_votes: bool, n_listed: int | None, largest_group: tuple[int, int] | None
+    ) -> int:
         """Return the bytes of the counts of all chunks in flight, of their sum, and of the lookup tables of atoms."""
-        tables = -(-self.n_features // 8) * lanes_of(n_atoms) + 4 * n_atoms * lanes_of(n_atoms)
+        n_coded, n_columns = largest_group or (n_atoms, self.n_features)
+        tables = -(-n_columns // 8) * lanes_of(n_coded) + 4 * n_coded * lanes_of(n_coded)
         if counts_votes and n_listed is None and lists_votes(n_atoms, self.n_features):
             n_listed = MAX_VOTES  # approximately, as long as the atoms are not known
         if n_listed is not None:
-            return self.n_threads * tables + (2 * self.n_threads + 4) * 8 * n_listed + 32 * n_listed
+            n_chunks = self.n_threads if largest_group is None else 1  # with groups, threads share a chunk
+            return self.n_threads * tables + (2 * n_chunks + 4) * 8 * n_listed + 32 * n_listed
         votes = n_atoms * self.n_features if counts_votes else 0
         running = 24 * votes + tables
         return self.n_threads * running + (self.n_threads + 4) * 16 * votes
@@ -147,13 +173,14 @@ def bytes_of(data: Bits) -> int:
     return data.indptr.nbytes + data.indices.nbytes
 
 
-def coding_rows(data: Bits, n_atoms: int, max_memory: int | None) -> int | None:
-    """Return how many rows of a table in memory may be coded at a time within a limit, or None without one."""
+def coding_rows(data: Bits, model: Model, max_memory: int | None) -> int | None:
+    """Return how many rows of a table in memory a model may code at a time within a limit, or None without one."""
     if max_memory is None:
         return None
+    n_atoms = model.atoms.n_rows
     held = bytes_of(data) + len(data) * -(-n_atoms // 64) * 8
     budget = MemoryBudget(max_memory, data.n_cols, 1, 0, data.n_unknown > 0, held)
-    return budget.chunk_rows(n_atoms, counts_votes=False)
+    return budget.chunk_rows(n_atoms, counts_votes=False, largest_group=model.pass_spec.largest_group)
 
 
 def given_memory_limit(max_memory: Any) -> int | None:

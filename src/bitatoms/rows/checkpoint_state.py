@@ -16,10 +16,11 @@ from ..bits import BitMatrix
 from ..core.block import lanes_of
 from ..core.coding import CODERS
 from ..core.counts import Counts
-from ..core.row_pass import PassSpec
+from ..core.pass_spec import PassSpec, RowCounts
 from ..core.voted_bits import cells_of, voted_bits
-from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int
+from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
 from ..kernels.structs import MAX_PRICE, Prices, Rule, covering
+from ..sparse_bits import Bits, SparseBits
 from .checkpoint_file import Arrays, history_from_json, history_to_json
 from .passes import PassState
 from .source import PartialPass
@@ -92,7 +93,13 @@ def state_from_file(file: NpzReader, entries: dict[str, Any], shape: tuple[int, 
 
 def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
     """Return a spec as JSON values, and add its arrays to the others."""
-    arrays |= {f"{name} atoms": spec.atoms.words, f"{name} bias": spec.bias.words}
+    if isinstance(spec.atoms, SparseBits):
+        arrays |= sparse_arrays(f"{name} atom", spec.atoms)
+    else:
+        arrays[f"{name} atoms"] = spec.atoms.words
+    arrays[f"{name} bias"] = spec.bias.words
+    if spec.priced_by is not None:
+        arrays |= {f"{name} wrong": spec.priced_by.wrong, f"{name} uses": spec.priced_by.uses}
     if spec.kept is not None:
         arrays[f"{name} kept"] = spec.kept.astype(np.int64)
     if spec.remembered is not None:
@@ -111,6 +118,8 @@ def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
         "priced": rule.prices is not None,
         "goes_on": spec.kept is not None,
         "remembers": spec.remembered is not None,
+        "has_sparse_atoms": isinstance(spec.atoms, SparseBits),
+        "n_priced_rows": None if spec.priced_by is None else int(spec.priced_by.n_rows),
     }
 
 
@@ -118,9 +127,13 @@ def _spec_from_file(
     file: NpzReader, entry: dict[str, Any], name: str, n_features: int, previous: PassSpec | None
 ) -> PassSpec:
     """Return a spec in a file."""
-    atoms = BitMatrix(file.read_array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
+    atoms: Bits
+    if entry.get("has_sparse_atoms") is True:
+        atoms = file.read_sparse_bits(f"{name} atom", n_features)
+    else:
+        atoms = BitMatrix(file.read_array(f"{name} atoms").astype(np.uint64, casting="safe"), n_features)
     bias = BitMatrix(file.read_array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
-    prices = kept = remembered = None
+    prices = kept = remembered = priced_by = None
     if entry["priced"]:
         bits = _int_array(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
         uses = _int_array(file, f"{name} use prices", (lanes_of(len(atoms)),), (0, 2**31 - 1)).astype(np.int32)
@@ -130,6 +143,11 @@ def _spec_from_file(
         kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
     if entry.get("remembers", f"{name} remembered" in file):  # version 0.1 does not say so
         remembered = BitMatrix(file.read_array(f"{name} remembered").astype(np.uint64, casting="safe"), len(atoms))
+    if entry.get("n_priced_rows") is not None:
+        n_rows = check_metadata_int(entry, "n_priced_rows")
+        sizes = {"wrong": n_features, "uses": len(atoms)}
+        counts = (_int_array(file, f"{name} {each}", (size,), (0, n_rows)) for each, size in sizes.items())
+        priced_by = RowCounts(n_rows, *(array.astype(np.int64) for array in counts))
     coder = entry["coder"]
     if len(bias) != 1 or coder not in _CODERS or (kept is not None and (np.diff(kept) <= 0).any()):
         raise ValueError(f"its {name} is invalid")
@@ -142,7 +160,7 @@ def _spec_from_file(
         swaps=bool(entry["swaps"]),
         typical=float.fromhex(entry["typical"]),
     )
-    return PassSpec(atoms, bias, coder, rule, kept, remembered, voted_bits(atoms))
+    return PassSpec(atoms, bias, coder, rule, kept, remembered, voted_bits(atoms), priced_by)
 
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:

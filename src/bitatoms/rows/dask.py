@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from .. import checks
 from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
-from ..core.row_pass import PassSpec, run_pass
+from ..core.pass_spec import PassSpec
+from ..core.row_pass import run_pass
 from ..io.errors import MissingLibrary
 from ..parallel import OutOfTime, Workers
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
@@ -93,9 +94,6 @@ class DaskRows:
     def max_search_rows(self, least: int, by_windows: bool) -> None:
         """Return None: there is no memory limit on a cluster."""
         return None
-
-    def check_atoms(self, n_atoms: int) -> None:
-        """Return: workers have limits of their own."""
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, from the workers that hold them."""

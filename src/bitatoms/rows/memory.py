@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
-from ..core.row_pass import PassSpec, run_pass
+from ..core.pass_spec import PassSpec
+from ..core.row_pass import run_pass
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed
 from .budget import MemoryBudget, bytes_of, chunk_rows
@@ -48,11 +49,6 @@ class MemoryRows:
         """Return how many rows can be searched within the memory limit, or None if there is none."""
         return None if self._budget is None else self._budget.search_rows(least, by_windows)
 
-    def check_atoms(self, n_atoms: int) -> None:
-        """Raise MemoryLimitError if passes with this many atoms do not fit into the memory limit."""
-        if self._budget is not None:
-            self._budget.chunk_rows(n_atoms, n_listed=0)  # at least
-
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices."""
         return packed(self._data[rows])
@@ -77,7 +73,7 @@ class MemoryRows:
         """Return the number of rows per chunk of a pass."""
         if self._budget is None:
             return chunk_rows(self.n_features)
-        return self._budget.chunk_rows(spec.atoms.n_rows, n_listed=spec.n_listed)
+        return pass_rows(self._budget, spec)
 
     def fingerprint(self) -> str:
         """Return a hash that identifies the rows."""
@@ -110,8 +106,18 @@ def paired_chunks(
 def run_pass_on_chunks(
     chunks: Iterable[tuple[BitMatrix, BitMatrix | None]], spec: PassSpec, workers: Workers
 ) -> Iterator[tuple[BitMatrix, Counts]]:
-    """Run a pass on chunks of rows with their previous codes, one chunk per thread; yield codes and counts in order."""
+    """Run a pass on chunks of rows with their previous codes; yield codes and counts in order.
+
+    Each thread has a chunk, or a group of the atoms of the same chunk.
+    """
+    if spec.is_split:
+        return (run_pass(*chunk, spec, workers) for chunk in chunks)
     return workers.map_stream(lambda own, chunk: run_pass(*chunk, spec, own), chunks)
+
+
+def pass_rows(budget: MemoryBudget, spec: PassSpec) -> int:
+    """Return the number of rows per chunk of a pass."""
+    return budget.chunk_rows(spec.atoms.n_rows, True, spec.n_listed, spec.largest_group if spec.is_split else None)
 
 
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:

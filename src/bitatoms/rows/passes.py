@@ -22,18 +22,18 @@ from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
 from ..core.objective import Objective
+from ..core.pass_spec import PassSpec, RowCounts
 from ..core.result import CountsResult, Factorization, Interrupted, Round
-from ..core.row_pass import PassSpec
 from ..core.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..mdl import string_bits
 from ..parallel import OutOfTime
 from ..search.journal import StepStore
 from ..search.monitor import SearchMonitor
-from ..search.moves.drop import savings_from_counts
+from ..search.moves.drop import savings_from_votes
 from ..search.params import SearchParams
 from ..search.stopping import MAX_MEMORY, MAX_TIME
-from ..sparse_bits import packed
+from ..sparse_bits import Bits, packed, sparse, toggled
 from .budget import MemoryLimitError
 from .source import PartialPass, RowSource
 
@@ -146,14 +146,16 @@ def initial_state(found: Factorization, params: SearchParams) -> PassState:
     """
     objective = params.objective(found.algebra)
     rule = objective.rule_from_counts(found.n_samples, found.n_known, found.wrong, found.uses)
-    atoms = packed(found.atoms)
+    voted = voted_bits(found.atoms)
+    atoms = packed(found.atoms) if voted is None else found.atoms
     coder = "exact" if codes_exactly(params, atoms) else params.scratch_coder
     bias = BitMatrix.from_dense(found.bias[np.newaxis])
-    spec = PassSpec(atoms, bias, coder, rule, None, found.remembered, voted_bits(atoms))
+    priced_by = RowCounts(found.n_samples, found.wrong, found.uses)
+    spec = PassSpec(atoms, bias, coder, rule, None, found.remembered, voted, priced_by)
     return PassState(found.algebra, found.ended, found.compared, (spec,), found.history)
 
 
-def codes_exactly(params: SearchParams, atoms: BitMatrix) -> bool:
+def codes_exactly(params: SearchParams, atoms: Bits) -> bool:
     """Return whether each row gets the best of all possible codes."""
     return not params.by_codelength and atoms.n_rows <= MOST_EXACT_ATOMS
 
@@ -224,7 +226,7 @@ class _Passes:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        flips, n_flipped = _outvoted_bits(spec, settled)
+        atoms, n_flipped = _updated_atoms(spec, settled)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias, self._objective.ranks)
         self._monitor.record_counts(
@@ -247,7 +249,7 @@ class _Passes:
             if (cost, n_more) >= (least, 0):
                 best, best_counts = self.state.best, self.state.counts
         finished = not gains or number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
-        following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, flips),)
+        following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, atoms),)
         return replace(
             self.state,
             specs=(*self.state.specs, *following),
@@ -265,17 +267,18 @@ class _Passes:
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         return settled.codelength(spec.atoms, bias, self._objective.ranks).total
 
-    def _next_spec(self, spec: PassSpec, counts: Counts, flips: NDArray[np.uint64]) -> PassSpec:
+    def _next_spec(self, spec: PassSpec, counts: Counts, updated: Bits) -> PassSpec:
         """Return a pass with updated atoms, without those that cost more than they save."""
         saved = savings(spec.atoms, counts, self._objective)
         droppable = np.argsort(saved, kind="stable")[: max(0, len(saved) - self._params.plan.fewest)]
         dropped = droppable[saved[droppable] <= 0]
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
-        atoms = BitMatrix.from_words((spec.atoms.words ^ flips)[kept], spec.atoms.n_cols, check=False)
+        atoms = updated[kept]
         bias, wrong = self._bias_without(dropped, spec, counts)
         rule = self._objective.rule_from_counts(counts.n_rows, counts.n_known, wrong, counts.uses[kept])
+        priced_by = RowCounts(counts.n_rows, wrong, counts.uses[kept])
         coder = "exact" if codes_exactly(self._params, atoms) else "mdl"
-        return PassSpec(atoms, bias, coder, rule, kept, voted=voted_bits(atoms))
+        return PassSpec(atoms, bias, coder, rule, kept, None, voted_bits(atoms), priced_by)
 
     def _bias_without(
         self, dropped: NDArray[np.intp], spec: PassSpec, counts: Counts
@@ -289,9 +292,9 @@ class _Passes:
         if not self._params.settles_bias:
             return spec.bias, counts.wrong
         change = np.zeros(len(counts.wrong), np.int64)
-        for k in dropped.tolist():
-            free, bad = counts.votes(k, k + 1)
-            change += np.where(spec.atoms[k], free[0] - 2 * bad[0], 0)
+        ones, (free, bad) = sparse(spec.atoms), counts.votes_on_ones(spec.atoms)
+        of_dropped = ones.entries_of(dropped)
+        np.add.at(change, ones.indices[of_dropped], (free - 2 * bad)[of_dropped])
         without = np.clip(counts.wrong + change, 0, counts.n_known)
         flips = mostly_wrong(counts.n_known, without)
         return flip_bias(spec.bias, flips), np.where(flips, counts.n_known - without, counts.wrong)
@@ -322,15 +325,18 @@ class _Passes:
         return remembered.T[indices].T
 
 
-def _outvoted_bits(spec: PassSpec, counts: Counts) -> tuple[NDArray[np.uint64], int]:
-    """Return the bits of atoms that differ in most of their users, as words, and their number."""
+def _updated_atoms(spec: PassSpec, counts: Counts) -> tuple[Bits, int]:
+    """Return the atoms without the bits that differ in most of their users, and the number of these bits."""
     if counts.voted is not None:
-        return flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms.words)
-    return flips_together(counts.free, counts.bad, counts.pairs, spec.atoms.words.copy(), spec.rule.covers)
+        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms)
+        return toggled(spec.atoms, atom, column), len(atom)
+    words = packed(spec.atoms).words
+    flips, n_flipped = flips_together(counts.free, counts.bad, counts.pairs, words.copy(), spec.rule.covers)
+    return BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False), n_flipped
 
 
 def result_from_counts(
-    atoms: BitMatrix, bias: BitMatrix, counts: Counts, algebra: str, params: SearchParams
+    atoms: Bits, bias: BitMatrix, counts: Counts, algebra: str, params: SearchParams
 ) -> tuple[CountsResult, NDArray[np.intp]]:
     """Return the result that counts of all rows give, and the indices of its atoms.
 
@@ -338,7 +344,7 @@ def result_from_counts(
     """
     counted_bias = bias
     bias, counts = settle_counts(bias, counts, params.settles_bias)
-    if counts.complete is not None and (atoms.words & (bias.words ^ counted_bias.words)).any():
+    if counts.complete is not None and atoms.column_weights()[(bias ^ counted_bias).to_dense(bool)[0]].any():
         counts = replace(counts, complete=None)  # they were counted with another bias
     objective = Objective(True, algebra, ranks=params.ranks)
     saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
@@ -369,10 +375,10 @@ def result_from_counts(
     return result, indices
 
 
-def savings(atoms: BitMatrix, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:
+def savings(atoms: Bits, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:
     """Return how much the objective would rise without each atom, from counts of rows coded with them.
 
     ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
     """
-    sizes = counts.n_rows, counts.n_known
-    return savings_from_counts(*sizes, atoms.words, counts.wrong, counts.uses, counts.votes, objective, bias)
+    sizes, votes = (counts.n_rows, counts.n_known), counts.votes_on_ones(atoms)
+    return savings_from_votes(*sizes, atoms, counts.wrong, counts.uses, *votes, objective, bias)

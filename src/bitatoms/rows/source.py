@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.counts import Counts
-from ..core.row_pass import PassSpec
+from ..core.pass_spec import PassSpec
 from ..sparse_bits import Bits, SparseBits
 
 
@@ -50,10 +50,6 @@ class RowSource(Protocol):
 
         Raises MemoryLimitError if these are fewer than ``least``. A search ``by_windows`` of columns takes less memory.
         """
-        ...
-
-    def check_atoms(self, n_atoms: int) -> None:
-        """Raise MemoryLimitError if passes with this many atoms do not fit into the memory limit."""
         ...
 
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..annotations import Annotations
 from ..bits import BitMatrix
 from ..core.counts import Counts
-from ..core.row_pass import PassSpec
+from ..core.pass_spec import PassSpec
 from ..io.errors import FileError
 from ..io.formats import load_reader
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT, PackedStoreReader
@@ -28,7 +28,7 @@ from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bit
 from ..table import Header, Names, Picture
 from .budget import MemoryBudget, chunk_rows, parse_memory_limit
 from .code_cache import CodeCache, Codes
-from .memory import run_pass_on_chunks
+from .memory import pass_rows, run_pass_on_chunks
 from .source import PartialPass, SavePartial
 
 
@@ -267,10 +267,6 @@ class StoreRows:
         """Return how many rows can be searched within the memory limit, or None if the user has set none."""
         return self._budget.search_rows(least, by_windows) if self._is_limited else None
 
-    def check_atoms(self, n_atoms: int) -> None:
-        """Raise MemoryLimitError if passes with this many atoms do not fit into the memory limit."""
-        self._budget.chunk_rows(n_atoms, n_listed=0)  # at least
-
     def take(self, rows: NDArray[np.int64]) -> BitMatrix:
         """Return the rows with these indices, to be searched."""
         return self.store.take(rows)
@@ -286,7 +282,7 @@ class StoreRows:
     ) -> tuple[Codes, Counts]:
         """Run a pass over all rows and return its codes and counts."""
         n_atoms = spec.atoms.n_rows
-        size = self._workers.chunk_rows or self._budget.chunk_rows(n_atoms, n_listed=spec.n_listed)
+        size = self._workers.chunk_rows or pass_rows(self._budget, spec)
         in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
         after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
         total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features, spec.voted)
@@ -321,7 +317,7 @@ class StoreRows:
 
     def code_chunks(self, codes: Codes, n_atoms: int) -> Iterator[BitMatrix]:
         """Yield the codes that a pass returned, in chunks of rows."""
-        size = self._budget.chunk_rows(n_atoms)
+        size = self._budget.chunk_rows(n_atoms, counts_votes=False, largest_group=(0, 0))  # nothing is coded
         try:
             for start in range(0, self.n_rows, size):
                 yield codes.read(start, min(size, self.n_rows - start))

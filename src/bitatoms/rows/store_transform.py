@@ -146,5 +146,7 @@ def _map_chunks(
     budget = memory_budget(store, max_memory, workers, width)
     if fills_unknown:
         budget = replace(budget, has_unknown=True)
-    size = workers.chunk_rows or budget.chunk_rows(model.atoms.n_rows, counts_votes=False)
+    size = workers.chunk_rows or budget.chunk_rows(
+        model.atoms.n_rows, counts_votes=False, largest_group=model.pass_spec.largest_group
+    )
     return workers.map_stream(lambda own, data: function(model, match.gather(data), own), chunks(size))

@@ -75,10 +75,6 @@ def learn(
         search_deadline = deadline - reserved * (params.max_time or 0.0)
         steps = None if journal is None else journal.steps
         found = _search_sample(rows, max_rows, params, workers, random, search_deadline, steps=steps)
-        try:
-            rows.check_atoms(found.atoms.n_rows)  # before they are packed
-        except MemoryLimitError as error:
-            return _sample_only(found, error, params, must_cover_all_rows)
         state = initial_state(found, params)
         if journal is not None:
             journal.save(state)

@@ -9,17 +9,17 @@ and the bias takes its columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.bias import settle_bias
-from ...core.block import Block, Words
+from ...core.bias import mostly_wrong, settle_bias
+from ...core.block import Block
 from ...core.margins import Margins
 from ...core.objective import Objective
 from ...core.removal import AtomRemoval
+from ...sparse_bits import Bits, SparseBits, sparse
 
 _ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
 _MAX_TRIED = 64  # atoms that are tried at once
@@ -32,41 +32,51 @@ def savings(block: Block, objective: Objective, settles_bias: bool = False) -> N
 
     The bias is left as it is too, or it takes the columns that would be wrong in most rows (``settles_bias``).
     """
-    atoms, wrong, uses = block.atoms().words, block.wrong(), block.uses()
-    bias = block.bias if settles_bias else None
-    return savings_from_counts(block.n_samples, block.n_known, atoms, wrong, uses, block.votes, objective, bias)
+    atoms, bias, votes = block.atoms(), block.bias if settles_bias else None, []
+    n_per_chunk = max(1, min(_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK // max(1, block.n_features)))
+    for first in range(0, block.n_atoms, n_per_chunk):
+        last = min(first + n_per_chunk, block.n_atoms)
+        votes.append(np.array(block.votes(first, last))[:, atoms[first:last].to_dense(bool)])
+    free, bad = np.concatenate([np.zeros((2, 0), np.int64), *votes], axis=1)
+    sizes = block.n_samples, block.n_known
+    return savings_from_votes(*sizes, atoms, block.wrong(), block.uses(), free, bad, objective, bias)
 
 
-def savings_from_counts(
+def savings_from_votes(
     n_rows: int,
     n_known: int | NDArray[np.int64],
-    atoms: Words,
+    atoms: Bits,
     wrong: NDArray[np.int64],
     uses: NDArray[np.int64],
-    votes: Callable[[int, int], tuple[NDArray[np.integer], NDArray[np.integer]]],
+    free: NDArray[np.integer],
+    bad: NDArray[np.integer],
     objective: Objective,
     bias: BitMatrix | None = None,
 ) -> NDArray[np.int64]:
     """Return the same from counts: rows that know each feature, errors per feature, uses per atom, and votes on the
-    atoms first..last.
+    ones of the atoms, atom after atom.
 
     ``bias`` is the current one, if it takes the columns that would be wrong in most rows.
     """
-    m = len(wrong)
-    saved = np.empty(len(atoms), np.int64)
-    n_per_chunk = max(1, min(_ATOMS_PER_CHUNK, _CELLS_PER_CHUNK // max(1, m)))
-    for first in range(0, len(atoms), n_per_chunk):
-        chunk = slice(first, min(first + n_per_chunk, len(atoms)))
-        free, bad = votes(chunk.start, chunk.stop)
-        some = BitMatrix.from_words(atoms[chunk].copy(), m, check=False)
-        ones = some.to_dense(bool)
-        saved[chunk] = objective.of_flips(n_known, wrong, ones, free, bad)
-        saved[chunk] -= objective.of_atoms(m, ones.sum(axis=1), objective.spans(some))
-        if bias is not None:
-            without = wrong + np.where(ones, free - 2 * bad, 0)
-            saved[chunk] += objective.of_bias(n_rows, n_known, without, bias)
-            saved[chunk] -= objective.of_bias(n_rows, n_known, wrong, bias)
-    return saved - objective.of_uses(n_rows, uses)
+    ones, m = sparse(atoms), len(wrong)
+    columns = ones.indices
+    known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
+    without = wrong[columns] + free - 2 * bad
+    saved = _sums(ones, objective.of_errors(known, without) - objective.of_errors(known, wrong[columns]))
+    saved -= objective.of_atoms(m, ones.row_weights(), objective.spans(atoms)) + objective.of_uses(n_rows, uses)
+    if bias is not None:
+        is_set = bias.to_dense(bool)[0]
+        settled = is_set ^ mostly_wrong(n_known, wrong)
+        taken = is_set[columns] ^ mostly_wrong(known, without)
+        n_set = np.count_nonzero(settled)
+        n_set_without = n_set + _sums(ones, taken.astype(np.int64) - settled[columns])
+        saved += objective.of_bias_ones(n_rows, m, n_set_without) - objective.of_bias_ones(n_rows, m, np.array(n_set))
+    return saved
+
+
+def _sums(ones: SparseBits, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sum over the ones of each atom."""
+    return np.diff(np.append(0, np.cumsum(values))[ones.indptr])
 
 
 def prune(block: Block, objective: Objective, min_atoms: int = 0) -> int:
