@@ -461,13 +461,15 @@ def match_columns(learned: Header, given: Header, absent: str | None = None, tab
                 "with the same columns"
             )
         return ColumnMatch()
-    by_variant = are_variants(learned.data) and are_variants(given.data)
-    if names == given.names and (not by_variant or have_equal_alleles(learned.data, given.data)):  # type: ignore[arg-type]
+    variants = None
+    if are_variants(learned.data) and are_variants(given.data):
+        variants = learned.data, given.data
+    if names == given.names and (variants is None or have_equal_alleles(*variants)):
         return ColumnMatch()
     swapped: NDArray[np.bool_] | None = None
     notes: Names = ()
-    if are_variants(learned.data) and are_variants(given.data):
-        indices, swapped, notes = _match_variants(learned.data, given.data)
+    if variants is not None:
+        indices, swapped, notes = _match_variants(*variants)
     else:
         indices = _match_names(names, given.names)
     is_known = np.zeros(given.n_cols, bool)

@@ -1,4 +1,4 @@
-"""Genotypes as pairs of cells: the most probable number of copies of an allele, and how well it is predicted.
+"""Genotypes as pairs of cells: how probable each number of copies of an allele is, and how well it is predicted.
 
 A genotype is 0, 1 or 2 copies of an allele, in two cells: the first is a one with at least one copy, the second with
 two. Predicted one by one, two cells may contradict each other; predicted together, they do not.
@@ -23,16 +23,6 @@ def genotype_probabilities(first: ArrayLike, second: ArrayLike) -> NDArray[np.fl
     carries = np.where(second == 1, 1.0, first)
     two = np.minimum(carries, second)
     return np.stack([1 - carries, carries - two, two], axis=-1)
-
-
-def likely_genotypes(first: ArrayLike, second: ArrayLike) -> NDArray[np.int8]:
-    """Return the most probable number of copies, the smaller one on a tie."""
-    return genotype_probabilities(first, second).argmax(axis=-1).astype(np.int8)
-
-
-def genotype_cells(genotypes: NDArray[np.int8]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the two cells of genotypes."""
-    return genotypes >= 1, genotypes == 2
 
 
 def dosages(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

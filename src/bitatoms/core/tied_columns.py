@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from .genotypes import genotype_cells, genotype_probabilities
+from .genotypes import genotype_probabilities
 
 _LEAST_UNKNOWN = 2  # cells of columns that are tied: one could be unknown in both by chance
 _LEAST_KNOWN = 20  # rows in which some combination does not occur
@@ -46,7 +46,8 @@ class TiedColumns(NamedTuple):
         is_zero, is_one = given[:, first] == 0, given[:, first] == 1
         is_not_two, is_two = given[:, second] == 0, given[:, second] == 1
         of_each[is_one | is_two, 0] = of_each[is_zero | is_two, 1] = of_each[is_zero | is_not_two, 2] = -1.0
-        values[:, first], values[:, second] = genotype_cells(of_each.argmax(axis=-1).astype(np.int8))
+        copies = of_each.argmax(axis=-1)
+        values[:, first], values[:, second] = copies >= 1, copies == 2
         for columns, may_be_none in self.exclusive:
             known, of_each = given[:, columns], probabilities[:, columns]
             has_one = (known == 1).any(axis=2)
