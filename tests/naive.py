@@ -53,6 +53,18 @@ def complete(X, atoms, bias=None):
     return out
 
 
+def lacking(X, atoms, bias=None):
+    """Return, for each one of each atom, the rows whose only cell that differs from the atom, known or not, is this."""
+    wanted = np.ones(X.shape[1], np.uint8) if bias is None else 1 - np.asarray(bias, np.uint8)
+    out = []
+    for atom in atoms:
+        features = np.flatnonzero(atom)
+        for feature in features:
+            others = [i for i in features if i != feature]
+            out.append(sum(row[feature] == 1 - wanted[feature] and all(row[others] == wanted[others]) for row in X))
+    return np.array(out, np.int64)
+
+
 def take_columns(X, columns):
     """Return the columns with these indices, zeros where an index is -1."""
     out = np.zeros((X.shape[0], len(columns)), np.uint8)

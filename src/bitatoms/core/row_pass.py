@@ -18,6 +18,7 @@ from .block import Block
 from .coding import CODERS, code, code_and_repair
 from .complete import complete_atoms, hash_rows
 from .counts import Counts
+from .members import count_members
 from .remembered import code_from_nearest
 from .voted_bits import cells_of
 
@@ -77,6 +78,7 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         codes_changed=codes_changed,
         complete=complete_atoms(data, block.atoms(), block.workers, block.bias).column_weights(),
         rows_hash=hash_rows(data),
+        **count_members(data, block.atoms(), block.workers, block.bias)._asdict(),
         voted=voted,
     )
 

@@ -331,7 +331,8 @@ class BinaryDictionaryLearning(TableTransformer):
             return model
         # The counts and codes are those of other atoms.
         model = replace(model, atoms=atoms, bias=self.bias_)
-        return replace(model, complete=None, rows_hash=None, recurrence=None, remembered=None)
+        model = replace(model, complete=None, lacking=None, atom_known=None)
+        return replace(model, rows_hash=None, recurrence=None, remembered=None)
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.

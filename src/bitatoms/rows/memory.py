@@ -117,7 +117,7 @@ def run_pass_on_chunks(
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:
     """Return the codes of all chunks as a list, and the sum of their counts."""
     codes: list[BitMatrix] = []
-    total = Counts.none(*spec.atoms.shape, spec.voted)
+    total = Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count())
     for chunk_codes, counts in results:
         codes.append(chunk_codes)
         total = total.add(counts)
