@@ -262,6 +262,11 @@ class Model(CountsResult):
             bits.append(total)
         return np.concatenate(bits)
 
+    @property
+    def bits_if_wrong(self) -> NDArray[np.float64]:
+        """The bits of a wrong cell in each column."""
+        return _bits_of_values(self.wrong, self.n_known)[1]
+
     def soft_codes(
         self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
     ) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ class Rule(NamedTuple):
     rows: int  # that have the antecedent and the consequent
     antecedent_rows: int  # that have the antecedent
     known_rows: int  # in which all these features are known
+    total_rows: int  # of the table
     consequent_share: float  # of all rows in which the consequent is known
     atom: int  # the number of the pattern, from 1
 
@@ -117,11 +119,11 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
     ValueError
         Rows are not given, and the model does not have the counts.
     """
-    columns = np.flatnonzero(model.atoms.column_weights())
     if chunks is None:
-        shares, counted = _counts_of_model(model)
+        n_rows, (shares, counted) = model.n_samples, _counts_of_model(model)
     else:
-        shares, counted = _counts_of_rows(model, chunks, columns)
+        rows = _Rows(model, chunks)
+        n_rows, (shares, counted) = rows.n_rows, _counts_of_rows(model, rows)
     rules = []
     for (candidate, antecedent), counts in counted.items():
         share = shares[candidate.consequent]
@@ -131,6 +133,7 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
             antecedent=model.names_of_members(antecedent),
             consequent=model.names_of_members((candidate.consequent,))[0],
             **counts._asdict(),
+            total_rows=n_rows,
             consequent_share=float(share),
             atom=candidate.atom + 1,
         )
@@ -138,6 +141,32 @@ def find_rules(model: Model, limits: RuleLimits, chunks: Chunks | None = None) -
         if all(value >= least for value, least in zip(reached, limits, strict=True)):
             rules.append(rule)
     return sorted(_without_redundant(rules), key=lambda rule: (-rule.leverage, rule.atom, rule[:2]))
+
+
+class Itemset(NamedTuple):
+    """Features, and the share of the rows that have all of them, among those in which all of them are known."""
+
+    items: Names
+    support: float
+
+
+def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[Itemset]:
+    """Return the features of each rule and all subsets of them, with their shares of the rows; short ones first.
+
+    Programs that find rules in frequent itemsets need all of these.
+    """
+    members = np.flatnonzero(model.atoms.column_weights()).tolist()
+    column_of = dict(zip(model.names_of_members(members), members, strict=True))
+    found: set[Columns] = set()
+    for rule in rules:
+        columns = sorted(column_of[name] for name in (*rule.antecedent, rule.consequent))
+        found.update(each for size in range(1, len(columns) + 1) for each in combinations(columns, size))
+    ordered = sorted(found, key=lambda columns: (len(columns), columns))
+    counted = _Rows(model, chunks).count([(columns[0], columns[1:]) for columns in ordered])
+    return [
+        Itemset(model.names_of_members(columns), counts.rows / max(1, counts.known_rows))
+        for columns, counts in zip(ordered, counted, strict=True)
+    ]
 
 
 def _candidates(model: Model) -> Iterator[_Candidate]:
@@ -177,15 +206,14 @@ def _shares(model: Model, ones: NDArray[np.int64], n_known: int | NDArray[np.int
     return np.where(model.bias > 0, 1 - shares, shares)
 
 
-def _counts_of_rows(model: Model, chunks: Chunks, columns: NDArray[np.intp]) -> tuple[NDArray[np.float64], _AllCounts]:
+def _counts_of_rows(model: Model, rows: _Rows) -> tuple[NDArray[np.float64], _AllCounts]:
     """Return the share of each column, and the counts of the shortest antecedents, each of which is found step by step.
 
     In each step, a feature is added to the antecedent, the one from which the consequent follows most often, until it
     follows about as often as from the rest of the atom.
     """
-    rows = _Rows(model, chunks, columns)
     full = [(candidate, candidate.rest) for candidate in _candidates(model)]
-    targets = dict(zip((candidate for candidate, _ in full), rows.count(full), strict=True))
+    targets = dict(zip((candidate for candidate, _ in full), rows.count(_pairs(full)), strict=True))
     shares = _shares(model, rows.ones, rows.n_known)
     found: _AllCounts = {}
     growing: dict[_Candidate, Columns] = {candidate: () for candidate, counts in targets.items() if counts.rows}
@@ -196,7 +224,7 @@ def _counts_of_rows(model: Model, chunks: Chunks, columns: NDArray[np.intp]) -> 
             longer = [tuple(sorted((*antecedent, column))) for column in left[:_MAX_CANDIDATES]]
             tried += [(candidate, each) for each in longer if len(each) < len(candidate.rest)]
         best: dict[_Candidate, tuple[Columns, _Counted]] = {}
-        for (candidate, antecedent), counts in zip(tried, rows.count(tried), strict=True):
+        for (candidate, antecedent), counts in zip(tried, rows.count(_pairs(tried)), strict=True):
             better = best.get(candidate)
             if better is None or _rank(counts) > _rank(better[1]):
                 best[candidate] = antecedent, counts
@@ -208,6 +236,11 @@ def _counts_of_rows(model: Model, chunks: Chunks, columns: NDArray[np.intp]) -> 
     return shares, found
 
 
+def _pairs(counted: Iterable[tuple[_Candidate, Columns]]) -> list[tuple[int, Columns]]:
+    """Return the columns of consequents and antecedents."""
+    return [(candidate.consequent, antecedent) for candidate, antecedent in counted]
+
+
 def _rank(counts: _Counted) -> tuple[float, int]:
     """Return what the best antecedent has most of: the confidence and, if that is equal, rows."""
     return counts.confidence, counts.rows
@@ -216,21 +249,20 @@ def _rank(counts: _Counted) -> tuple[float, int]:
 class _Rows:
     """Counts rows of a table, which may be in chunks, by the columns of atoms."""
 
-    def __init__(self, model: Model, chunks: Chunks, columns: NDArray[np.intp]) -> None:
-        self._chunks, self._columns = chunks, columns
+    def __init__(self, model: Model, chunks: Chunks) -> None:
+        columns = np.flatnonzero(model.atoms.column_weights())
+        self._chunks, self._columns, self.n_rows = chunks, columns, 0
         self._bias = BitMatrix.from_dense(model.bias[np.newaxis, columns])
         self._index = {column: k for k, column in enumerate(columns.tolist())}
         self.ones, self.n_known = np.zeros((2, model.atoms.n_cols), np.int64)
         for chunk in chunks():
+            self.n_rows += len(chunk)
             self.ones += chunk.column_weights()
             self.n_known += chunk.n_known
 
-    def count(self, pairs: Sequence[tuple[_Candidate, Columns]]) -> list[_Counted]:
+    def count(self, pairs: Sequence[tuple[int, Columns]]) -> list[_Counted]:
         """Return the counts of each pair of a consequent and an antecedent."""
-        indexed = [
-            (self._index[candidate.consequent], [self._index[column] for column in antecedent])
-            for candidate, antecedent in pairs
-        ]
+        indexed = [(self._index[column], [self._index[other] for other in others]) for column, others in pairs]
         total = np.zeros((len(pairs), 3), np.int64)
         for chunk in self._chunks() if indexed else ():
             for start in range(0, len(chunk), _ROWS_AT_A_TIME):
@@ -242,9 +274,9 @@ class _Rows:
 def _count(columns: BitMatrix, n_rows: int, pairs: list[tuple[int, list[int]]]) -> NDArray[np.int64]:
     """Return the rows with antecedent and consequent, with the antecedent, and in which all is known: (n_pairs, 3)."""
     has, unknown = columns.words, None if columns.unknown is None else columns.unknown.words
-    counts = np.empty((len(pairs), 3), np.int64)
+    counts, every = np.empty((len(pairs), 3), np.int64), ~np.uint64(0)
     for k, (consequent, antecedent) in enumerate(pairs):
-        rows = np.bitwise_and.reduce(has[antecedent], axis=0)
+        rows = np.bitwise_and.reduce(has[antecedent], axis=0, initial=every)
         counts[k, 0] = np.bitwise_count(rows & has[consequent]).sum()
         if unknown is None:
             counts[k, 1:] = np.bitwise_count(rows).sum(), n_rows
