@@ -35,6 +35,12 @@ def describe_shape(table: Table) -> str:
     return f"{ones} among the known cells, {percent(n_unknown, n_cells)} unknown" if n_unknown else ones
 
 
+def table_json(table: Table) -> dict[str, Any]:
+    """Return the size of a table, and how many of its cells are ones and unknown, for ``--json``."""
+    rows, columns = table.shape
+    return {"rows": rows, "columns": columns, "ones": table.data.count(), "unknown": table.data.n_unknown}
+
+
 def describe_unknown(table: Table) -> str:
     """Describe where most unknown cells are; empty if there are none."""
     unknown = table.data.unknown

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
 from ..parallel import Workers
 from ..sparse_bits import Bits
 from ..table import feature_names
@@ -39,18 +40,23 @@ class ScoredRows(NamedTuple):
     indices: NDArray[np.int64]
     bits: NDArray[np.float64]
     rows: Bits
+    codes: BitMatrix
     model: Model
-    workers: Workers
 
     def worst(self, n: int) -> ScoredRows:
         """Return the rows that take most bits; on a tie, the first ones."""
         chosen = np.argsort(-self.bits, kind="stable")[:n]
-        return self._replace(indices=self.indices[chosen], bits=self.bits[chosen], rows=self.rows[chosen])
+        return self.take(chosen)
 
-    def fits(self) -> Iterable[RowFit]:
+    def take(self, chosen: NDArray[np.intp]) -> ScoredRows:
+        """Return some of the rows."""
+        own = {name: getattr(self, name)[chosen] for name in ("indices", "bits", "rows", "codes")}
+        return self._replace(**own)
+
+    def fits(self, workers: Workers) -> Iterator[RowFit]:
         """Yield the rows with their atoms and wrong cells."""
-        model, codes = self.model, self.model.codes(self.rows, self.workers)
-        errors, costs = model.errors(self.rows, codes, self.workers), model.bits_if_wrong
+        model, codes = self.model, self.codes
+        errors, costs = model.errors(self.rows, codes, workers).filled(), model.bits_if_wrong
         names = model.columns
         for k, (index, bits) in enumerate(zip(self.indices.tolist(), self.bits.tolist(), strict=True)):
             wrong = np.flatnonzero(errors[k])
@@ -65,16 +71,17 @@ class ScoredRows(NamedTuple):
 
 def score_rows(model: Model, data: Bits, workers: Workers, start: int = 0, max_rows: int | None = None) -> ScoredRows:
     """Return rows with the bits that they take; the first one has the index ``start``."""
-    bits = model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
-    return ScoredRows(np.arange(start, start + len(data)), bits, data, model, workers)
+    codes = model.codes(data, workers, max_rows)
+    bits = model.row_bits(data, codes, workers, max_rows)
+    return ScoredRows(np.arange(start, start + len(data)), bits, data, codes, model)
 
 
-def worst_rows(chunks: Iterable[ScoredRows], n: int) -> list[RowFit]:
+def worst_rows(chunks: Iterable[ScoredRows], n: int, workers: Workers) -> list[RowFit]:
     """Return the ``n`` rows of chunks that take most bits, those that take most first."""
     kept: list[ScoredRows] = []
     for chunk in chunks:
         kept = _worst([*kept, chunk.worst(n)], n)
-    return sorted((fit for part in kept for fit in part.fits()), key=lambda fit: (-fit.bits, fit.index))
+    return sorted((fit for part in kept for fit in part.fits(workers)), key=lambda fit: (-fit.bits, fit.index))
 
 
 def _worst(parts: list[ScoredRows], n: int) -> list[ScoredRows]:
@@ -83,9 +90,5 @@ def _worst(parts: list[ScoredRows], n: int) -> list[ScoredRows]:
     if len(bits) <= n:
         return parts
     chosen = indices[np.lexsort((indices, -bits))[:n]]
-    left = [(part, np.flatnonzero(np.isin(part.indices, chosen))) for part in parts]
-    return [
-        part._replace(indices=part.indices[own], bits=part.bits[own], rows=part.rows[own])
-        for part, own in left
-        if len(own)
-    ]
+    left = ((part, np.flatnonzero(np.isin(part.indices, chosen))) for part in parts)
+    return [part.take(own) for part, own in left if len(own)]

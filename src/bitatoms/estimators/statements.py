@@ -215,9 +215,10 @@ class StatementsMixin:
         n, store = check_int("n", n, 0), self._store(X)
         if store is None:
             model, data, max_rows = self._to_code(X)
-            return worst_rows([score_rows(model, data, self._workers(), max_rows=max_rows)], n)
+            return worst_rows([score_rows(model, data, self._workers(), max_rows=max_rows)], n, self._workers())
         limit = parse_memory_limit(self.max_memory)
-        return worst_rows(store_transform.scored_chunks(store, self.as_model(), self._workers(), limit, self.absent), n)
+        chunks = store_transform.scored_chunks(store, self.as_model(), self._workers(), limit, self.absent)
+        return worst_rows(chunks, n, self._workers())
 
     def _store(self, X: Any) -> Store | None:
         """Return X as a store if it is one; raise for Dask collections."""
