@@ -9,6 +9,8 @@ import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core.lifts import AtomCounts, lifts_of
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 ROWS = np.array(
     [[1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1], [1, 0, 0]],
     np.uint8,

@@ -13,11 +13,13 @@ from bitatoms.core.recommendation import HiddenItems, largest, recommend
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 SINGLE = Workers(1)
 
 
 @pytest.fixture(scope="module", params=["or", "xor", "bias"])
-def fitted(request):
+def fitted(request, few_trials):
     """A model, and rows of its table."""
     algebra = "or" if request.param == "bias" else request.param
     X = ba.datasets.planted(200, 70, 4, algebra=algebra, code_density=0.4, noise=0.04, random_state=2).X

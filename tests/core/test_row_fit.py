@@ -8,11 +8,13 @@ from bitatoms.core.row_fit import score_rows, worst_rows
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 SINGLE = Workers(1)
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.1])
-def fitted(request):
+def fitted(request, few_trials):
     X = ba.datasets.planted(300, 70, 4, algebra="or", code_density=0.3, noise=0.05, random_state=0).X.astype(float)
     X[np.random.default_rng(0).random(X.shape) < request.param] = np.nan
     return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X), X
@@ -23,9 +25,9 @@ def test_the_worst_rows_have_the_lowest_scores_and_name_all_wrong_cells(fitted):
     scores, codes = model.score_samples(X), model.transform(X)
     expected = model.inverse_transform(codes)
     worst = model.worst_rows(X, 7)
-    assert [fit.index for fit in worst] == np.argsort(scores, kind="stable")[:7].tolist()
+    assert [fit.row for fit in worst] == np.argsort(scores, kind="stable")[:7].tolist()
     for fit in worst:
-        row = fit.index
+        row = fit.row
         assert fit.bits == pytest.approx(-scores[row])
         assert fit.atoms == tuple(np.flatnonzero(codes[row]) + 1)
         unexpected = {f"x{i}" for i in np.flatnonzero((X[row] == 1) & (expected[row] == 0))}
@@ -45,6 +47,6 @@ def test_chunks_and_storage_do_not_matter(fitted):
     assert worst_rows(chunks, 9, SINGLE) == whole
     if data.unknown is None:
         fits = worst_rows([score_rows(learned, SparseBits.from_bits(data), SINGLE)], 9, SINGLE)
-        assert [(fit.index, fit.atoms) for fit in fits] == [(fit.index, fit.atoms) for fit in whole]
+        assert [(fit.row, fit.atoms) for fit in fits] == [(fit.row, fit.atoms) for fit in whole]
     assert worst_rows([score_rows(learned, data, SINGLE)], 0, SINGLE) == []
     assert len(worst_rows([score_rows(learned, data, SINGLE)], 999, SINGLE)) == 300

@@ -10,11 +10,13 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.rules import Rule, RuleLimits, _without_redundant, find_itemsets, find_rules
 from bitatoms.sparse_bits import SparseBits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
+
 ALL = RuleLimits(0.0, 0.0, 0.0)
 
 
 @pytest.fixture(scope="module", params=["all known", "unknown", "bias"])
-def fitted(request):
+def fitted(request, few_trials):
     """A table as numbers, and its model."""
     X = ba.datasets.planted(400, 20, 4, algebra="or", code_density=0.3, atom_density=0.2, noise=0.06, random_state=3).X
     cells = (X ^ (request.param == "bias")).astype(float)

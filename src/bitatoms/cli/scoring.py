@@ -108,12 +108,14 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
                 all_bits.append(chunk.bits)
                 if lines is not None:
                     names = _row_names(table, start, start + len(chunk.bits))
-                    lines.writerows(_csv_row(name, fit) for name, fit in zip(names, chunk.fits(run.workers), strict=True))
+                    lines.writerows(
+                        _csv_row(name, fit) for name, fit in zip(names, chunk.fits(run.workers), strict=True)
+                    )
                 yield chunk
 
         worst = worst_rows(observed(_scored(model, table, rows.absent, run)), display.top, run.workers)
     bits = np.concatenate(all_bits)
-    named = [(_row_names(table, fit.index, fit.index + 1)[0], fit) for fit in worst]
+    named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
     if display.json:
         print_json(
             {
@@ -153,7 +155,7 @@ def _csv_row(name: Any, fit: RowFit) -> tuple[Any, ...]:
 def _as_json(name: Any, fit: RowFit) -> dict[str, Any]:
     """Return the fit of a row as JSON values."""
     cells = [cell._asdict() for cell in fit.cells]
-    return {"row": name, "index": fit.index, "bits": fit.bits, "patterns": list(fit.atoms), "cells": cells}
+    return {"row": name, "index": fit.row, "bits": fit.bits, "patterns": list(fit.atoms), "cells": cells}
 
 
 def _score_line(name: Any, fit: RowFit) -> str:

@@ -28,7 +28,7 @@ class WrongCell(NamedTuple):
 class RowFit(NamedTuple):
     """How well a row fits a model."""
 
-    index: int  # of the row, from 0
+    row: int  # its index, from 0
     bits: float  # that it takes; minus `BinaryDictionaryLearning.score_samples`
     atoms: tuple[int, ...]  # that it uses, by their numbers from 1
     cells: tuple[WrongCell, ...]  # those that take most bits first
@@ -81,7 +81,7 @@ def worst_rows(chunks: Iterable[ScoredRows], n: int, workers: Workers) -> list[R
     kept: list[ScoredRows] = []
     for chunk in chunks:
         kept = _worst([*kept, chunk.worst(n)], n)
-    return sorted((fit for part in kept for fit in part.fits(workers)), key=lambda fit: (-fit.bits, fit.index))
+    return sorted((fit for part in kept for fit in part.fits(workers)), key=lambda fit: (-fit.bits, fit.row))
 
 
 def _worst(parts: list[ScoredRows], n: int) -> list[ScoredRows]:

@@ -60,7 +60,7 @@ class StatementsMixin:
     """Methods of an estimator with atoms, which state what its patterns mean for rows and features."""
 
     if TYPE_CHECKING:
-        absent: str
+        absent: str | None
         binarize: float | None
         max_memory: int | str | None
 
@@ -198,7 +198,7 @@ class StatementsMixin:
         Returns
         -------
         list of RowFit
-            Named tuples ``(index, bits, atoms, cells)``, the sample that takes most bits first. ``bits`` are minus
+            Named tuples ``(row, bits, atoms, cells)``, the sample that takes most bits first. ``bits`` are minus
             `score_samples`. ``cells`` are the cells that the atoms of the sample get wrong, named tuples ``(feature,
             kind, bits)``, where ``kind`` is "unexpected" (the sample has the feature, its atoms do not) or "missing".
 
@@ -209,7 +209,7 @@ class StatementsMixin:
         >>> X = np.array([[1, 1, 1, 0, 0, 0]] * 20 + [[0, 0, 0, 1, 1, 1]] * 20)
         >>> model = ba.BinaryDictionaryLearning(2, random_state=0).fit(X)
         >>> worst = model.worst_rows([[1, 1, 1, 0, 0, 0], [1, 0, 1, 0, 0, 1]], 1)[0]
-        >>> worst.index, [(cell.feature, cell.kind) for cell in worst.cells]
+        >>> worst.row, [(cell.feature, cell.kind) for cell in worst.cells]
         (1, [('x1', 'missing'), ('x5', 'unexpected')])
         """
         n, store = check_int("n", n, 0), self._store(X)
