@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 Counted = NDArray[np.int64]
 
-_ROWS_AT_A_TIME = 1 << 14  # whose words of one column fit into the cache of a core
-_PAIR_COST = 4.0  # nanoseconds per row and atom
+_ROWS_AT_A_TIME = 1 << 16
+_PAIR_COST = 12.0  # nanoseconds per row and atom
 _SHARED = np.int64(1) << np.int64(40)  # one common feature, in a sum with the positions of the common features
 
 
@@ -64,8 +64,9 @@ def count_members(
 
     def count(start: int, stop: int) -> MemberCounts:
         edges = [*range(start, stop, _ROWS_AT_A_TIME), stop]
-        return sum_members([nothing, *(_count_in_chunk(shifted[at:end], atoms) for at, end in pairwise(edges))])
+        return sum_members([nothing, *(_count_in_chunk(shifted[at:end], ones) for at, end in pairwise(edges))])
 
+    ones = [_AtomWords.of(atom) for atom in atoms.words]
     nothing = MemberCounts(np.zeros(atoms.count(), np.int64), np.zeros(len(atoms), np.int64))
     return sum_members([nothing, *(workers or Workers()).map_rows(count, len(data), _PAIR_COST * len(atoms))])
 
@@ -76,35 +77,47 @@ def sum_members(counts: Iterable[MemberCounts]) -> MemberCounts:
     return MemberCounts(sum(lacking), sum(atom_known))
 
 
-def _count_in_chunk(data: BitMatrix, atoms: BitMatrix) -> MemberCounts:
+class _AtomWords(NamedTuple):
+    """The words of an atom that have ones, those with most first: few rows have most of these."""
+
+    indices: NDArray[np.intp]
+    words: NDArray[np.uint64]  # at these indices
+    columns: NDArray[np.intp]  # of its ones
+
+    @classmethod
+    def of(cls, atom: NDArray[np.uint64]) -> _AtomWords:
+        """Return the words of an atom."""
+        weights = np.bitwise_count(atom).astype(np.int64)
+        indices = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        bits = np.unpackbits(atom.astype("<u8", copy=False).view(np.uint8), bitorder="little")
+        return cls(indices, atom[indices], np.flatnonzero(bits))
+
+
+def _count_in_chunk(data: BitMatrix, atoms: list[_AtomWords]) -> MemberCounts:
     """Count in a few packed rows."""
     unknown = None if data.unknown is None or not data.unknown.words.any() else data.unknown.words.T.copy()
-    lacks = ~data.words.T  # words by rows, so that one word of all rows is contiguous
+    lacks = np.bitwise_not(data.words.T, order="C")  # words by rows, so that one word of all rows is contiguous
     lacking, atom_known = [np.empty(0, np.int64)], np.full(len(atoms), len(data))
-    for k, atom in enumerate(atoms.words):
-        by_weight = np.argsort(-np.bitwise_count(atom).astype(np.int64), kind="stable")  # few rows pass the first word
-        indices = by_weight[: np.count_nonzero(atom)]
+    for k, atom in enumerate(atoms):
         rows = None
-        if unknown is not None and len(indices):
-            rows = np.flatnonzero(~(unknown[indices] & atom[indices, np.newaxis]).any(axis=0))
+        if unknown is not None and len(atom.indices):
+            rows = np.flatnonzero(~(unknown[atom.indices] & atom.words[:, np.newaxis]).any(axis=0))
             atom_known[k] = len(rows)
-        counts = np.bincount(_single_lacks(lacks, atom, indices, rows), minlength=64 * len(atom))
-        lacking.append(counts[_columns_of(atom)])
+        counts = np.bincount(_single_lacks(lacks, atom, rows), minlength=data.n_cols)
+        lacking.append(counts[atom.columns])
     return MemberCounts(np.concatenate(lacking), atom_known)
 
 
-def _single_lacks(
-    lacks: NDArray[np.uint64], atom: NDArray[np.uint64], indices: NDArray[np.intp], rows: NDArray[np.intp] | None
-) -> NDArray[np.int64]:
+def _single_lacks(lacks: NDArray[np.uint64], atom: _AtomWords, rows: NDArray[np.intp] | None) -> NDArray[np.int64]:
     """Return the column that a row lacks of an atom, for each of the rows (None for all) that lack a single one.
 
-    ``lacks`` are the absent features of each row, word by word, and ``indices`` the words in which the atom has ones.
+    ``lacks`` are the absent features of each row, word by word.
     """
     found: NDArray[np.int64] | None = None  # the column that each of the rows lacks so far, -1 for none
-    for index in indices.tolist():
+    for index, word in zip(atom.indices.tolist(), atom.words, strict=True):
         own = lacks[index] if rows is None else lacks[index, rows]
-        absent = own & atom[index]
-        left = np.flatnonzero(absent & (absent - np.uint64(1)) == 0)  # one at most
+        absent = own & word
+        left = np.flatnonzero((absent & (absent - np.uint64(1))) == 0)  # one at most
         absent = absent[left]
         column = np.where(absent == 0, -1, 64 * index + np.bitwise_count(absent - np.uint64(1)).astype(np.int64))
         if found is not None:
@@ -113,11 +126,6 @@ def _single_lacks(
             left, column = left[is_single], np.maximum(before, column)[is_single]
         found, rows = column, left if rows is None else rows[left]
     return np.empty(0, np.int64) if found is None else found[found >= 0]
-
-
-def _columns_of(atom: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Return the columns of the ones of a row of words."""
-    return np.flatnonzero(np.unpackbits(atom.astype("<u8", copy=False).view(np.uint8), bitorder="little"))
 
 
 def _count_in_sparse(data: SparseBits, atoms: Bits) -> MemberCounts:

@@ -101,6 +101,7 @@ class StatementsMixin:
         >>> table = ba.datasets.baskets(1000)
         >>> model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
         >>> print(model.rules(table)[0])
+        of the 91 rows with jam, 91.2% also have coffee; of all, 14.4%
         """
         return find_rules(self.as_model(), _limits(limits), None if X is None else self._chunks(X))
 
