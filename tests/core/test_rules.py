@@ -133,6 +133,18 @@ def test_a_model_without_counts_asks_for_the_table():
     assert find_rules(replace(model, lacking=None), ALL, lambda: [BitMatrix.from_dense(X)])
 
 
+def test_very_large_atoms_have_no_rules_and_long_rules_no_itemsets(monkeypatch, fitted):
+    cells, model = fitted
+    chunks = lambda: [ba.Table.from_any(cells).bits]  # noqa: E731
+    rules = model.rules(cells)
+    monkeypatch.setattr("bitatoms.core.rules._MAX_ITEMSET", 1)
+    assert find_itemsets(model.as_model(), rules, chunks) == []
+    sizes = model.components_.sum(axis=1)
+    monkeypatch.setattr("bitatoms.core.rules._MAX_FEATURES", sizes.min())
+    atoms = {rule.atom for rule in model.rules()} | {rule.atom for rule in model.rules(cells)}
+    assert all(sizes[atom - 1] == sizes.min() for atom in atoms)
+
+
 def test_a_large_atom_is_counted_in_few_steps(monkeypatch):
     """Of the features of a large atom, only the rarest are tried."""
     monkeypatch.setattr("bitatoms.core.rules._MAX_CANDIDATES", 3)

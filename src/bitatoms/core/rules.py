@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 _ABOUT = 0.95  # of a confidence that is about the same
+_MAX_FEATURES = 128  # of an atom that has rules: of larger ones, there would be thousands of about the same features
+_MAX_ITEMSET = 12  # features of a rule all of whose parts are listed
 _MAX_CANDIDATES = 32  # features of an atom that are tried as antecedents of another one: the rarest
 _ROWS_AT_A_TIME = 1 << 16
 
@@ -153,13 +155,16 @@ class Itemset(NamedTuple):
 def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[Itemset]:
     """Return the features of each rule and all subsets of them, with their shares of the rows; short ones first.
 
-    Programs that find rules in frequent itemsets need all of these.
+    Programs that find rules in frequent itemsets need all of these. Rules with more than 12 features, which have
+    thousands of subsets, are left out.
     """
     members = np.flatnonzero(model.atoms.column_weights()).tolist()
     column_of = dict(zip(model.names_of_members(members), members, strict=True))
     found: set[Columns] = set()
     for rule in rules:
         columns = sorted(column_of[name] for name in (*rule.antecedent, rule.consequent))
+        if len(columns) > _MAX_ITEMSET:
+            continue
         found.update(each for size in range(1, len(columns) + 1) for each in combinations(columns, size))
     ordered = sorted(found, key=lambda columns: (len(columns), columns))
     counted = _Rows(model, chunks).count([(columns[0], columns[1:]) for columns in ordered])
@@ -170,11 +175,11 @@ def find_itemsets(model: Model, rules: Iterable[Rule], chunks: Chunks) -> list[I
 
 
 def _candidates(model: Model) -> Iterator[_Candidate]:
-    """Yield each feature of each atom with at least two features, with the rest of the atom."""
+    """Yield each feature of each atom with at least two features and not too many, with the rest of the atom."""
     ones = model.atoms.to_sparse()
     for atom, (start, stop) in enumerate(zip(ones.indptr[:-1], ones.indptr[1:], strict=True)):
         columns = ones.indices[start:stop].tolist()
-        for k, column in enumerate(columns if len(columns) > 1 else ()):
+        for k, column in enumerate(columns if 1 < len(columns) <= _MAX_FEATURES else ()):
             yield _Candidate(atom, column, tuple(columns[:k] + columns[k + 1 :]))
 
 

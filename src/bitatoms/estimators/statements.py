@@ -78,8 +78,8 @@ class StatementsMixin:
         if a more general one, whose antecedent is a part of its own, has about the same confidence. The rules with the
         highest leverage come first: those that account for most samples beyond what chance explains.
 
-        Only samples in which all features of a rule are known count. "not x" is the absence of a feature; patterns
-        contain it if the bias sets the feature.
+        Patterns with more than 128 features have no rules. Only samples in which all features of a rule are known
+        count. "not x" is the absence of a feature; patterns contain it if the bias sets the feature.
 
         Parameters
         ----------
@@ -132,7 +132,8 @@ class StatementsMixin:
     def to_itemsets(self, X: Any, **limits: Unpack[RuleKwargs]) -> Any:
         """Return the features of each of the `rules`, and all parts of them, as frequent itemsets.
 
-        mlxtend's functions take this data frame, for example ``association_rules(model.to_itemsets(X))``.
+        mlxtend's functions take this data frame, for example ``association_rules(model.to_itemsets(X))``. Rules with
+        more than 12 features are left out.
 
         Parameters
         ----------
