@@ -53,6 +53,48 @@ def complete(X, atoms, bias=None):
     return out
 
 
+def lacking(X, atoms, bias=None):
+    """Return, for each one of each atom, the rows whose only cell that differs from the atom, known or not, is this."""
+    wanted = np.ones(X.shape[1], np.uint8) if bias is None else 1 - np.asarray(bias, np.uint8)
+    out = []
+    for atom in atoms:
+        features = np.flatnonzero(atom)
+        for feature in features:
+            others = [i for i in features if i != feature]
+            out.append(sum(row[feature] == 1 - wanted[feature] and all(row[others] == wanted[others]) for row in X))
+    return np.array(out, np.int64)
+
+
+def hidden_probability(row, column, code, atoms, algebra, bias, cells, uses):
+    """Return the probability of a one in a column of a row if that cell is hidden and the others are as they are.
+
+    ``cells[u, v, i]`` counts rows in which u is predicted for column i and v is found; ``uses[v, k]`` rows that do not
+    use atom k (v = 0), and that do (v = 1). Each atom is used or not given the code of the others.
+    """
+    shares = (cells + 0.5) / (cells + 0.5).sum(axis=1, keepdims=True)
+    used_share = (uses + 0.5) / (uses + 0.5).sum(axis=0)
+    none_covers, parity = 1.0, 1.0
+    for k, atom in enumerate(atoms):
+        if not atom[column]:
+            continue
+        weights = []
+        for used in (0, 1):
+            changed = code.copy()
+            changed[k] = used
+            predicted = combine_row(changed, atoms, algebra) ^ bias
+            weight = used_share[used, k]
+            for i in np.flatnonzero(atom):
+                if i != column and row[i] <= 1:
+                    weight *= shares[predicted[i], row[i], i]
+            weights.append(weight)
+        probability = weights[1] / sum(weights)
+        none_covers *= 1 - probability
+        parity *= 1 - 2 * probability
+    covered = 1 - none_covers if algebra == "or" else (1 - parity) / 2
+    one = 1 - covered if bias[column] else covered
+    return one * shares[1, 1, column] + (1 - one) * shares[0, 1, column]
+
+
 def take_columns(X, columns):
     """Return the columns with these indices, zeros where an index is -1."""
     out = np.zeros((X.shape[0], len(columns)), np.uint8)

@@ -16,6 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = ["README.md", *(f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md")))]
 WITH_CODE = [
     "README.md",
+    "docs/baskets.md",
     "docs/cells.md",
     "docs/classification.md",
     "docs/files.md",
@@ -28,6 +29,7 @@ WITH_CODE = [
 ]
 WITH_COMMANDS = [
     "README.md",
+    "docs/baskets.md",
     "docs/files.md",
     "docs/genomes.md",
     "docs/how-good.md",

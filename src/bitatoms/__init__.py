@@ -26,7 +26,10 @@ _MODULE_OF = {
     "Model": "core.model",
     "Pattern": "core.model",
     "Picture": "table",
+    "Recommendations": "estimators",
     "Round": "core.result",
+    "RowFit": "core.row_fit",
+    "Rule": "core.rules",
     "Stability": "estimators",
     "Store": "rows.store",
     "Table": "table",
@@ -63,7 +66,10 @@ __all__ = [
     "Model",
     "Pattern",
     "Picture",
+    "Recommendations",
     "Round",
+    "RowFit",
+    "Rule",
     "Stability",
     "Store",
     "Table",
@@ -94,12 +100,15 @@ if TYPE_CHECKING:
     from .bits import BitMatrix
     from .core.model import Model, Pattern
     from .core.result import Factorization, Interrupted, Round
+    from .core.row_fit import RowFit
+    from .core.rules import Rule
     from .errors import InputError
     from .estimators import (
         BinaryDictionaryClassifier,
         BinaryDictionaryLearning,
         BinaryImputer,
         CellValidation,
+        Recommendations,
         Stability,
         annotate,
         cross_validate_cells,

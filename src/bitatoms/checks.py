@@ -42,6 +42,13 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_not_negative(name: str, value: Any) -> float:
+    """Return a finite number of at least 0 as a float."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < float("inf"):
+        raise InputError(Parameter(name), f" must be a number of at least 0, not {value!r}")
+    return float(value)
+
+
 def check_noise(name: str, value: Any) -> float:
     """Return the probability that a pixel is flipped, at least 0 and below one half, as a float."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 0.5:

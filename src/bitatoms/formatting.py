@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 
+def times(lift: float | None) -> str:
+    """Return how many times as often something occurs: two digits, or all of an integer; a dash if it is unknown."""
+    if lift is None:
+        return "–"
+    return f"×{lift:.2g}" if lift < 9.95 else f"×{lift:,.0f}"
+
+
+def few(count: float) -> str:
+    """Return a count that need not be an integer: one decimal below 10."""
+    if not count or count >= 9.95:
+        return f"{count:,.0f}"
+    return "<0.1" if count < 0.05 else f"{count:.1f}"
+
+
 def percent(part: float, total: float) -> str:
     """Return a proportion in percent: one decimal, two near 0% and 100%, which only exact values are shown as."""
     if not total or not part:

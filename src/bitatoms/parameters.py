@@ -17,7 +17,7 @@ from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .checks import check_choice, check_fraction, check_int, check_noise, check_threshold
+from .checks import check_choice, check_fraction, check_int, check_noise, check_not_negative, check_threshold
 from .errors import InputError, Message, Parameter
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
@@ -643,6 +643,38 @@ class DenoiseKwargs(BlockKwargs, total=False):
     ]
 
 
+class RuleKwargs(TypedDict, total=False):
+    """Parameters of `BinaryDictionaryLearning.rules`: which rules are listed."""
+
+    min_support: Annotated[
+        float,
+        Param(
+            0.001,
+            "Share of the rows that must have antecedent and consequent.",
+            check=check_fraction,
+            option="min-support",
+        ),
+    ]
+    min_confidence: Annotated[
+        float,
+        Param(
+            0.2,
+            "Share of the rows with the antecedent that must have the consequent.",
+            check=check_fraction,
+            option="min-confidence",
+        ),
+    ]
+    min_lift: Annotated[
+        float,
+        Param(
+            1.5,
+            "How many times as frequent the consequent must be in the rows with the antecedent as in all rows.",
+            check=check_not_negative,
+            option="min-lift",
+        ),
+    ]
+
+
 RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
 _REMOVED_IN = "will be removed in version 0.3"
 
@@ -657,7 +689,7 @@ def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
 def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
     known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
-    return (known | declarations(DenoiseKwargs))[name]
+    return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs))[name]
 
 
 def result_parameters() -> dict[str, tuple[Any, Param]]:

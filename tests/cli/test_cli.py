@@ -65,6 +65,7 @@ def test_reconstruct_writes_the_nearest_genotypes_and_counts_them(bitatoms, tmp_
     learned = replace(
         model.as_model(),
         atoms=ba.BitMatrix.from_dense([[1, 1, 1, 1], [1, 0, 1, 0]]),
+        lacking=None,
         algebra="xor",
         wrong=np.array([2, 1, 1, 2]),
     )
@@ -80,11 +81,11 @@ def test_reconstruct_writes_the_nearest_genotypes_and_counts_them(bitatoms, tmp_
 
 def test_show_and_report_give_the_same_rows_that_use_and_that_have_a_pattern(bitatoms, folder, tmp_path):
     shown = bitatoms("show", "model.npz")[1]
-    assert "used by  complete in  bits saved" in shown
+    assert re.search(r"complete in *\n.* used by +\(expected\) +lift +bits saved", shown)
     assert bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "report.html")[0] == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     cards = re.findall(r"<dt>used by</dt><dd>(\d+) rows .*?<dt>complete in</dt><dd>(\d+) rows", page)
-    assert cards == re.findall(r"(\d+) rows \(.*?%\) +(\d+) rows", shown)
+    assert cards == re.findall(r"(\d+) rows +(\d+) rows +×", shown)
     assert cards == [(str(p.rows), str(p.complete)) for p in ba.load(folder / "model.npz").patterns()]
 
 
@@ -210,7 +211,9 @@ def test_show_prints_and_writes_atoms(bitatoms, tmp_path):
     assert code == 0
     assert "more (--top" in stdout
     lines = (tmp_path / "patterns.md").read_text().splitlines()
-    assert lines[0] == "| atom | features | size | rows | share | bits_saved | complete |"
+    assert (
+        lines[0] == "| atom | features | size | rows | share | bits_saved | complete | expected | lift | member_lifts |"
+    )
     assert lines[2].startswith("| 1 | item ")
 
 
@@ -516,7 +519,7 @@ def test_codes_of_a_model_without_atoms(bitatoms, tmp_path):
 
 
 def test_show_and_report_round_alike(bitatoms, tmp_path):
-    shares = re.findall(r"\d+ rows? \(([\d.]+%)\)", bitatoms("show", "model.npz")[1])
+    shares = re.findall(r"\(([\d.]+%)\)", bitatoms("show", "model.npz")[1])
     assert shares
     assert bitatoms("report", "model.npz", "table.csv", "-o", tmp_path / "page.html")[0] == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -528,4 +531,6 @@ def test_show_rounds_decimal_shares(bitatoms, tmp_path):
     learned = replace(ba.load("model.npz").as_model(), n_samples=2000)
     learned = replace(learned, uses=np.full(len(learned.uses), 33), rows_hash=None)
     model_file.save(learned, tmp_path / "rounded.npz")
-    assert f"33 rows ({percent(33, 2000)})" in bitatoms("show", tmp_path / "rounded.npz")[1]
+    shown = bitatoms("show", tmp_path / "rounded.npz")[1]
+    assert "33 rows" in shown
+    assert f"({percent(33, 2000)})" in shown

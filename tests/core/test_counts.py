@@ -40,6 +40,8 @@ def assert_counts(counts, X, atoms, codes, algebra, bias):
     np.testing.assert_array_equal(counts.ones, (X == 1).sum(axis=0))
     np.testing.assert_array_equal(counts.missed, (X & wrong).sum(axis=0))
     np.testing.assert_array_equal(counts.complete, naive.complete(X, atoms, bias[0]).sum(axis=0))
+    np.testing.assert_array_equal(counts.lacking, naive.lacking(X, atoms, bias[0]))
+    np.testing.assert_array_equal(counts.atom_known, [naive.known(X)[:, atom > 0].all(axis=1).sum() for atom in atoms])
     np.testing.assert_array_equal(counts.pairs, np.tril(codes.T.astype(int) @ codes))
     for k in range(len(atoms)):
         free, bad = naive.free_and_wrong(X ^ bias, atoms, codes, k, algebra)
@@ -117,7 +119,7 @@ def test_counts_of_chunks_add_up(problem, algebra, workers, coder):
     chunks, total = MemoryRows(data, workers).run_pass(spec, None, 1, None, lambda partial: None)
     assert same(whole, total)
     assert stack_rows(chunks, len(atoms)) == codes
-    assert same(Counts.none(len(atoms), X.shape[1]) + whole, whole)
+    assert same(Counts.none(len(atoms), X.shape[1], n_ones=int(atoms.sum())) + whole, whole)
 
 
 @pytest.mark.parametrize("algebra", ["xor", "or"])

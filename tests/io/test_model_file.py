@@ -440,6 +440,7 @@ def test_loading_takes_the_memory_of_the_packed_atoms(path):
                 "uses": np.zeros(n_atoms, np.int64),
                 "saved": np.zeros(n_atoms, np.int64),
                 "complete": np.zeros(n_atoms, np.int64),
+                "lacking": np.zeros(0, np.int64),
                 "remembered": np.zeros((16, n_atoms // 8), np.uint8),
             }
             | {name: np.zeros(n_features, np.int64) for name in ("wrong", "ones", "missed")}

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core.model import Model
+from bitatoms.formatting import few, percent, times
 from bitatoms.mdl import Codelength
 from bitatoms.report import report_data, report_html, write_report
 from bitatoms.report.pictures import full_picture
@@ -123,6 +125,29 @@ def test_every_atom_has_a_card_with_its_rows_features_and_bits(baskets):
         assert f"<dt>complete in</dt><dd>{pattern.complete} rows" in card
     assert "counts are those of this table" not in html
     assert "counts are those of this table" in report_html(model, table.bits[:50])
+
+
+def test_statements_of_the_report_on_baskets_are_those_of_the_table():
+    """Recompute from the cells: complete and expected rows of patterns, their lifts, and those of their features."""
+    table = ba.datasets.baskets(800)
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table)
+    html, X = report_html(model, table), table.bits.to_dense().astype(bool)
+    for atom, features in enumerate(model.components_.astype(bool), start=1):
+        card = html.split(f'id="atom-{atom}"')[1].split('<p class="hits"')[0]
+        facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", card))
+        columns = np.flatnonzero(features)
+        n_complete = sum(all(row[columns]) for row in X)
+        expected = 800 * math.prod(X[:, column].sum() / 800 for column in columns)
+        assert facts["complete in"] == f"{n_complete} rows ({percent(n_complete, 800)})"
+        assert facts["expected"] == few(expected)
+        assert facts["lift"] == times(n_complete / expected)
+        lifts = dict(re.findall(r"<bdi>(.*?)</bdi> <small>(.*?)</small>", card))
+        assert len(lifts) == len(columns) > 1
+        for column in columns:
+            others = [other for other in columns if other != column]
+            with_rest = [row[column] for row in X if all(row[others])]
+            lift = sum(with_rest) / len(with_rest) / X[:, column].mean()
+            assert lifts[table.columns[column]] == times(lift)
 
 
 @pytest.mark.parametrize(

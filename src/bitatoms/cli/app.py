@@ -20,7 +20,7 @@ from .._version import __version__
 from ..io.formats import FORMATS
 from ..parameters import renamed_warning
 from . import options
-from .console import noting_compilation, print_error, print_line, print_note
+from .console import Display, noting_compilation, print_error, print_line, print_note
 from .options import (
     ABSENT_DEFAULT,
     GENERAL,
@@ -46,7 +46,7 @@ from .spelling import STANDARD
 from .streams import lines_beside
 
 BAD_INPUT = 2
-_COMPARISON = "Comparison options"
+_COMPARISON, _RULES = "Comparison options", "Rule options"
 _PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
 
 
@@ -187,7 +187,7 @@ def fit(
     outputs = commands.Outputs(output, codes, atoms_to, patterns, report)
     run = RunOptions(jobs, max_memory, checkpoint, resume)
     with lines_beside(*outputs):
-        _exit(commands.fit(Input(data, reading), outputs, parameters, run, commands.Display(quiet, json, top)))
+        _exit(commands.fit(Input(data, reading), outputs, parameters, run, Display(quiet, json, top)))
 
 
 @app.command(
@@ -213,6 +213,7 @@ def transform(
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
     quiet: Quiet = False,
+    json: AsJson = False,
     reading: Any = None,
 ) -> None:
     """Write the codes of a table: which atoms each row uses.
@@ -234,7 +235,7 @@ def transform(
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
         write = commands.transform_soft if soft else commands.transform
-        write(rows, commands.OutputTable(output, to and str(to)), run, quiet)
+        write(rows, commands.OutputTable(output, to and str(to)), run, Display(quiet, json))
 
 
 @app.command(
@@ -255,6 +256,7 @@ def reconstruct(
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
     quiet: Quiet = False,
+    json: AsJson = False,
     reading: Any = None,
 ) -> None:
     """Reconstruct a table from its atoms, without noise.
@@ -270,7 +272,7 @@ def reconstruct(
     table = commands.OutputTable(output, to and str(to))
     rows = NewRows(model, Input(given, reading), str(absent))
     with lines_beside(output):
-        commands.reconstruct(rows, codes is not None, table, jobs, quiet)
+        commands.reconstruct(rows, codes is not None, table, jobs, Display(quiet, json))
 
 
 @app.command(
@@ -304,6 +306,7 @@ def complete(
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
     quiet: Quiet = False,
+    json: AsJson = False,
     reading: Any = None,
 ) -> None:
     """Fill in the missing values of a table; known values stay as they are.
@@ -315,7 +318,8 @@ def complete(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        completion.complete(rows, OutputTable(output, to and str(to)), only_missing, neighbours, jobs, quiet)
+        table = OutputTable(output, to and str(to))
+        completion.complete(rows, table, only_missing, neighbours, jobs, Display(quiet, json))
 
 
 @app.command(
@@ -421,7 +425,7 @@ def stability(
     }
     outputs = commands.Outputs(output, patterns=patterns)
     resampling, run = Resampling(resamples, share, threshold, seed), RunOptions(jobs, max_memory)
-    display = commands.Display(quiet, json, top)
+    display = Display(quiet, json, top)
     with lines_beside(*outputs):
         _exit(stability_of(Input(data, reading), model, outputs, parameters, resampling, run, display))
 
@@ -440,7 +444,122 @@ def show(
 
     outputs = commands.Outputs(atoms=atoms_to, patterns=patterns)
     with lines_beside(*outputs):
-        commands.show(model, outputs, commands.Display(json=json, top=top))
+        commands.show(model, outputs, Display(json=json, top=top))
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms rules model.npz",
+        "bitatoms rules model.npz baskets.csv --min-confidence 0.5 -o rules.csv",
+        "bitatoms rules model.npz baskets.zarr --json",
+    )
+)
+@with_reading_options
+def rules(
+    model: ModelFile,
+    data: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The table to count in, which gives shorter rules; by default the counts of the model are used.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Path | None, _output("--output", "-o", help="Write the rules as .csv or .json.")] = None,
+    min_support: Annotated[float, parameter("min_support", panel=_RULES)] = default_of("min_support"),
+    min_confidence: Annotated[float, parameter("min_confidence", panel=_RULES)] = default_of("min_confidence"),
+    min_lift: Annotated[float, parameter("min_lift", panel=_RULES)] = default_of("min_lift"),
+    top: Annotated[int, typer.Option(min=0, help="Number of rules to print.", rich_help_panel=GENERAL)] = 20,
+    absent: AbsentColumns = ABSENT_DEFAULT,
+    max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Print rules: of the rows with some features of a pattern, which share has another one, and of all rows.
+
+    All counts are exact: those of the training table, or of the table that is given. Without a table, a rule has all
+    features of a pattern; with one, the fewest from which another one follows about as often. A rule is left out if a
+    more general one has about the same confidence.
+    """
+    from . import rules
+    from .stores import RunOptions
+
+    table = None if data is None else Input(data, reading)
+    limits = {"min_support": min_support, "min_confidence": min_confidence, "min_lift": min_lift}
+    with lines_beside(output):
+        rules.rules(model, table, output, limits, str(absent), RunOptions(jobs, max_memory), Display(quiet, json, top))
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms recommend model.npz baskets.csv",
+        "bitatoms recommend model.npz baskets.csv -n 3 -o next.csv",
+        "bitatoms recommend model.npz baskets.zarr -o next.csv --max-memory 500MB",
+    )
+)
+@with_reading_options
+def recommend(
+    model: ModelFile,
+    data: Data,
+    n: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of items per row.")] = 5,
+    output: Annotated[
+        Path | None,
+        _output("--output", "-o", help="Write row, rank, item and probability as .csv; - is standard output."),
+    ] = None,
+    absent: AbsentColumns = ABSENT_DEFAULT,
+    max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Print the next items of each row: the most probable ones that it does not have.
+
+    The probability of an item is that with its own cell hidden, given all other cells of the row.
+    """
+    from . import scoring
+    from .stores import RunOptions
+
+    rows = NewRows(model, Input(data, reading), str(absent))
+    with lines_beside(output):
+        scoring.recommend_items(rows, n, output, RunOptions(jobs, max_memory), Display(quiet, json))
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms score model.npz baskets.csv",
+        "bitatoms score model.npz baskets.csv -n 50 -o scores.csv",
+        "bitatoms score model.npz baskets.zarr --json",
+    )
+)
+@with_reading_options
+def score(
+    model: ModelFile,
+    data: Data,
+    n: Annotated[int, typer.Option("--number", "-n", min=0, help="Number of rows to print.")] = 10,
+    output: Annotated[
+        Path | None,
+        _output("--output", "-o", help="Write all rows, their bits and wrong cells as .csv; - is standard output."),
+    ] = None,
+    absent: AbsentColumns = ABSENT_DEFAULT,
+    max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
+    jobs: Jobs = -1,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Print the rows that fit worst, with the cells that make them so.
+
+    The bits of a row are minus log2 of how frequent its cells and atoms were in the fit. An unexpected feature is one
+    that the row has and its patterns do not; a missing one is one that its patterns have and the row does not.
+    """
+    from . import scoring
+    from .stores import RunOptions
+
+    rows = NewRows(model, Input(data, reading), str(absent))
+    with lines_beside(output):
+        scoring.score(rows, output, RunOptions(jobs, max_memory), Display(quiet, json, n))
 
 
 @app.command(epilog=_examples("bitatoms report model.npz baskets.csv -o report.html"))
@@ -467,6 +586,7 @@ def report(
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
     quiet: Quiet = False,
+    json: AsJson = False,
     reading: Any = None,
 ) -> None:
     """Write an HTML page that shows the patterns, where they occur, and what they do not explain."""
@@ -474,7 +594,8 @@ def report(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        commands.report(rows, commands.ReportPage(output, title, tuple(row or ()), groups), jobs, quiet)
+        page = commands.ReportPage(output, title, tuple(row or ()), groups)
+        commands.report(rows, page, jobs, Display(quiet, json))
 
 
 @app.command(
@@ -493,13 +614,14 @@ def convert(
     output: Annotated[Path, typer.Argument(help="File to write; - means standard output.", show_default=False)],
     to: To = None,
     quiet: Quiet = False,
+    json: AsJson = False,
     reading: Any = None,
 ) -> None:
     """Convert a table to another format, with its row and column names."""
     from . import commands
 
     with lines_beside(output):
-        commands.convert(Input(data, reading), commands.OutputTable(output, to and str(to)), quiet)
+        commands.convert(Input(data, reading), commands.OutputTable(output, to and str(to)), Display(quiet, json))
 
 
 @app.command(
@@ -545,7 +667,7 @@ def denoise(
     }
     table = commands.OutputTable(output, to and str(to))
     with lines_beside(output):
-        images.denoise_file(Input(data, reading), table, parameters, commands.Display(quiet, json))
+        images.denoise_file(Input(data, reading), table, parameters, Display(quiet, json))
 
 
 @app.command(
@@ -590,7 +712,7 @@ def inpaint(
     }
     table = commands.OutputTable(output, to and str(to))
     with lines_beside(output):
-        images.inpaint_file(Input(data, reading), mask, table, parameters, commands.Display(quiet, json))
+        images.inpaint_file(Input(data, reading), mask, table, parameters, Display(quiet, json))
 
 
 @app.command(
@@ -718,11 +840,12 @@ def pack(
 def demo(
     data: Annotated[Demo, typer.Argument(help="The data to use.")] = Demo.baskets,
     folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("bitatoms-demo"),
+    json: AsJson = False,
 ) -> None:
     """Try bitatoms: write an example table, learn its patterns and write a report. Prints the commands it runs."""
     from . import demo
 
-    demo.run(data, folder, _command())
+    demo.run(data, folder, _command(), json)
 
 
 @app.command(epilog=_examples("bitatoms warmup", "NUMBA_CACHE_DIR=/opt/kernels bitatoms warmup"))
@@ -731,6 +854,7 @@ def warmup(
         int, typer.Option("--jobs", "-j", help="Processes; -1 is one per processor.", rich_help_panel=GENERAL)
     ] = -1,
     quiet: Quiet = False,
+    json: AsJson = False,
 ) -> None:
     """Compile the kernels of all common calls now, for container images, clusters and demonstrations.
 
@@ -738,7 +862,7 @@ def warmup(
     """
     from . import warmup
 
-    warmup.run(jobs, quiet)
+    warmup.run(jobs, Display(quiet, json))
 
 
 def _parse_atoms(text: str) -> int | str:

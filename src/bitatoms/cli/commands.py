@@ -29,11 +29,12 @@ from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
 from ..table import Header, Table, listed_names, match_columns
 from . import stores
-from .console import print_json, print_line, print_note
+from .console import Display, print_json, print_line, print_note, print_result
 from .files import (
     CUT_SHORT,
     check_checkpoint,
     check_html_extension,
+    check_json_output,
     check_writable,
     is_packed,
     load_model,
@@ -50,8 +51,8 @@ from .options import Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
-from .streams import is_stdout, is_stream, output_file, output_name
-from .summary import describe_shape, describe_table, describe_unknown, model_json, print_patterns
+from .streams import is_stream, output_file, output_name
+from .summary import describe_shape, describe_table, describe_unknown, model_json, print_patterns, table_json
 
 
 class Outputs(NamedTuple):
@@ -66,8 +67,7 @@ class Outputs(NamedTuple):
     def check(self, read: Path, json: bool) -> None:
         """Check before long work that all files can be written."""
         check_writable(*self, read=(read,))
-        if json and any(map(is_stdout, self.paths)):
-            raise FileError("standard output: --json already writes to it; choose a file for other output")
+        check_json_output(json, *self.paths)
         for table in (self.codes, self.atoms):
             if table is not None:
                 table_format(table)
@@ -89,14 +89,6 @@ class OutputTable(NamedTuple):
 
     path: Path
     format: str | None = None
-
-
-class Display(NamedTuple):
-    """What to print."""
-
-    quiet: bool = False
-    json: bool = False
-    top: int = 5  # number of atoms
 
 
 def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, display: Display) -> str | None:
@@ -289,9 +281,10 @@ def _write_outputs(
         yield outputs.codes
 
 
-def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
+def transform(rows: NewRows, output: OutputTable, run: RunOptions, display: Display) -> None:
     """Write the codes of a table; from one .h5ad file to another, as a copy of the input with codes."""
-    model_path, data, absent = rows
+    (model_path, data, absent), quiet = rows, display.is_silent
+    check_json_output(display.json, output.path)
     format = table_format(*output)
     # Codes of a transposed AnnData are those of its variables, which obsm cannot hold; atoms of obsm do not fit varm.
     adds = format == "h5ad" and _is_h5ad(data) and not data.reading.options["transpose"] and not _is_of_obsm(rows)
@@ -312,16 +305,18 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) 
                 write_annotated(data.path, made, codes.bits, model, soft)
         else:
             write_code_table(codes, *output)
-    if not quiet:
+    if display.json or not display.quiet:
         n_uses = codes.bits.count() if isinstance(codes, Table) else sum(bits.count() for bits in codes.stored_chunks())
-        mean = n_uses / max(1, len(codes))
-        name = output_name(output.path)
-        print_line(f"{name}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row")
+        mean, name = n_uses / max(1, len(codes)), output_name(output.path)
+        values = {"written": name, "rows": len(codes), "atoms": codes.shape[1], "uses": n_uses}
+        line = f"{name}: codes of {len(codes)} rows by {codes.shape[1]} atoms, {mean:.1f} atoms per row"
+        print_result(values, display, line)
 
 
-def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, quiet: bool) -> None:
+def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display: Display) -> None:
     """Write the soft codes of a table: the bits that each atom saves in each row."""
-    model_path, data, absent = rows
+    (model_path, data, absent), quiet = rows, display.is_silent
+    check_json_output(display.json, output.path)
     name = output_name(output.path)
     format = check_number_format(table_format(*output), name)
     check_writable(output.path, read=(model_path, data.path))
@@ -337,13 +332,14 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, quiet: b
         row_names = table.row_names
     with output_file(output.path, FORMATS[format].extensions[0]) as file:
         write_numbers(soft, row_names, model.atom_names, file, format)
-    if not quiet:
-        print_line(f"{name}: soft codes of {len(soft)} rows by {soft.shape[1]} atoms")
+    values = {"written": name, "rows": len(soft), "atoms": soft.shape[1]}
+    print_result(values, display, f"{name}: soft codes of {len(soft)} rows by {soft.shape[1]} atoms")
 
 
-def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int, quiet: bool) -> None:
+def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int, display: Display) -> None:
     """Write the reconstruction of a table, or of codes."""
-    model_path, data, _ = rows
+    (model_path, data, _), quiet = rows, display.is_silent
+    check_json_output(display.json, output.path)
     check_writable(output.path, read=(model_path, data.path))
     table_format(*output)  # raises if there is none
     if is_codes:
@@ -356,8 +352,8 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
     bits = possible_genotypes(model.reconstruct(codes.bits), model, quiet)
     made = Table(bits, codes.row_names, model.columns, picture, row_data=codes.row_data, column_data=model.column_data)
     write_table(made, *output)
-    if not quiet:
-        print_line(f"{output_name(output.path)}: {describe_shape(made)}")
+    name = output_name(output.path)
+    print_result({"written": name, **table_json(made)}, display, f"{name}: {describe_shape(made)}")
 
 
 def possible_genotypes(samples: BitMatrix, model: Model, quiet: bool) -> BitMatrix:
@@ -413,27 +409,31 @@ class ReportPage(NamedTuple):
     groups: str | None = None
 
 
-def report(rows: NewRows, page: ReportPage, n_jobs: int, quiet: bool) -> None:
+def report(rows: NewRows, page: ReportPage, n_jobs: int, display: Display) -> None:
     """Write the report on a model and a table."""
-    model_path, data, _ = rows
+    (model_path, data, _), quiet = rows, display.is_silent
+    check_json_output(display.json, page.path)
     check_writable(page.path, read=(model_path, data.path))
     check_html_extension(page.path)
     model, table = load_model_and_table(rows, quiet)
     _write_report(model, table, page._replace(title=page.title or data.title), n_jobs, quiet)
-    if not quiet and not is_stream(page.path):
-        print_line(f"The report is in {page.path}; open it in a browser.")
+    if display.json or not is_stream(page.path):
+        values = {"written": output_name(page.path), "patterns": model.atoms.n_rows, **table_json(table)}
+        print_result(values, display, f"The report is in {page.path}; open it in a browser.")
 
 
-def convert(data: Input, output: OutputTable, quiet: bool) -> None:
+def convert(data: Input, output: OutputTable, display: Display) -> None:
     """Write a table in another format."""
     check_writable(output.path)
+    check_json_output(display.json, output.path)
     table_format(*output)
-    table = read_with_status(data, quiet)
+    table = read_with_status(data, display.is_silent)
     write_table(table, *output)
-    if not quiet:
-        print_line(f"{output_name(output.path)}: {describe_shape(table)}")
+    name = output_name(output.path)
+    print_result({"written": name, **table_json(table)}, display, f"{name}: {describe_shape(table)}")
+    if not display.quiet:
         _note_lost_annotations(table, output)
-        if unknown := describe_unknown(table):
+        if (unknown := describe_unknown(table)) and not display.json:
             print_line(unknown)
 
 

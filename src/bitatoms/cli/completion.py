@@ -21,8 +21,8 @@ from ..table import Names, Table, feature_names
 from ..variants import are_variants
 from ..variants import pairs as genotype_pairs
 from .commands import OutputTable
-from .console import print_json, print_line
-from .files import check_writable, load_model_and_table, read_with_status, table_format, write_table
+from .console import Display, print_json, print_line, print_result
+from .files import check_json_output, check_writable, load_model_and_table, read_with_status, table_format, write_table
 from .options import Input, NewRows
 from .progress import show_status
 from .streams import is_stream, output_file, output_name
@@ -33,9 +33,11 @@ _SCORED_CELLS = 1 << 24  # cells of the rows that are checked
 
 
 def complete(
-    rows: NewRows, output: OutputTable, only_missing: bool, by_neighbours: bool, n_jobs: int, quiet: bool
+    rows: NewRows, output: OutputTable, only_missing: bool, by_neighbours: bool, n_jobs: int, display: Display
 ) -> None:
     """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values."""
+    quiet = display.is_silent
+    check_json_output(display.json, output.path)
     check_writable(output.path, read=(rows.model_path, rows.data.path))
     if only_missing:
         _check_list(output)
@@ -57,12 +59,15 @@ def complete(
                 made = Table(made.data, table.row_names, model.columns, table.picture)
             write_table(made, *output)
             written = f"{describe_shape(made)}, {filled} filled in"
-    if not quiet:
-        print_line(f"{output_name(output.path)}: {written}")
-        if are_variants(table.column_data) and 0 not in table.shape:
-            with show_status("Hiding genotypes to predict them", quiet):
-                scores = _scores(model, table, by_neighbours, workers)
-            print_line(_described(scores, by_neighbours))
+    if display.quiet and not display.json:
+        return
+    name, lines, checked = output_name(output.path), [], {}
+    if are_variants(table.column_data) and 0 not in table.shape:
+        with show_status("Hiding genotypes to predict them", quiet):
+            scores = _scores(model, table, by_neighbours, workers)
+        lines, checked = [_described(scores, by_neighbours)], {"check": scores._asdict()}
+    values = {"written": name, "rows": len(table), "columns": table.shape[1], "filled": n_unknown, **checked}
+    print_result(values, display, f"{name}: {written}", *lines)
 
 
 def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Workers) -> Model | SimilarRows:

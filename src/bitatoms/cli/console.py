@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from rich.console import Console
 from rich.segment import Segment
@@ -134,6 +134,28 @@ def print_json(value: Any) -> None:
     with writing_to_stdout():
         sys.stdout.write(CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
         sys.stdout.flush()
+
+
+class Display(NamedTuple):
+    """What to print."""
+
+    quiet: bool = False
+    json: bool = False
+    top: int = 5  # number of atoms
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no lines are printed: nothing is, or JSON instead."""
+        return self.quiet or self.json
+
+
+def print_result(values: dict[str, Any], display: Display, *lines: str) -> None:
+    """Print the result of a command: its values as JSON, or lines, or nothing."""
+    if display.json:
+        print_json(values)
+    elif not display.quiet:
+        for line in lines:
+            print_line(line)
 
 
 def print_note(message: Warning | str) -> None:

@@ -13,7 +13,7 @@ from .. import datasets
 from ..bits import BitMatrix
 from ..io.api import write
 from ..table import Picture, Table
-from .console import print_line
+from .console import print_json, print_line
 
 
 class Demonstration(NamedTuple):
@@ -41,17 +41,23 @@ _ALL = {
 }
 
 
-def run(which: str, folder: Path, run_command: Callable[..., Any]) -> None:
+def run(which: str, folder: Path, run_command: Callable[..., Any], json: bool = False) -> None:
     """Write the data, fit a model and write a report, with the commands for it."""
     demonstration = _ALL[which]
     folder.mkdir(parents=True, exist_ok=True)
     data, model, page = folder / demonstration.file, folder / f"{which}-model.npz", folder / f"{which}.html"
     write(demonstration.data(), data)
-    print_line(f"{demonstration.about}: written to {data}")
+    if not json:
+        print_line(f"{demonstration.about}: written to {data}")
     for command in (
         ["fit", str(data), *demonstration.options.split(), "-o", str(model)],
         ["report", str(model), str(data), *demonstration.options.split(), "-o", str(page)],
     ):
-        print_line(f"\n$ bitatoms {shlex.join(command)}", style="bold")
+        if json:
+            command.append("--quiet")
+        else:
+            print_line(f"\n$ bitatoms {shlex.join(command)}", style="bold")
         if code := run_command(command, standalone_mode=False):
             raise typer.Exit(code)
+    if json:
+        print_json({"about": demonstration.about, "table": str(data), "model": str(model), "report": str(page)})

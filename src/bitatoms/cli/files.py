@@ -138,6 +138,12 @@ def check_writable(*paths: Path | None, read: tuple[Path | None, ...] = ()) -> N
                 raise FileError(f"{path}: there is a folder of this name; choose another name")
 
 
+def check_json_output(json: bool, *outputs: Path | None) -> None:
+    """Check that nothing else is written to the standard output if the result is printed as JSON."""
+    if json and any(path is not None and is_stdout(path) for path in outputs):
+        raise FileError("standard output: --json already writes to it; choose a file for other output")
+
+
 def check_parent(path: Path) -> None:
     """Check that the folder of a file exists, where symbolic links lead."""
     folder = link_target(path).parent

@@ -11,12 +11,12 @@ from ..images import LITTLE_REPETITION, denoise, inpaint
 from ..io.api import read
 from ..io.errors import FileError
 from ..table import Table
-from .commands import Display, OutputTable
-from .console import print_json, print_line, print_note
-from .files import check_writable, read_with_status, table_format, write_table
+from .commands import OutputTable
+from .console import Display, print_json, print_line, print_note
+from .files import check_json_output, check_writable, read_with_status, table_format, write_table
 from .options import Input
 from .progress import show_status
-from .streams import is_stdout, output_name
+from .streams import output_name
 
 _LITTLE_BETTER = 0.5  # a note is printed unless predictions make less than this share of the baseline's mistakes
 
@@ -102,8 +102,7 @@ def _check_output(output: OutputTable, read: tuple[Path, ...], display: Display)
     """Check before long work that the picture can be written."""
     check_writable(output.path, read=read)
     table_format(*output)
-    if display.json and is_stdout(output.path):
-        raise FileError("standard output: --json already writes to it; write the picture to a file")
+    check_json_output(display.json, output.path)
 
 
 def _read_picture(data: Input, quiet: bool) -> BitMatrix:

@@ -13,8 +13,8 @@ from ..io.errors import FileError
 from ..rows.store import Store
 from ..table import Table
 from . import stores
-from .commands import Display, Outputs, listed, open_data, save_model, write_pattern_file
-from .console import print_json, print_line
+from .commands import Outputs, listed, open_data, save_model, write_pattern_file
+from .console import Display, print_json, print_line
 from .files import load_model, load_model_and_table, open_packed, remembered_options
 from .options import Input, NewRows
 from .progress import ProgressLine, show_status

@@ -10,8 +10,9 @@ import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..core.model import Model
-from ..formatting import percent
+from ..core.lifts import LIFTS_READING
+from ..core.model import Model, Pattern
+from ..formatting import few, percent, times
 from ..io.patterns import as_json
 from ..table import Table
 from ..verbosity import escape_name
@@ -32,6 +33,12 @@ def describe_shape(table: Table) -> str:
     n_cells, n_unknown = math.prod(table.shape), table.data.n_unknown
     ones = f"{describe_size(table.shape)}, {percent(table.data.count(), n_cells - n_unknown)} ones"
     return f"{ones} among the known cells, {percent(n_unknown, n_cells)} unknown" if n_unknown else ones
+
+
+def table_json(table: Table) -> dict[str, Any]:
+    """Return the size of a table, and how many of its cells are ones and unknown, for ``--json``."""
+    rows, columns = table.shape
+    return {"rows": rows, "columns": columns, "ones": table.data.count(), "unknown": table.data.n_unknown}
 
 
 def describe_unknown(table: Table) -> str:
@@ -73,6 +80,8 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     print_line(model.reading)
     if model.recurrence is not None:
         print_line(model.recurrence.reading)
+    if model.lifts is not None and model.picture is None:
+        print_line(LIFTS_READING)
     if model.picture is not None and model.picture.tile[1] <= _MAX_PICTURE_WIDTH:
         _print_pictures(model, len(patterns))
         return
@@ -80,24 +89,38 @@ def print_patterns(model: Model, n_shown: int, heading: str) -> None:
     grid.add_column("atom", justify="right")
     grid.add_column("features", ratio=1)
     recurrence = model.recurrence
-    known = (("complete in",) if model.complete is not None else (), ("recurs",) if recurrence is not None else ())
-    for heading in ("used by", *known[0], "bits saved", *known[1]):
+    known = ("complete in\n(expected)" if model.lifts is not None else "complete in",) * (model.complete is not None)
+    lift = ("lift",) if model.lifts is not None else ()
+    recurs = ("recurs",) if recurrence is not None else ()
+    for heading in ("used by", *known, *lift, "bits saved", *recurs):
         grid.add_column(heading, justify="right", no_wrap=True)
     for pattern in patterns:
         shown = len(pattern.features) if len(pattern.features) <= _MAX_FEATURES + 2 else _MAX_FEATURES
-        names = ", ".join(map(escape_name, pattern.features[:shown]))  # before the widths of columns are computed
+        names = _features(pattern, shown)
         if len(pattern.features) > shown:
             names += f" and {len(pattern.features) - shown} more"
-        used_by = f"{_rows(pattern.rows)} ({percent(pattern.rows, model.n_samples)})"
-        complete_in = () if pattern.complete is None else (_rows(pattern.complete),)
+        used_by = f"{_rows(pattern.rows)}\n({percent(pattern.rows, model.n_samples)})"
+        expected = "" if pattern.expected is None else f"\n({few(pattern.expected)})"
+        complete_in = () if pattern.complete is None else (f"{_rows(pattern.complete)}{expected}",)
+        whole = () if pattern.expected is None else (times(pattern.lift),)
         recurs = () if pattern.recurs is None else (percent(pattern.recurs, 1),)
         if pattern.span is not None:
             names += f" (at {escape_name(pattern.span)})"
-        grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, str(pattern.bits_saved), *recurs)
+        grid.add_row(str(pattern.atom), Text(names), used_by, *complete_in, *whole, str(pattern.bits_saved), *recurs)
     print_rich(grid, soft_wrap=False)
     hidden = model.atoms.n_rows - len(patterns)
     if hidden:
         print_line(f"and {hidden} more (--top {model.atoms.n_rows} shows all)")
+
+
+def _features(pattern: Pattern, n_shown: int) -> str:
+    """Return the names of the first features of a pattern, with control characters escaped, each with its lift."""
+    names = list(map(escape_name, pattern.features[:n_shown]))  # before the widths of columns are computed
+    if pattern.member_lifts is not None and len(pattern.features) > 1:
+        names = [
+            f"{name}\N{NO-BREAK SPACE}{times(lift)}" for name, lift in zip(names, pattern.member_lifts, strict=False)
+        ]
+    return ", ".join(names)
 
 
 def _print_pictures(model: Model, n_atoms: int) -> None:

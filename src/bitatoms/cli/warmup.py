@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ..warmup import warm_up
-from .console import print_line
+from .console import Display, print_result
 from .progress import ProgressLine, show_status
 
 
-def run(n_jobs: int, quiet: bool) -> None:
+def run(n_jobs: int, display: Display) -> None:
     """Compile the kernels, show how far that is, and print where they are stored."""
-    with show_status("compiling kernels", quiet) as status:
-        progress = ProgressLine(quiet, status)
+    with show_status("compiling kernels", display.is_silent) as status:
+        progress = ProgressLine(display.is_silent, status)
 
         def show(name: str, n_done: int, n_all: int) -> None:
             progress.update(f"compiling kernels: {n_done} of {n_all}, {progress.seconds}", f" (done: {name})")
 
         folder = warm_up(n_jobs, show)
-    if not quiet:
-        print_line(f"Kernels for this kind of processor are compiled and stored in {folder}.")
+    line = f"Kernels for this kind of processor are compiled and stored in {folder}."
+    print_result({"kernels": str(folder)}, display, line)

@@ -27,7 +27,7 @@ from .result import ResultBase
 if TYPE_CHECKING:
     from .model import Model
 
-_UNIT = 1 << 20  # costs are integers of this fraction of a bit: sums do not depend on their order
+UNIT = 1 << 20  # costs are integers of this fraction of a bit: sums do not depend on their order
 _CELL_COST = 30.0  # nanoseconds per cell; it also limits a chunk to a few million cells
 _BIT_COST = 3.0  # nanoseconds per one of an atom, when its cost in a row is computed
 _PSEUDOCOUNT = 0.5  # of each outcome: a frequency is never 0
@@ -110,7 +110,7 @@ def _cost(counts: NDArray[np.int64], left_out: int) -> NDArray[np.int64]:
     """Return the costs of the outcomes on axis 1 that occurred this many times."""
     others = np.maximum(counts - left_out, 0) + _PSEUDOCOUNT
     total = np.maximum(counts.sum(axis=1, keepdims=True) - left_out, 0) + 2 * _PSEUDOCOUNT
-    return np.rint(_UNIT * np.log2(total / others)).astype(np.int64)
+    return np.rint(UNIT * np.log2(total / others)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class RowCoder:
             codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
             if is_sampled:
                 codes = model.codes(chunk, Workers(1)).to_dense()
-            given = _cells(chunk), codes, atoms, bias, covers, self._max_atoms, costs, _UNIT
+            given = cells_of_rows(chunk), codes, atoms, bias, covers, self._max_atoms, costs, UNIT
             if is_sampled:
                 average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)
             else:
@@ -178,12 +178,12 @@ class RowCoder:
 
         def run(start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
             chunk, total = codes[start:stop].to_dense(), np.empty(stop - start, np.int64)
-            cells, scratch = _cells(data[start:stop]), _scratch(data.n_cols)
+            cells, scratch = cells_of_rows(data[start:stop]), _scratch(data.n_cols)
             shorten_codes(cells, chunk, atoms, bias, covers, max_atoms, costs, scratch, total)
             return chunk, total
 
         chunks, totals = zip(*workers.map_rows(run, data.n_rows, _CELL_COST * data.n_cols), strict=True)
-        return DescribedRows(BitMatrix.from_dense(np.concatenate(chunks)), np.concatenate(totals) / _UNIT)
+        return DescribedRows(BitMatrix.from_dense(np.concatenate(chunks)), np.concatenate(totals) / UNIT)
 
     @property
     def _max_atoms(self) -> int:
@@ -197,7 +197,7 @@ class RowCoder:
         return atoms, self.model.bias.astype(np.int64), covering(self.model.algebra)
 
 
-def _cells(data: BitMatrix) -> NDArray[np.uint8]:
+def cells_of_rows(data: BitMatrix) -> NDArray[np.uint8]:
     """Return rows as an array of 0, 1 and, for unknown cells, 2."""
     cells = data.filled().to_dense()
     if data.unknown is not None:

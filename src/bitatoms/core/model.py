@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from ..variants import chromosomes_of, pairs, ranks_in, regions
 from .block import Block
 from .coding import PRICED_CODERS, coding_rule, typical_cost
 from .genotypes import nearest_genotypes
+from .lifts import AtomCounts, Lifts, lifts_of
 from .likelihood import Frequencies, RowCoder
 from .objective import codelength_prices, unit_prices
 from .pass_spec import AtomGroup, PassSpec, RowCounts
@@ -45,6 +46,10 @@ class Pattern(NamedTuple):
     complete: int | None = None  # rows that have all its features, whether they use it or not; None if unknown
     recurs: float | None = None  # share of the searches of `bitatoms.stability` that found it again; None if unknown
     span: str | None = None  # from its first to its last position, as in 20:1000-2000; None if columns have none
+    expected: float | None = None  # complete rows, if features were independent; None if unknown
+    lift: float | None = None  # complete rows for each expected one; None if unknown, or none are expected
+    # For each feature: its share of the rows that have the others, divided by its share of all rows; None if unknown:
+    member_lifts: tuple[float | None, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -196,6 +201,11 @@ class Model(CountsResult):
             bits.append(total)
         return np.concatenate(bits)
 
+    @property
+    def bits_if_wrong(self) -> NDArray[np.float64]:
+        """The bits of a wrong cell in each column."""
+        return _bits_of_values(self.wrong, self.n_known)[1]
+
     def soft_codes(
         self, data: Bits, codes: BitMatrix, workers: Workers, max_rows: int | None = None
     ) -> NDArray[np.float64]:
@@ -271,6 +281,7 @@ class Model(CountsResult):
         saved = np.zeros(self.atoms.n_rows, np.int64) if self.saved is None else self.saved
         recurs = None if self.recurrence is None else self.recurrence.shares
         has_positions = regions(self.column_data) is not None
+        edges = [0, *np.cumsum(self.atoms.row_weights()).tolist()]
         return [
             Pattern(
                 atom=k + 1,
@@ -281,9 +292,31 @@ class Model(CountsResult):
                 complete=None if self.complete is None else int(self.complete[k]),
                 recurs=None if recurs is None else float(recurs[k]),
                 span=self._span(k) if has_positions else None,
+                **self._lifts_of(k, slice(edges[k], edges[k + 1])),
             )
             for k in range(self.atoms.n_rows)[:most]
         ]
+
+    @cached_property
+    def lifts(self) -> Lifts | None:
+        """The lifts of the atoms in the data learned from; None if complete rows were not counted."""
+        if self.complete is None or self.ones is None:
+            return None
+        if self.atom_known is None and self.known is not None:  # an older model of a table with unknown cells
+            return None
+        known = self.n_samples if self.atom_known is None else self.atom_known
+        return lifts_of(self.atoms, self.bias, AtomCounts(self.ones, self.n_known, self.complete, known, self.lacking))
+
+    def _lifts_of(self, k: int, ones: slice) -> dict[str, Any]:
+        """Return the lifts of an atom, whose ones are these of all ones, as fields of its pattern."""
+        if self.lifts is None:
+            return {}
+        expected, whole, members = self.lifts
+        return {
+            "expected": float(expected[k]),
+            "lift": number_or_none(whole[k]),
+            "member_lifts": None if members is None else tuple(map(number_or_none, members[ones])),
+        }
 
     def _span(self, k: int) -> str:
         """Return where the features of an atom are: on each chromosome, from the first to the last position."""
@@ -299,9 +332,17 @@ class Model(CountsResult):
 
     def _features(self, k: int) -> Names:
         """Return the names of the features of an atom."""
-        features = np.flatnonzero(self.atoms[k])
+        return self.names_of_members(np.flatnonzero(self.atoms[k]).tolist())
+
+    def names_of_members(self, features: Sequence[int]) -> Names:
+        """Return the names of features of atoms, with "not" where the bias sets a feature, so that atoms clear it."""
         names = zip(features, feature_names(self.columns, features), strict=True)
         return tuple(f"not {name}" if self.bias[feature] else name for feature, name in names)
+
+
+def number_or_none(value: float) -> float | None:
+    """Return a number, None if it is not one."""
+    return None if np.isnan(value) else float(value)
 
 
 def _chunks(data: Bits, width: int, max_rows: int | None) -> Iterator[Bits]:

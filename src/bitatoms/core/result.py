@@ -75,6 +75,8 @@ class ResultBase:
     missed: NDArray[np.int64] | None = field(default=None, repr=False)
     known: NDArray[np.int64] | None = field(default=None, repr=False)
     complete: NDArray[np.int64] | None = field(default=None, repr=False)
+    lacking: NDArray[np.int64] | None = field(default=None, repr=False)
+    atom_known: NDArray[np.int64] | None = field(default=None, repr=False)
     rows_hash: int | None = field(default=None, repr=False)
     remembered: BitMatrix | None = field(default=None, repr=False)
     beyond_chance: int | None = field(default=None, repr=False)
@@ -330,6 +332,11 @@ class Factorization(ResultBase):
     complete : ndarray of shape (n_atoms,), int64, or None
         Number of samples in which each atom is complete: they have all its features and, where the bias sets a feature
         of the atom, do not have that one. Whether they use the atom does not matter.
+    lacking : ndarray of shape (n_ones,), int64, or None
+        For each one of the atoms, atom by atom in the order of the features, the number of samples that would have the
+        atom complete, had they not a single known cell that differs: this one.
+    atom_known : ndarray of shape (n_atoms,), int64, or None
+        Number of samples in which all features of each atom are known; None if all cells are, or if it was not counted.
     rows_hash : int or None
         A hash of the samples, whatever their order, by which a report recognizes them.
     remembered : BitMatrix of shape (n_remembered, n_atoms), or None

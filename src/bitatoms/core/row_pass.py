@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..parallel import Workers
-from ..sparse_bits import SparseBits
+from ..sparse_bits import SparseBits, sparse
 from .block import Block
 from .complete import complete_atoms, hash_rows
 from .counts import Counts
+from .members import count_members
 from .pass_spec import AtomGroup, PassSpec, coded_block
 from .side_by_side import joined_codes
 from .voted_bits import cells_of
@@ -33,10 +34,10 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: 
         own_codes = None if codes is None else codes.take_columns(group.atoms)
         return _run(group.columns_of(data), own_codes, group.spec, own)
 
-    total, parts = _counts_without_atoms(data, spec), []
+    total, parts, ones = _counts_without_atoms(data, spec), [], sparse(spec.atoms)
     for group, (own_codes, counts) in zip(spec.groups, workers.map_tasks(run, spec.groups), strict=True):
         parts.append((None, own_codes))
-        total = total.put(group.atoms, group.features, counts)
+        total = total.put(group.atoms, group.features, ones.entries_of(group.atoms), counts)
     order = np.argsort(np.concatenate([group.atoms for group in spec.groups]))
     return joined_codes(parts, len(data), order), total
 
@@ -54,7 +55,7 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
     is_set, ones = spec.bias.to_dense(bool)[0], data.column_weights()
     known = np.broadcast_to(data.n_known, data.n_cols).astype(np.int64)
     return replace(
-        Counts.none(*spec.atoms.shape, spec.voted),
+        Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count()),
         n_rows=len(data),
         known=known,
         wrong=np.where(is_set, known - ones, ones),
@@ -83,6 +84,7 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         codes_changed=codes_changed,
         complete=complete_atoms(data, block.atoms(), block.workers, block.bias).column_weights(),
         rows_hash=hash_rows(data),
+        **count_members(data, block.atoms(), block.workers, block.bias)._asdict(),
         voted=voted,
     )
 

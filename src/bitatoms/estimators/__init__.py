@@ -7,12 +7,14 @@ from .classifier import BinaryDictionaryClassifier
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
 from .persistence import load
+from .statements import Recommendations
 
 __all__ = [
     "BinaryDictionaryClassifier",
     "BinaryDictionaryLearning",
     "BinaryImputer",
     "CellValidation",
+    "Recommendations",
     "Stability",
     "annotate",
     "cross_validate_cells",

@@ -49,6 +49,7 @@ from ..table import Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
 from .same_kind import as_given
+from .statements import StatementsMixin
 
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
@@ -63,7 +64,7 @@ def _has_partial_fit(estimator: BinaryDictionaryLearning) -> bool:
 
 
 @documented(EstimatorKwargs)
-class BinaryDictionaryLearning(TableTransformer):
+class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     """Binary matrix factorization by dictionary learning: find the few binary patterns (atoms) that explain a table.
 
     Parameters
@@ -331,7 +332,8 @@ class BinaryDictionaryLearning(TableTransformer):
             return model
         # The counts and codes are those of other atoms.
         model = replace(model, atoms=atoms, bias=self.bias_)
-        return replace(model, complete=None, rows_hash=None, recurrence=None, remembered=None)
+        model = replace(model, complete=None, lacking=None, atom_known=None)
+        return replace(model, rows_hash=None, recurrence=None, remembered=None)
 
     def transform(self, X: Any, output: str | os.PathLike[str] | None = None) -> Any:
         """Return the codes of samples: the atoms that each sample uses.
@@ -580,9 +582,13 @@ class BinaryDictionaryLearning(TableTransformer):
         Returns
         -------
         list of Pattern
-            Named tuples ``(atom, features, rows, share, bits_saved, complete, recurs)``: ``rows`` samples use the atom,
-            and ``complete`` samples have all its features. ``recurs`` is the share of other searches that found the
-            atom again, if `bitatoms.stability` has counted them. The atom that saves most bits comes first.
+            Named tuples ``(atom, features, rows, share, bits_saved, complete, recurs, span, expected, lift,
+            member_lifts)``: ``rows`` samples use the atom, and ``complete`` samples have all its features. ``expected``
+            samples would have all of them if features were independent of each other, and ``lift`` is ``complete /
+            expected``. ``member_lifts`` has one number per feature: its share of the samples that have all other
+            features of the atom, divided by its share of all samples. Only samples in which the features concerned are
+            known count. ``recurs`` is the share of other searches that found the atom again, if `bitatoms.stability`
+            has counted them. The atom that saves most bits comes first.
             ``pandas.DataFrame(model.patterns())`` converts them to a data frame.
         """
         return self.as_model().patterns()

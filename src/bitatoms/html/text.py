@@ -41,7 +41,8 @@ def join_names(names: Sequence[str], limit: int) -> str:
     return first if len(names) <= limit else f"{first} and {len(names) - limit:,} more"
 
 
-def chips_html(names: Sequence[str], css_class: str = "") -> str:
-    """Return names as the items of a wrapping list."""
+def chips_html(names: Sequence[str], css_class: str = "", notes: Sequence[str] = ()) -> str:
+    """Return names as the items of a wrapping list, each with its note, if there are notes."""
     begin = f'<li class="{css_class}">' if css_class else "<li>"
-    return "".join(f"{begin}{name_html(name)}</li>" for name in names)
+    after = [f" <small>{escape(note)}</small>" for note in notes] or [""] * len(names)
+    return "".join(f"{begin}{name_html(name)}{note}</li>" for name, note in zip(names, after, strict=True))

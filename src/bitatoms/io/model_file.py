@@ -54,8 +54,8 @@ CELL_OPTIONS = (
     "blocks",
     "phased",
 )  # what cells mean, for all data of a model
-_OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete")
-_COUNTS_PER_ATOM = ("uses", "saved", "complete")
+_OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
+_COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
 _OPTION_CHOICES = {"missing": ("unknown", "zero", "refuse"), "duplicates": ("refuse", "number")}
 _HISTORY_TEXTS = ("move", "algebra")
@@ -188,8 +188,9 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
     bias = file.read_array("bias").astype(np.uint8, casting="safe", copy=False)
     if bias.shape != (n_features,) or (bias > 1).any():
         raise ValueError("its bias does not fit its atoms")
+    lengths = dict.fromkeys(_COUNTS_PER_ATOM, n_atoms) | {"lacking": atoms.count()}
     counts = {
-        name: _read_counts(file, name, n_atoms if name in _COUNTS_PER_ATOM else n_features, n_samples)
+        name: _read_counts(file, name, lengths.get(name, n_features), n_samples)
         for name in ("wrong", "uses", *(name for name in _OPTIONAL_COUNTS if name in file))
     }
     known = counts.get("known", n_samples)

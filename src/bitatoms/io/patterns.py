@@ -21,8 +21,8 @@ _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark
 def write_patterns(model: Model, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write each atom: its features, the numbers of rows that use it and that have it complete, the bits it saves.
 
-    How often it recurs is written too, if `bitatoms.stability` has counted it, and where it is, if its features have
-    positions.
+    If complete rows were counted, the expected ones and the lifts are written too, as is how often the atom recurs, if
+    `bitatoms.stability` has counted it, and where it is, if its features have positions.
 
     Parameters
     ----------
@@ -60,12 +60,15 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
             f"{pattern.share:.4f}",
             pattern.bits_saved,
             "" if pattern.complete is None else pattern.complete,
+            *(() if pattern.expected is None else (f"{pattern.expected:.6g}", _number(pattern.lift), _lifts(pattern))),
             *(() if pattern.recurs is None else (f"{pattern.recurs:.4f}",)),
             *(() if pattern.span is None else (pattern.span,)),
         )
         for pattern in patterns
     ]
     names: tuple[str, ...] = ("atom", "features", "size", "rows", "share", "bits_saved", "complete")
+    if any(pattern.expected is not None for pattern in patterns):
+        names += ("expected", "lift", "member_lifts")
     if any(pattern.recurs is not None for pattern in patterns):
         names += ("recurs",)
     if any(pattern.span is not None for pattern in patterns):
@@ -76,6 +79,16 @@ def format_patterns(patterns: list[Pattern], format: str) -> str:
         return text.getvalue()
     lines = [_markdown_row(names), f"|---:|---|{'---:|' * (len(names) - 2)}", *map(_markdown_row, rows)]
     return "\n".join(lines) + "\n"
+
+
+def _number(lift: float | None) -> str:
+    """Return a lift with four digits, empty if it is unknown."""
+    return "" if lift is None else f"{lift:.4g}"
+
+
+def _lifts(pattern: Pattern) -> str:
+    """Return the lifts of the features of a pattern, as its features are listed."""
+    return "; ".join(map(_number, pattern.member_lifts or ()))
 
 
 def as_json(pattern: Pattern) -> dict[str, object]:

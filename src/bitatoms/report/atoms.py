@@ -8,7 +8,9 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formatting import percent
+from ..core.lifts import LIFTS_READING
+from ..core.model import number_or_none
+from ..formatting import few, percent, times
 from ..html.text import chips_html, format_count, join_names, name_html, pluralize, truncated
 from ..sparse_bits import packed
 from .advice import to_try
@@ -57,7 +59,7 @@ def _sort_options(data: ReportData) -> str:
     rows, complete = ("rows", "rows that use it"), ("complete", "complete rows")
     features, number = ("features", f"number of {_feature_noun(data)}s"), ("atom", "number")
     recurs = [] if data.model.recurrence is None else [("recurs", "how often it recurs")]
-    keys = [rows, complete, *recurs, features]
+    keys = [rows, complete, ("lift", "lift"), *recurs, features]
     keys = [number, *keys] if data.model.saved is None else [("saved", "bits saved"), *keys, number]
     return "".join(f'<option value="{key}">{label}</option>' for key, label in keys)
 
@@ -75,6 +77,7 @@ def _introduction(data: ReportData) -> str:
     text += " A pattern is used by the rows that are described with it; it is complete in the rows that have all of it."
     if not data.is_training_table:
         text += " These counts are those of this table, not of the one that the patterns were learned from."
+    text += f" {LIFTS_READING if data.picture is None else LIFTS_READING.partition(';')[0] + '.'}"
     text += "" if data.model.recurrence is None else f" {data.model.recurrence.reading}"
     return text + data.numbering_note
 
@@ -109,9 +112,10 @@ def _card(data: ReportData, atom: int, name_limit: int) -> str:
     features = np.flatnonzero(data.model.atoms[atom])
     uses, complete = int(data.uses[atom]), int(data.complete[atom])
     saved = None if data.model.saved is None else int(data.model.saved[atom])
-    noun = _feature_noun(data)
+    noun, lift = _feature_noun(data), float(data.lifts.whole[atom])
     facts = [(f"{pluralize(uses, 'row')} ({percent(uses, data.n_rows)})", "used by")]
-    facts += [(pluralize(complete, "row"), "complete in")]
+    facts += [(f"{pluralize(complete, 'row')} ({percent(complete, data.n_rows)})", "complete in")]
+    facts += [(few(data.lifts.expected[atom]), "expected"), (times(number_or_none(lift)), "lift")]
     facts += [(format_count(len(features)), noun if len(features) == 1 else f"{noun}s")]
     facts += [] if saved is None else [(format_count(saved), "bit saved" if saved == 1 else "bits saved")]
     recurs = None if data.model.recurrence is None else float(data.model.recurrence.shares[atom])
@@ -119,29 +123,31 @@ def _card(data: ReportData, atom: int, name_limit: int) -> str:
     recurs_key = "" if recurs is None else f'data-recurs="{recurs}" '
     facts_html = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in facts)
     if data.picture is None:
-        body = f"<dl>{facts_html}</dl>{_feature_names(data, features, name_limit)}"
+        body = f"<dl>{facts_html}</dl>{_feature_names(data, atom, name_limit)}"
     else:
         image = bits_image(data.atom_on_bias(atom), data.picture.tile, f"pattern {atom + 1}", _ATOM_SIDE)
         body = f'<div class="tile">{image}<dl>{facts_html}</dl></div>'
     return (
         f'<li class="card" id="atom-{atom + 1}" data-atom="{atom + 1}" data-saved="{saved or 0}" data-rows="{uses}" '
-        f'data-complete="{complete}" {recurs_key}'
+        f'data-complete="{complete}" data-lift="{np.nan_to_num(lift):.6g}" {recurs_key}'
         f'data-features="{len(features)}"><h3>Pattern {atom + 1}</h3>{body}'
         f'<p class="hits" hidden></p>{_examples(data, atom)}</li>'
     )
 
 
-def _feature_names(data: ReportData, features: NDArray[np.intp], limit: int) -> str:
-    """Return the names of an atom's features, all but the first folded."""
+def _feature_names(data: ReportData, atom: int, limit: int) -> str:
+    """Return the names of an atom's features, each with its lift, all but the first folded."""
+    features = np.flatnonzero(data.model.atoms[atom])
     names = [
         f"not {name}" if data.model.bias[feature] else name
         for feature, name in zip(features[:limit], data.names_of(features[:limit]), strict=True)
     ]
-    first = f'<ul class="chips">{chips_html(names[:N_NAMES_UNFOLDED])}</ul>'
+    notes = [times(number_or_none(lift)) for lift in data.member_lifts(atom)[:limit]] if len(features) > 1 else []
+    first = f'<ul class="chips">{chips_html(names[:N_NAMES_UNFOLDED], notes=notes[:N_NAMES_UNFOLDED])}</ul>'
     if len(features) <= N_NAMES_UNFOLDED:
         return first
     rest = names[N_NAMES_UNFOLDED:]
-    folded = f'<ul class="chips">{chips_html(rest)}</ul>' if rest else ""
+    folded = f'<ul class="chips">{chips_html(rest, notes=notes[N_NAMES_UNFOLDED:])}</ul>' if rest else ""
     n_omitted = len(features) - limit
     omitted = f'<p class="note">and {format_count(n_omitted)} not listed</p>' if n_omitted > 0 else ""
     n_more = format_count(len(features) - N_NAMES_UNFOLDED)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ..annotations import Annotations, Groups
 from ..bits import BitMatrix
 from ..core.complete import complete_atoms, hash_rows
+from ..core.lifts import AtomCounts, Lifts, lifts_of
+from ..core.members import count_members
 from ..core.model import Model
 from ..mdl import Codelength, codelength_from_counts
 from ..parallel import Workers
@@ -73,6 +75,8 @@ class ReportData:
         The number of rows that use each atom.
     complete : ndarray of shape (n_atoms,), int64
         The number of rows in which each atom is complete: they have all its features.
+    lifts : Lifts
+        How many complete rows are expected if features are independent, and the lifts of atoms and their features.
     codelength : Codelength
         Bits that describe the table, in three parts.
     bits_without : int
@@ -100,6 +104,7 @@ class ReportData:
     invented: NDArray[np.int64]
     uses: NDArray[np.int64]
     complete: NDArray[np.int64]
+    lifts: Lifts
     codelength: Codelength
     bits_without: int
     row_bits: NDArray[np.float64]
@@ -181,6 +186,12 @@ class ReportData:
         """Return the reconstruction of a row that uses this atom only."""
         return self.model.atoms[atom] ^ self.model.bias
 
+    def member_lifts(self, atom: int) -> NDArray[np.float64]:
+        """Return the lift of each feature of an atom, given its other features; NaN if no row has these."""
+        assert self.lifts.members is not None
+        end = int(self.model.atoms.row_weights()[: atom + 1].sum())
+        return self.lifts.members[end - int(self.model.atoms.row_weights()[atom]) : end]
+
     def row(self, number: int) -> ReportRow:
         """Return the row of this index before and after coding."""
         row = self.table.data[number : number + 1]
@@ -214,6 +225,9 @@ def collect(
     counts = wrong, uses, model.atoms.row_weights(), int(model.bias.sum()), data.n_known
     codelength = codelength_from_counts(n_rows, n_features, *counts, model.atom_spans)
     row_bits, bias = model.row_bits(data, codes, workers), BitMatrix.from_dense(model.bias[np.newaxis])
+    complete = complete_atoms(data, model.atoms, workers, bias).column_weights()
+    members = count_members(data, model.atoms, workers, bias)
+    counted = AtomCounts(ones, data.n_known, complete, members.atom_known, members.lacking)
     curve, stride = codelength_curve(model, data, codelength, workers)
     if model.missed is not None and is_learned_from(model, table):
         wrong, missed, uses, codelength = model.wrong, model.missed, model.uses, model.codelength
@@ -226,7 +240,8 @@ def collect(
         missed=missed,
         invented=wrong - missed,
         uses=uses,
-        complete=complete_atoms(data, model.atoms, workers, bias).column_weights(),
+        complete=complete,
+        lifts=lifts_of(model.atoms, model.bias, counted),
         codelength=codelength,
         bits_without=codelength_from_counts(n_rows, n_features, ones, (), (), n_known=data.n_known).total,
         row_bits=row_bits,

@@ -16,6 +16,7 @@ from ..bits import BitMatrix
 from ..core.block import lanes_of
 from ..core.coding import CODERS
 from ..core.counts import Counts
+from ..core.members import MemberCounts
 from ..core.pass_spec import PassSpec, RowCounts
 from ..core.voted_bits import cells_of, voted_bits
 from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
@@ -170,15 +171,14 @@ def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]
         if field != "known" or not all_known:
             values = getattr(counts, field)
             arrays[f"{name} {field}"] = values.astype(np.min_scalar_type(values.max(initial=0)))
-    if counts.complete is not None:
-        arrays[f"{name} complete"] = counts.complete
+    counted = [field for field in ("complete", *MemberCounts._fields) if getattr(counts, field) is not None]
+    arrays |= {f"{name} {field}": getattr(counts, field) for field in counted}
     hashed = {} if counts.rows_hash is None else {"rows_hash": f"{counts.rows_hash:x}"}
     unknown = {} if all_known else {"has_unknown": True}
-    has_complete = counts.complete is not None
     return {
         "n_rows": counts.n_rows,
         "codes_changed": counts.codes_changed,
-        "has_complete": has_complete,
+        **{f"has_{field}": field in counted for field in ("complete", *MemberCounts._fields)},
         **({} if counts.voted is None else {"lists_votes": True}),
         **hashed,
         **unknown,
@@ -205,15 +205,18 @@ def _counts_from_file(
         _, cells = cells_of(voted, 0, sizes["p"])
         arrays |= {"free": arrays["free"][cells], "bad": arrays["bad"][cells], "pairs": np.zeros((0, 0), np.int64)}
     arrays.setdefault("known", np.full(sizes["m"], n_rows))
-    complete = None
-    if entry.get("has_complete", f"{name} complete" in file):
-        complete = _int_array(file, f"{name} complete", (sizes["p"],), (0, n_rows)).astype(np.int64)
+    lengths = {"complete": sizes["p"], "lacking": spec.atoms.count(), "atom_known": sizes["p"]}
+    counted = {
+        field: _int_array(file, f"{name} {field}", (length,), (0, n_rows)).astype(np.int64)
+        for field, length in lengths.items()
+        if entry.get(f"has_{field}", f"{name} {field}" in file)
+    }
     return Counts(
         n_rows=n_rows,
         codes_changed=check_metadata_int(entry, "codes_changed", most=n_rows * sizes["p"]),
-        complete=complete,
         rows_hash=check_metadata_hash(entry, "rows_hash"),
         voted=voted,
+        **counted,
         **arrays,
     )
 

@@ -123,7 +123,7 @@ def pass_rows(budget: MemoryBudget, spec: PassSpec) -> int:
 def collect(results: Iterable[tuple[BitMatrix, Counts]], spec: PassSpec) -> tuple[list[BitMatrix], Counts]:
     """Return the codes of all chunks as a list, and the sum of their counts."""
     codes: list[BitMatrix] = []
-    total = Counts.none(*spec.atoms.shape, spec.voted)
+    total = Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count())
     for chunk_codes, counts in results:
         codes.append(chunk_codes)
         total = total.add(counts)

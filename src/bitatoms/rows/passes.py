@@ -345,12 +345,13 @@ def result_from_counts(
     counted_bias = bias
     bias, counts = settle_counts(bias, counts, params.settles_bias)
     if counts.complete is not None and atoms.column_weights()[(bias ^ counted_bias).to_dense(bool)[0]].any():
-        counts = replace(counts, complete=None)  # they were counted with another bias
+        counts = replace(counts, complete=None, lacking=None, atom_known=None)  # they were counted with another bias
     objective = Objective(True, algebra, ranks=params.ranks)
     saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
     indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
-    atoms, uses = atoms[indices], counts.uses[indices]
+    counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
+    all_known = not isinstance(counts.n_known, np.ndarray)
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
     result = CountsResult(
         atoms=atoms,
@@ -366,8 +367,10 @@ def result_from_counts(
         saved=saved[indices],
         ones=counts.ones,
         missed=counts.missed,
-        known=counts.known if isinstance(counts.n_known, np.ndarray) else None,
+        known=None if all_known else counts.known,
         complete=None if counts.complete is None else counts.complete[indices],
+        lacking=None if counts.lacking is None else counts.lacking[sparse(counted_atoms).entries_of(indices)],
+        atom_known=None if counts.atom_known is None or all_known else counts.atom_known[indices],
         rows_hash=counts.rows_hash,
         n_samples=counts.n_rows,
         uses=uses,

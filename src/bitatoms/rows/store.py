@@ -285,7 +285,8 @@ class StoreRows:
         size = self._workers.chunk_rows or pass_rows(self._budget, spec)
         in_memory = self._budget.holds_codes(self.n_rows, n_atoms)
         after, row = self._cache.create(number, n_atoms, partial.next_row if partial else 0, in_memory)
-        total = partial.counts.copy() if partial and row else Counts.none(n_atoms, self.n_features, spec.voted)
+        nothing = Counts.none(*spec.atoms.shape, spec.voted, spec.atoms.count())
+        total = partial.counts.copy() if partial and row else nothing
         before = None if spec.kept is None else codes
         saved_at = time.monotonic()
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..bits import BitMatrix
 from ..core.model import Model
+from ..core.recommendation import Recommended, recommend
+from ..core.row_fit import ScoredRows, score_rows
 from ..errors import InputError, Parameter
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -21,7 +24,7 @@ from ..io.packed_store import PackedStoreWriter
 from ..io.stream import RowChunk
 from ..parallel import Workers
 from ..sparse_bits import Bits
-from ..table import match_columns
+from ..table import ColumnMatch, match_columns
 from .store import Store, memory_budget
 
 Result = TypeVar("Result")
@@ -106,6 +109,35 @@ def soft_codes(
     return _collected(_map_chunks(soft_codes_of, store, model, workers, max_memory, absent), soft)
 
 
+def recommended_chunks(
+    store: Store, model: Model, n: int, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> Iterator[Recommended]:
+    """Yield the recommendations for all rows in chunks of rows."""
+    return _map_chunks(partial(_recommended, n), store, model, workers, max_memory, absent)
+
+
+def _recommended(n: int, model: Model, data: Bits, workers: Workers) -> Recommended:
+    return recommend(model, data, n, workers)
+
+
+def scored_chunks(
+    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> Iterator[ScoredRows]:
+    """Yield all rows with the bits that they take, in chunks of rows."""
+    start = 0
+    for chunk in _map_chunks(score_rows, store, model, workers, max_memory, absent):
+        yield chunk._replace(indices=chunk.indices + start)
+        start += len(chunk.bits)
+
+
+def matched_chunks(
+    store: Store, model: Model, workers: Workers, max_memory: int | None = None, absent: str | None = None
+) -> Iterator[Bits]:
+    """Yield all rows with the columns of the model, in chunks of rows."""
+    match, size, chunks = _matched(store, model, workers, max_memory, absent)
+    return map(match.gather, chunks(size))
+
+
 def scores_of(model: Model, data: Bits, workers: Workers) -> NDArray[np.float64]:
     """Return minus the bits of each row."""
     return -model.row_bits(data, model.codes(data, workers), workers)
@@ -134,6 +166,14 @@ def _map_chunks(
     absent: str | None,
 ) -> Iterator[Result]:
     """Yield a function of each chunk of rows; columns are matched before the first."""
+    match, size, chunks = _matched(store, model, workers, max_memory, absent)
+    return workers.map_stream(lambda own, data: function(model, match.gather(data), own), chunks(size))
+
+
+def _matched(
+    store: Store, model: Model, workers: Workers, max_memory: int | None, absent: str | None
+) -> tuple[ColumnMatch, int, Callable[[int], Iterator[Bits]]]:
+    """Return how columns are matched, the rows of a chunk, and what yields chunks of this size."""
     match = match_columns(model.header, store.header, absent, store.path.name)
     match.warn_differences(store.path.name)
     fills_unknown = bool(match.absent) and match.fill == "unknown"
@@ -149,4 +189,4 @@ def _map_chunks(
     size = workers.chunk_rows or budget.chunk_rows(
         model.atoms.n_rows, counts_votes=False, largest_group=model.pass_spec.largest_group
     )
-    return workers.map_stream(lambda own, data: function(model, match.gather(data), own), chunks(size))
+    return match, size, chunks

@@ -10,6 +10,7 @@ from ..core.bias import settle_bias
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
 from ..core.complete import complete_atoms, hash_rows
+from ..core.members import count_members, count_members_in_rest, sum_members
 from ..core.remembered import hard_codes
 from ..core.result import Factorization
 from .context import SearchContext
@@ -31,7 +32,7 @@ def best_result(
     if best is None:
         return None
     atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = ones = missed = known = complete = rows_hash = remembered = None
+    saved = ones = missed = known = complete = lacking = atom_known = rows_hash = remembered = None
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = block.with_factors(atoms, codes, best.bias)
@@ -69,6 +70,10 @@ def best_result(
         ones, missed = data.column_weights() + (block.rest.ones if block.rest else 0), block.missed(data)
         known = block.n_known if isinstance(block.n_known, np.ndarray) else None
         complete = complete_atoms(data, atoms, block.workers, bias).column_weights() + block.complete_in_rest(atoms)
+        members = count_members(data, atoms, block.workers, bias)
+        if block.rest is not None:
+            members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
+        lacking, atom_known = members.lacking, None if known is None else members.atom_known
         rows_hash = hash_rows(data)
     return Factorization(
         atoms=atoms,
@@ -86,6 +91,8 @@ def best_result(
         missed=missed,
         known=known,
         complete=complete,
+        lacking=lacking,
+        atom_known=atom_known,
         rows_hash=rows_hash,
         remembered=remembered,
     )

@@ -461,6 +461,8 @@ class WindowSearch:
             missed=np.where(bias, 0, best.wrong),
             known=best.n_known if isinstance(best.n_known, np.ndarray) else None,
             complete=nothing,
+            lacking=nothing,
+            atom_known=nothing,
         )
         return Part(window.columns, result)
 

@@ -144,6 +144,38 @@ def find_complete(data, atoms, anchors, start, stop, out):
                 out[i, k >> 6] |= ONE << np.uint64(k & 63)
 
 
+@kernel
+def count_lacking(data, unknown, atoms, anchors, places, start, stop, lacking, known):
+    """Count the rows start..stop that lack a single one of an atom.
+
+    Those that lack the i-th one in word w of atom k are added to ``lacking[places[k, w] + i]``. Rows with unknown
+    cells, if there are any, in which all ones of atom k are known are added to ``known[k]``; others do not count.
+    """
+    for i in range(start, stop):
+        for k in range(atoms.shape[0]):
+            absent = atoms[k, anchors[k]] & ~data[i, anchors[k]]
+            if unknown.shape[0] > 0:
+                hidden = NONE
+                for w in range(atoms.shape[1]):
+                    hidden |= atoms[k, w] & unknown[i, w]
+                if hidden != NONE:
+                    continue
+                known[k] += 1
+            if absent & (absent - ONE) != NONE:
+                continue
+            n_words, last = 0, 0
+            for w in range(atoms.shape[1]):
+                absent = atoms[k, w] & ~data[i, w]
+                if absent != NONE:
+                    n_words += 1 if absent & (absent - ONE) == NONE else 2
+                    last = w
+                    if n_words > 1:
+                        break
+            if n_words == 1:
+                absent = atoms[k, last] & ~data[i, last]
+                lacking[places[k, last] + popcount(atoms[k, last] & (absent - ONE))] += 1
+
+
 @inline
 def use_price(prices, k):
     """Return the price of a use of atom k."""

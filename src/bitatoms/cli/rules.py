@@ -1,0 +1,76 @@
+"""`bitatoms rules`: of the rows with some features of a pattern, how many have another one."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..core.model import Model
+from ..core.rules import Chunks, Rule, RuleLimits, find_rules
+from ..formatting import times
+from ..io.rules import rule_json, rules_format, write_rules
+from ..parameters import RuleKwargs, checked
+from ..rows import store_transform
+from .console import Display, print_json, print_line
+from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
+from .options import Input, NewRows
+from .progress import show_status
+from .spelling import STANDARD
+from .stores import RunOptions
+from .streams import output_file, output_name
+
+
+def rules(
+    model_path: Path,
+    data: Input | None,
+    output: Path | None,
+    limits: dict[str, Any],
+    absent: str,
+    run: RunOptions,
+    display: Display,
+) -> None:
+    """Print the rules of a model, counted in its training table or in another one, and write them to a file."""
+    wanted = RuleLimits(**checked(RuleKwargs, limits))
+    check_writable(output, read=(model_path, None if data is None else data.path))
+    check_json_output(display.json, output)
+    format = None if output is None else "csv" if output == STANDARD else rules_format(output)
+    model, chunks = _opened(model_path, data, absent, run, display.is_silent)
+    with show_status("Counting", display.is_silent):
+        found = find_rules(model, wanted, chunks)
+    if output is not None and format is not None:
+        with output_file(output, f".{format}") as file:
+            write_rules(found, file, format)
+    if display.json:
+        print_json({"rules": [rule_json(rule) for rule in found], "patterns": model.atoms.n_rows})
+    elif not display.quiet:
+        _print_rules(found, model, display.top, output)
+
+
+def _opened(
+    model_path: Path, data: Input | None, absent: str, run: RunOptions, quiet: bool
+) -> tuple[Model, Chunks | None]:
+    """Return the model, and what returns the rows to count, None if the model has counted them."""
+    if data is None:
+        return load_model(model_path).model, None
+    store = open_packed(data)
+    if store is not None:
+        model = load_model(model_path).model
+        return model, partial(store_transform.matched_chunks, store, model, run.workers, run.memory_limit, absent)
+    model, table = load_model_and_table(NewRows(model_path, data, absent), quiet)
+    return model, lambda: [table.data]
+
+
+def _print_rules(found: list[Rule], model: Model, n_shown: int, output: Path | None) -> None:
+    """Print how many rules there are, and the first ones."""
+    if output is not None:
+        print_line(f"{output_name(output)}: {len(found)} rules")
+        return
+    count = "1 rule" if len(found) == 1 else f"{len(found)} rules"
+    patterns = "1 pattern" if model.atoms.n_rows == 1 else f"{model.atoms.n_rows} patterns"
+    print_line(f"{count} from {patterns}, those that account for most rows beyond chance first:\n")
+    for rule in found[:n_shown]:
+        sentence = str(rule)
+        print_line(f"{sentence[0].upper()}{sentence[1:]} ({times(rule.lift)}).")
+    if len(found) > n_shown:
+        print_line(f"and {len(found) - n_shown} more (--top {len(found)} shows all)")

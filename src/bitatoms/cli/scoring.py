@@ -1,0 +1,213 @@
+"""`bitatoms recommend` and `bitatoms score`: the next items of each row, and the rows that fit badly."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.model import Model
+from ..core.recommendation import Recommended, recommend
+from ..core.row_fit import RowFit, ScoredRows, score_rows, worst_rows
+from ..formatting import percent
+from ..io.atomic import atomic_write
+from ..io.errors import FileError
+from ..io.text_lines import open_text_writer
+from ..rows import store_transform
+from ..rows.budget import coding_rows, given_memory_limit
+from ..rows.store import Store
+from ..table import Table, feature_names
+from .console import Display, print_json, print_line
+from .files import check_json_output, check_writable, load_model, load_model_and_table, open_packed
+from .options import NewRows
+from .progress import show_status
+from .stores import RunOptions
+from .streams import is_stream, output_file, output_name
+
+_ROWS_AT_A_TIME = 1 << 14
+_MAX_CELLS = 6  # wrong cells of each kind that are printed for a row
+
+
+def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions, display: Display) -> None:
+    """Print or write the most probable items that each row does not have."""
+    _check_output(rows, output, display)
+    model, table = _opened(rows, display.is_silent)
+    names = np.array([*feature_names(model.columns, range(model.atoms.n_cols)), ""], object)
+    found: list[dict[str, Any]] = []
+    with _csv_writer(output) as lines:
+        if lines is not None:
+            lines.writerow(("row", "rank", "item", "probability"))
+        start = 0
+        for chunk in _recommended(model, table, n, rows.absent, run):
+            named = list(_named_items(chunk, names, _row_names(table, start, start + len(chunk.features))))
+            start += len(named)
+            if lines is not None:
+                lines.writerows(
+                    (row, rank, item, f"{share:.6f}")
+                    for row, items in named
+                    for rank, (item, share) in enumerate(items, 1)
+                )
+            elif display.json:
+                found += [
+                    {"row": row, "items": [{"item": item, "probability": share} for item, share in items]}
+                    for row, items in named
+                ]
+            elif named and not display.quiet:
+                print_line("\n".join(_recommendation_line(row, items) for row, items in named))
+    if display.json:
+        print_json({"rows": start, **({"written": str(output)} if output else {"recommendations": found})})
+    elif output is not None and not display.quiet:
+        print_line(f"{output_name(output)}: recommendations for {start} rows")
+
+
+def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommended]:
+    """Yield recommendations for the rows of a table, in chunks."""
+    if isinstance(table, Store):
+        yield from store_transform.recommended_chunks(table, model, n, run.workers, run.memory_limit, absent)
+        return
+    workers = run.workers
+    for start in range(0, len(table), _ROWS_AT_A_TIME):
+        yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
+
+
+def _named_items(
+    chunk: Recommended, names: NDArray[Any], rows: list[Any]
+) -> Iterator[tuple[Any, list[tuple[str, float]]]]:
+    """Yield each row with its items and their probabilities."""
+    for row, features, shares in zip(rows, chunk.features, chunk.probabilities, strict=True):
+        has_item = features >= 0
+        yield row, list(zip(names[features[has_item]].tolist(), shares[has_item].tolist(), strict=True))
+
+
+def _recommendation_line(row: Any, items: list[tuple[str, float]]) -> str:
+    """Return the items of a row with their probabilities as text."""
+    listed = ", ".join(f"{item} ({percent(share, 1)})" for item, share in items)
+    return f"{_row_text(row)}: {listed or 'it has all items'}"
+
+
+def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display) -> None:
+    """Print the rows that take most bits with the cells that make them so; write all rows to a file."""
+    _check_output(rows, output, display)
+    model, table = _opened(rows, display.is_silent)
+    if not len(table):
+        raise FileError(f"{rows.data.name}: the table has no rows")
+    all_bits: list[NDArray[np.float64]] = []
+    with _csv_writer(output) as lines, show_status(f"Scoring {rows.data.title}", display.is_silent):
+        if lines is not None:
+            lines.writerow(("row", "bits", "patterns", "unexpected", "missing"))
+
+        def observed(chunks: Iterable[ScoredRows]) -> Iterator[ScoredRows]:
+            """Yield chunks of rows after their bits are kept and, if requested, written."""
+            for chunk in chunks:
+                start = sum(map(len, all_bits))
+                all_bits.append(chunk.bits)
+                if lines is not None:
+                    names = _row_names(table, start, start + len(chunk.bits))
+                    lines.writerows(
+                        _csv_row(name, fit) for name, fit in zip(names, chunk.fits(run.workers), strict=True)
+                    )
+                yield chunk
+
+        worst = worst_rows(observed(_scored(model, table, rows.absent, run)), display.top, run.workers)
+    bits = np.concatenate(all_bits)
+    named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
+    if display.json:
+        print_json(
+            {
+                "rows": len(bits),
+                "mean_bits": float(bits.mean()),
+                "median_bits": float(np.median(bits)),
+                **({} if output is None else {"written": str(output)}),
+                "worst": [_as_json(name, fit) for name, fit in named],
+            }
+        )
+    elif not display.quiet:
+        mean, median = f"{bits.mean():.1f} bits per row on average", f"the median is {np.median(bits):.1f}"
+        print_line(f"{rows.data.title}: {len(bits)} rows take {mean}; {median}.")
+        if named:
+            print_line("Rows that take most bits, and the cells that their patterns get wrong (with their bits):\n")
+            print_line("\n".join(_score_line(name, fit) for name, fit in named))
+        if output is not None:
+            print_line(f"\nWritten: {output_name(output)}")
+
+
+def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions) -> Iterator[ScoredRows]:
+    """Yield the rows of a table with their bits, in chunks."""
+    if isinstance(table, Store):
+        yield from store_transform.scored_chunks(table, model, run.workers, run.memory_limit, absent)
+        return
+    workers, max_rows = run.workers, coding_rows(table.data, model, given_memory_limit(run.max_memory))
+    for start in range(0, len(table), _ROWS_AT_A_TIME):
+        yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
+
+
+def _csv_row(name: Any, fit: RowFit) -> tuple[Any, ...]:
+    """Return the fit of a row as cells of a CSV file."""
+    kinds = ("; ".join(cell.feature for cell in fit.cells if cell.kind == kind) for kind in ("unexpected", "missing"))
+    return name, f"{fit.bits:.4f}", "; ".join(map(str, fit.atoms)), *kinds
+
+
+def _as_json(name: Any, fit: RowFit) -> dict[str, Any]:
+    """Return the fit of a row as JSON values."""
+    cells = [cell._asdict() for cell in fit.cells]
+    return {"row": name, "index": fit.row, "bits": fit.bits, "patterns": list(fit.atoms), "cells": cells}
+
+
+def _score_line(name: Any, fit: RowFit) -> str:
+    """Return the fit of a row as a line of text."""
+    parts = [f"{fit.bits:.1f} bits"]
+    if fit.atoms:
+        parts.append(f"pattern{'s' * (len(fit.atoms) > 1)} {', '.join(map(str, fit.atoms))}")
+    for kind in ("unexpected", "missing"):
+        cells = [cell for cell in fit.cells if cell.kind == kind]
+        listed = ", ".join(f"{cell.feature} ({cell.bits:.1f})" for cell in cells[:_MAX_CELLS])
+        more = f" and {len(cells) - _MAX_CELLS} more" if len(cells) > _MAX_CELLS else ""
+        parts += [f"{kind}: {listed}{more}"] if cells else []
+    return f"{_row_text(name)}: {'; '.join(parts)}"
+
+
+def _opened(rows: NewRows, quiet: bool) -> tuple[Model, Table | Store]:
+    """Return the model, and the table or, if it is one, the packed store."""
+    store = open_packed(rows.data)
+    return load_model_and_table(rows, quiet) if store is None else (load_model(rows.model_path).model, store)
+
+
+def _check_output(rows: NewRows, output: Path | None, display: Display) -> None:
+    """Check before long work that a CSV file can be written."""
+    check_writable(output, read=(rows.model_path, rows.data.path))
+    check_json_output(display.json, output)
+    if output is not None and output.suffix.lower() != ".csv" and not is_stream(output):
+        raise FileError(f"{output}: the result is written as CSV; use the extension .csv, or --json")
+
+
+@contextmanager
+def _csv_writer(output: Path | None) -> Iterator[Any]:
+    """Yield a writer of CSV lines to a file or a stream; None without one."""
+    if output is None:
+        yield None
+        return
+    with (
+        output_file(output, ".csv") as file,
+        atomic_write(file) as temporary,
+        open_text_writer(temporary) as text,
+    ):
+        yield csv.writer(text, lineterminator="\n")
+
+
+def _row_names(table: Table | Store, start: int, stop: int) -> list[Any]:
+    """Return the names of some rows, their indices if they have none."""
+    if isinstance(table, Store):
+        names = table.row_names(start, stop)
+    else:
+        names = None if table.row_names is None else list(table.row_names[start:stop])
+    return list(range(start, stop)) if names is None else list(names)
+
+
+def _row_text(name: Any) -> str:
+    """Return the name of a row as text."""
+    return f"row {name}" if isinstance(name, int) else str(name)

@@ -1,0 +1,123 @@
+"""The features of an atom, one by one: rows that lack a single one of them.
+
+A row that has all features of an atom but one shows how often that feature comes with the others. The counts of all
+features are in one array: those of the first atom in the order of its columns, then those of the second, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..kernels.cpu import words
+from ..parallel import Workers
+from ..sparse_bits import Bits, SparseBits, packed
+
+if TYPE_CHECKING:
+    from .block import Rest
+
+Counted = NDArray[np.int64]
+
+_ROWS_AT_A_TIME = 1 << 16
+_PAIR_COST = 2.0  # nanoseconds per row and atom
+_NO_WORDS = np.zeros((0, 1), np.uint64)
+_NO_WORDS.flags.writeable = False  # as the words of a BitMatrix are
+_SHARED = np.int64(1) << np.int64(40)  # one common feature, in a sum with the positions of the common features
+
+
+class MemberCounts(NamedTuple):
+    """Counts of rows by which features of atoms they lack. The counts of a table are the sums of those of its chunks.
+
+    A feature that the bias sets counts the other way round, as in `bitatoms.core.complete.complete_atoms`.
+    """
+
+    lacking: Counted  # (ones of the atoms,): rows that are known to have all other features of the atom, and not this
+    atom_known: Counted  # (n_atoms,): rows in which all features of the atom are known
+
+
+def count_members(
+    data: Bits, atoms: Bits, workers: Workers | None = None, bias: BitMatrix | None = None
+) -> MemberCounts:
+    """Count the rows that lack one feature of an atom, for each feature of each atom.
+
+    Parameters
+    ----------
+    data : BitMatrix or SparseBits of shape (n, m)
+    atoms : BitMatrix or SparseBits of shape (p, m)
+    workers : Workers, optional
+    bias : BitMatrix of shape (1, m), optional
+
+    Returns
+    -------
+    MemberCounts
+    """
+    is_shifted = bias is not None and bias.count() > 0
+    if isinstance(data, SparseBits):
+        if not is_shifted:
+            return _count_in_sparse(data, atoms)
+        columns = np.flatnonzero(atoms.column_weights())  # the others would take memory, and do not matter
+        data, atoms, bias = data.take_columns(columns), atoms.take_columns(columns), bias.take_columns(columns)  # type: ignore[union-attr]
+    data, atoms = packed(data), packed(atoms)
+    n, p = len(data), len(atoms)
+    if not data.n_cols:
+        return MemberCounts(np.zeros(0, np.int64), np.full(p, n))
+    shifted = data ^ bias if is_shifted else data
+    unknown = _NO_WORDS if data.unknown is None else data.unknown.words
+    weights = np.bitwise_count(atoms.words).astype(np.int64)
+    anchors = weights.argmax(axis=1)  # the words that most rows lack
+    places = np.cumsum(weights).reshape(weights.shape) - weights
+
+    def count(start: int, stop: int) -> MemberCounts:
+        lacking, known = np.zeros(atoms.count(), np.int64), np.zeros(p, np.int64)
+        words.count_lacking(shifted.words, unknown, atoms.words, anchors, places, start, stop, lacking, known)
+        return MemberCounts(lacking, known if len(unknown) else known + (stop - start))
+
+    return sum_members((workers or Workers()).map_rows(count, n, _PAIR_COST * p))
+
+
+def sum_members(counts: Iterable[MemberCounts]) -> MemberCounts:
+    """Return the sum of counts of chunks."""
+    lacking, atom_known = zip(*counts, strict=True)
+    return MemberCounts(sum(lacking), sum(atom_known))
+
+
+def _count_in_sparse(data: SparseBits, atoms: Bits) -> MemberCounts:
+    """Count in sparse rows, all of whose cells are known."""
+    ones, weights = atoms.to_sparse(), atoms.row_weights()
+    starts = ones.indptr[:-1].astype(np.int64)
+    positions = np.arange(len(ones.indices)) - np.repeat(starts, weights) + 1  # of the features of each atom, from 1
+    coded = ones.astype(np.int64)
+    coded.data = _SHARED + positions
+    coded, sums = coded.T.tocsr(), weights * (weights + 1) // 2
+    lacking, n_with = np.zeros(len(positions), np.int64), np.zeros(len(weights), np.int64)
+    for start in range(0, len(data), _ROWS_AT_A_TIME):
+        shared = data[start : start + _ROWS_AT_A_TIME].to_sparse().astype(np.int64) @ coded
+        n_shared, atom = shared.data >> 40, shared.indices
+        n_with += np.bincount(atom, minlength=len(weights))
+        atom, left = atom[single := n_shared == weights[atom] - 1], shared.data
+        position = sums[atom] - (left[single] & (_SHARED - 1))
+        lacking += np.bincount(starts[atom] + position - 1, minlength=len(lacking))
+    alone = weights == 1  # all other features, none, are in every row
+    lacking[starts[alone]] = len(data) - n_with[alone]
+    return MemberCounts(lacking, np.full(len(weights), len(data)))
+
+
+def count_members_in_rest(rest: Rest, atoms: BitMatrix, bias: BitMatrix) -> MemberCounts:
+    """Count in rows that are only counted: they have at most one feature each, and all their cells are known."""
+    is_set, lacking = ~bias.to_dense(bool)[0], [np.empty(0, np.int64)]
+    for k in range(len(atoms)):
+        columns = np.flatnonzero(atoms[k])
+        to_have, counts = is_set[columns], np.zeros(len(columns), np.int64)
+        own = rest.ones[columns]
+        if (n_to_have := int(to_have.sum())) == 0:
+            counts = own.astype(np.int64)
+        elif n_to_have == 1:
+            counts[to_have] = rest.n_rows - own.sum()
+        elif n_to_have == 2:
+            counts[to_have] = own[to_have][::-1]
+        lacking.append(counts)
+    return MemberCounts(np.concatenate(lacking), np.full(len(atoms), rest.n_rows))

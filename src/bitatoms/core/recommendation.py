@@ -1,0 +1,133 @@
+"""Recommendations: the features that a row does not have, by the probability that it has them.
+
+A zero in a basket may mean "not yet". The probability of an item is therefore that with its own cell hidden, given all
+other cells of the row. An atom is used or not with a probability that follows from the cells of its other features, the
+other atoms of the code of the row, and how often it was used in the data learned from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ..bits import BitMatrix
+from ..parallel import Workers
+from ..sparse_bits import Bits
+from .likelihood import UNIT, Frequencies, cells_of_rows
+
+if TYPE_CHECKING:
+    from .model import Model
+
+_CHUNK_CELLS = 1 << 21  # of rows whose probabilities are computed together
+_CELL_COST = 60.0  # nanoseconds per cell
+_MAX_BITS = 60.0  # of evidence for or against an atom
+_LEAST_FACTOR = 1e-9
+
+
+class Recommended(NamedTuple):
+    """The most probable features that each row does not have, the most probable first."""
+
+    features: NDArray[np.int64]  # (n_rows, n): columns; -1 where a row has fewer others
+    probabilities: NDArray[np.float64]  # (n_rows, n); NaN there
+
+
+def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommended:
+    """Return at most ``n`` features for each row, by `hidden_probabilities`; on a tie, the first column comes first."""
+    n = min(n, data.n_cols)
+    step = max(1, _CHUNK_CELLS // max(1, data.n_cols))
+    hidden = HiddenItems(model)
+
+    def run(start: int, stop: int) -> list[Recommended]:
+        edges = range(start, stop, step)
+        return [_most_probable(hidden, data[at : min(at + step, stop)], n) for at in edges]
+
+    chunks = [each for part in workers.map_rows(run, len(data), _CELL_COST * data.n_cols) for each in part]
+    nothing = Recommended(np.empty((0, n), np.int64), np.empty((0, n)))
+    features, probabilities = zip(nothing, *chunks, strict=True)
+    return Recommended(np.concatenate(features), np.concatenate(probabilities))
+
+
+def _most_probable(hidden: HiddenItems, data: Bits, n: int) -> Recommended:
+    """Return the most probable features of a few rows."""
+    bits = data if isinstance(data, BitMatrix) else data.bits
+    probabilities = hidden.probabilities(bits)
+    probabilities[bits.filled().to_dense(bool)] = -np.inf
+    features = largest(probabilities, n)
+    chosen = np.take_along_axis(probabilities, features, axis=1)
+    has_none = np.isneginf(chosen)
+    return Recommended(np.where(has_none, -1, features), np.where(has_none, np.nan, chosen))
+
+
+def largest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+    """Return the columns of the ``n`` largest values of each row in descending order; on a tie, the first columns."""
+    if not n:
+        return np.empty((len(values), 0), np.int64)
+    least = -np.partition(-values, n - 1, axis=1)[:, n - 1 : n]
+    above, equal = values > least, values == least
+    chosen = above | (equal & (np.cumsum(equal, axis=1) <= n - above.sum(axis=1, keepdims=True)))
+    columns = np.nonzero(chosen)[1].reshape(len(values), n)
+    order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
+
+
+class HiddenItems:
+    """The probability of a one in each cell of rows if that cell is hidden and all others are known as they are."""
+
+    def __init__(self, model: Model) -> None:
+        frequencies = Frequencies.of_result(model)
+        self._model, self._is_or = model, model.algebra == "or"
+        self._costs = frequencies.costs()
+        self._where_0, self._where_1 = frequencies.probabilities_of_ones()
+        ones = model.atoms.to_sparse()
+        self._columns = np.split(ones.indices.astype(np.intp), ones.indptr[1:-1])[: model.atoms.n_rows]
+        self._ones = csr_array((np.ones(len(ones.indices), np.int32), ones.indices, ones.indptr), shape=ones.shape)
+        # A row without ones, in whose columns no atom of its code is: what most atoms find in most rows.
+        nothing = np.zeros((1, model.atoms.n_cols), np.uint8)
+        unused = np.zeros(1, bool)
+        self._base = [self._factors(k, nothing, nothing, unused)[0] for k in range(model.atoms.n_rows)]
+
+    def probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
+        """Return the probabilities of all cells of a few rows."""
+        model = self._model
+        codes = model.codes(data, Workers(1))
+        used, cells = codes.to_dense(bool), cells_of_rows(data)
+        n_covering = np.asarray((csr_array(used, dtype=np.int32) @ self._ones).toarray())
+        differs = csr_array((cells > 0) | (n_covering > 0), dtype=np.int32)
+        rows_of = (differs @ self._ones.T).tocsc()
+        product = np.ones(model.atoms.n_cols)
+        for columns, base in zip(self._columns, self._base, strict=True):
+            product[columns] *= base
+        products = np.tile(product, (len(data), 1))
+        for k, columns in enumerate(self._columns):
+            rows = np.sort(rows_of.indices[rows_of.indptr[k] : rows_of.indptr[k + 1]])
+            if len(rows) and len(columns):
+                factors = self._factors(k, cells[rows], n_covering[rows], used[rows, k])
+                products[np.ix_(rows, columns)] *= factors / self._base[k]
+        covered = 1 - products if self._is_or else (1 - products) / 2
+        predicted = np.where(model.bias, 1 - covered, covered)
+        return self._where_0 + np.clip(predicted, 0, 1) * (self._where_1 - self._where_0)
+
+    def _factors(
+        self, k: int, cells: NDArray[np.uint8], n_covering: NDArray[np.integer], used: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return what an atom contributes to the product of each of its columns in rows, each cell hidden in turn.
+
+        Under OR it is the probability that the atom is not used, so that the product is the probability that no atom
+        covers the cell. Under XOR it is that probability less that it is used: one minus the product is twice the
+        probability that an odd number of atoms cover the cell.
+        """
+        columns, (costs, uses) = self._columns[k], self._costs
+        own, bias = cells[:, columns], self._model.bias[columns] > 0
+        others = n_covering[:, columns] - used[:, np.newaxis]
+        without = (others > 0 if self._is_or else others % 2 == 1) ^ bias
+        with_atom = np.broadcast_to(~bias, without.shape) if self._is_or else ~without
+        saved = costs[own, without.astype(np.intp), columns] - costs[own, with_atom.astype(np.intp), columns]
+        evidence = saved.sum(axis=1, keepdims=True) - saved + (uses[0, k] - uses[1, k])
+        odds = 2.0 ** np.clip(evidence / UNIT, -_MAX_BITS, _MAX_BITS)
+        if self._is_or:
+            return 1 / (1 + odds)
+        factors = (1 - odds) / (1 + odds)
+        return np.where(np.abs(factors) < _LEAST_FACTOR, _LEAST_FACTOR, factors)

@@ -1,0 +1,100 @@
+"""Recommendations: probabilities against the oracle, ties, and hidden items."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+import naive
+from bitatoms.bits import BitMatrix
+from bitatoms.core.likelihood import Frequencies
+from bitatoms.core.recommendation import HiddenItems, largest, recommend
+from bitatoms.parallel import Workers
+from bitatoms.sparse_bits import SparseBits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+SINGLE = Workers(1)
+
+
+@pytest.fixture(scope="module", params=["or", "xor", "bias"])
+def fitted(request, few_trials):
+    """A model, and rows of its table."""
+    algebra = "or" if request.param == "bias" else request.param
+    X = ba.datasets.planted(200, 70, 4, algebra=algebra, code_density=0.4, noise=0.04, random_state=2).X
+    X ^= request.param == "bias"
+    return ba.BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X).as_model(), X
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.2])
+def test_probabilities_equal_the_oracle(fitted, unknown):
+    model, X = fitted
+    cells = X[:12] + 2 * (np.random.default_rng(0).random(X[:12].shape) < unknown).astype(np.uint8)
+    cells = np.where(cells > 1, 2, cells).astype(np.uint8)
+    data = ba.Table.from_any(np.where(cells > 1, np.nan, cells)).bits
+    found, codes, counts = (
+        HiddenItems(model).probabilities(data),
+        model.codes(data, SINGLE),
+        Frequencies.of_result(model),
+    )
+    given = model.atoms.to_dense(), model.algebra, model.bias, counts.cells, counts.uses
+    expected = [
+        [naive.hidden_probability(row, column, code, *given) for column in range(X.shape[1])]
+        for row, code in zip(cells, codes.to_dense(), strict=True)
+    ]
+    np.testing.assert_allclose(found, expected, atol=2e-5)  # costs of cells are rounded
+
+
+def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch):
+    model, X = fitted
+    data = BitMatrix.from_dense(X)
+    found = recommend(model, data, 4, SINGLE)
+    probabilities = np.where(X == 1, -1, HiddenItems(model).probabilities(data))
+    for row, features in enumerate(found.features):
+        chosen = features[features >= 0]
+        assert len(chosen) == min(4, (X[row] == 0).sum())
+        assert chosen.tolist() == np.argsort(-probabilities[row], kind="stable")[: len(chosen)].tolist()
+        np.testing.assert_array_equal(found.probabilities[row, : len(chosen)], probabilities[row, chosen])
+    monkeypatch.setattr("bitatoms.core.recommendation._CHUNK_CELLS", 700)
+    for rows in (data, SparseBits.from_bits(data)):
+        again = recommend(model, rows, 4, Workers(2, chunk_rows=64))
+        np.testing.assert_array_equal(again.features, found.features)
+        np.testing.assert_array_equal(again.probabilities, found.probabilities)
+
+
+def test_ties_go_to_the_first_columns():
+    values = np.array([[1.0, 3, 2, 3, 2], [0, 0, 0, 0, 0]])
+    assert largest(values, 3).tolist() == [[1, 3, 2], [0, 1, 2]]
+    assert largest(values, 0).shape == (2, 0)
+
+
+def test_a_row_that_has_everything_gets_nothing():
+    X = np.array([[1, 1, 0], [0, 0, 1]] * 20)
+    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(X)
+    items, probabilities = model.recommend([[1, 1, 1], [1, 0, 1]], 9)
+    assert items.tolist() == [["", "", ""], ["x1", "", ""]]
+    assert np.isnan(probabilities[0]).all()
+
+
+def test_hidden_items_of_baskets_are_recommended_more_often_than_popular_ones():
+    """Leave one out, as in docs/baskets.md: one item of each basket is hidden, and five are recommended."""
+    table = ba.datasets.baskets(1600)
+    X, random = table.bits.to_dense(), np.random.default_rng(0)
+    model = ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(X[:1200])
+    baskets = X[1200:][X[1200:].sum(axis=1) > 1]
+    hidden = np.array([random.choice(np.flatnonzero(basket)) for basket in baskets])
+    visible = baskets.copy()
+    visible[np.arange(len(baskets)), hidden] = 0
+    found = recommend(model.as_model(), BitMatrix.from_dense(visible), 5, SINGLE).features
+    popular = largest(np.where(visible == 1, -1, X[:1200].mean(axis=0)), 5)
+    hits, popular_hits = ((each == hidden[:, np.newaxis]).any(axis=1).mean() for each in (found, popular))
+    assert hits > popular_hits + 0.3
+
+
+def test_a_model_without_atoms_recommends_what_is_popular():
+    X = np.random.default_rng(0).random((60, 5)) < np.array([0.1, 0.5, 0.3, 0.45, 0.2])
+    model = replace(ba.BinaryDictionaryLearning(random_state=0).fit(X).as_model())
+    assert not model.atoms.n_rows
+    order = np.argsort(-X.mean(axis=0), kind="stable")[:2]
+    assert recommend(model, BitMatrix.zeros(1, 5), 2, SINGLE).features.tolist() == [order.tolist()]

@@ -1,0 +1,118 @@
+"""Rules, recommendations and rows that fit badly, as methods of the estimator."""
+
+import builtins
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.errors import InputError
+from bitatoms.io.errors import MissingLibrary
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+
+COLUMNS = [
+    "antecedents", "consequents", "antecedent support", "consequent support", "support", "confidence", "lift",
+    "representativity", "leverage", "conviction", "zhangs_metric", "jaccard", "certainty", "kulczynski",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fitted(few_trials):
+    table = ba.datasets.baskets(800)
+    return ba.BinaryDictionaryLearning(algebra="or", random_state=0).fit(table), table
+
+
+def test_rules_are_a_frame_with_the_columns_of_mlxtend(fitted):
+    pytest.importorskip("pandas")
+    model, table = fitted
+    frame, rules = model.to_rules(table), model.rules(table)
+    assert list(frame.columns) == COLUMNS
+    assert [(set(rule.antecedent), {rule.consequent}) for rule in rules] == [
+        (set(a), set(c)) for a, c in zip(frame["antecedents"], frame["consequents"], strict=True)
+    ]
+    assert all(isinstance(items, frozenset) for items in (*frame["antecedents"], *frame["consequents"]))
+    np.testing.assert_allclose(frame["lift"], frame["confidence"] / frame["consequent support"])
+    np.testing.assert_allclose(frame["support"], frame["confidence"] * frame["antecedent support"])
+    assert (frame["representativity"] == 1).all()
+    nothing = model.to_rules(min_support=1)
+    assert (list(nothing.columns), len(nothing)) == (COLUMNS, 0)
+
+
+def test_mlxtend_finds_the_same_figures_in_the_itemsets(fitted):
+    pytest.importorskip("pandas")
+    patterns = pytest.importorskip("mlxtend.frequent_patterns", reason="mlxtend is not installed")
+    model, table = fitted
+    rules, itemsets = model.to_rules(table), model.to_itemsets(table)
+    found = patterns.association_rules(itemsets, metric="support", min_threshold=0)
+    assert list(found.columns) == list(rules.columns)
+    both = rules.merge(found, on=["antecedents", "consequents"], suffixes=("", " of mlxtend"))
+    assert len(both) == len(rules) > 10
+    for name in COLUMNS[2:]:
+        np.testing.assert_allclose(both[name], both[f"{name} of mlxtend"], atol=1e-12)
+
+
+def test_without_pandas_rules_are_a_list_and_the_error_says_so(fitted, monkeypatch):
+    model, _ = fitted
+    imported = builtins.__import__
+
+    def without_pandas(name, *args, **kwargs):
+        if name == "pandas":
+            raise ImportError(name)
+        return imported(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_pandas)
+    with pytest.raises(MissingLibrary, match=r"require pandas.*rules\(\) does not"):
+        model.to_rules()
+    assert model.rules()
+
+
+def test_a_store_gives_what_the_table_in_memory_gives(fitted, tmp_path):
+    pytest.importorskip("zarr")
+    model, table = fitted
+    store = ba.pack(table, tmp_path / "rows.zarr")
+    assert model.rules(store) == model.rules(table)
+    assert model.worst_rows(store, 5) == model.worst_rows(table, 5)
+    items, probabilities = model.recommend(str(store.path), 3)
+    in_memory = model.recommend(table, 3)
+    np.testing.assert_array_equal(items, in_memory.items)
+    np.testing.assert_array_equal(probabilities, in_memory.probabilities)
+
+
+def test_columns_are_matched_by_name(fitted):
+    model, table = fitted
+    order = np.random.default_rng(0).permutation(table.shape[1])
+    columns = tuple(table.columns[column] for column in order)
+    shuffled = ba.Table(table.bits.take_columns(order), table.row_names, columns)
+    assert model.rules(shuffled) == model.rules(table)
+    np.testing.assert_array_equal(model.recommend(shuffled).items, model.recommend(table).items)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"min_support": 2}, "min_support must be between 0 and 1, not 2"),
+        ({"min_confidence": -0.1}, "min_confidence must be between 0 and 1"),
+        ({"min_lift": float("nan")}, "min_lift must be a number of at least 0"),
+    ],
+)
+def test_invalid_limits_are_errors(fitted, limits, message):
+    with pytest.raises(InputError, match=message):
+        fitted[0].rules(**limits)
+
+
+def test_other_invalid_arguments_are_errors(fitted):
+    model, table = fitted
+    with pytest.raises(InputError, match="n must be at least 1, not 0"):
+        model.recommend(table, 0)
+    with pytest.raises(TypeError, match="min_left"):
+        model.rules(min_left=1)
+
+
+def test_dask_collections_are_refused_with_advice(fitted):
+    dask_array = pytest.importorskip("dask.array")
+    model, table = fitted
+    X = dask_array.from_array(table.bits.to_dense(), chunks=(400, -1))
+    for method in (model.rules, model.recommend, model.worst_rows):
+        with pytest.raises(TypeError, match=r"bitatoms\.pack"):
+            method(X)
