@@ -63,8 +63,8 @@ def test_show_and_report_show_how_often_atoms_recur(bitatoms, folder, expected):
         assert [float(row["recurs"]) for row in csv.DictReader(file)] == pytest.approx(shares, abs=1e-4)
     shown = bitatoms("show", "new.npz")[1]
     assert '"recurs" is the share of 3 searches, each of 50% of the rows, that found the pattern again' in shown
-    texts = re.findall(r"rows? +-?\d+ +(\S+%)", shown)
-    assert texts == re.findall(r"rows? +-?\d+ +(\S+%)", out)
+    texts = re.findall(r"rows? +[×–]\S* +-?\d+ +(\S+%)", shown)
+    assert texts == re.findall(r"rows? +[×–]\S* +-?\d+ +(\S+%)", out)
     assert bitatoms("report", "new.npz", "table.csv", "-o", "report.html")[0] == 0
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert re.findall(r"<dt>recurs</dt><dd>(\S+%)</dd>", page) == texts
