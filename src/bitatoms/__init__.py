@@ -18,6 +18,7 @@ _MODULE_OF = {
     "CellValidation": "estimators",
     "Codelength": "mdl",
     "Denoised": "images",
+    "Encoding": "encoding",
     "Factorization": "core.result",
     "FileError": "io.errors",
     "Inpainted": "images",
@@ -34,6 +35,7 @@ _MODULE_OF = {
     "codelength": "api",
     "cross_validate_cells": "estimators",
     "denoise": "images",
+    "encode": "encoding",
     "factorize": "api",
     "inpaint": "images",
     "load": "estimators",
@@ -55,6 +57,7 @@ __all__ = [
     "CellValidation",
     "Codelength",
     "Denoised",
+    "Encoding",
     "Factorization",
     "FileError",
     "Inpainted",
@@ -73,6 +76,7 @@ __all__ = [
     "cross_validate_cells",
     "datasets",
     "denoise",
+    "encode",
     "factorize",
     "inpaint",
     "load",
@@ -94,6 +98,7 @@ if TYPE_CHECKING:
     from .bits import BitMatrix
     from .core.model import Model, Pattern
     from .core.result import Factorization, Interrupted, Round
+    from .encoding import Encoding, encode
     from .errors import InputError
     from .estimators import (
         BinaryDictionaryClassifier,

@@ -114,6 +114,11 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
     return tuple(check_int(name, size, 2) for size in sizes)
 
 
+def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
+    """Return one name of a column or several as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
 NComponents = Annotated[
     int | Literal["mdl"],
     Param(
@@ -471,6 +476,41 @@ class ImputerKwargs(SearchKwargs, total=False):
     binarize: Binarize
     random_state: RandomState
     absent: AbsentColumns
+
+
+class EncodeKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.encode`: how categories and numbers become columns of 0 and 1."""
+
+    as_category: Annotated[
+        Sequence[str],
+        Param(
+            (),
+            "Columns of categories that would be taken for numbers, such as postcodes.",
+            "Each of their values becomes a column. It also allows text of which almost all values differ.",
+            check=_check_column_names,
+            type="str or sequence of str, default=()",
+            option="as-category",
+        ),
+    ]
+    as_number: Annotated[
+        Sequence[str],
+        Param(
+            (),
+            "Columns of numbers to divide into bins that would be taken for categories, such as marks from 1 to 6.",
+            check=_check_column_names,
+            type="str or sequence of str, default=()",
+            option="as-number",
+        ),
+    ]
+    bins: Annotated[
+        int,
+        Param(
+            4,
+            "Number of bins of a number; they contain equally many rows, as nearly as equal values allow.",
+            minimum=2,
+            option="bins",
+        ),
+    ]
 
 
 class ReadKwargs(TypedDict, total=False):

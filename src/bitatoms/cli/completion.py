@@ -72,7 +72,7 @@ def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Work
 
 def _tied(model: Model, data: BitMatrix, by_neighbours: bool) -> TiedColumns:
     """Return the columns that are filled in together: those that the model knows, or that the table shows, too."""
-    return tied_columns(data, model.tied_columns.nested) if by_neighbours else model.tied_columns
+    return tied_columns(data, *model.tied_columns) if by_neighbours else model.tied_columns
 
 
 def _scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:
