@@ -112,6 +112,11 @@ class UnseenValues:
         self._counts[name] = self._counts.get(name, 0) + count
         self._examples.setdefault(name, example)
 
+    def update(self, others: UnseenValues) -> None:
+        """Add the counts of other rows."""
+        for name, count in others._counts.items():
+            self.add(name, count, others._examples[name])
+
     def warn(self, table: str) -> None:
         """Warn that there are such values, if there are any."""
         n = sum(self._counts.values())

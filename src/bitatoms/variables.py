@@ -6,6 +6,7 @@ A category or a number with few values has one column per value (``colour=red``)
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_FLOOR, Decimal
@@ -102,7 +103,7 @@ class Variable(NamedTuple):
         """Return the code of each of the distinct texts, which only matter if they occur."""
         occurs = np.zeros(len(given.categories) + 1, bool)
         occurs[given.codes] = True
-        index = {value: code for code, value in enumerate(self.values)}
+        index = {value: code for code, value in enumerate(self.values or self.columns)}
         codes = np.full(len(given.categories), MISSING, np.int32)
         for each, category in enumerate(given.categories):
             text = category.strip()
@@ -114,9 +115,9 @@ class Variable(NamedTuple):
                 if code == UNSEEN:
                     raise self._wrong_type(f"{text[:40]!r}", table)
             elif self.kind == "bin":
-                if number is None:
+                if number is None and text not in index:
                     raise self._wrong_type(f"text, such as {text[:40]!r}", table)
-                code = int(self._bin_codes(np.array([number]))[0])
+                code = index[text] if number is None else int(self._bin_codes(np.array([number]))[0])
             else:
                 code = index.get(text, UNSEEN)
                 if code == UNSEEN and self.kind == "value" and number is not None:
@@ -173,7 +174,7 @@ def parse_number(text: str) -> float | None:
     if not _NUMBER.fullmatch(text):
         return None
     number = float(text)
-    return number if abs(number) < float("inf") else None
+    return number if math.isfinite(number) else None
 
 
 def _number_text(value: Any) -> str:
@@ -312,7 +313,6 @@ def shortest_between(lower: float, upper: float) -> float:
 
 def column_data(variables: Sequence[Variable]) -> Annotations:
     """Return the annotations of the columns of variables."""
-    n = [variable.n_columns for variable in variables]
     values: list[str | None] = []
     bounds: list[tuple[float, float]] = []
     for variable in variables:
@@ -320,13 +320,13 @@ def column_data(variables: Sequence[Variable]) -> Annotations:
         bounds += variable.bounds or [(np.nan, np.nan)] * variable.n_columns
     lower, upper = np.array(bounds, np.float64).reshape(-1, 2).T
     fields: dict[str, Any] = {
-        "variable": Labels.of(np.repeat([variable.name for variable in variables] or [""], n or [0]).tolist()),
-        "kind": Labels.of(np.repeat([variable.kind for variable in variables] or [""], n or [0]).tolist()),
+        "variable": Labels.of([variable.name for variable in variables for _ in range(variable.n_columns)]),
+        "kind": Labels.of([variable.kind for variable in variables for _ in range(variable.n_columns)]),
         "value": Labels.of(values),
         "lower": lower.copy(),
         "upper": upper.copy(),
     }
-    return Annotations(fields, sum(n))
+    return Annotations(fields, len(values))
 
 
 class VariableColumns(NamedTuple):

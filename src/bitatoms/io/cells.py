@@ -15,12 +15,13 @@ from .. import checks, validation
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
 from ..sparse_bits import Bits, SparseBits, as_bits
+from ..variables import FALSE_WORDS, TRUE_WORDS
 from .errors import FileError
 from .stream import DROPPING_FORMATS, ReadOptions, Source
 from .text_numbers import parse_number
 
-ONE_WORDS = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
-ZERO_WORDS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
+ONE_WORDS = TRUE_WORDS | {"1", "1.0", "x", "+"}
+ZERO_WORDS = FALSE_WORDS | {"0", "0.0", "-"}
 MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
 CELL_WORDS = ONE_WORDS | ZERO_WORDS | MISSING_WORDS | {""}
 MISSING, BLANK = 2, 4  # states besides 0 and 1; both are even, so that their lowest bit is 0
@@ -139,6 +140,8 @@ class Cells:
         number = parse_number(value)
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
+            if self.source.format in ("csv", "tsv", "xlsx"):
+                drop += ("; for a table of categories, pass ", Parameter("categories", True))
             return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)
         problem = f"{note}: {value[:40]} is neither 0 nor 1; "
         return self.source.error(position, problem, *validation.binarize_advice(number), *drop)
