@@ -179,8 +179,9 @@ def parse_number(text: str) -> float | None:
 
 def _number_text(value: Any) -> str:
     """Return a number as text: integers without a fraction, others with as many digits as they need."""
-    if isinstance(value, (float, np.floating)) and not (float(value).is_integer() and abs(value) < _MAX_EXACT):
-        return repr(float(value))
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < _MAX_EXACT else repr(number)
     return str(int(value))
 
 
@@ -245,8 +246,6 @@ def learned_variable(name: str, summary: Summary, bins: int, how: Literal["auto"
                     Parameter("as_category", name),
                 )  # fmt: skip
         return Variable(name, "category", values if summary.has_order else tuple(sorted(values)))
-    if values.dtype.kind == "b" and how != "number":
-        return Variable(name, "boolean") if how == "auto" else Variable(name, "category", tuple(map(str, values)))
     return _number_variable(name, summary, bins, how)
 
 

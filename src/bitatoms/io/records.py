@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .cells import CELL_WORDS
 from .sheets import read_sheet
 from .stream import ReadOptions, Source
 from .text_lines import check_separator, detect_separator, read_lines, split_lines
@@ -56,14 +57,15 @@ def read_records(source: Source, options: ReadOptions, separator: str | None = N
 
 
 def _padded(rows: Iterator[Record]) -> Iterator[Record]:
-    """Yield the rows of a sheet with equally many cells, as far as the first rows show; columns before them are left.
+    """Yield the rows of a sheet with as many cells as its header has, or the longest of the first rows.
 
-    Rows end with their last cell that is not blank, and a table need not begin in the first column.
+    Rows of a sheet end with their last cell that is not blank, and a table need not begin in the first column.
     """
     head = list(itertools.islice(rows, _HEAD_ROWS))
     used = [cells for _, cells in head if cells]
     start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
-    width = max(map(len, used), default=0)
+    has_header = bool(used) and not any(cell.strip().lower() in CELL_WORDS for cell in used[0][start:] if cell.strip())
+    width = len(used[0]) if has_header else max(map(len, used), default=0)
     for number, cells in itertools.chain(head, rows):
         yield number, [*cells, *[""] * (width - len(cells))][start:] if cells else []
 

@@ -22,7 +22,7 @@ _NUMBERED = r"(id|ids|no|nr|num|number|code|key|nummer)?"
 # Names of columns, in the order in which they are preferred; letters and digits only.
 _ROW_NAMES = (
     rf"(sales|purchase)?(order|invoice|transaction|trans|txn|basket|receipt|bill|ticket|cart|bestellung|bestell|beleg|"
-    rf"rechnung|rechnungs|bon|warenkorb|commande|facture|pedido|factura|ordine){_NUMBERED}|tid",
+    rf"rechnung|rechnungs|bon|warenkorb|commande|facture|pedido|factura|ordine){_NUMBERED}|tid|row",
     rf"(user|customer|client|member|account|visitor|household|person|employee|kunde|kunden){_NUMBERED}(name)?",
 )
 _ITEM_NAMES = (
@@ -173,13 +173,13 @@ def _counted_lists(lists: Sequence[Sequence[str]]) -> ItemLists | None:
 
 
 def _is_numbered_header(cells: Sequence[str]) -> bool:
-    """Return whether cells are numbered names, such as Item 1, Item 2, ..., or numbers."""
+    """Return whether cells are numbered items, such as Item 1, Item 2, ..., or numbers from 0, as of pandas."""
     numbers = [re.fullmatch(r"(\D*)(\d{1,6})", cell) for cell in cells]
     if len(cells) < 2 or not all(numbers):
         return False
     found = [(match[1], int(match[2])) for match in numbers if match]
     stem, start = found[0]
-    is_start = start == 0 or (start == 1 and bool(stem))
+    is_start = start == 0 if not stem else start <= 1 and _named([stem], _ITEM_NAMES[:1]) is not None
     return is_start and found == [(stem, start + index) for index in range(len(found))]
 
 

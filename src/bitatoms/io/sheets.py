@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
-import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -46,13 +45,13 @@ def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, S
 
     _check_parts(source)
     with open(source.path, "rb") as file:  # by name, openpyxl would require an extension
-        with source.catch_library_errors(), warnings.catch_warnings(action="ignore"):  # about styles
+        with source.catch_library_errors():
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         page = _select(source, book, sheet)
         page.reset_dimensions()  # what the file claims need not be true
         rows = iter(page.iter_rows(values_only=True))
         for number in range(1, MAX_ROWS + 2):
-            with source.catch_library_errors(), warnings.catch_warnings(action="ignore"):
+            with source.catch_library_errors():
                 row = next(rows, None)
             if row is None:
                 return
@@ -134,8 +133,7 @@ def write_sheet(path: Path, rows: Iterable[Sequence[Any]], title: str = "Sheet1"
                 cell.data_type = "s"  # also text that begins like a formula
             cells.append(cell)
         page.append(cells)
-    with warnings.catch_warnings(action="ignore"):
-        book.save(path)
+    book.save(path)
     _make_reproducible(path)
 
 

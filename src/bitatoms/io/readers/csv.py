@@ -22,6 +22,7 @@ from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
+from ..formats import sniff_format
 from ..records import open_lines, read_records, unit_of
 from ..shapes import Advice, LongTable, column_labels, detect_shape, suggest_pairs
 from ..sheets import has_text_header
@@ -66,6 +67,8 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | None:
     """Open a file that is clearly a long table, or lists of items, with a note; return None for other files."""
+    if sniff_format(source.path) not in (None, source.format):
+        return None
     head: list[list[str]] = []
     with suppress(FileError):  # raised again when the file is read as a table
         opened = None if source.format == "xlsx" else open_lines(source, options)
@@ -95,7 +98,8 @@ def _shape_head(records: Iterator[list[str]]) -> list[list[str]]:
     head = list(itertools.islice(records, 2))
     if len(head) < 2 or max(map(len, head)) > _SHAPE_CELLS:
         return []
-    if len(head[1]) > 1 and _are_cells(head[1][1:]):
+    words = [cell for cell in head[1][1:] if cell.strip()]
+    if words and _are_cells(words):
         return []
     return [*head, *itertools.islice(records, _SHAPE_ROWS - 2)]
 
