@@ -25,6 +25,7 @@ WITH_CODE = [
     "docs/scale.md",
     "docs/search.md",
     "docs/stability.md",
+    "docs/tables-of-categories.md",
 ]
 WITH_COMMANDS = [
     "README.md",
@@ -32,6 +33,7 @@ WITH_COMMANDS = [
     "docs/genomes.md",
     "docs/how-good.md",
     "docs/scale.md",
+    "docs/tables-of-categories.md",
     "docs/the-paper.md",
 ]
 

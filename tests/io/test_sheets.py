@@ -74,7 +74,7 @@ SHAPES = {  # rows of a sheet, options, a note, names of rows and of columns
         {}, "long table", ("7", "8"), ("milk", "tea"),
     ),
     "chosen columns": ([["a", "b", "c"], [1, 2, 3], [1, 4, 5]], {"long": "a,c"}, None, ("1",), ("3", "5")),
-    "lists": ([["milk", "tea"], ["gin"], ["tea", "gin", "jam"]], {}, "each row is", None, ("milk", "tea", "gin", "jam")),
+    "lists": ([["rum", "tea"], ["gin"], ["tea", "gin", "jam"]], {}, "each row is", None, ("rum", "tea", "gin", "jam")),
     "categories": (
         [["when", "size"], [datetime.date(2020, 1, 1), "L"], [datetime.datetime(2020, 1, 1), 3.5]],
         {"categories": True}, None, None, ("when=2020-01-01", "size=3.5", "size=L"),
@@ -141,8 +141,5 @@ def test_the_extra_is_named_if_openpyxl_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
     (tmp_path / "table.xlsx").touch()
     for use in (lambda: ba.read(tmp_path / "table.xlsx"), lambda: ba.write([[1]], tmp_path / "table.xlsx")):
-        with pytest.raises(
-            ImportError, match=r'an Excel workbook needs openpyxl; install it with .*"bitatoms\[xlsx\]"'
-        ):
-            (tmp_path / "table.xlsx").touch()
+        with pytest.raises(ImportError, match=r'an Excel workbook needs openpyxl; .*"bitatoms\[xlsx\]"'):
             use()

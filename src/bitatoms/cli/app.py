@@ -54,6 +54,7 @@ class Demo(StrEnum):
     """The data of the demonstration."""
 
     baskets = "baskets"
+    customers = "customers"
     genotypes = "genotypes"
     digits = "digits"
     halftone = "halftone"
