@@ -76,7 +76,7 @@ def test_frames_of_all_kinds_give_the_same_table(container):
     np.testing.assert_array_equal(table.to_dense(float), expected(frame))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_encoded_rows_are_those_of_the_reference(data):
     n = data.draw(st.sampled_from((1, 2, 63, 64, 65, 130)))
@@ -201,7 +201,7 @@ def shop():
         "size": np.where(is_young, "S", "L").tolist(),
         "age": np.where(is_young, random.integers(18, 30, 240), random.integers(40, 80, 240)).tolist(),
     }
-    return frame, BinaryDictionaryLearning(algebra="or", random_state=0).fit(ba.encode(frame))
+    return frame, BinaryDictionaryLearning(4, algebra="or", random_state=0).fit(ba.encode(frame))
 
 
 def part(frame, rows):

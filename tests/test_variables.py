@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -28,6 +28,7 @@ NUMBERS = st.integers(-30, 30) | st.floats(-1e6, 1e6).map(lambda number: round(n
 INF = math.inf
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.lists(NUMBERS, min_size=1, max_size=40), st.integers(1, 7))
 def test_bins_are_those_of_the_reference(numbers, bins):
     edges = quantile_edges(*np.unique(np.array(numbers, float), return_counts=True), bins)
@@ -36,6 +37,7 @@ def test_bins_are_those_of_the_reference(numbers, bins):
         assert any(lower <= number < upper for number in numbers)  # no bin is empty
 
 
+@settings(max_examples=50, deadline=None)
 @given(*[st.floats(-1e9, 1e9).map(lambda number: round(number, 6))] * 2)
 def test_an_edge_has_the_fewest_digits(first, second):
     lower, upper = sorted((first, second))

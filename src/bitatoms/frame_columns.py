@@ -16,6 +16,7 @@ from .dataframes import axis_names, column_names
 from .errors import InputError, Parameter
 from .validation import is_missing, package_name
 
+_TEXTS = {str, float, type(None)}  # a float among text is usually NaN
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
@@ -110,19 +111,32 @@ def _polars_column(name: str, column: Any) -> Values:
 
 def _typed_values(name: str, values: list[Any]) -> Values:
     """Return a list of values by the type that all of them have: booleans, numbers, or else text."""
-    missing = np.array([is_missing(value) for value in values], bool)
-    known = [value for value in values if not is_missing(value)]
-    if any(isinstance(value, _DATES) for value in known):
+    kinds = set(map(type, values))  # few, while there may be many values
+    if any(issubclass(kind, _DATES) for kind in kinds):
         raise _dates(name)
-    if known and all(isinstance(value, (bool, np.bool_)) for value in known):
-        return np.ma.MaskedArray(
-            [bool(not lacks and value) for value, lacks in zip(values, missing, strict=True)], missing
+    if str in kinds and kinds <= _TEXTS:
+        return _text_values(values)
+    missing = np.array([is_missing(value) for value in values], bool)
+    known = {type(value) for value, lacks in zip(values, missing, strict=True) if not lacks}
+    filled = [0 if lacks else value for value, lacks in zip(values, missing, strict=True)]
+    if known and all(issubclass(kind, (bool, np.bool_)) for kind in known):
+        return np.ma.MaskedArray(np.array(filled, bool), missing)
+    if all(issubclass(kind, (Real, Decimal, np.bool_)) for kind in known):
+        are_integers = all(issubclass(kind, (int, np.integer)) for kind in known) and all(
+            abs(int(value)) < 2**63 for value in filled
         )
-    if all(isinstance(value, (Real, Decimal)) for value in known):
-        filled = [0 if lacks else value for value, lacks in zip(values, missing, strict=True)]
-        are_integers = all(isinstance(value, (int, np.integer)) and abs(int(value)) < 2**63 for value in known)
         return np.ma.MaskedArray(np.array(filled, np.int64 if are_integers else np.float64), missing)
     return Labels.of(values)
+
+
+def _text_values(values: list[Any]) -> Labels:
+    """Return text, in which None and NaN are missing; as `Labels.of` does, but each text is converted once."""
+    codes: dict[Any, int] = {}
+    texts = []
+    for value in dict.fromkeys(values):
+        codes[value] = -1 if is_missing(value) else len(texts)
+        texts += [] if is_missing(value) else [str(value)]
+    return Labels(np.fromiter(map(codes.__getitem__, values), np.int32, len(values)), tuple(texts))
 
 
 def _dates(name: str) -> InputError:

@@ -100,29 +100,46 @@ class Variable(NamedTuple):
         return np.where(missing, np.int32(MISSING), codes).astype(np.int32)
 
     def _codes_of_texts(self, given: Labels, table: str) -> NDArray[np.int32]:
-        """Return the code of each of the distinct texts, which only matter if they occur."""
+        """Return the code of each of the distinct texts; those that do not occur are missing."""
         occurs = np.zeros(len(given.categories) + 1, bool)
         occurs[given.codes] = True
-        index = {value: code for code, value in enumerate(self.values or self.columns)}
+        known = {index: word for index, text in enumerate(given.categories) if occurs[index] and (word := text.strip())}
+        code_of = {"bin": self._codes_of_bins, "boolean": self._codes_of_booleans}.get(self.kind, self._codes_of_values)
         codes = np.full(len(given.categories), MISSING, np.int32)
-        for each, category in enumerate(given.categories):
-            text = category.strip()
-            if not text or not occurs[each]:
-                continue
-            number = parse_number(text)
-            if self.kind == "boolean":
-                code = _BOOLEANS.get(text.lower() if number is None else _number_text(number), UNSEEN)
-                if code == UNSEEN:
-                    raise self._wrong_type(f"{text[:40]!r}", table)
-            elif self.kind == "bin":
-                if number is None and text not in index:
-                    raise self._wrong_type(f"text, such as {text[:40]!r}", table)
-                code = index[text] if number is None else int(self._bin_codes(np.array([number]))[0])
-            else:
-                code = index.get(text, UNSEEN)
-                if code == UNSEEN and self.kind == "value" and number is not None:
-                    code = index.get(_number_text(number), UNSEEN)
-            codes[each] = code
+        codes[list(known)] = code_of(list(known.values()), table)
+        return codes
+
+    def _codes_of_bins(self, words: Sequence[str], table: str) -> NDArray[np.int32]:
+        """Return the bin of each text: a number, or the name of a bin."""
+        names = {name: code for code, name in enumerate(self.columns)}
+        numbers = [parse_number(word) for word in words]
+        codes = self._bin_codes(np.array([np.nan if number is None else number for number in numbers], np.float64))
+        for index, (word, number) in enumerate(zip(words, numbers, strict=True)):
+            if number is None:
+                if word not in names:
+                    raise self._wrong_type(f"text, such as {word[:40]!r}", table)
+                codes[index] = names[word]
+        return codes
+
+    def _codes_of_booleans(self, words: Sequence[str], table: str) -> list[int]:
+        """Return 1 and 0 for words such as yes and no, and for numbers."""
+        codes = []
+        for word in words:
+            number = parse_number(word)
+            code = _BOOLEANS.get(word.lower() if number is None else _number_text(number))
+            if code is None:
+                raise self._wrong_type(f"{word[:40]!r}", table)
+            codes.append(code)
+        return codes
+
+    def _codes_of_values(self, words: Sequence[str], table: str) -> list[int]:
+        """Return the column of each text; numbers may be written in several ways."""
+        index = {value: code for code, value in enumerate(self.values)}
+        codes = [index.get(word, UNSEEN) for word in words]
+        if self.kind == "value":
+            for position, word in enumerate(words):
+                if codes[position] == UNSEEN and (number := parse_number(word)) is not None:
+                    codes[position] = index.get(_number_text(number), UNSEEN)
         return codes
 
     def _codes_of_numbers(self, distinct: NDArray[Any], table: str) -> NDArray[np.int32]:

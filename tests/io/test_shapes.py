@@ -133,7 +133,7 @@ def test_other_files_are_not_detected(case):
     assert detect_shape(rows) is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(tables())
 def test_tables_of_ones_and_zeros_are_never_detected(tmp_path_factory, table):
     """A table that is written is read back without a note, whatever its names are."""
@@ -147,7 +147,7 @@ def test_tables_of_ones_and_zeros_are_never_detected(tmp_path_factory, table):
 CELLS = ("0", "1", "x", "", "yes", "no", "NA")
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_headers_of_shops_do_not_make_a_table_a_long_one(data):
     names = data.draw(

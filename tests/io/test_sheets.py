@@ -29,7 +29,7 @@ def write_book(path, **pages):
     return path
 
 
-@settings(max_examples=10)
+@settings(max_examples=10, deadline=None)
 @given(tables(n_rows=st.sampled_from((1, 17)), n_cols=st.sampled_from((1, 9, 65))))
 def test_round_trip(tmp_path_factory, table):
     path = tmp_path_factory.mktemp("sheets") / "table.xlsx"

@@ -132,14 +132,14 @@ class Cells:
             problem = f"{note}: {value[:40]!r} is not a finite number, as "
             return self.source.error(position, problem, Parameter("binarize"), " requires; correct it")
         drop: tuple[str | Parameter, ...] = ()
-        number = parse_number(value)
-        if number is None and self.source.format in ("csv", "tsv", "xlsx"):
-            drop = ("; for a table of categories, pass ", Parameter("categories", True))
+        if self.source.format in ("csv", "tsv", "xlsx"):
+            drop = ("; for a table of categories and numbers, pass ", Parameter("categories", True))
         if self.source.format in DROPPING_FORMATS:
             drop += (
                 "; if the column is not part of the table, drop it with ",
                 Parameter("without", str(position.column)),
             )
+        number = parse_number(value)
         if number is None:
             problem = "neither a one (1, yes, true, x) nor a zero (0, no, false); correct it"
             return self.source.error(position, f"{note}: {value[:40]!r} is {problem}", *drop)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -156,10 +157,10 @@ class _ValueCounts:
     def add(self, texts: Sequence[str]) -> None:
         """Count values; missing ones are ignored."""
         counts = self._texts
-        for text in texts:
+        for text, count in Counter(texts).items():
             word = text.strip()
             if word.lower() not in _LACKING:
-                counts[word] = counts.get(word, 0) + 1
+                counts[word] = counts.get(word, 0) + count
         if len(counts) > _MAX_TEXTS:
             if self.are_numbers:
                 self._numbers.append(np.repeat([float(text) for text in counts], list(counts.values())))
@@ -198,8 +199,9 @@ def _count_values(source: Source, options: ReadOptions, layout: CategoryLayout) 
     n_rows = 0
     for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
         n_rows += len(chunk)
+        columns = _columns(chunk)
         for name, index in layout.indices.items():
-            counts[name].add([cells[index] for _, cells in chunk])
+            counts[name].add(columns[index])
     return n_rows, counts
 
 
@@ -213,6 +215,11 @@ def _row_chunks(source: Source, options: ReadOptions, layout: CategoryLayout, si
                 unit = unit_of(source)
                 raise source.error(f"{unit} {number} has {len(cells)} cells; expected {len(layout.labels)}")
         yield chunk
+
+
+def _columns(chunk: list[Record]) -> list[tuple[str, ...]]:
+    """Return the cells of rows by column."""
+    return list(zip(*(cells for _, cells in chunk), strict=True))
 
 
 def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encoding: Encoding) -> TableStream:
@@ -236,10 +243,9 @@ def _pack(
     chunk: list[Record], layout: CategoryLayout, encoding: Encoding, cells: Cells, unseen: UnseenValues
 ) -> BitMatrix:
     """Return rows as bits; missing and unseen values are counted."""
-    columns = {}
+    columns, texts = {}, _columns(chunk)
     for variable in encoding.variables:
-        index = layout.indices[variable.name]
-        labels = _labels([row[index] for _, row in chunk])
+        labels = _labels(texts[layout.indices[variable.name]])
         if n_missing := int((labels.codes < 0).sum()):
             number = chunk[int(np.argmax(labels.codes < 0))][0]
             cells.add_missing(n_missing, CellPosition(number, variable.name, unit=unit_of(cells.source)))
@@ -251,6 +257,7 @@ def _pack(
 
 def _labels(texts: Sequence[str]) -> Labels:
     """Return text in which words for missing values are missing."""
-    codes: dict[str, int] = {}
-    index = [-1 if text.strip().lower() in _LACKING else codes.setdefault(text, len(codes)) for text in texts]
-    return Labels(np.array(index, np.int32), tuple(codes))
+    distinct = dict.fromkeys(texts)
+    known = tuple(text for text in distinct if text.strip().lower() not in _LACKING)
+    codes = dict.fromkeys(distinct, -1) | {text: code for code, text in enumerate(known)}
+    return Labels(np.fromiter(map(codes.__getitem__, texts), np.int32, len(texts)), known)
