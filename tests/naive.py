@@ -1042,3 +1042,36 @@ def tied_runs(X):
             found[(start, start + 1)] = "nested"
         start = stop
     return found
+
+
+def quantile_edges(numbers, bins):
+    """Divide numbers at the values that split off shares closest to equal ones; an edge has as few digits as it can."""
+    numbers = sorted(numbers)
+    edges = []
+    for part in range(1, bins):
+        best = None
+        for upper in sorted(set(numbers))[1:]:
+            distance = abs(sum(number < upper for number in numbers) - part * (len(numbers) / bins))
+            if best is None or distance < best[0]:
+                best = distance, upper
+        if best is not None:
+            lower = max(number for number in numbers if number < best[1])
+            edges.append(shortest_between(lower, best[1]))
+    return sorted(set(edges))
+
+
+def shortest_between(lower, upper):
+    """Return the number above lower, and at most upper, that is a multiple of the largest power of ten."""
+    from fractions import Fraction
+
+    for exponent in range(20, -20, -1):
+        step = Fraction(10) ** exponent
+        multiple = float((Fraction(repr(upper)) // step) * step)
+        if lower < multiple <= upper:
+            return multiple
+    return upper
+
+
+def one_hot(values, columns):
+    """Return one row per value, with a 1 in the column of its test, and None everywhere if the value is missing."""
+    return [[None if value is None else int(test(value)) for test in columns] for value in values]

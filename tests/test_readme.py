@@ -26,6 +26,7 @@ WITH_CODE = [
     "docs/scale.md",
     "docs/search.md",
     "docs/stability.md",
+    "docs/tables-of-categories.md",
 ]
 WITH_COMMANDS = [
     "README.md",
@@ -34,6 +35,7 @@ WITH_COMMANDS = [
     "docs/genomes.md",
     "docs/how-good.md",
     "docs/scale.md",
+    "docs/tables-of-categories.md",
     "docs/the-paper.md",
 ]
 
@@ -47,6 +49,7 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 400))
+    monkeypatch.setattr(ba.datasets, "customers", partial(ba.datasets.customers, 200))
     monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 90, 60))
     planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 300), *shape, **how))
@@ -80,7 +83,12 @@ def small_tables(monkeypatch):
 
     experiments = [*reproduce._EXPERIMENTS.items()]  # test_reproduce.py runs all of them
     monkeypatch.setattr(reproduce, "_EXPERIMENTS", dict(experiments[:1] + experiments[-1:]))
-    for name, table in (("baskets", ba.datasets.baskets(600)), ("genotypes", ba.datasets.genotypes(90, 60))):
+    tables = {
+        "baskets": ba.datasets.baskets(600),
+        "customers": ba.datasets.customers(150),
+        "genotypes": ba.datasets.genotypes(90, 60),
+    }
+    for name, table in tables.items():
         monkeypatch.setitem(demo._ALL, name, demo._ALL[name]._replace(data=lambda table=table: table))
     picture, (X, labels) = ba.datasets.halftone()[100:196, 200:392], ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "halftone", lambda: picture)

@@ -15,9 +15,11 @@ _MODULE_OF = {
     "BinaryDictionaryLearning": "estimators",
     "BinaryImputer": "estimators",
     "BitMatrix": "bits",
+    "CategoryEncoder": "estimators",
     "CellValidation": "estimators",
     "Codelength": "mdl",
     "Denoised": "images",
+    "Encoding": "encoding",
     "Factorization": "core.result",
     "FileError": "io.errors",
     "Inpainted": "images",
@@ -37,6 +39,7 @@ _MODULE_OF = {
     "codelength": "api",
     "cross_validate_cells": "estimators",
     "denoise": "images",
+    "encode": "encoding",
     "factorize": "api",
     "inpaint": "images",
     "load": "estimators",
@@ -55,9 +58,11 @@ __all__ = [
     "BinaryDictionaryLearning",
     "BinaryImputer",
     "BitMatrix",
+    "CategoryEncoder",
     "CellValidation",
     "Codelength",
     "Denoised",
+    "Encoding",
     "Factorization",
     "FileError",
     "Inpainted",
@@ -79,6 +84,7 @@ __all__ = [
     "cross_validate_cells",
     "datasets",
     "denoise",
+    "encode",
     "factorize",
     "inpaint",
     "load",
@@ -102,11 +108,13 @@ if TYPE_CHECKING:
     from .core.result import Factorization, Interrupted, Round
     from .core.row_fit import RowFit
     from .core.rules import Rule
+    from .encoding import Encoding, encode
     from .errors import InputError
     from .estimators import (
         BinaryDictionaryClassifier,
         BinaryDictionaryLearning,
         BinaryImputer,
+        CategoryEncoder,
         CellValidation,
         Recommendations,
         Stability,

@@ -11,11 +11,12 @@ from sklearn.utils.validation import validate_data
 
 from . import dataframes, validation
 from .bits import BitMatrix
+from .encoding import matched_rows, raw_encoding
 from .errors import warn
 from .io.api import read, read_matching
 from .parameters import Missing
 from .sparse_bits import SparseBits, as_bits
-from .table import Header, Table, matched_table
+from .table import Header, Table
 
 
 class TableEstimator(BaseEstimator):
@@ -72,8 +73,12 @@ class TableEstimator(BaseEstimator):
         learned, names = self._header, dataframes.column_names(X)
         if isinstance(X, (str, os.PathLike)):
             table = read_matching(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
-        elif _is_table(X) or (names is not None and learned.names not in (None, names)):
-            table = matched_table(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
+        elif (
+            _is_table(X)
+            or (names is not None and learned.names not in (None, names))
+            or raw_encoding(X, learned) is not None
+        ):
+            table = matched_rows(X, learned, self.absent, binarize=self.binarize, missing=self._missing)
         else:
             return None
         if (table.columns is None) != (learned.names is None) and not table.absent_is_zero:

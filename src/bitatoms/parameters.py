@@ -114,6 +114,11 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
     return tuple(check_int(name, size, 2) for size in sizes)
 
 
+def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
+    """Return one name of a column or several as a tuple."""
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
 NComponents = Annotated[
     int | Literal["mdl"],
     Param(
@@ -473,7 +478,42 @@ class ImputerKwargs(SearchKwargs, total=False):
     absent: AbsentColumns
 
 
-class ReadKwargs(TypedDict, total=False):
+class EncodeKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.encode`: how categories and numbers become columns of 0 and 1."""
+
+    as_category: Annotated[
+        Sequence[str],
+        Param(
+            (),
+            "Columns of categories that would be taken for numbers, such as postcodes.",
+            "Each of their values becomes a column. It also allows text of which almost all values differ.",
+            check=_check_column_names,
+            type="str or sequence of str, default=()",
+            option="as-category",
+        ),
+    ]
+    as_number: Annotated[
+        Sequence[str],
+        Param(
+            (),
+            "Columns of numbers to divide into bins that would be taken for categories, such as marks from 1 to 6.",
+            check=_check_column_names,
+            type="str or sequence of str, default=()",
+            option="as-number",
+        ),
+    ]
+    bins: Annotated[
+        int,
+        Param(
+            4,
+            "Number of bins of a number; they contain equally many rows, as nearly as equal values allow.",
+            minimum=2,
+            option="bins",
+        ),
+    ]
+
+
+class ReadKwargs(EncodeKwargs, total=False):
     """Parameters of `bitatoms.read` and `bitatoms.pack`: how a table is read from a file."""
 
     binarize: Binarize
@@ -504,6 +544,46 @@ class ReadKwargs(TypedDict, total=False):
     separator: Annotated[
         str | None,
         Param(None, "Cell separator of a text file; detected by default.", option="separator"),
+    ]
+    sheet: Annotated[
+        str | int | None,
+        Param(
+            None,
+            "Sheet of an .xlsx file, by name or number (from 1); the first one by default.",
+            check=lambda name, value: value,
+            option="sheet",
+        ),
+    ]
+    long: Annotated[
+        str | Sequence[str] | None,
+        Param(
+            None,
+            "Read a long table: the names of two columns, that of the rows and that of the items, such as order,item.",
+            "Each line then names a row and one of its items. By default such a table is detected where that is clear, "
+            "with a warning. In a text file without column names, their numbers, counting from 1.",
+            type="str or pair of str, optional",
+            option="long",
+        ),
+    ]
+    categories: Annotated[
+        bool,
+        Param(
+            False,
+            "Read a table of categories and numbers: one column per value, and per bin of a number.",
+            "See `bitatoms.encode`. A model stores the encoding and applies it to new rows.",
+            option="categories",
+        ),
+    ]
+    names: Annotated[
+        str | os.PathLike[str] | Mapping[int, str] | None,
+        Param(
+            None,
+            "Names of numbered columns or items: a file with a number and a name per line.",
+            "Columns without names are numbered from 0 if the file lists a number 0, and otherwise from 1. A mapping "
+            "of numbers to names may be passed instead.",
+            type="path or mapping of int to str, optional",
+            option="names",
+        ),
     ]
     layer: Annotated[
         str | None,

@@ -284,7 +284,8 @@ def _number(value: Any, index: int, locate: Callable[[int], tuple[int, int]], na
         raise ValueError(_COMPLEX.format(name=name))
     if isinstance(value, (str, bytes)):
         cell = Cell(*locate(index), f"text ({value!r})")
-        raise InvalidCell(name, cell, "contains {problem} {where}", "convert it to numbers first")
+        hint = "convert it to numbers first; bitatoms.encode(X) encodes categories"
+        raise InvalidCell(name, cell, "contains {problem} {where}", hint)
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -375,7 +375,10 @@ INVALID = {
     "transposed": ([*FIT, "--transpose"], "can be transposed only by bitatoms pack; omit --transpose"),
     "columns left out": ([*FIT, "--without", "item 1"], "can be left out only by bitatoms pack; omit --without"),
     "a threshold": ([*FIT, "--binarize", "3"], "a packed store contains only 0 and 1; omit --binarize"),
-    "a header": ([*FIT, "--header"], "rows.zarr: --header applies to csv, tsv, pairs, not to 'zarr'; omit it"),
+    "a header": (
+        [*FIT, "--header"],
+        "rows.zarr: --header applies to csv, tsv, xlsx, pairs, baskets, not to 'zarr'; omit it",
+    ),
     "a tile that does not fit": ([*FIT, "--tile", "4x4"], "an image of 4 x 4 has 16 pixels"),
     "a store of others": (["fit", "others.zarr"], "others.zarr: the array has shape (3, 3, 3)"),
     "other columns": (["transform", "model.npz", "narrow.zarr"], "narrow.zarr has 2 columns, but the model"),

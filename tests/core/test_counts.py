@@ -55,7 +55,7 @@ def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(problem, 
     random = np.random.default_rng(seed)
     atoms = atoms * (random.integers(n_groups, size=(len(atoms), 1)) == random.integers(n_groups, size=X.shape[1]))
     bias = random_bits(seed, 1, X.shape[1], 0.2)
-    kept = np.flatnonzero(random.integers(0, 4, codes.shape[1])) if from_codes else None
+    kept = np.union1d(0, np.flatnonzero(random.integers(0, 4, codes.shape[1]))) if from_codes else None
     if from_codes:
         atoms, codes, before = atoms[kept], codes[:, kept], codes
         prices = prices[0], prices[1][kept]

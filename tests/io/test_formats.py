@@ -25,7 +25,7 @@ def test_extensions_select_the_format(format):
         ("table.fam", "pass the .bed file"),
         ("table.pvar", "pass the .pgen file"),
         ("table.sample", "pass the .haps file"),
-        ("table.xlsx", "save it as .csv"),
+        ("table.xls", "save it as .xlsx or .csv"),
         ("table.jpg", "or to black and white (.pbm)"),
         ("table.pkl", "never loaded"),
     ],

@@ -10,6 +10,7 @@ import os
 import pickle
 import shutil
 import struct
+import warnings
 import zipfile
 import zlib
 from importlib.util import find_spec
@@ -182,6 +183,7 @@ def test_truncated_file(valid_file, convert, tmp_path, format, kept):
 
 # Pairs of a content and a format that can read it: text may be lists of names, and the separator of cells is detected.
 READABLE_AS = {("csv", "baskets"), ("tsv", "baskets"), ("fimi", "baskets"), ("pairs", "baskets"), ("tsv", "csv")}
+READABLE_AS |= {("pairs", "csv"), ("baskets", "csv")}  # detected
 READABLE_AS |= {("haps", "baskets"), ("vcf", "baskets"), ("vcf", "bcf"), ("bcf", "vcf")}
 
 
@@ -310,6 +312,32 @@ def claiming_png(data, side):
     return data[:12] + header + zlib.crc32(header).to_bytes(4, "big") + data[33:]
 
 
+def edit_sheet(old, new):
+    """Replace some bytes of the sheet of a workbook."""
+
+    def change(path):
+        with zipfile.ZipFile(path) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        sheet = parts["xl/worksheets/sheet1.xml"]
+        assert old in sheet
+        parts["xl/worksheets/sheet1.xml"] = sheet.replace(old, new, 1)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in parts.items():
+                archive.writestr(name, content)
+
+    return change
+
+
+def edit_archive(change):
+    """Change a workbook as an archive."""
+
+    def edit(path):
+        with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings(action="ignore"):  # of duplicate names
+            change(archive)
+
+    return edit
+
+
 def companion(extension, change):
     """Change the companion file with this extension."""
     return lambda path: change(path.with_suffix(extension))
@@ -405,6 +433,20 @@ MALFORMED = {
         "UTF-16": edit_bytes(lambda data: data.decode().encode("utf-16-be")),
         "a bomb": replace_all(LONG_LINE),
         "unclosed quote": replace_text(b"person5", b'"person5'),
+    },
+    "xlsx": {
+        "not binary": edit_sheet(b"<v>1</v>", b"<v>2</v>"),
+        "ragged": edit_sheet(b'</row><row r="3">', b'<c r="N2" t="n"><v>1</v></c></row><row r="3">'),
+        "duplicate name": edit_sheet(b"<t>rs1:A</t>", b"<t>rs0:A</t>"),
+        "a claimed row": edit_sheet(b'<row r="2">', b'<row r="999999999">'),
+        "a claimed column": edit_sheet(b'<row r="2">', b'<row r="2"><c r="ZZZZZZZ2" t="n"><v>1</v></c>'),
+        "an index of no text": edit_sheet(b't="inlineStr"><is><t>rs1:A</t></is>', b't="s"><v>9</v>'),
+        "entities": edit_sheet(b"<worksheet", b'<!DOCTYPE x [<!ENTITY a "1">]><worksheet'),
+        "a comment without end": edit_sheet(b"<worksheet", b"<!--" + b" " * (1 << 17) + b"--><worksheet"),
+        "unclosed element": edit_sheet(b"</sheetData>", b""),
+        "a bomb": edit_sheet(b"<worksheet", b" " * (1 << 25) + b"<worksheet"),
+        "not a workbook": replace_all(npz(X=X)),
+        "two parts of the same name": edit_archive(lambda archive: archive.writestr("xl/workbook.xml", b"<x/>")),
     },
     "npy": {
         "not binary": replace_all(npy(TWO)),

@@ -54,6 +54,7 @@ class Demo(StrEnum):
     """The data of the demonstration."""
 
     baskets = "baskets"
+    customers = "customers"
     genotypes = "genotypes"
     digits = "digits"
     halftone = "halftone"
@@ -74,7 +75,11 @@ Output = Annotated[Path, _output("--output", "-o", help="File to write; - means 
 To = Annotated[Format | None, _output("--to", help="Format to write; inferred from the file name by default.")]
 Top = Annotated[int, typer.Option(min=0, help="Number of atoms to show.", rich_help_panel=GENERAL)]
 AtomsTo = Annotated[Path | None, _output("--atoms-to", help="Write the atoms as a table, in any format.")]
-Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json or .md.")]
+Decode = Annotated[
+    bool,
+    _output("--decode", help="Write a table of categories, as the model's table was: one column per variable."),
+]
+Patterns = Annotated[Path | None, _output("--patterns", help="Write the patterns as .csv, .json, .md or .xlsx.")]
 
 
 def _examples(*commands: str) -> str:
@@ -253,6 +258,7 @@ def reconstruct(
     ] = None,
     output: Output = STANDARD,
     to: To = None,
+    decode: Decode = False,
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -272,7 +278,7 @@ def reconstruct(
     table = commands.OutputTable(output, to and str(to))
     rows = NewRows(model, Input(given, reading), str(absent))
     with lines_beside(output):
-        commands.reconstruct(rows, codes is not None, table, jobs, Display(quiet, json))
+        commands.reconstruct(rows, codes is not None, table, decode, jobs, Display(quiet, json))
 
 
 @app.command(
@@ -295,6 +301,7 @@ def complete(
             help="Write a list of the missing cells as CSV: row, column, value and probability of a one.",
         ),
     ] = False,
+    decode: Decode = False,
     neighbours: Annotated[
         bool,
         typer.Option(
@@ -318,8 +325,10 @@ def complete(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
+        if decode and only_missing:
+            raise typer.BadParameter("--decode writes a table, not a list; omit --only-missing")
         table = OutputTable(output, to and str(to))
-        completion.complete(rows, table, only_missing, neighbours, jobs, Display(quiet, json))
+        completion.complete(rows, table, only_missing, decode, neighbours, jobs, Display(quiet, json))
 
 
 @app.command(

@@ -15,6 +15,7 @@ from ..api import no_checkpoint
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..dataframes import obsm_key
+from ..encoding import Encoding
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -35,6 +36,7 @@ from .files import (
     check_checkpoint,
     check_html_extension,
     check_json_output,
+    check_output,
     check_writable,
     is_packed,
     load_model,
@@ -45,6 +47,7 @@ from .files import (
     remembered_options,
     table_format,
     write_code_table,
+    write_decoded,
     write_table,
 )
 from .options import Input, NewRows
@@ -109,6 +112,8 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         print_line(f"{data.title}: {described}")
         if not isinstance(table, Store) and (unknown := describe_unknown(table)):
             print_line(unknown)
+        if (encoding := Encoding.of(table)) is not None:
+            print_line(f"Encoded: {encoding.described()}")
     resume_hint = (
         "" if run.checkpoint is None else f"; repeat the command with --resume to resume from {run.checkpoint}"
     )
@@ -198,7 +203,8 @@ def _describe_written(written: list[Path], outputs: Outputs) -> str:
 def _print_next_command(data: Input, outputs: Outputs, run: RunOptions, rows: Table | Store) -> None:
     """Suggest the next command: a report, unless that would pack a table that is not packed yet."""
     assert outputs.model is not None
-    known = (*remembered_options(data.reading), "tile")  # options that the model remembers
+    encoding = ("categories", "as_category", "as_number", "bins")
+    known = (*remembered_options(data.reading), *encoding, "tile")  # options that the model remembers
     options = as_arguments({name: value for name, value in data.reading.given().items() if name not in known})
     model, table = quote_path(outputs.model), quote_path(data.path)
     is_packed_table = isinstance(rows, Table) and isinstance(rows.data, BitMatrix)
@@ -336,12 +342,14 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
     print_result(values, display, f"{name}: soft codes of {len(soft)} rows by {soft.shape[1]} atoms")
 
 
-def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int, display: Display) -> None:
-    """Write the reconstruction of a table, or of codes."""
+def reconstruct(
+    rows: NewRows, is_codes: bool, output: OutputTable, is_decoded: bool, n_jobs: int, display: Display
+) -> None:
+    """Write the reconstruction of a table, or of codes; of encoded variables, their values if it is decoded."""
     (model_path, data, _), quiet = rows, display.is_silent
     check_json_output(display.json, output.path)
     check_writable(output.path, read=(model_path, data.path))
-    table_format(*output)  # raises if there is none
+    check_output(output.path, output.format, rows.model_path if is_decoded else None)
     if is_codes:
         model = load_model(model_path).model
         codes = _in_order_of_atoms(read_with_status(data.with_all_known(), quiet), model, data.name)
@@ -351,7 +359,7 @@ def reconstruct(rows: NewRows, is_codes: bool, output: OutputTable, n_jobs: int,
         codes, picture = _codes(model, table, n_jobs), table.picture
     bits = possible_genotypes(model.reconstruct(codes.bits), model, quiet)
     made = Table(bits, codes.row_names, model.columns, picture, row_data=codes.row_data, column_data=model.column_data)
-    write_table(made, *output)
+    (write_decoded if is_decoded else write_table)(made, *output)
     name = output_name(output.path)
     print_result({"written": name, **table_json(made)}, display, f"{name}: {describe_shape(made)}")
 
@@ -429,8 +437,10 @@ def convert(data: Input, output: OutputTable, display: Display) -> None:
     table_format(*output)
     table = read_with_status(data, display.is_silent)
     write_table(table, *output)
-    name = output_name(output.path)
-    print_result({"written": name, **table_json(table)}, display, f"{name}: {describe_shape(table)}")
+    name, lines = output_name(output.path), []
+    if (encoding := Encoding.of(table)) is not None:
+        lines = [f"Encoded: {encoding.described()}"]
+    print_result({"written": name, **table_json(table)}, display, f"{name}: {describe_shape(table)}", *lines)
     if not display.quiet:
         _note_lost_annotations(table, output)
         if (unknown := describe_unknown(table)) and not display.json:
@@ -440,7 +450,7 @@ def convert(data: Input, output: OutputTable, display: Display) -> None:
 def _note_lost_annotations(table: Table, output: OutputTable) -> None:
     """Print which annotations of rows and columns the format of a file does not store."""
     format = table_format(*output)
-    axes = {"rows": table.row_data, "columns": table.column_data}
+    axes = {"rows": table.row_data, "columns": None if Encoding.of(table) else table.column_data}
     lost = [f"{axis} ({listed_names(tuple(data))})" for axis, data in axes.items() if data]
     if lost and not FORMATS[format].stores_annotations:
         name = output_name(output.path)

@@ -22,7 +22,15 @@ from ..variants import are_variants
 from ..variants import pairs as genotype_pairs
 from .commands import OutputTable
 from .console import Display, print_json, print_line, print_result
-from .files import check_json_output, check_writable, load_model_and_table, read_with_status, table_format, write_table
+from .files import (
+    check_json_output,
+    check_output,
+    check_writable,
+    load_model_and_table,
+    read_with_status,
+    write_decoded,
+    write_table,
+)
 from .options import Input, NewRows
 from .progress import show_status
 from .streams import is_stream, output_file, output_name
@@ -33,16 +41,25 @@ _SCORED_CELLS = 1 << 24  # cells of the rows that are checked
 
 
 def complete(
-    rows: NewRows, output: OutputTable, only_missing: bool, by_neighbours: bool, n_jobs: int, display: Display
+    rows: NewRows,
+    output: OutputTable,
+    only_missing: bool,
+    is_decoded: bool,
+    by_neighbours: bool,
+    n_jobs: int,
+    display: Display,
 ) -> None:
-    """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values."""
+    """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values.
+
+    Of encoded variables, the values are written if the table is decoded.
+    """
     quiet = display.is_silent
     check_json_output(display.json, output.path)
     check_writable(output.path, read=(rows.model_path, rows.data.path))
     if only_missing:
         _check_list(output)
     else:
-        table_format(*output)  # raises if there is none
+        check_output(output.path, output.format, rows.model_path if is_decoded else None)
     model, table = load_model_and_table(rows, quiet)
     workers, n_unknown = Workers(count_threads(n_jobs)), table.bits.n_unknown
     filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
@@ -57,7 +74,7 @@ def complete(
             made = table.with_bits(completed)
             if table.columns is None:
                 made = Table(made.data, table.row_names, model.columns, table.picture)
-            write_table(made, *output)
+            (write_decoded if is_decoded else write_table)(made, *output)
             written = f"{describe_shape(made)}, {filled} filled in"
     if display.quiet and not display.json:
         return
@@ -77,7 +94,7 @@ def _predictor(model: Model, data: BitMatrix, by_neighbours: bool, workers: Work
 
 def _tied(model: Model, data: BitMatrix, by_neighbours: bool) -> TiedColumns:
     """Return the columns that are filled in together: those that the model knows, or that the table shows, too."""
-    return tied_columns(data, model.tied_columns.nested) if by_neighbours else model.tied_columns
+    return tied_columns(data, *model.tied_columns) if by_neighbours else model.tied_columns
 
 
 def _scores(model: Model, table: Table, by_neighbours: bool, workers: Workers) -> GenotypeScores:

@@ -12,6 +12,7 @@ import typer
 from .. import datasets
 from ..bits import BitMatrix
 from ..io.api import write
+from ..io.values import write_values
 from ..table import Picture, Table
 from .console import print_json, print_line
 
@@ -20,7 +21,7 @@ class Demonstration(NamedTuple):
     """Data, the file to write them to, and the options for reading it."""
 
     about: str
-    data: Callable[[], Table]
+    data: Callable[[], Table | dict[str, list[Any]]]  # a dict contains categories and numbers
     file: str
     options: str = ""
 
@@ -35,6 +36,7 @@ def _halftone() -> Table:
 
 _ALL = {
     "baskets": Demonstration("Generated market baskets", datasets.baskets, "baskets.csv"),
+    "customers": Demonstration("Generated customers of a shop", datasets.customers, "customers.csv", "--categories"),
     "genotypes": Demonstration("Generated genotypes of three populations", datasets.genotypes, "genotypes.npz"),
     "digits": Demonstration("Handwritten digits, from scikit-learn", _digits, "digits.npz"),
     "halftone": Demonstration("A halftone image", _halftone, "halftone.pbm", "--blocks 16x16"),
@@ -46,7 +48,11 @@ def run(which: str, folder: Path, run_command: Callable[..., Any], json: bool = 
     demonstration = _ALL[which]
     folder.mkdir(parents=True, exist_ok=True)
     data, model, page = folder / demonstration.file, folder / f"{which}-model.npz", folder / f"{which}.html"
-    write(demonstration.data(), data)
+    generated = demonstration.data()
+    if isinstance(generated, Table):
+        write(generated, data)
+    else:
+        write_values(generated, None, data, "csv")
     if not json:
         print_line(f"{demonstration.about}: written to {data}")
     for command in (

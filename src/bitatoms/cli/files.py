@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.model import Model
+from ..encoding import Encoding
 from ..errors import Parameter
 from ..io import model_file
 from ..io.api import StreamingSource, open_table, read, read_matching, write
@@ -19,6 +20,7 @@ from ..io.errors import FileError
 from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
+from ..io.values import check_values_format, write_values
 from ..rows.store import Store
 from ..table import Header, Picture, Table, check_picture
 from .console import print_note
@@ -106,6 +108,24 @@ def write_table(table: Table, path: Path, format: str | None = None) -> None:
     format = table_format(path, format)
     with output_file(path, FORMATS[format].extensions[0]) as file:
         write(table, file, format)
+
+
+def check_output(path: Path, format: str | None, decoded_by: Path | None) -> None:
+    """Raise if a table cannot be written; decoded values need the encoding of a model, and a format that holds text."""
+    format = table_format(path, format)
+    if decoded_by is None:
+        return
+    check_values_format(format, output_name(path))
+    if Encoding.of(load_model(decoded_by).model) is None:
+        raise FileError(f"{decoded_by}: the model was not learned from a table of categories; omit --decode")
+
+
+def write_decoded(table: Table, path: Path, format: str | None = None) -> None:
+    """Write the values of encoded variables to a file or a stream."""
+    encoding, format = Encoding.of(table), table_format(path, format)
+    assert encoding is not None
+    with output_file(path, FORMATS[format].extensions[0]) as file:
+        write_values(encoding.decode(table), table.row_names, file, format)
 
 
 def write_code_table(codes: Table, path: Path, format: str | None = None) -> None:

@@ -142,6 +142,27 @@ def _reading(
     header: Annotated[bool | None, _option("header", "--header/--no-header")] = None,
     row_names: Annotated[bool | None, _option("row_names", "--row-names/--no-row-names")] = None,
     separator: Annotated[str | None, _option("separator")] = None,
+    sheet: Annotated[str | None, _option("sheet")] = None,
+    long: Annotated[str | None, _option("long", metavar="ROW,ITEM")] = None,
+    categories: Annotated[bool, _option("categories", "--categories")] = False,
+    as_category: Annotated[
+        list[str] | None,
+        _option(
+            "as_category",
+            help="With --categories: column of categories that would be taken for numbers; may be repeated.",
+        ),
+    ] = None,
+    as_number: Annotated[
+        list[str] | None,
+        _option(
+            "as_number",
+            help="With --categories: column of numbers that would be taken for categories; may be repeated.",
+        ),
+    ] = None,
+    bins: Annotated[
+        int, _option("bins", min=2, help="With --categories: number of bins of a number, of equally many rows.")
+    ] = declaration("bins")[1].default,
+    names: Annotated[str | None, _option("names", metavar="FILE")] = None,
     layer: Annotated[str | None, _option("layer")] = None,
     modality: Annotated[str | None, _option("modality")] = None,
     blocks: Annotated[str | None, _option("blocks", metavar="HEIGHTxWIDTH")] = None,
@@ -172,6 +193,13 @@ def _reading(
         "header": header,
         "row_names": row_names,
         "separator": None if separator is None else separator.replace("\\t", "\t"),
+        "sheet": sheet,
+        "long": long,
+        "categories": categories,
+        "as_category": tuple(as_category or ()),
+        "as_number": tuple(as_number or ()),
+        "bins": bins,
+        "names": names,
         "layer": layer,
         "modality": modality,
         "blocks": None if blocks is None else parse_size(blocks),

@@ -30,6 +30,7 @@ _DECLARED: dict[str, Param] = {
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
     name: name for name in ("format", "output", "tile")
 }
+_REPEATED = ("without", "as_category", "as_number")  # options that take one of several values each time
 STANDARD = Path("-")  # the standard input or output
 
 
@@ -44,7 +45,8 @@ def as_option(parameter: Parameter) -> str:
     option = _OPTIONS[name]
     if value is None or isinstance(value, bool):
         return f"--no-{option}" if value is False else f"--{option}"
-    text = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    joint = "," if name == "long" else "x"
+    text = joint.join(map(str, value)) if isinstance(value, tuple) else str(value)
     return f"--{option} {shlex.quote(escape_name(text))}"
 
 
@@ -57,7 +59,7 @@ def as_arguments(options: Mapping[str, Any]) -> str:
     """Return options as they are written on the command line, each with a blank before it."""
     words = []
     for name, value in options.items():
-        values = value if name == "without" else (value,)
+        values = value if name in _REPEATED else (value,)
         words += [f" {as_option(Parameter(name, each))}" for each in values]
     return "".join(words)
 

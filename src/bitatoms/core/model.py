@@ -29,7 +29,7 @@ from .recurrence import Recurrence
 from .result import CountsResult, Factorization, ResultBase, reconstruct
 from .side_by_side import joined_codes
 from .soft_codes import bits_of_cells_saved
-from .tied_columns import TiedColumns, fill_unknown
+from .tied_columns import TiedColumns, fill_unknown, known_ties
 
 _CHUNK_BITS, _MIN_CHUNK_ROWS = 1 << 28, 1 << 10  # of samples that are coded together
 _CHUNK_CELLS = 1 << 22  # of samples whose soft codes are computed together: a number or an index for each cell
@@ -246,15 +246,16 @@ class Model(CountsResult):
     def completed(self, data: BitMatrix, workers: Workers, tied: TiedColumns | None = None) -> BitMatrix:
         """Return samples with unknown cells filled in by the most probable values; tied columns together.
 
-        By default, these are the two columns of each variant: how a row is filled in depends on no other row.
+        By default, these are the two columns of each variant, and the columns of each encoded variable: how a row is
+        filled in depends on no other row.
         """
         tied, row_coder = tied or self.tied_columns, self._row_coder
         return fill_unknown(data, tied, lambda rows, convert: row_coder.map_probabilities(rows, workers, convert))
 
     @property
     def tied_columns(self) -> TiedColumns:
-        """The columns that are known to be tied: those of variants."""
-        return TiedColumns(pairs(self.column_data, self.columns), ())
+        """The columns that are known to be tied: those of variants, and the values of encoded variables."""
+        return known_ties(self.header)
 
     @property
     def _row_coder(self) -> RowCoder:

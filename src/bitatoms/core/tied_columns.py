@@ -7,13 +7,16 @@ other, or miss the most probable combination.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
+from ..table import Header
+from ..variables import exclusive_columns
+from ..variants import pairs as genotype_pairs
 from .genotypes import genotype_probabilities
 
 _LEAST_UNKNOWN = 2  # cells of columns that are tied: one could be unknown in both by chance
@@ -58,7 +61,15 @@ class TiedColumns(NamedTuple):
         return values
 
 
-def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> TiedColumns:
+def known_ties(columns: Header) -> TiedColumns:
+    """Return the columns that are tied by what they stand for: copies of an allele, or values of a variable."""
+    exclusive = [Exclusive(each, np.zeros(len(each), bool)) for each in exclusive_columns(columns.data).values()]
+    return TiedColumns(genotype_pairs(columns.data, columns.names), tuple(exclusive))
+
+
+def tied_columns(
+    data: BitMatrix, pairs: NDArray[np.intp] | None = None, exclusive: Sequence[Exclusive] = ()
+) -> TiedColumns:
     """Find the columns that are tied.
 
     Parameters
@@ -68,19 +79,22 @@ def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> Tied
         combinations of their values do not occur in the other rows, at least twenty.
     pairs : ndarray of shape (n_pairs, 2), optional
         Columns that are known to be tied: two copies of an allele, the second column, are also one, the first.
+    exclusive : sequence of Exclusive
+        Columns of which a row is known to have at most one, or exactly one.
     """
     known_pairs = np.zeros((0, 2), np.intp) if pairs is None else pairs
     if data.unknown is None:
-        return TiedColumns(known_pairs, ())
+        return TiedColumns(known_pairs, tuple(exclusive))
     columns, unknown = data.T.words, data.unknown.T.words
     n_unknown = np.bitwise_count(unknown).sum(axis=1, dtype=np.int64)
     is_free = (n_unknown >= _LEAST_UNKNOWN) & (len(data) - n_unknown >= _LEAST_KNOWN)
-    is_free[known_pairs.ravel()] = False
+    for known in (known_pairs, *(each.columns for each in exclusive)):
+        is_free[known.ravel()] = False
     same = (unknown[1:] == unknown[:-1]).all(axis=1) & is_free[1:] & is_free[:-1]
     starts = np.flatnonzero(np.concatenate(([True], ~same)))
     sizes = np.diff(np.append(starts, data.n_cols))
     all_rows = BitMatrix.from_dense(np.ones((1, len(data)), bool)).words
-    nested, exclusive = [known_pairs], []
+    nested, found = [known_pairs], list(exclusive)
     for size in np.unique(sizes[sizes > 1]).tolist():
         group = starts[sizes == size, np.newaxis] + np.arange(size)
         seen, twice = np.zeros((2, len(group), columns.shape[1]), np.uint64)
@@ -88,15 +102,13 @@ def tied_columns(data: BitMatrix, pairs: NDArray[np.intp] | None = None) -> Tied
             twice |= seen & columns[column]
             seen |= columns[column]
         is_exclusive = ~twice.any(axis=1)
-        known = all_rows & ~unknown[group[:, 0]]
-        may_be_none = np.asarray((known & ~seen).any(axis=1))
-        found = Exclusive(group[is_exclusive], may_be_none[is_exclusive])
-        exclusive += [found] if is_exclusive.any() else []
+        may_be_none = np.asarray((all_rows & ~unknown[group[:, 0]] & ~seen).any(axis=1))
+        found += [Exclusive(group[is_exclusive], may_be_none[is_exclusive])] if is_exclusive.any() else []
         if size == 2:
             for first, second in (group.T, group.T[::-1]):
                 is_nested = ~is_exclusive & ~(columns[second] & ~columns[first]).any(axis=1)
                 nested.append(np.stack([first, second], axis=1)[is_nested])
-    return TiedColumns(_distinct(np.concatenate(nested)), tuple(exclusive))
+    return TiedColumns(_distinct(np.concatenate(nested)), tuple(found))
 
 
 def _distinct(pairs: NDArray[np.intp]) -> NDArray[np.intp]:

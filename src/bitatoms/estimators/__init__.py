@@ -5,6 +5,7 @@ from .atom_stability import Stability, stability
 from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
 from .dictionary_learning import BinaryDictionaryLearning
+from .encoder import CategoryEncoder
 from .imputer import BinaryImputer
 from .persistence import load
 from .statements import Recommendations
@@ -13,6 +14,7 @@ __all__ = [
     "BinaryDictionaryClassifier",
     "BinaryDictionaryLearning",
     "BinaryImputer",
+    "CategoryEncoder",
     "CellValidation",
     "Recommendations",
     "Stability",

@@ -18,7 +18,7 @@ from ..core.hidden_cells import CellScores, hidden_folds, without_cells
 from ..core.model import Model
 from ..core.profiles import Profiles, fit_profiles
 from ..core.similar_rows import SimilarRows, fit_similar_rows
-from ..core.tied_columns import fill_unknown, tied_columns
+from ..core.tied_columns import fill_unknown, known_ties, tied_columns
 from ..errors import warn
 from ..parallel import Workers, count_threads
 from ..parameters import (
@@ -37,7 +37,6 @@ from ..rows.passes import PassResult
 from ..search.params import SearchParams, resolve
 from ..table import feature_names
 from ..validation import as_generator, is_sparse
-from ..variants import pairs
 from .same_kind import dense_dtype
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
@@ -131,7 +130,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         if self._never_known.any():
             names = feature_names(self._header.names, np.flatnonzero(self._never_known))
             warn(f"columns without any known value are filled with 0: {', '.join(names[:10])}")
-        self._tied = tied_columns(data, pairs(self._header.data, self._header.names))
+        self._tied = tied_columns(data, *known_ties(self._header))
         if self.method == "auto":
             self.method_, self._predictor, self.scores_ = self._chosen(data, params, random)
         else:

@@ -12,14 +12,17 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..checks import check_choice
+from ..encoding import Encoding
 from ..errors import Parameter
 from ..memory import memory_limit
 from ..parameters import Missing, ReadKwargs, choices, documented
 from ..sparse_bits import Bits, SparseBits
 from ..table import ColumnMatch, Header, Table, feature_names, match_columns
 from .atomic import atomic_write
+from .column_names import named_columns
 from .errors import FileError
 from .formats import FORMATS, GENOTYPE_FORMATS, HDF5_FORMATS, infer_format, load_reader, sniff_format
+from .readers import categories, pairs
 from .stream import (
     DROPPING_FORMATS,
     GENOTYPE_OPTIONS,
@@ -37,9 +40,13 @@ from .stream import (
 from .transposing import transpose
 
 _TEXT = ("csv", "tsv")
+_CELLS = (*_TEXT, "xlsx")  # formats of tables of any shape
 _OPTION_FORMATS = {  # the formats to which an option applies
-    "header": (*_TEXT, "pairs"),
-    "row_names": (*_TEXT, "parquet", "feather"),
+    "header": (*_CELLS, "pairs", "baskets"),
+    "row_names": (*_CELLS, "baskets", "parquet", "feather"),
+    "sheet": ("xlsx",),
+    "long": (*_CELLS, "pairs"),
+    **dict.fromkeys(("categories", "as_category", "as_number", "bins"), _CELLS),
     "separator": (*_TEXT, "baskets", "pairs"),
     "layer": ("h5ad", "h5mu", "10x", "npz", "zarr"),
     "modality": ("h5mu", "10x", "zarr"),
@@ -63,9 +70,9 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Unp
     path : str or path-like
         The file; its extension selects the format. A folder with the files of 10x Genomics is also allowed.
     format : str, optional
-        The format, if the extension does not select it: "csv", "tsv", "npy", "npz", "parquet", "feather", "mtx",
-        "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf", "haps" or
-        "zarr".
+        The format, if the extension does not select it: "csv", "tsv", "xlsx", "npy", "npz", "parquet", "feather",
+        "mtx", "fimi", "baskets", "pairs", "pbm", "png", "tiff", "h5ad", "h5mu", "10x", "bed", "pgen", "vcf", "bcf",
+        "haps" or "zarr".
     {parameters}
 
     Returns
@@ -111,6 +118,14 @@ def read_matching(
     name = source.name if name is None else name
     with _translate_errors(source):
         read_options = ReadOptions.from_kwargs(options)
+        encoding = Encoding.of(learned.data)
+        if encoding is not None and source.format in _CELLS:
+            _check_path(source)
+            load_reader(source.format, source.name)
+            if encoding.is_raw(categories.column_names(source, read_options)):
+                stream = categories.read_encoded(source, read_options, encoding, absent, name)
+                stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
+                return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
         stream = open_table(source, read_options)
         match = match_columns(learned, stream.header, absent, name)
         match.warn_differences(name)
@@ -193,6 +208,8 @@ def open_table(source: Source, options: ReadOptions) -> TableStream:
         if options.transpose and source.scratch is None:
             source = TransposedSource(*source)
         stream = _open_stream(source, options)
+        if options.names is not None:
+            stream.columns = named_columns(source, stream, options.names)
         if stream.columns is not None and not options.transpose:
             stream.columns = unique_columns(source, stream.columns, options.duplicates)
         if options.without and source.format not in DROPPING_FORMATS:
@@ -245,12 +262,25 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     for name, formats in _OPTION_FORMATS.items():
         if getattr(options, name) != getattr(ReadOptions(), name) and source.format not in formats:
             raise source.error(Parameter(name), f" applies to {', '.join(formats)}, not to {source.format!r}; omit it")
+    _check_path(source)
+    reader = load_reader(source.format, source.name)
+    if options.categories:
+        if options.long is not None:
+            raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter("long"))
+        return categories.read(source, options)
+    for name in ("as_category", "as_number", "bins"):
+        if getattr(options, name) != getattr(ReadOptions(), name):
+            raise source.error(Parameter(name), " requires ", Parameter("categories", True))
+    stream: TableStream = (reader if options.long is None else pairs).read(source, options)
+    return stream
+
+
+def _check_path(source: Source) -> None:
+    """Raise if there is no such file, or a folder where a file is expected."""
     if not source.path.exists():
         raise source.error("there is no such file")
     if source.path.is_dir() and source.format not in ("zarr", "10x"):
         raise source.error("this is a folder, not a file")
-    stream: TableStream = load_reader(source.format, source.name).read(source, options)
-    return stream
 
 
 def write(table: Any, path: str | os.PathLike[str], format: str | None = None) -> None:

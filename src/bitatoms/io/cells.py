@@ -15,12 +15,13 @@ from .. import checks, validation
 from ..bits import BitMatrix
 from ..errors import Parameter, warn
 from ..sparse_bits import Bits, SparseBits, as_bits
+from ..variables import FALSE_WORDS, TRUE_WORDS
 from .errors import FileError
 from .stream import DROPPING_FORMATS, ReadOptions, Source
 from .text_numbers import parse_number
 
-ONE_WORDS = frozenset(("1", "1.0", "true", "t", "yes", "y", "x", "+"))
-ZERO_WORDS = frozenset(("0", "0.0", "false", "f", "no", "n", "-"))
+ONE_WORDS = TRUE_WORDS | {"1", "1.0", "x", "+"}
+ZERO_WORDS = FALSE_WORDS | {"0", "0.0", "-"}
 MISSING_WORDS = frozenset(("na", "n/a", "nan", "null", "none", "?", ".", "<na>", "#n/a"))
 CELL_WORDS = ONE_WORDS | ZERO_WORDS | MISSING_WORDS | {""}
 MISSING, BLANK = 2, 4  # states besides 0 and 1; both are even, so that their lowest bit is 0
@@ -131,8 +132,10 @@ class Cells:
             problem = f"{note}: {value[:40]!r} is not a finite number, as "
             return self.source.error(position, problem, Parameter("binarize"), " requires; correct it")
         drop: tuple[str | Parameter, ...] = ()
+        if self.source.format in ("csv", "tsv", "xlsx"):
+            drop = ("; for a table of categories and numbers, pass ", Parameter("categories", True))
         if self.source.format in DROPPING_FORMATS:
-            drop = (
+            drop += (
                 "; if the column is not part of the table, drop it with ",
                 Parameter("without", str(position.column)),
             )

@@ -40,6 +40,7 @@ class Format(NamedTuple):
 FORMATS = {
     "csv": Format("comma-separated text", (".csv", ".txt"), "csv", gzip=True),
     "tsv": Format("tab-separated text", (".tsv", ".tab"), "csv", gzip=True),
+    "xlsx": Format("an Excel workbook", (".xlsx",), "xlsx", "openpyxl", "xlsx"),
     "npy": Format("a NumPy array", (".npy",), "numpy"),
     "npz": Format(
         "packed bits with names; or NumPy arrays, or a SciPy sparse matrix", (".npz",), "numpy", stores_annotations=True
@@ -93,7 +94,7 @@ _UNSUPPORTED = {  # files that users may have, and what to do with them
     (".bim", ".fam"): "this file accompanies a .bed file; pass the .bed file",
     (".pvar", ".psam"): "this file accompanies a .pgen file; pass the .pgen file",
     (".sample",): "this file accompanies a .haps file; pass the .haps file",
-    (".xlsx", ".xls", ".ods", ".numbers"): "a spreadsheet; save it as .csv",
+    (".xls", ".xlsm", ".xlsb", ".ods", ".numbers"): "a spreadsheet; save it as .xlsx or .csv",
     (
         ".jpg", ".jpeg", ".gif", ".bmp", ".pgm", ".ppm",
     ): "a gray or color image; convert it to .png, or to black and white (.pbm), first",
@@ -119,6 +120,7 @@ _MAGIC_BYTES = (
     (b"II*\x00", "tiff"),
     (b"MM\x00*", "tiff"),
 )
+_WORKBOOK_PARTS = (b"[Content_Types].xml", b"docProps/", b"xl/", b"_rels/")  # one of them comes first in an .xlsx file
 
 
 def infer_format(path: str | os.PathLike[str], given: str | None = None, writing: bool = False) -> str:
@@ -197,7 +199,9 @@ def sniff_format(path: Path) -> str | None:
         return "zarr" if is_zarr_store(path) else None
     try:
         with open(path, "rb") as file:
-            beginning = file.read(16)
+            beginning = file.read(64)
     except OSError:
         return None
+    if beginning.startswith(b"PK\x03\x04") and any(part in beginning for part in _WORKBOOK_PARTS):
+        return "xlsx"
     return next((format for magic, format in _MAGIC_BYTES if beginning.startswith(magic)), None)

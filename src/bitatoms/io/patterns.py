@@ -1,4 +1,4 @@
-"""Write the patterns of a model as a table to read: CSV, JSON or Markdown."""
+"""Write the patterns of a model as a table to read: CSV, JSON, Markdown or a sheet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from ..core.model import Model, Pattern
 from ..verbosity import escape_name
 from .atomic import atomic_write, is_stream
 from .errors import FileError
+from .formats import load_reader
+from .sheets import write_sheet
 from .text_lines import open_text_writer
+from .text_numbers import parse_number
 
-EXTENSIONS = {".csv": "csv", ".json": "json", ".md": "markdown"}
+EXTENSIONS = {".csv": "csv", ".json": "json", ".md": "markdown", ".xlsx": "xlsx"}
 _MARKDOWN_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;"} | {mark: f"\\{mark}" for mark in "\\|[`"})
 
 
@@ -29,21 +32,33 @@ def write_patterns(model: Model, path: str | os.PathLike[str], format: str | Non
     model : Model
         The model; `BinaryDictionaryLearning.as_model` returns it.
     path : str or path-like
-        The file; its extension, .csv, .json or .md, selects the format.
-    format : {"csv", "json", "markdown"}, optional
+        The file; its extension, .csv, .json, .md or .xlsx, selects the format.
+    format : {"csv", "json", "markdown", "xlsx"}, optional
         The format, if the extension does not select it.
     """
     path = Path(path)
     format = format or patterns_format(path)
+    if format == "xlsx":
+        load_reader("xlsx", str(path))  # raises an error that names the extra to install
+        rows = csv.reader(io.StringIO(format_patterns(model.patterns(), "csv")))
+        with atomic_write(path) as temporary:
+            write_sheet(temporary, ([_number_or_text(cell) for cell in row] for row in rows))
+        return
     with atomic_write(path) as temporary, open_text_writer(temporary) as file:
         file.write(format_patterns(model.patterns(), format))
+
+
+def _number_or_text(cell: str) -> float | str:
+    """Return a cell of CSV as a number, if it is one."""
+    number = parse_number(cell)
+    return cell if number is None else number
 
 
 def patterns_format(path: Path) -> str:
     """Return the format that an extension selects; CSV for a device or a pipe with another one."""
     format = EXTENSIONS.get(path.suffix.lower(), "csv" if is_stream(path) else None)
     if format is None:
-        raise FileError(f"{path}: patterns are written as .csv, .json or .md; use one of these extensions")
+        raise FileError(f"{path}: patterns are written as .csv, .json, .md or .xlsx; use one of these extensions")
     return format
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from ..annotations import Groups
 from ..bits import BitMatrix
 from ..core.model import Model
+from ..encoding import matched_rows
 from ..io.atomic import atomic_write
 from ..parallel import Workers, count_threads
-from ..table import Table, matched_table
+from ..table import Table
 from .data import ReportData, collect
 from .page import render
 
@@ -56,7 +57,7 @@ def report_data(
     """
     learned, parameters = _model_and_parameters(model)
     binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
-    matched = matched_table(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
+    matched = matched_rows(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
     return collect(learned, matched, tuple(rows), Workers(count_threads(n_jobs)), _groups_of(matched, groups))
 
 

@@ -23,7 +23,10 @@ from ..table import Table, match_columns
 from .budget import MemoryLimitError, parse_memory_limit
 from .store import Store
 
-_FILE_OPTIONS = ("header", "row_names", "separator", "blocks", "transpose", *GENOTYPE_OPTIONS)
+_FILE_OPTIONS = (
+    *("header", "row_names", "separator", "sheet", "long", "categories", "as_category", "as_number", "bins", "names"),
+    *("blocks", "transpose", *GENOTYPE_OPTIONS),
+)
 
 
 @documented(ReadKwargs)
@@ -155,7 +158,7 @@ def _only_for_files(name: str) -> InputError:
 def _stream_in_memory(source: Any, options: ReadOptions) -> TableStream:
     """Return the rows of a source that is not a file."""
     for name in _FILE_OPTIONS:
-        if getattr(options, name) not in (None, False):
+        if getattr(options, name) not in (None, False, getattr(ReadOptions(), name)):
             raise _only_for_files(name)
     parts = _parts(source)
     if parts is None:

@@ -90,8 +90,8 @@ def test_names_like_the_header_are_kept(tmp_path):
 
 def test_other_columns_are_dropped_by_name_or_number(tmp_path):
     lines = "7,3,2020-01-01,milk\n7,1,2020-01-01,tea\n8,1,2020-01-02,tea\n"
-    path = write_file(tmp_path, "order,count,date,item\n" + lines)
-    assert_read_error(path, "the columns are 'order', 'count', 'date', 'item'; two are needed", "without")
+    path = write_file(tmp_path, "who,count,date,what\n" + lines)
+    assert_read_error(path, "the columns are 'who', 'count', 'date', 'what'; two are needed", "long", "without")
     assert_read_error(path, "there is no column 'dat' (did you mean 'date'?)", without=["count", "dat"])
     expected = {("7", "milk"), ("7", "tea"), ("8", "tea")}
     assert ones_of(ba.read(path, without=["count", "date"])) == expected

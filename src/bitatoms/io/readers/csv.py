@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import csv
 import itertools
-import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -19,20 +18,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import Parameter
+from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
 from ..cells import CELL_WORDS, CellPosition, Cells, TextCells
 from ..errors import FileError
+from ..formats import sniff_format
+from ..records import open_lines, read_records, unit_of
+from ..shapes import Advice, LongTable, column_labels, detect_shape, suggest_pairs
+from ..sheets import has_text_header
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns
-from ..text_lines import check_separator, detect_separator, open_text_writer, read_lines
-from .pairs import suggest_pairs
+from ..text_lines import open_text_writer
+from . import pairs, transactions
 
-_SEPARATOR_LINES = 10  # lines from which the separator is detected
 _UNKNOWN = "NA"  # how an unknown cell is written; a blank one would be a zero in a table without other zeros
 _LAYOUT_ROWS = 100  # rows from which the header and the row names are detected
-_DECLARED_SEPARATOR = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)  # as Excel writes it
+_SHAPE_ROWS = 1000  # rows from which it is detected that the file is a long table or lists of items
+_SHAPE_CELLS = 1000  # per row: with more, the file is a table
 
-Advice = tuple[str | Parameter, ...]  # a part of a message
 Record = tuple[int, str | list[str]]  # the line number of a row, and its cells or, if it has no quotes, its line
 
 
@@ -53,10 +55,53 @@ class CsvLayout(NamedTuple):
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
-    """Open a CSV or TSV file."""
+    """Open a CSV or TSV file, or a sheet; also one that is detected to be a long table or lists of items."""
+    if options.binarize is None and options.row_names is None and not options.without:
+        other = _read_other_shape(source, options)
+        if other is not None:
+            return other
     text_cells = TextCells(Cells(source, options))
     stream = _open(source, options, text_cells)
     return replace(stream, chunks=_checked(stream.chunks, text_cells))
+
+
+def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | None:
+    """Open a file that is clearly a long table, or lists of items, with a note; return None for other files."""
+    if sniff_format(source.path) not in (None, source.format):
+        return None
+    head: list[list[str]] = []
+    with suppress(FileError):  # raised again when the file is read as a table
+        opened = None if source.format == "xlsx" else open_lines(source, options)
+        if opened is not None:
+            options = replace(options, separator=opened.separator)
+        head = _shape_head(cells for _, cells in read_records(source, options) if cells)
+    shape = detect_shape(head)
+    if shape is None or options.header not in (None, shape.header):
+        return None
+    others = ", and ", Parameter("categories", True), " reads a table of categories"
+    if isinstance(shape, LongTable):
+        labels = column_labels(head[0], shape.header)
+        chosen = labels[shape.row], labels[shape.item]
+        row, item = (f"{label[:40]!r}" if shape.header else label for label in chosen)
+        ignored = "" if len(labels) == 2 else "; other columns are ignored"
+        about = f"read as a long table: column {row} names the row, and column {item} the item, of each line{ignored}; "
+        warn(f"{source.name}: {about}", Parameter("long"), " chooses other columns", *others)
+        return pairs.read(source, replace(options, long=chosen, header=shape.header))
+    below = (", below a header" if shape.header else "") + (", after its length" if shape.first else "")
+    about = f"each {unit_of(source)} is read as a list of items{below}; "
+    warn(f"{source.name}: {about}", Parameter("format", "baskets"), " confirms that", *others)
+    return transactions.read_lists(source, options, shape)
+
+
+def _shape_head(records: Iterator[list[str]]) -> list[list[str]]:
+    """Return the first rows, from which a shape is detected; none if the second one consists of ones and zeros."""
+    head = list(itertools.islice(records, 2))
+    if len(head) < 2 or max(map(len, head)) > _SHAPE_CELLS:
+        return []
+    words = [cell for cell in head[1][1:] if cell.strip()]
+    if words and _are_cells(words):
+        return []
+    return [*head, *itertools.islice(records, _SHAPE_ROWS - 2)]
 
 
 def _checked(chunks: Iterator[RowChunk], text_cells: TextCells) -> Iterator[RowChunk]:
@@ -67,25 +112,22 @@ def _checked(chunks: Iterator[RowChunk], text_cells: TextCells) -> Iterator[RowC
 
 def _open(source: Source, options: ReadOptions, text_cells: TextCells) -> TableStream:
     """Open a file whose cells are converted by these ``text_cells``."""
-    if options.separator:
-        check_separator(source, options.separator)
-    lines = read_lines(source)
-    first = next(lines, None)
-    if first is None:
-        raise source.error("the file is empty")
-    declared = _DECLARED_SEPARATOR.fullmatch(first)
-    if declared:
-        first = next(lines, "")
-    first_lines = [first, *itertools.islice(lines, _SEPARATOR_LINES)]
-    separator = options.separator or (declared["separator"] if declared else None)
-    separator = separator or ("\t" if source.format == "tsv" else detect_separator(first_lines))
-    records = _records(source, itertools.chain(first_lines, lines), separator, 1 if declared else 0)
+    opened = None if source.format == "xlsx" else open_lines(source, options)
+    records: Iterator[Record]
+    if opened is None:
+        separator, first = ",", ""
+        records = (record for record in read_records(source, options) if record[1])
+    else:
+        separator, first = opened.separator, next(opened.lines)
+        records = _records(source, itertools.chain([first], opened.lines), separator, int(opened.is_declared))
     head = list(itertools.islice(records, _LAYOUT_ROWS))
     if not head:
-        raise source.error("the file contains only blank lines")
+        raise source.error(f"the file contains only blank {unit_of(source)}s")
     split_head = [(line, _split(record, separator)) for line, record in head]
     # A quoted first line above unquoted ones is a header, even if its names look like bits; R writes such files.
     is_quoted = len(head) > 1 and isinstance(head[1][1], str) and _all_quoted(first, split_head[0][1], separator)
+    if source.format == "xlsx" and _are_cells(split_head[0][1]):
+        is_quoted = has_text_header(source, options.sheet)
     layout = _detect_layout(source, options, text_cells, split_head, is_quoted)
     has_duplicates = layout.columns is not None and first_duplicate(layout.columns) is not None
     if has_duplicates and layout.other_format and options.duplicates == "refuse":
@@ -153,8 +195,8 @@ def _detect_layout(
             raise _not_a_table(source, *body[0], other_format)
         if len(columns) != len(indices):
             raise source.error(
-                f"the first line has {len(first)} cells and line {body[0][0]} has {n_cells}; delete any lines above "
-                "the header"
+                f"the first {unit_of(source)} has {len(first)} cells and {unit_of(source)} {body[0][0]} has {n_cells}; "
+                f"delete any {unit_of(source)}s above the header"
             )
     return _without_excluded(source, options, CsvLayout(columns, row_names, indices, n_cells, trailing, other_format))
 
@@ -174,10 +216,15 @@ def _as_items(widths: set[int]) -> Advice:
     return (*as_baskets, *as_pairs) if widths == {2} else as_baskets
 
 
+_AS_CATEGORIES: Advice = ("; for categories and numbers, pass ", Parameter("categories", True))
+
+
 def _not_a_table(source: Source, line: int, cells: list[str], advice: Advice) -> FileError:
     """Return the error for a line that contains no row of ones and zeros."""
     text = ", ".join(repr(cell.strip()[:20]) for cell in cells[:3])
-    return source.error(f"line {line} contains {text} instead of ones and zeros; ", *advice)
+    return source.error(
+        f"{unit_of(source)} {line} contains {text} instead of ones and zeros; ", *advice, *_AS_CATEGORIES
+    )
 
 
 def _has_header(text_cells: TextCells, rows: list[list[str]]) -> bool:
@@ -283,7 +330,8 @@ def _row_to_states(
     if len(cells) != layout.n_cells or (layout.trailing_separator and cells[-1].strip()):
         expected = layout.n_cells - layout.trailing_separator
         raise source.error(
-            f"line {line} has {len(cells)} cells; expected {expected}; ", *_as_items({len(cells), expected})
+            f"{unit_of(source)} {line} has {len(cells)} cells; expected {expected}; ",
+            *_as_items({len(cells), expected}),
         )
     table_cells = [cells[index] for index in layout.indices]
     if table_cells and all(map(text_cells.is_text, table_cells)):
@@ -291,7 +339,7 @@ def _row_to_states(
 
     def position(column: int) -> CellPosition:
         label = layout.indices[column] + 1 if layout.columns is None else layout.columns[column]
-        return CellPosition(line, label, unit="line")
+        return CellPosition(line, label, unit=unit_of(source))
 
     try:
         return text_cells.row_to_states(table_cells, position)
@@ -303,38 +351,53 @@ def _row_to_states(
 
 def write(table: Table, path: Path, format: str) -> None:
     """Write a table of 0 and 1 with its names; unknown cells are NA."""
-    _check_names(table, path)
-    if not table.shape[1] and table.row_names is None and len(table):
-        raise FileError(f"{path.name}: this format cannot store a table without columns and row names; .npz files can")
+    check_writable(table, path)
     dialect: dict[str, Any] = {"delimiter": "\t" if format == "tsv" else ",", "lineterminator": "\n"}
     with open_text_writer(path) as file:
         writer = csv.writer(file, **dialect)
         if table.columns is not None or table.row_names is not None:
-            corner = [] if table.row_names is None else [""]
-            header = [*corner, *table.names_of(range(table.shape[1]))]
+            header = header_cells(table)
             # Names that look like bits are quoted, so that they are read as a header.
-            ambiguous = all(name.strip().lower() in CELL_WORDS for name in header[1:] or header)
-            (csv.writer(file, **dialect, quoting=csv.QUOTE_ALL) if ambiguous else writer).writerow(header)
-        chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
-        for start in range(0, len(table), chunk_rows):
-            chunk = table.bits[start : start + chunk_rows]
-            dense = chunk.filled().to_dense()
-            if chunk.n_unknown and chunk.unknown is not None:
-                dense = np.where(chunk.unknown.to_dense(bool), np.array(_UNKNOWN, object), dense.astype(object))
-            for row, cells in enumerate(dense.tolist(), start):
-                writer.writerow(cells if table.row_names is None else [table.row_names[row], *cells])
+            is_ambiguous = _are_cells(header[1:] or header)
+            (csv.writer(file, **dialect, quoting=csv.QUOTE_ALL) if is_ambiguous else writer).writerow(header)
+        writer.writerows(row_cells(table))
 
 
-def _check_names(table: Table, path: Path) -> None:
-    """Raise FileError if a text file cannot store a name; warn if it is read back without its surrounding blanks."""
+def header_cells(table: Table) -> list[str]:
+    """Return the names of the columns, after a blank cell if rows have names."""
+    corner = [] if table.row_names is None else [""]
+    return [*corner, *table.names_of(range(table.shape[1]))]
+
+
+def row_cells(table: Table) -> Iterator[list[Any]]:
+    """Yield the cells of each row: its name, if rows have names, ones and zeros, and NA where a cell is unknown."""
+    chunk_rows = max(1, CHUNK_BITS // max(1, table.shape[1]))
+    for start in range(0, len(table), chunk_rows):
+        chunk = table.bits[start : start + chunk_rows]
+        dense = chunk.filled().to_dense()
+        if chunk.n_unknown and chunk.unknown is not None:
+            dense = np.where(chunk.unknown.to_dense(bool), np.array(_UNKNOWN, object), dense.astype(object))
+        for row, cells in enumerate(dense.tolist(), start):
+            yield cells if table.row_names is None else [table.row_names[row], *cells]
+
+
+def _are_cells(words: Sequence[str]) -> bool:
+    """Return whether all words are ones, zeros or missing."""
+    return all(word.strip().lower() in CELL_WORDS for word in words)
+
+
+def check_writable(table: Table, path: Path) -> None:
+    """Raise FileError if a table of cells cannot hold the table; warn if names are read back without blanks."""
+    if not table.shape[1] and table.row_names is None and len(table):
+        raise FileError(f"{path.name}: this format cannot store a table without columns and row names; .npz files can")
     names = [*(table.columns or ()), *(table.row_names or ())]
     for name in names:
         if "\r" in name or "\0" in name:
-            raise FileError(f"{path.name}: a text file cannot store the name {name[:40]!r}; rename it, or write .npz")
+            raise FileError(f"{path.name}: this format cannot store the name {name[:40]!r}; rename it, or write .npz")
     if table.row_names is None and table.columns and not table.columns[0].strip():
         raise FileError(f"{path.name}: the first column has no name, so it would be read as row names; give it a name")
     if any(name != name.strip() for name in names):
         warnings.warn(
-            f"{path.name}: blanks around names are lost in a text file; .npz files keep them",
+            f"{path.name}: blanks around names are lost in this format; .npz files keep them",
             stacklevel=4,
         )

@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import Parameter
+from ...errors import Parameter, warn
 from ...table import Table, first_duplicate
-from ..cells import CELL_WORDS, ONE_WORDS, CellPosition, Cells
+from ..cells import CellPosition, Cells
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
+from ..records import read_records, unit_of
+from ..shapes import column_labels, has_header, long_columns
 from ..stream import ReadOptions, RowChunk, Source, TableStream, find_columns, named_chunks
-from ..text_lines import check_separator, detect_separator, open_text_writer, read_lines, split_lines
-from ..text_numbers import parse_number
+from ..text_lines import open_text_writer
 from .transactions import CHANGED, check_names, warn_about_empty
 
-_SEPARATOR_LINES = 10  # lines from which the separator is detected
 _HEAD_LINES = 1000  # lines from which the header is detected
 _HEADER = ("row", "item")
 
@@ -32,7 +32,6 @@ _HEADER = ("row", "item")
 class PairsLayout(NamedTuple):
     """Where the names of the row and of the item are in the lines of a file."""
 
-    separator: str
     header: bool
     n_cells: int  # per line
     indices: tuple[int, int]  # of the row and of the item among the cells
@@ -46,18 +45,18 @@ def read(source: Source, options: ReadOptions) -> TableStream:
     cells = Cells(source, replace(options, missing="refuse") if options.missing == "unknown" else options)
     rows: dict[str, int] = {}
     items: dict[str, int] = {}
-    for line, row, item in _read_pairs(source, layout):
+    for line, row, item in _read_pairs(source, options, layout):
         rows.setdefault(row, len(rows))
         if item:
             items.setdefault(item, len(items))
         else:
-            cells.add_missing(1, CellPosition(line, layout.labels[1], unit="line"))
+            cells.add_missing(1, CellPosition(line, layout.labels[1], unit=unit_of(source)))
     cells.check_missing()
     source.check_size(len(rows), len(items), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (len(rows), len(items)))
-        pairs = ((row, item) for _, row, item in _read_pairs(source, layout) if item)
+        pairs = ((row, item) for _, row, item in _read_pairs(source, options, layout) if item)
         while chunk := list(itertools.islice(pairs, CHUNK_ENTRIES)):
             try:
                 indices = np.array([(rows[row], items[item]) for row, item in chunk])
@@ -71,11 +70,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
 
 def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
     """Detect the separator and the header from the first lines, and select the two columns."""
-    lines = read_lines(source)
-    first_lines = list(itertools.islice(lines, _SEPARATOR_LINES))
-    separator = options.separator or detect_separator(first_lines)
-    check_separator(source, separator)
-    records = (cells for _, cells in split_lines(source, itertools.chain(first_lines, lines), separator) if cells)
+    records = (cells for _, cells in read_records(source, options) if cells)
     head = list(itertools.islice(records, _HEAD_LINES))
     if not head:
         raise source.error("the file is empty")
@@ -83,81 +78,49 @@ def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
     labels = column_labels(head[0], header)
     excluded = find_columns(source, options.without, labels)
     kept = [index for index, label in enumerate(labels) if label not in excluded]
-    if len(kept) != 2:
-        listed = ", ".join(repr(labels[index][:40]) for index in kept[:10])
-        needed = "; two are needed, one with the row and one with the item of each line"
-        others = ("; drop the others with ", Parameter("without"))
-        single = ("; if each line lists the items of one row, pass ", Parameter("format", "baskets"))
-        raise source.error(f"the columns are {listed}{needed}", *(single if len(kept) < 2 else others))
-    row, item = kept
-    return PairsLayout(separator, header, len(labels), (row, item), (labels[row], labels[item]))
+    if options.long is not None:
+        row, item = (_index_of(source, name, labels) for name in options.long)
+    elif len(kept) == 2:
+        row, item = kept
+    else:
+        row, item = _named_columns(source, [labels[index] for index in kept] if header else [], labels, kept)
+    return PairsLayout(header, len(labels), (row, item), (labels[row], labels[item]))
 
 
-def has_header(head: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first line contains column names: no numbers, and nothing that occurs again in its column."""
-    first, *body = head
-    columns = [{cells[index] for cells in body if index < len(cells)} for index in range(len(first))]
-    return bool(body) and not any(
-        parse_number(cell.strip()) is not None or cell in others for cell, others in zip(first, columns, strict=True)
-    )
+def _index_of(source: Source, name: str, labels: Sequence[str]) -> int:
+    """Return the index of a column by its name."""
+    (found,) = find_columns(source, (name,), labels)
+    return labels.index(found)
 
 
-def column_labels(first: Sequence[str], header: bool) -> list[str]:
-    """Return what columns are called: their names, or their numbers, counting from 1."""
-    return [cell.strip() if header else str(number) for number, cell in enumerate(first, 1)]
+def _named_columns(source: Source, names: Sequence[str], labels: Sequence[str], kept: Sequence[int]) -> tuple[int, int]:
+    """Return the columns of rows and items by their names, with a note; raise if these do not show which they are."""
+    listed = ", ".join(repr(labels[index][:40]) for index in kept[:10])
+    if chosen := long_columns(names):
+        row, item = kept[chosen[0]], kept[chosen[1]]
+        warn(
+            f"{source.name}: rows are named by column {labels[row][:40]!r} and items by column {labels[item][:40]!r}; ",
+            Parameter("long"), " chooses other columns",
+        )  # fmt: skip
+        return row, item
+    needed = "; two are needed, one with the row and one with the item of each line"
+    others = ("; choose them with ", Parameter("long"), ", or drop the others with ", Parameter("without"))
+    single = ("; if each line lists the items of one row, pass ", Parameter("format", "baskets"))
+    raise source.error(f"the columns are {listed}{needed}", *(single if len(kept) < 2 else others))
 
 
-def _read_pairs(source: Source, layout: PairsLayout) -> Iterator[tuple[int, str, str]]:
+def _read_pairs(source: Source, options: ReadOptions, layout: PairsLayout) -> Iterator[tuple[int, str, str]]:
     """Yield the line number, the row and the item of each line; a blank item is an empty string."""
-    records = ((line, cells) for line, cells in split_lines(source, read_lines(source), layout.separator) if cells)
+    records = ((line, cells) for line, cells in read_records(source, options) if cells)
     row, item = layout.indices
+    unit = unit_of(source)
     for line, cells in itertools.islice(records, layout.header, None):
         if len(cells) != layout.n_cells:
-            raise source.error(f"line {line} has {len(cells)} cells; expected {layout.n_cells}")
+            raise source.error(f"{unit} {line} has {len(cells)} cells; expected {layout.n_cells}")
         name = cells[row].strip()
         if not name:
-            raise source.error(CellPosition(line, layout.labels[0], unit="line"), ": the row has no name; fill it in")
+            raise source.error(CellPosition(line, layout.labels[0], unit=unit), ": the row has no name; fill it in")
         yield line, name, cells[item].strip()
-
-
-def suggest_pairs(head: Sequence[Sequence[str]]) -> tuple[str | Parameter, ...]:
-    """Return how to read a table whose first lines look like those of a long table, as a part of a message, or ().
-
-    They do if they have two or three cells, if the first one occurs again in other lines, if another one is always
-    text (or a number, in a table of two columns), and if no column consists of ones and zeros.
-    """
-    header = has_header(head)
-    body = head[header:]
-    widths = set(map(len, body))
-    if not widths <= {2, 3} or len(widths) != 1:
-        return ()
-    labels, columns = column_labels(head[0], header), list(zip(*body, strict=True))
-    if len(labels) != len(columns):
-        return ()
-    words = [{cell.strip().lower() for cell in column} for column in columns]
-    # Only ones may be quantities, but a column of ones and zeros is part of a table.
-    if (
-        len(words[0]) == len(body)
-        or words[0] <= CELL_WORDS
-        or any(each <= CELL_WORDS and not each <= ONE_WORDS for each in words)
-    ):
-        return ()
-    are_items = [all(_is_text(cell) for cell in column) for column in columns[1:]]
-    advice: tuple[str | Parameter, ...] = (
-        "if each line names a row and one of its items, pass ",
-        Parameter("format", "pairs"),
-    )
-    if len(columns) == 2:
-        counts = ("; for counts, pass ", Parameter("binarize", 0))
-        return advice if are_items[0] else (*advice, *counts)
-    if all(are_items):  # such as an order, its date and an item
-        return (*advice, ", and drop the other column with ", Parameter("without"))
-    return (*advice, " and ", Parameter("without", labels[2 if are_items[0] else 1])) if any(are_items) else ()
-
-
-def _is_text(cell: str) -> bool:
-    """Return whether a cell is neither a number nor one of the words for ones, zeros and missing values."""
-    return cell.strip().lower() not in CELL_WORDS and parse_number(cell.strip()) is None
 
 
 def write(table: Table, path: Path, format: str) -> None:

@@ -6,6 +6,7 @@ The columns are known only at the end of the file, so it is read twice.
 from __future__ import annotations
 
 import csv
+import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,10 @@ from ...errors import Parameter
 from ...table import Table
 from ..coo import CHUNK_ENTRIES, CooBuilder, column_indices_by_row
 from ..errors import FileError
-from ..stream import ReadOptions, RowChunk, Source, TableStream
-from ..text_lines import check_separator, open_decompressed, open_text_writer, read_lines, split_lines
+from ..records import read_records
+from ..shapes import ItemLists
+from ..stream import ReadOptions, RowChunk, Source, TableStream, named_chunks
+from ..text_lines import open_decompressed, open_text_writer
 from ..text_numbers import NumberLines, read_numbers
 
 _OTHER_FORMATS = ".npz, .csv and .parquet files can"
@@ -32,7 +35,7 @@ def read(source: Source, options: ReadOptions) -> TableStream:
         raise source.error("the file is empty")
     if source.format == "fimi":
         return _read_numbers(source, options)
-    return _read_names(source, options)
+    return read_lists(source, options, ItemLists(bool(options.header), int(bool(options.row_names))))
 
 
 def _read_numbers(source: Source, options: ReadOptions) -> TableStream:
@@ -90,32 +93,35 @@ class _DistinctNumbers:
         return self._known
 
 
-def _read_names(source: Source, options: ReadOptions) -> TableStream:
+def read_lists(source: Source, options: ReadOptions, layout: ItemLists) -> TableStream:
     """Open lists of item names; columns are in order of first appearance."""
     columns: dict[str, int] = {}
+    names: list[str] = []
     n_rows = 0
-    for items in _item_lists(source, options):
+    for name, items in _item_lists(source, options, layout):
         n_rows += 1
+        if options.row_names:
+            names.append(name)
         for item in items:
             columns.setdefault(item, len(columns))
     source.check_size(n_rows, len(columns), streamable=True, n_ones=0)
 
     def chunks() -> Iterator[RowChunk]:
         builder = CooBuilder(source, options, (n_rows, len(columns)))
-        for row_indices, column_indices in _entries(source, _item_lists(source, options), columns):
+        item_lists = (items for _, items in _item_lists(source, options, layout))
+        for row_indices, column_indices in _entries(source, item_lists, columns):
             ones = np.ones(len(row_indices), np.bool_)
             builder.add(np.array(row_indices), np.array(column_indices), ones)
-        yield from map(RowChunk, builder.chunks())
+        yield from named_chunks(builder.chunks(), names or None)
 
     return TableStream(len(columns), chunks(), list(columns), absent_is_zero=True)
 
 
-def _item_lists(source: Source, options: ReadOptions) -> Iterator[list[str]]:
-    """Yield the item names of each line, stripped; empty names are ignored."""
-    separator = options.separator or ","
-    check_separator(source, separator)
-    for _, cells in split_lines(source, read_lines(source), separator):
-        yield [item for cell in cells if (item := cell.strip())]
+def _item_lists(source: Source, options: ReadOptions, layout: ItemLists) -> Iterator[tuple[str, list[str]]]:
+    """Yield the first cell and the item names of each line, stripped; empty names are ignored."""
+    lines = read_records(source, options, ",")
+    for _, cells in itertools.islice(lines, layout.header, None):
+        yield cells[0].strip() if cells else "", [item for cell in cells[layout.first :] if (item := cell.strip())]
 
 
 def _entries(

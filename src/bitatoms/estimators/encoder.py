@@ -1,0 +1,143 @@
+"""`CategoryEncoder`: `bitatoms.encode` as a transformer, for pipelines of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..encoding import Encoding, encode
+from ..frame_columns import names_of_columns
+from ..parameters import EncodeKwargs, documented, select, with_defaults
+from ..table import Table
+
+
+@documented(EncodeKwargs)
+class CategoryEncoder(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Encode tables of categories and numbers as tables of 0 and 1: `bitatoms.encode` as a transformer.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    encoding_ : Encoding
+        The variables: their names, kinds, values and bins.
+    n_features_in_ : int
+        Number of columns of the data frame.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names.
+
+    Notes
+    -----
+    ``transform`` returns a Table, in which unknown cells are missing values and columns have names. A
+    BinaryDictionaryLearning that is fitted on it stores the encoding too, and then encodes data frames itself.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> import bitatoms as ba
+    >>> frame = {"colour": ["red", "blue"] * 20, "age": [20, 50] * 20}
+    >>> encoder = ba.CategoryEncoder(bins=2)
+    >>> model = make_pipeline(encoder, ba.BinaryDictionaryLearning(1, random_state=0)).fit(frame)
+    >>> list(encoder.get_feature_names_out())
+    ['colour=blue', 'colour=red', 'age=20', 'age=50']
+    >>> model.transform({"colour": ["red", "blue"], "age": [20, 50]}).shape
+    (2, 1)
+    """
+
+    def __init__(self, **parameters: Unpack[EncodeKwargs]) -> None:
+        for name, value in with_defaults(EncodeKwargs, parameters).items():
+            setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any = None) -> CategoryEncoder:
+        """Learn the values and bins of the columns.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
+            The samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        CategoryEncoder
+            This estimator, fitted.
+        """
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Table:
+        """Learn the values and bins of the columns, and encode the same samples.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
+            The samples.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        Table
+        """
+        table = encode(X, **select(EncodeKwargs, vars(self)))
+        self.encoding_ = Encoding.of(table) or Encoding(())
+        self.feature_names_in_ = np.array(names_of_columns(X), object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        return table
+
+    def transform(self, X: Any) -> Table:
+        """Encode samples; see `Encoding.apply`.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, pyarrow Table, mapping of names to columns, or structured array
+            The samples. Columns may be in any order.
+
+        Returns
+        -------
+        Table
+        """
+        check_is_fitted(self)
+        return self.encoding_.apply(X)
+
+    def inverse_transform(self, X: Table) -> dict[str, list[Any]]:
+        """Return the values of the variables; see `Encoding.decode`.
+
+        Parameters
+        ----------
+        X : Table
+            Encoded samples, such as those that a model completed.
+
+        Returns
+        -------
+        dict of str to list
+        """
+        check_is_fitted(self)
+        return self.encoding_.decode(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of 0 and 1.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        return np.array(self.encoding_.columns, object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,263 @@
+"""Tables of categories and numbers in text files and sheets: one column of 0 and 1 per value, and per bin of a number.
+
+The values of a column are known only at the end of the file, so it is read twice; memory holds the distinct values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...annotations import Labels
+from ...bits import BitMatrix
+from ...encoding import Encoding, UnseenValues
+from ...errors import InputError, Parameter
+from ...variables import Summary, parse_number
+from ..cells import MISSING_WORDS, CellPosition, Cells
+from ..errors import FileError
+from ..records import Record, read_records, unit_of
+from ..shapes import column_labels
+from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns, unique_columns
+
+_HEAD_ROWS = 1000  # rows from which the header is detected
+_MAX_CHUNK_ROWS = 1 << 14
+_MAX_TEXTS = 100_000  # distinct ones of a column that is no number and does not name the rows
+_LACKING = (MISSING_WORDS - {"none"}) | {""}  # "none" is a category, such as that of a survey
+_IDENTIFIER = re.compile(r"(.*[\W_])?(id|nr|no|number|index|key|row)\W?", re.IGNORECASE)
+
+
+class CategoryLayout(NamedTuple):
+    """Where the variables are in the rows of a file."""
+
+    header: bool
+    labels: list[str]  # of all columns
+    indices: dict[str, int]  # of the variables
+    row_names: int | None  # the column that names the rows
+
+
+def column_names(source: Source, options: ReadOptions) -> list[str]:
+    """Return the names of the columns; none if the file is empty."""
+    head = _head(source, options)
+    header = bool(head) and (_has_header(head) if options.header is None else options.header)
+    return column_labels(head[0], True) if header else []
+
+
+def read(source: Source, options: ReadOptions) -> TableStream:
+    """Open a table of categories: learn the encoding of its values, and apply it."""
+    with _named_errors(source):
+        layout = _detect_layout(source, options)
+        n_rows, counts = _count_values(source, options, layout)
+        layout = _with_row_names(options, layout, counts, n_rows)
+        summaries = {name: counts[name].summary(name in options.as_category) for name in layout.indices}
+        how = {"as_category": options.as_category, "as_number": options.as_number, "bins": options.bins}
+        encoding = Encoding.learned(summaries, **how)  # type: ignore[arg-type]
+        source.check_size(n_rows, len(encoding.columns), streamable=True)
+    if not encoding.variables:
+        raise source.error("the table has no column with values")
+    return _encoded(source, options, layout, encoding)
+
+
+def read_encoded(
+    source: Source, options: ReadOptions, encoding: Encoding, absent: str | None, table: str
+) -> TableStream:
+    """Open a table of categories with the encoding of a model; see `Encoding.apply`."""
+    with _named_errors(source):
+        layout = _detect_layout(source, options)
+        known = {variable.name for variable in encoding.variables}
+        first = layout.labels[0]
+        has_names = first not in known if options.row_names is None else options.row_names
+        indices = {name: index for name, index in layout.indices.items() if index or not has_names}
+        present, fill = encoding.match(tuple(indices), absent, table)
+    layout = layout._replace(indices=indices, row_names=0 if has_names else None)
+    stream = _encoded(source, options, layout, present)
+    own = {name: index for index, name in enumerate(present.columns)}
+    order = np.array([own.get(name, -1) for name in encoding.columns], np.int64)
+    chunks = (RowChunk(chunk.bits.take_columns(order, fill), chunk.names) for chunk in stream.chunks)
+    return TableStream(len(order), chunks, encoding.columns, column_data=encoding.column_data)
+
+
+@contextmanager
+def _named_errors(source: Source) -> Iterator[None]:
+    """Raise errors about the values of a file as FileErrors that name it."""
+    try:
+        yield
+    except FileError:
+        raise
+    except InputError as error:
+        is_named = isinstance(error.args[0], str) and error.args[0].startswith(f"{source.name}: ")
+        raise (FileError(*error.args) if is_named else source.error(*error.args)) from error
+
+
+def _head(source: Source, options: ReadOptions) -> list[list[str]]:
+    """Return the cells of the first rows that are not blank."""
+    return list(itertools.islice((cells for _, cells in read_records(source, options) if cells), _HEAD_ROWS))
+
+
+def _has_header(head: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row contains names: most of its cells are no numbers and do not occur below."""
+    first, *body = head
+    below = [{cells[index].strip() for cells in body if index < len(cells)} for index in range(len(first))]
+    others = sum(
+        parse_number(cell.strip()) is not None or (cell.strip() in values and cell.strip() != "")
+        for cell, values in zip(first, below, strict=True)
+    )
+    return 2 * others <= len(first)
+
+
+def _detect_layout(source: Source, options: ReadOptions) -> CategoryLayout:
+    """Detect the header, and which columns are variables."""
+    head = _head(source, options)
+    if not head:
+        raise source.error("the file is empty")
+    header = _has_header(head) if options.header is None else options.header
+    labels = column_labels(head[0], header)
+    row_names = 0 if options.row_names or (options.row_names is None and header and not labels[0]) else None
+    variables = [index for index in range(len(labels)) if index != row_names]
+    if header and (blank := [index + 1 for index in variables if not labels[index]]):
+        raise source.error(f"column {blank[0]} has no name; write one into the first {unit_of(source)}")
+    unique_columns(source, [labels[index] for index in variables], "refuse")
+    without = find_columns(source, options.without, [labels[index] for index in variables])
+    kept = {labels[index]: index for index in variables if labels[index] not in without}
+    return CategoryLayout(header, labels, kept, row_names)
+
+
+def _with_row_names(
+    options: ReadOptions, layout: CategoryLayout, counts: dict[str, _ValueCounts], n_rows: int
+) -> CategoryLayout:
+    """Return the layout in which a first column whose values all differ names the rows, unless these are numbers.
+
+    Numbers name the rows only if the name of the column shows that.
+    """
+    first = layout.labels[0]
+    if options.row_names is not None or layout.row_names is not None or first not in layout.indices:
+        return layout
+    given = (*options.as_category, *options.as_number)
+    is_name = not counts[first].are_numbers or bool(_IDENTIFIER.fullmatch(first))
+    if first in given or len(layout.labels) < 2 or counts[first].n_distinct < n_rows or not is_name or n_rows < 2:
+        return layout
+    others = {name: index for name, index in layout.indices.items() if name != first}
+    return layout._replace(indices=others, row_names=0)
+
+
+class _ValueCounts:
+    """How often each value of a column occurs: by their texts, or as numbers if these are many."""
+
+    def __init__(self, source: Source, name: str, may_be_names: bool) -> None:
+        self._source, self._name, self._may_be_names = source, name, may_be_names
+        self._texts: dict[str, int] = {}
+        self._numbers: list[NDArray[np.float64]] = []
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Count values; missing ones are ignored."""
+        counts = self._texts
+        for text, count in Counter(texts).items():
+            word = text.strip()
+            if word.lower() not in _LACKING:
+                counts[word] = counts.get(word, 0) + count
+        if len(counts) > _MAX_TEXTS:
+            if self.are_numbers:
+                self._numbers.append(np.repeat([float(text) for text in counts], list(counts.values())))
+                self._texts = {}
+            elif not self._may_be_names:
+                raise self._source.error(
+                    f"the column {self._name[:40]!r} has more than {_MAX_TEXTS} different texts, which are hardly "
+                    "categories; leave it out with ", Parameter("without", self._name),
+                )  # fmt: skip
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all values are numbers."""
+        return all(parse_number(text) is not None for text in self._texts)
+
+    @property
+    def n_distinct(self) -> int:
+        """The number of distinct values."""
+        return len(self.summary(False).values) if self._numbers else len(self._texts)
+
+    def summary(self, as_text: bool) -> Summary:
+        """Return the distinct values, as numbers if all of them are, unless they are to be text."""
+        texts, counts = tuple(self._texts), np.array([*self._texts.values()], np.int64)
+        if not self._numbers and (as_text or not texts or not self.are_numbers):
+            return Summary(texts, counts)
+        if self._numbers and not self.are_numbers:
+            text = next(text for text in texts if parse_number(text) is None)
+            raise self._source.error(f"the column {self._name[:40]!r} contains numbers and {text[:40]!r}; correct it")
+        numbers = np.concatenate([*self._numbers, np.repeat([float(text) for text in texts], counts)])
+        return Summary(*np.unique(numbers, return_counts=True))
+
+
+def _count_values(source: Source, options: ReadOptions, layout: CategoryLayout) -> tuple[int, dict[str, _ValueCounts]]:
+    """Return the number of rows, and the values of each variable."""
+    counts = {name: _ValueCounts(source, name, index == 0) for name, index in layout.indices.items()}
+    n_rows = 0
+    for chunk in _row_chunks(source, options, layout, _MAX_CHUNK_ROWS):
+        n_rows += len(chunk)
+        columns = _columns(chunk)
+        for name, index in layout.indices.items():
+            counts[name].add(columns[index])
+    return n_rows, counts
+
+
+def _row_chunks(source: Source, options: ReadOptions, layout: CategoryLayout, size: int) -> Iterator[list[Record]]:
+    """Yield the rows below the header, several at a time, with their numbers."""
+    records = (record for record in read_records(source, options) if record[1])
+    rows = itertools.islice(records, int(layout.header), None)
+    while chunk := list(itertools.islice(rows, size)):
+        for number, cells in chunk:
+            if len(cells) != len(layout.labels):
+                unit = unit_of(source)
+                raise source.error(f"{unit} {number} has {len(cells)} cells; expected {len(layout.labels)}")
+        yield chunk
+
+
+def _columns(chunk: list[Record]) -> list[tuple[str, ...]]:
+    """Return the cells of rows by column."""
+    return list(zip(*(cells for _, cells in chunk), strict=True))
+
+
+def _encoded(source: Source, options: ReadOptions, layout: CategoryLayout, encoding: Encoding) -> TableStream:
+    """Return the rows of a file, encoded."""
+    size = min(_MAX_CHUNK_ROWS, max(1, CHUNK_BITS // max(1, len(encoding.columns))))
+
+    def chunks() -> Iterator[RowChunk]:
+        cells, unseen = Cells(source, options), UnseenValues()
+        for chunk in _row_chunks(source, options, layout, size):
+            with _named_errors(source):
+                bits = _pack(chunk, layout, encoding, cells, unseen)
+            names = None if layout.row_names is None else [row[layout.row_names].strip() for _, row in chunk]
+            yield RowChunk(bits if options.missing == "unknown" else bits.filled(), names)
+        unseen.warn(source.name)
+        cells.check_missing()
+
+    return TableStream(len(encoding.columns), chunks(), encoding.columns, column_data=encoding.column_data)
+
+
+def _pack(
+    chunk: list[Record], layout: CategoryLayout, encoding: Encoding, cells: Cells, unseen: UnseenValues
+) -> BitMatrix:
+    """Return rows as bits; missing and unseen values are counted."""
+    columns, texts = {}, _columns(chunk)
+    for variable in encoding.variables:
+        labels = _labels(texts[layout.indices[variable.name]])
+        if n_missing := int((labels.codes < 0).sum()):
+            number = chunk[int(np.argmax(labels.codes < 0))][0]
+            cells.add_missing(n_missing, CellPosition(number, variable.name, unit=unit_of(cells.source)))
+        columns[variable.name] = labels
+    bits, lacking = encoding.packed(columns, len(chunk), cells.source.name)
+    unseen.update(lacking)
+    return bits
+
+
+def _labels(texts: Sequence[str]) -> Labels:
+    """Return text in which words for missing values are missing."""
+    distinct = dict.fromkeys(texts)
+    known = tuple(text for text in distinct if text.strip().lower() not in _LACKING)
+    codes = dict.fromkeys(distinct, -1) | {text: code for code, text in enumerate(known)}
+    return Labels(np.fromiter(map(codes.__getitem__, texts), np.int32, len(texts)), known)

@@ -1,0 +1,75 @@
+"""Records: the rows of text cells of a text file or a spreadsheet, from which readers make tables of any shape."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .cells import CELL_WORDS
+from .sheets import read_sheet
+from .stream import ReadOptions, Source
+from .text_lines import check_separator, detect_separator, read_lines, split_lines
+
+_HEAD_ROWS = 100  # rows of a sheet from which its width is detected
+_SEPARATOR_LINES = 10  # lines from which the separator is detected
+_DECLARED_SEPARATOR = re.compile(r"sep=(?P<separator>[^\r\n])[\r\n]*", re.IGNORECASE)  # as Excel writes it
+
+Record = tuple[int, list[str]]  # the number of a line or row, and its cells
+
+
+class TextLines(NamedTuple):
+    """The lines of a text file."""
+
+    lines: Iterator[str]
+    separator: str
+    is_declared: bool  # whether the first line, which is not among these, declares the separator
+
+
+def open_lines(source: Source, options: ReadOptions, separator: str | None = None) -> TextLines | None:
+    """Open a text file and detect its separator, unless one is given; None if the file is empty."""
+    if options.separator:
+        check_separator(source, options.separator)
+    lines = read_lines(source)
+    first = next(lines, None)
+    if first is None:
+        return None
+    declared = _DECLARED_SEPARATOR.fullmatch(first)
+    if declared:
+        first = next(lines, "")
+    head = [first, *itertools.islice(lines, _SEPARATOR_LINES)]
+    found = options.separator or (declared["separator"] if declared else None) or separator
+    found = found or ("\t" if source.format == "tsv" else detect_separator(head))
+    return TextLines(itertools.chain(head, lines), found, declared is not None)
+
+
+def read_records(source: Source, options: ReadOptions, separator: str | None = None) -> Iterator[Record]:
+    """Yield the cells of each line of a text file, or of each row of a sheet; of a blank line, no cells."""
+    if source.format == "xlsx":
+        yield from _padded(read_sheet(source, options.sheet))
+        return
+    opened = open_lines(source, options, separator)
+    if opened is None:
+        raise source.error("the file is empty")
+    for line, cells in split_lines(source, opened.lines, opened.separator):
+        yield line + opened.is_declared, cells
+
+
+def _padded(rows: Iterator[Record]) -> Iterator[Record]:
+    """Yield the rows of a sheet with as many cells as its header has, or the longest of the first rows.
+
+    Rows of a sheet end with their last cell that is not blank, and a table need not begin in the first column.
+    """
+    head = list(itertools.islice(rows, _HEAD_ROWS))
+    used = [cells for _, cells in head if cells]
+    start = min((next(index for index, cell in enumerate(cells) if cell.strip()) for cells in used), default=0)
+    has_header = bool(used) and not any(cell.strip().lower() in CELL_WORDS for cell in used[0][start:] if cell.strip())
+    width = len(used[0]) if has_header else max(map(len, used), default=0)
+    for number, cells in itertools.chain(head, rows):
+        yield number, [*cells, *[""] * (width - len(cells))][start:] if cells else []
+
+
+def unit_of(source: Source) -> str:
+    """Return what messages call a record."""
+    return "row" if source.format == "xlsx" else "line"

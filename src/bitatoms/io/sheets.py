@@ -1,0 +1,150 @@
+"""Sheets of .xlsx files: read as rows of text, without trusting them; the same rows are written as the same bytes."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import FileError
+from .stream import Source
+
+MAX_ROWS, MAX_COLUMNS = 1 << 20, 1 << 14  # of a sheet, by Excel's limits
+_MAX_COMPRESSION = 200  # bytes per compressed byte; sheets of zeros reach 100
+_SMALL_PART = 1 << 24  # bytes that a part may have in any case
+_PARSED_RATIO = 12  # bytes of texts in memory per byte of their XML
+_PROLOG = 1 << 16  # bytes within which the first element of a part must begin
+_FIRST_ELEMENT = re.compile(rb"<[A-Za-z_]")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_MODIFIED = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
+
+
+def read_sheet(source: Source, sheet: str | int | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of each row of a sheet as text, up to its last cell; of a blank row, no cells."""
+    for number, row in _read_rows(source, sheet):
+        cells = [_to_text(value) for value in row]
+        while cells and not cells[-1].strip():
+            cells.pop()
+        yield number, cells
+
+
+def has_text_header(source: Source, sheet: str | int | None = None) -> bool:
+    """Return whether the first row of a sheet consists of text, above a row of other values."""
+    rows = (row for _, row in _read_rows(source, sheet) if any(value is not None for value in row))
+    kinds = [[isinstance(value, str) for value in row if value is not None] for row in itertools.islice(rows, 2)]
+    return len(kinds) == 2 and all(kinds[0]) and not all(kinds[1])
+
+
+def _read_rows(source: Source, sheet: str | int | None) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Yield the number and the values of each row of a sheet."""
+    import openpyxl
+
+    _check_parts(source)
+    with open(source.path, "rb") as file:  # by name, openpyxl would require an extension
+        with source.catch_library_errors():
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        page = _select(source, book, sheet)
+        page.reset_dimensions()  # what the file claims need not be true
+        rows = iter(page.iter_rows(values_only=True))
+        for number in range(1, MAX_ROWS + 2):
+            with source.catch_library_errors():
+                row = next(rows, None)
+            if row is None:
+                return
+            if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+                raise source.error("the sheet is larger than Excel allows: corrupt or malicious")
+            yield number, row
+
+
+def _check_parts(source: Source) -> None:
+    """Raise if a part of the file would expand without bound, or defines entities, which could."""
+    with open(source.path, "rb") as raw, source.catch_library_errors(), zipfile.ZipFile(raw) as file:
+        size = source.path.stat().st_size
+        members = file.infolist()
+        if len({member.filename for member in members}) < len(members):
+            raise source.error("it contains two parts of the same name: corrupt or malicious")
+        for member in members:
+            name = member.filename[:40]
+            allowed = _MAX_COMPRESSION * min(member.compress_size, size) + _SMALL_PART
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.file_size > allowed:
+                raise source.error(f"its part {name!r} claims an impossible size: corrupt or malicious")
+            if member.filename.endswith((".xml", ".rels")):
+                with file.open(member) as part:
+                    beginning = part.read(_PROLOG)
+                element = _FIRST_ELEMENT.search(beginning)
+                if beginning and (element is None or b"<!DOCTYPE" in beginning[: element.start()].upper()):
+                    raise source.error(f"its part {name!r} is not plain XML: corrupt or malicious")
+            if member.filename.endswith("sharedStrings.xml"):
+                source.check_memory(_PARSED_RATIO * member.file_size, "its texts", "; save the sheet as .csv")
+
+
+def _select(source: Source, book: Any, sheet: str | int | None) -> Any:
+    """Return a sheet by name or number, by default the first one."""
+    names = [page.title for page in book.worksheets]
+    if not names:
+        raise source.error("the file contains no sheet of cells")
+    listed = ", ".join(repr(name[:40]) for name in names[:10])
+    if sheet is None:
+        return book.worksheets[0]
+    if sheet in names:
+        return book.worksheets[names.index(sheet)]
+    if str(sheet).isdecimal() and 1 <= int(sheet) <= len(names):
+        return book.worksheets[int(sheet) - 1]
+    raise source.error(f"there is no sheet {str(sheet)[:40]!r}; the sheets are {listed}")
+
+
+def _to_text(value: Any) -> str:
+    """Return a cell as text: an integer without a fraction, a date as in ISO 8601."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else str(value)
+
+
+def write_sheet(path: Path, rows: Iterable[Sequence[Any]], title: str = "Sheet1") -> None:
+    """Write rows of text, numbers and None as the only sheet of a file; raise FileError if a sheet cannot hold them."""
+    import openpyxl
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
+    book = openpyxl.Workbook(write_only=True)
+    page = book.create_sheet(title)
+    for number, row in enumerate(rows, 1):
+        if number > MAX_ROWS or len(row) > MAX_COLUMNS:
+            raise FileError(
+                f"{path.name}: a sheet has at most {MAX_ROWS} rows and {MAX_COLUMNS} columns; write .csv or .npz"
+            )
+        cells = []
+        for value in row:
+            try:
+                cell = WriteOnlyCell(page, value)
+            except IllegalCharacterError:
+                raise FileError(
+                    f"{path.name}: a sheet cannot store the name {value[:40]!r}; rename it, or write .npz"
+                ) from None
+            if isinstance(value, str):
+                cell.data_type = "s"  # also text that begins like a formula
+            cells.append(cell)
+        page.append(cells)
+    book.save(path)
+    _make_reproducible(path)
+
+
+def _make_reproducible(path: Path) -> None:
+    """Replace the dates in a file, so that the same rows give the same bytes."""
+    with zipfile.ZipFile(path) as file:
+        parts = [(member.filename, file.read(member)) for member in file.infolist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in parts:
+            if name == "docProps/core.xml":
+                content = _MODIFIED.sub(rb"\g<1>1980-01-01T00:00:00Z", content)
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            file.writestr(info, content)

@@ -1,0 +1,185 @@
+"""The shape of text files: long tables and lists of items are detected, and tables never taken for them."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.errors import InputWarning
+from bitatoms.io.shapes import detect_shape, long_columns
+from support.files import tables
+
+ONLINE_RETAIL = (
+    "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country\n"
+    '536365,85123A,"HOLDER, WHITE",6,12/1/2010 8:26,2.55,17850,United Kingdom\n'
+    "536365,71053,LANTERN,6,12/1/2010 8:26,3.39,17850,United Kingdom\n"
+    "C536366,71053,LANTERN,-6,12/1/2010 8:28,3.39,17850,United Kingdom\n"
+)
+LONG = {  # files, and the columns that they are read by
+    "names": ("order,item\n7,milk\n8,tea\n7,tea\n", ("order", "item")),
+    "once each": ("order,item\n7,milk\n8,tea\n9,tea\n", ("order", "item")),
+    "not in order": ("order_id,product\n7,milk\n8,tea\n9,jam\n7,tea\n", ("order_id", "product")),
+    "numbered items": ("order,product\n7,30\n7,31\n9,31\n", ("order", "product")),
+    "numbers and quantities": ("order,sku,count\n7,30,1\n7,31,2\n9,31,1\n", ("order", "sku")),
+    "names rather than numbers": (ONLINE_RETAIL, ("InvoiceNo", "Description")),
+    "a byte order mark": ("\ufefforder,item\n7,milk\n7,tea\n", ("order", "item")),
+    "semicolons": ("Bestell-Nr;Artikel\n7;Milch\n7;Tee\n", ("Bestell-Nr", "Artikel")),
+    "blanks": (" Order ID , Item \n 7 , milk \n7, tea\n", ("Order ID", "Item")),
+    "no header": ("1000,soap\n1001,milk\n1001,tea\n", ("1", "2")),
+    "as written": ("row,item\nann,milk\nann,tea\nbob,tea\n", ("row", "item")),
+    "customers": (
+        "Member_number,Date,itemDescription\n1,a,milk\n1,b,tea\n2,b,tea\n",
+        ("Member_number", "itemDescription"),
+    ),
+}
+LISTS = {  # files, and the items of each row
+    "two": ("milk,bread\nbeer\n", ["milk bread", "beer"]),
+    "of any length": ("soap\nmilk,bread\nsoap\nmilk,tea,jam\n", ["soap", "milk bread", "soap", "milk tea jam"]),
+    "padded": ("milk,bread,,\nbeer,,,\ntea,jam,milk,bread\n", ["milk bread", "beer", "tea jam milk bread"]),
+    "quoted": ('"milk, fat",tea\ntea\n', ["milk,_fat tea", "tea"]),
+    "numbers": ("12,45,7\n45\n7,12\n", ["12 45 7", "45", "7 12"]),
+    "a numbered header": ("Item 1,Item 2,Item 3\nmilk,tea,\ntea,,\n", ["milk tea", "tea"]),
+    "a header of pandas": ("0,1,2\nmilk,tea,jam\ntea,,\n", ["milk tea jam", "tea"]),
+    "their number first": ("Item(s),Item 1,Item 2\n2,milk,tea\n1,tea,\n", ["milk tea", "tea"]),
+}
+
+
+def write(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_long_tables_are_detected(tmp_path, case):
+    text, columns = LONG[case]
+    path = write(tmp_path, text)
+    with pytest.warns(InputWarning, match="read as a long table: .*; long chooses other columns, and categories=True"):
+        table = ba.read(path)
+    assert table == ba.read(path, long=columns)
+    assert len(table.row_names) == len(set(table.row_names))
+    assert (table.shape[0] > 1) or case in ("a byte order mark", "semicolons", "blanks")
+
+
+def test_the_columns_of_a_long_table_can_be_chosen(tmp_path):
+    path = write(tmp_path, ONLINE_RETAIL)
+    table = ba.read(path, long="CustomerID,StockCode")
+    assert (table.row_names, table.columns) == (("17850",), ("85123A", "71053"))
+    with pytest.raises(ba.FileError, match=r"there is no column 'Invoice' \(did you mean 'InvoiceNo'\?\)"):
+        ba.read(path, long=("Invoice", "StockCode"))
+    with pytest.raises(ba.InputError, match="long must be two columns"):
+        ba.read(path, long="InvoiceNo")
+    with pytest.raises(ba.FileError, match="long applies to csv, tsv, xlsx, pairs, not to 'fimi'"):
+        ba.read(path, format="fimi", long="a,b")
+    with pytest.warns(InputWarning, match="rows are named by column 'InvoiceNo' and items by column 'Description'"):
+        assert ba.read(path, format="pairs").row_names == ("536365", "C536366")
+
+
+@pytest.mark.parametrize("case", LISTS)
+def test_lists_of_items_are_detected(tmp_path, case):
+    text, expected = LISTS[case]
+    with pytest.warns(InputWarning, match='each line is read as a list of items.*; format="baskets" confirms that'):
+        table = ba.read(write(tmp_path, text))
+    rows = [set(table.names_of(np.flatnonzero(row))) for row in table.to_dense()]
+    assert rows == [{item.replace("_", " ") for item in items.split()} for items in expected]
+
+
+def test_lists_with_headers_and_row_names(tmp_path):
+    path = tmp_path / "orders.basket"
+    path.write_text("order,items\n7,milk,tea\n8\n9,tea\n")
+    table = ba.read(path, header=True, row_names=True)
+    assert (table.row_names, table.columns) == (("7", "8", "9"), ("milk", "tea"))
+    assert table.to_dense().tolist() == [[1, 1], [0, 0], [0, 1]]
+
+
+NEITHER = {  # files that are of another shape, or of none that is clear
+    "ones and zeros": "order,item\n1,0\n0,1\n",
+    "ones and zeros, named rows": "order,item,product\n7,1,0\n8,0,1\n",
+    "words": "order,item\nyes,no\nno,no\n",
+    "x and blanks": "order,item,basket\nx,,x\n,x,\n",
+    "counts": "order,item\n3,0\n0,1\n",
+    "a malformed row": "1,0,1\n0,1\n",
+    "a malformed row of ones": "1,1,1\n1\n1,1\n",
+    "a malformed row of counts": "2,0,3\n4,1\n",
+    "a row of text": "a,b\n1,0\nx,perhaps\n",
+    "a title": "Sales\nid,a,b\nr1,0,1\n",
+    "items and flags": "item,basket\nmilk,1\nbread,0\n",
+    "an order per line": "order_id,product,colour\n7,shirt,red\n8,shirt,blue\n",
+    "two candidates": "order,invoice,item\n7,1,milk\n7,1,tea\n",
+    "two kinds of items": "order,product,item\n7,a,milk\n7,b,tea\n",
+    "categories": "colour,size\nred,L\nred,M\nblue,L\n",
+    "categories with ages": "age,colour\n30,red\n30,blue\n31,red\n",
+    "categories, some missing at the end": "colour,size\nred,L\nblue,\ngreen,M\nred,\n",
+    "answers, some missing at the end": "q1,q2,q3\nagree,disagree,\ndisagree,agree,neutral\nagree,,\n",
+    "categories with a comma": "who,colour,comment\n"
+    + "ann,red,nice\nbob,blue,good\ncyd,red,fine, but small\ndan,red,ok\n",
+    "categories without ends": "colour,size\nred,L\nblue\ngreen,M\nred\ngreen\n",
+    "categories with a gap": "red,,L\nblue,M\n",
+    "orders that come back, no header": "7,milk\n8,tea\n7,tea\n",
+    "named rows, no header": "ann,milk\nann,tea\nbob,tea\n",
+    "lists of two": "milk,bread\nmilk,tea\nbread,tea\n",
+    "one item each": "milk\nbread\nmilk\n",
+    "repeated items": "milk,milk\nbread\n",
+}
+
+
+@pytest.mark.parametrize("case", NEITHER)
+def test_other_files_are_not_detected(case):
+    rows = [line.split(",") for line in NEITHER[case].splitlines()]
+    assert detect_shape(rows) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_tables_of_ones_and_zeros_are_never_detected(tmp_path_factory, table):
+    """A table that is written is read back without a note, whatever its names are."""
+    path = tmp_path_factory.mktemp("table") / "table.csv"
+    ba.write(table, path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ba.read(path).bits == table.bits
+
+
+CELLS = ("0", "1", "x", "", "yes", "no", "NA")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_headers_of_shops_do_not_make_a_table_a_long_one(data):
+    names = data.draw(
+        st.lists(st.sampled_from(("order", "item", "customer", "sku", "product", "date")), min_size=2, unique=True)
+    )
+    row = st.lists(st.sampled_from(CELLS), min_size=len(names), max_size=len(names))
+    rows = data.draw(st.lists(row, min_size=1, max_size=6))
+    assert detect_shape([names, *rows]) is None
+    assert detect_shape([names, *(["7", *cells[1:]] for cells in rows)]) is None
+
+
+def test_columns_of_rows_and_items_by_name():
+    assert long_columns(["date", "Order No.", "ITEM_NAME"]) == (1, 2)
+    assert long_columns(["Transaction", "Item", "Quantity"]) == (0, 1)
+    assert long_columns(["user", "permission"]) == (0, 1)
+    for labels in itertools.permutations(["CustomerID", "InvoiceNo", "StockCode", "Description"]):
+        assert long_columns(labels) == (labels.index("InvoiceNo"), labels.index("Description"))
+    assert long_columns(["order", "quantity"]) is None
+    assert long_columns([]) is None
+
+
+@pytest.mark.parametrize(
+    "options", [{"binarize": 0}, {"header": False}, {"row_names": True}, {"without": "item"}], ids=str
+)
+def test_options_of_a_table_rule_out_other_shapes(tmp_path, options):
+    with pytest.raises(ba.FileError):
+        ba.read(write(tmp_path, "order,item\n7,milk\n7,tea\n"), **options)
+
+
+def test_a_missing_item_is_an_error_that_names_the_line(tmp_path):
+    path = write(tmp_path, "order,item\n7,milk\n7,tea\n8,\n")
+    with pytest.warns(InputWarning, match="long table"), pytest.raises(ba.FileError, match="line 4, column 'item'"):
+        ba.read(path)
+    with pytest.warns(InputWarning, match="long table"):
+        assert ba.read(path, missing="zero").to_dense().tolist() == [[1, 1], [0, 0]]

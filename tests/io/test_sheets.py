@@ -1,0 +1,145 @@
+"""Sheets of Excel workbooks: all shapes of tables, types of cells, names, and files that are written."""
+
+import datetime
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.errors import InputWarning
+from bitatoms.io import sheets
+from support.files import assert_read_error, tables
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+def write_book(path, **pages):
+    """Write a workbook with these sheets."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in pages.items():
+        page = book.create_sheet(title)
+        for row in rows:
+            page.append(row)
+    book.save(path)
+    return path
+
+
+@settings(max_examples=10, deadline=None)
+@given(tables(n_rows=st.sampled_from((1, 17)), n_cols=st.sampled_from((1, 9, 65))))
+def test_round_trip(tmp_path_factory, table):
+    path = tmp_path_factory.mktemp("sheets") / "table.xlsx"
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of blanks around names
+        ba.write(table, path)
+    has_header = table.columns is not None or table.row_names is not None
+    columns = table.names_of(range(table.shape[1])) if has_header else None
+    assert ba.read(path) == ba.Table(table.bits, table.row_names, columns)
+
+
+@pytest.mark.parametrize("columns", [("x", "y"), ("0", "1"), ("=1+2", "-1"), ("NA", "b"), ("1",), ('say "x"', "yes")])
+@pytest.mark.parametrize("rows", [None, ("ann", "bob"), ("1", "0"), ("=a", "a,b")])
+def test_names_that_look_like_cells_or_formulas_survive(tmp_path, columns, rows):
+    bits = np.arange(2 * len(columns)).reshape(2, -1) % 3 == 0
+    table = ba.Table(ba.BitMatrix.from_dense(bits), rows, columns)
+    ba.write(table, tmp_path / "table.xlsx")
+    assert ba.read(tmp_path / "table.xlsx") == table
+    cell = openpyxl.load_workbook(tmp_path / "table.xlsx").active.cell(1, 1 + (rows is not None))
+    assert (cell.data_type, cell.value) == ("s", columns[0])
+
+
+def test_unknown_cells_survive(tmp_path):
+    bits = ba.BitMatrix.from_dense([[1, np.nan], [0, 1]], missing="unknown")
+    ba.write(ba.Table(bits, None, ["a", "b"]), tmp_path / "table.xlsx")
+    with pytest.warns(InputWarning, match="1 missing value"):
+        assert ba.read(tmp_path / "table.xlsx").bits == bits
+
+
+def test_the_same_table_gives_the_same_bytes(tmp_path):
+    table = ba.datasets.baskets(20, random_state=0)
+    for name in ("one.xlsx", "two.xlsx"):
+        ba.write(table, tmp_path / name)
+    assert (tmp_path / "one.xlsx").read_bytes() == (tmp_path / "two.xlsx").read_bytes()
+
+
+SHAPES = {  # rows of a sheet, options, a note, names of rows and of columns
+    "a table": ([["", "milk", "tea"], ["ann", 1, 0], ["bob", True, False]], {}, None, ("ann", "bob"), ("milk", "tea")),
+    "blanks": ([["milk", "tea"], ["x", None], [None, "x"]], {}, "blank cells are", None, ("milk", "tea")),
+    "not at the corner": ([[], [None, "milk", "tea"], [None, 1, 0], [None, 0, 1]], {}, None, None, ("milk", "tea")),
+    "a long table": (
+        [["Order", "Item", "Date"], [7, "milk", datetime.datetime(2020, 1, 1)], [7, "tea", None], [8.0, "tea", 3]],
+        {}, "long table", ("7", "8"), ("milk", "tea"),
+    ),
+    "chosen columns": ([["a", "b", "c"], [1, 2, 3], [1, 4, 5]], {"long": "a,c"}, None, ("1",), ("3", "5")),
+    "lists": ([["rum", "tea"], ["gin"], ["tea", "gin", "jam"]], {}, "each row is", None, ("rum", "tea", "gin", "jam")),
+    "categories": (
+        [["when", "size"], [datetime.date(2020, 1, 1), "L"], [datetime.datetime(2020, 1, 1), 3.5]],
+        {"categories": True}, None, None, ("when=2020-01-01", "size=3.5", "size=L"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_tables_of_any_shape(tmp_path, case):
+    rows, options, note, row_names, columns = SHAPES[case]
+    path = write_book(tmp_path / "table.xlsx", Sheet1=rows)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        table = ba.read(path, **options)
+    assert (table.row_names, table.columns) == (row_names, columns)
+    assert [note in str(each.message) for each in notes] == ([] if note is None else [True])
+
+
+def test_sheets_are_chosen_by_name_or_number(tmp_path):
+    path = write_book(tmp_path / "table.xlsx", first=[["a"], [1]], second=[["b"], [0]], **{"1": [["c"], [1]]})
+    names = {None: "a", "second": "b", 2: "b", "2": "b", "1": "c", 1: "a"}
+    assert {sheet: ba.read(path, sheet=sheet).columns[0] for sheet in names} == names
+    assert_read_error(path, "there is no sheet 'third'; the sheets are 'first', 'second', '1'", sheet="third")
+    with pytest.raises(ba.FileError, match="sheet applies to xlsx, not to 'csv'"):
+        ba.read(write_csv(tmp_path), sheet="first")
+
+
+def write_csv(tmp_path):
+    (tmp_path / "table.csv").write_text("a\n1\n")
+    return tmp_path / "table.csv"
+
+
+def test_errors_name_the_row(tmp_path):
+    path = write_book(tmp_path / "table.xlsx", Sheet1=[["a", "b"], [1, 0], [1, 2]])
+    assert_read_error(path, "row 3, column 'b': 2 is neither 0 nor 1")
+    path = write_book(tmp_path / "table.xlsx", Sheet1=[["a", "b"], [1, 0], [1, 0, 1]])
+    assert_read_error(path, "row 3 has 3 cells; expected 2")
+    path = write_book(tmp_path / "table.xlsx", Sheet1=[])
+    assert_read_error(path, "only blank rows")
+
+
+def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):
+    wide = ba.Table(ba.BitMatrix.zeros(1, sheets.MAX_COLUMNS + 1))
+    with pytest.raises(ba.FileError, match="at most 1048576 rows and 16384 columns"):
+        ba.write(wide, tmp_path / "table.xlsx")
+    with pytest.raises(ba.FileError, match=r"cannot store the name 'a\\x07'"):
+        ba.write(ba.Table(ba.BitMatrix.zeros(1, 1), columns=["a\x07"]), tmp_path / "table.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_patterns_are_written_as_numbers_and_text(tmp_path):
+    from bitatoms.io.patterns import write_patterns
+
+    model = ba.BinaryDictionaryLearning(2, algebra="or", random_state=0).fit(ba.datasets.baskets(200, random_state=0))
+    write_patterns(model.as_model(), tmp_path / "patterns.xlsx")
+    header, first, *_ = openpyxl.load_workbook(tmp_path / "patterns.xlsx").active.iter_rows(values_only=True)
+    assert header[:2] == ("atom", "features")
+    assert first[0] == 1
+    assert first[1] == "; ".join(model.patterns()[0].features)
+
+
+def test_the_extra_is_named_if_openpyxl_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    monkeypatch.setattr("bitatoms.io.formats.find_spec", lambda name: None)
+    (tmp_path / "table.xlsx").touch()
+    for use in (lambda: ba.read(tmp_path / "table.xlsx"), lambda: ba.write([[1]], tmp_path / "table.xlsx")):
+        with pytest.raises(ImportError, match=r'an Excel workbook needs openpyxl; .*"bitatoms\[xlsx\]"'):
+            use()

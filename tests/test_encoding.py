@@ -1,0 +1,269 @@
+"""Tables of categories and numbers as tables of 0 and 1: containers, new rows, models, and back."""
+
+import datetime
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+import naive
+from bitatoms.annotations import Annotations
+from bitatoms.errors import InputWarning
+from bitatoms.estimators import BinaryDictionaryLearning, BinaryImputer
+
+FRAME = {
+    "colour": ["red", "blue", None, "red", "green", "blue"] * 10,
+    "age": [25, 31, 44, None, 62, 58] * 10,
+    "income": [1.5, 2.5, np.nan, 7.25, 9.0, 3.0] * 10,
+    "smoker": [True, False, None, True, False, False] * 10,
+    "kids": [0, 3, 2, 2, 0, 3] * 10,
+}
+TESTS = {  # of the columns of each variable
+    "colour": [lambda value, own=own: value == own for own in ("blue", "green", "red")],
+    "age": [lambda v: v < 40, lambda v: 40 <= v],
+    "income": [lambda v: v < 3, lambda v: 3 <= v],
+    "smoker": [bool],
+    "kids": [lambda value, own=own: value == own for own in (0, 2, 3)],
+}
+COLUMNS = (
+    "colour=blue", "colour=green", "colour=red", "age<40", "age>=40", "income<3", "income>=3", "smoker", "kids=0",
+    "kids=2", "kids=3",
+)  # fmt: skip
+
+
+def expected(frame):
+    """Return the bits of a table like FRAME, NaN where they are unknown."""
+    columns = [
+        naive.one_hot([None if value is None or value != value else value for value in values], TESTS[name])
+        for name, values in frame.items()
+    ]
+    return np.array([[bit for column in row for bit in column] for row in zip(*columns, strict=True)], float)
+
+
+def as_pandas(frame):
+    return pytest.importorskip("pandas").DataFrame(frame)
+
+
+def as_nullable(frame):
+    return as_pandas(frame).convert_dtypes()
+
+
+def as_polars(frame):
+    return pytest.importorskip("polars").DataFrame(frame, strict=False)
+
+
+def as_arrow(frame):
+    return pytest.importorskip("pyarrow").table(frame)
+
+
+def as_records(frame):
+    rows = list(zip(*frame.values(), strict=True))
+    kinds = [(name, object) for name in frame]
+    return np.array(rows, kinds)
+
+
+CONTAINERS = (dict, as_pandas, as_nullable, as_polars, as_arrow, as_records)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_frames_of_all_kinds_give_the_same_table(container):
+    frame = {name: [None if value != value else value for value in values] for name, values in FRAME.items()}
+    table = ba.encode(container(frame), bins=2, as_number=["age"])
+    assert table.columns == COLUMNS
+    np.testing.assert_array_equal(table.to_dense(float), expected(frame))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_encoded_rows_are_those_of_the_reference(data):
+    n = data.draw(st.sampled_from((1, 2, 63, 64, 65, 130)))
+    texts = data.draw(st.lists(st.sampled_from(("a", "b", "c", None)), min_size=n, max_size=n))
+    numbers = data.draw(st.lists(st.integers(-50, 50) | st.none(), min_size=n, max_size=n))
+    if not any(text is not None for text in texts) or not any(number is not None for number in numbers):
+        return
+    table = ba.encode({"text": texts, "number": numbers}, as_number="number", bins=3)
+    known = [number for number in numbers if number is not None]
+    edges = [-np.inf, *naive.quantile_edges([float(number) for number in known], 3), np.inf]
+    pairs = list(itertools.pairwise(edges))
+    values = sorted({text for text in texts if text is not None})
+    rows = [
+        naive.one_hot(texts, [lambda text, own=own: text == own for own in values]),
+        naive.one_hot(numbers, [lambda number, each=each: each[0] <= number < each[1] for each in pairs]),
+    ]
+    np.testing.assert_array_equal(table.to_dense(float), np.hstack([np.array(part, float) for part in rows]))
+    encoding = ba.Encoding.of(table)
+    assert encoding.apply({"number": numbers, "text": texts}) == table
+    assert encoding.decode(table)["text"] == texts
+    of_bins = dict(zip(encoding.variables[1].columns, pairs, strict=True))
+    for number, name in zip(numbers, encoding.decode(table)["number"], strict=True):
+        if number is None or len(edges) == 2:
+            assert name == number
+        else:
+            assert of_bins[name][0] <= number < of_bins[name][1]
+
+
+def test_pandas_keeps_row_names_and_the_order_of_categories():
+    pd = pytest.importorskip("pandas")
+    sizes = pd.Categorical(["L", "S", None], ["S", "M", "L"], ordered=True)
+    table = ba.encode(pd.DataFrame({"size": sizes, 7: [0.5, 1.5, 2.5]}, index=["ann", "bob", "cyd"]), bins=2)
+    assert table.row_names == ("ann", "bob", "cyd")
+    assert table.columns == ("size=S", "size=M", "size=L", "7<1", "7>=1")
+
+
+def test_polars_keeps_the_order_of_an_enum():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"size": pl.Series(["L", "S", None], dtype=pl.Enum(["S", "M", "L"]))})
+    assert ba.encode(frame).columns == ("size=S", "size=M", "size=L")
+
+
+BAD_FRAMES = {
+    "dates": ({"when": [datetime.date(2020, 1, 1)]}, "contains dates or times"),
+    "NumPy dates": ({"when": np.array(["2020-01-01"], "datetime64[D]")}, "contains dates or times"),
+    "lengths": ({"a": ["x", "y"], "b": ["x"]}, "'a' has 2 values and the column 'b' 1"),
+    "two dimensions": ({"a": np.zeros((2, 2))}, r"has shape \(2, 2\)"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FRAMES)
+def test_frames_that_cannot_be_encoded(case):
+    frame, message = BAD_FRAMES[case]
+    with pytest.raises(ba.InputError, match=message):
+        ba.encode(frame)
+
+
+def test_dates_of_pandas_and_polars():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    dates = [datetime.datetime(2020, 1, 1)]
+    for frame in (
+        pd.DataFrame({"a": dates}),
+        pd.DataFrame({"a": pd.PeriodIndex(dates, freq="D")}),
+        pl.DataFrame({"a": dates}),
+    ):
+        with pytest.raises(ba.InputError, match="contains dates or times"):
+            ba.encode(frame)
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="must have named columns, got ndarray"):
+        ba.encode(np.zeros((2, 2)))
+    with pytest.raises(ba.InputError, match='without="colr": there is no such column; the columns are'):
+        ba.encode(FRAME, without="colr")
+    with pytest.raises(ba.InputError, match='as_number="colr": there is no such column'):
+        ba.encode(FRAME, as_number="colr")
+    with pytest.raises(ba.InputError, match="cannot be both categories and numbers"):
+        ba.encode(FRAME, as_number="age", as_category="age")
+    with pytest.raises(ba.InputError, match="bins must be at least 2"):
+        ba.encode(FRAME, bins=1)
+    with pytest.raises(ba.InputError, match="two columns have the name 'a'"):
+        ba.encode(pytest.importorskip("pandas").DataFrame([["x", "y"]], columns=["a", "a"]))
+    with pytest.warns(InputWarning, match="left out 1 column without values: 'empty'"):
+        assert ba.encode({"empty": [None, ""], "a": ["x", "y"]}).columns == ("a=x", "a=y")
+
+
+def test_an_encoding_is_that_of_its_table():
+    table = ba.encode(FRAME)
+    encoding = ba.Encoding.of(table)
+    assert encoding == ba.Encoding.of(table.with_bits(table.bits))
+    assert hash(encoding) == hash(ba.Encoding.of(table))
+    assert encoding != ba.Encoding.of(ba.encode(FRAME, bins=2))
+    assert ba.Encoding.of(ba.Table.from_any([[0, 1]])) is None
+    assert "colour (3 values)" in repr(encoding)
+
+
+def test_absent_ignored_missing_and_unseen_values():
+    encoding = ba.Encoding.of(ba.encode({"a": ["x", "y"], "b": ["u", "v"]}))
+    with pytest.raises(ba.InputError, match=r"lacks columns that the model was fitted on: 'b'.*absent="):
+        encoding.apply({"a": ["x"]})
+    with pytest.warns(InputWarning, match="1 absent column is unknown: 'b'"):
+        np.testing.assert_array_equal(
+            encoding.apply({"a": ["x"]}, absent="unknown").to_dense(float), [[1, 0, np.nan, np.nan]]
+        )
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'c'"):
+        encoding.apply({"a": ["x"], "b": ["u"], "c": [1]})
+    rows = {"a": ["x", "z", "z"], "b": ["u", None, "v"]}
+    with pytest.warns(InputWarning, match=r"2 values were not there .* a \(2, such as 'z'\)"):
+        made = encoding.apply(rows, missing="zero")
+    assert made.to_dense().tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
+    with pytest.warns(InputWarning), pytest.raises(ba.InputError, match="values of the column 'b' are missing"):
+        encoding.apply(rows, missing="refuse")
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """A frame in which young customers buy small and red, and others large, blue or green; a model of it."""
+    random = np.random.default_rng(0)
+    is_young = random.random(240) < 0.5
+    frame = {
+        "colour": np.where(is_young, "red", random.choice(["blue", "green"], 240)).tolist(),
+        "size": np.where(is_young, "S", "L").tolist(),
+        "age": np.where(is_young, random.integers(18, 30, 240), random.integers(40, 80, 240)).tolist(),
+    }
+    return frame, BinaryDictionaryLearning(4, algebra="or", random_state=0).fit(ba.encode(frame))
+
+
+def part(frame, rows):
+    return {name: values[rows] for name, values in frame.items()}
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_model_encodes_new_rows(shop, container):
+    frame, model = shop
+    rows = part(frame, slice(20))
+    other_order = {name: rows[name] for name in ("age", "colour", "size")}
+    encoded = ba.Encoding.of(model).apply(rows)
+    np.testing.assert_array_equal(model.transform(container(other_order)), model.transform(encoded))
+    np.testing.assert_array_equal(model.score_samples(container(other_order)), model.score_samples(encoded))
+
+
+def test_a_saved_model_encodes_new_rows(shop, tmp_path):
+    frame, model = shop
+    model.save(tmp_path / "model.npz")
+    again = ba.load(tmp_path / "model.npz")
+    assert ba.Encoding.of(again) == ba.Encoding.of(model)
+    np.testing.assert_array_equal(again.transform(frame), model.transform(frame))
+    assert any({"colour=red", "size=S"} <= set(pattern.features) for pattern in again.patterns())
+
+
+def test_completion_gives_exactly_one_value_per_variable(shop):
+    frame, model = shop
+    rows = part(frame, slice(60))
+    rows["colour"] = [None if row % 3 == 0 else value for row, value in enumerate(rows["colour"])]
+    rows["age"] = [None if row % 4 == 0 else value for row, value in enumerate(rows["age"])]
+    encoding = ba.Encoding.of(model)
+    encoded = encoding.apply(rows)
+    for completed in (model.complete(encoded), encoded.with_bits(completed_by_imputer(shop, encoded))):
+        decoded = encoding.decode(completed)
+        assert None not in decoded["colour"] + decoded["size"] + decoded["age"]
+        for name in ("colour", "size"):
+            known = [(value, own) for value, own in zip(rows[name], decoded[name], strict=True) if value is not None]
+            assert all(value == own for value, own in known)
+        # The size, which is known, decides whether a colour is red.
+        assert all(
+            (colour == "red") == (size == "S") for colour, size in zip(decoded["colour"], decoded["size"], strict=True)
+        )
+
+
+def completed_by_imputer(shop, encoded):
+    imputer = BinaryImputer(method="neighbours", random_state=0).fit(ba.encode(shop[0]))
+    return ba.BitMatrix.from_dense(imputer.transform(encoded))
+
+
+def test_a_table_that_is_encoded_already_is_matched_by_its_columns(shop):
+    frame, model = shop
+    encoded = ba.Encoding.of(model).apply(frame)
+    np.testing.assert_array_equal(model.transform(encoded.to_pandas()), model.transform(frame))
+
+
+def test_rows_with_no_value_or_several_are_decoded_as_none():
+    encoding = ba.Encoding.of(ba.encode({"a": ["x", "y"], "b": [True, False]}))
+    bits = ba.BitMatrix.from_dense([[1, 1, 0], [0, 0, 1], [0, 1, np.nan]], missing="unknown")
+    table = ba.Table(bits, columns=encoding.columns)
+    assert encoding.decode(table) == {"a": [None, None, "y"], "b": [False, True, None]}
+
+
+def test_annotations_of_other_columns_are_no_encoding():
+    about = Annotations({"variable": ["a"], "value": ["b"]}, 1)
+    assert ba.Encoding.of(ba.Table(ba.BitMatrix.from_dense([[1]]), column_data=about)) is None
