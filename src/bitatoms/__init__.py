@@ -17,6 +17,9 @@ _MODULE_OF = {
     "BitMatrix": "bits",
     "CellValidation": "estimators",
     "Codelength": "mdl",
+    "Cover": "covers.result",
+    "CoverMiner": "estimators",
+    "CoverRound": "covers.monitor",
     "Denoised": "images",
     "Factorization": "core.result",
     "FileError": "io.errors",
@@ -32,6 +35,7 @@ _MODULE_OF = {
     "Table": "table",
     "annotate": "estimators",
     "codelength": "api",
+    "cover": "api",
     "cross_validate_cells": "estimators",
     "denoise": "images",
     "factorize": "api",
@@ -54,6 +58,9 @@ __all__ = [
     "BitMatrix",
     "CellValidation",
     "Codelength",
+    "Cover",
+    "CoverMiner",
+    "CoverRound",
     "Denoised",
     "Factorization",
     "FileError",
@@ -70,6 +77,7 @@ __all__ = [
     "annotate",
     "baselines",
     "codelength",
+    "cover",
     "cross_validate_cells",
     "datasets",
     "denoise",
@@ -90,16 +98,19 @@ if TYPE_CHECKING:
     from . import baselines as baselines
     from . import datasets as datasets
     from . import plots as plots
-    from .api import codelength, factorize, proximus
+    from .api import codelength, cover, factorize, proximus
     from .bits import BitMatrix
     from .core.model import Model, Pattern
     from .core.result import Factorization, Interrupted, Round
+    from .covers.monitor import CoverRound
+    from .covers.result import Cover
     from .errors import InputError
     from .estimators import (
         BinaryDictionaryClassifier,
         BinaryDictionaryLearning,
         BinaryImputer,
         CellValidation,
+        CoverMiner,
         Stability,
         annotate,
         cross_validate_cells,

@@ -49,6 +49,13 @@ def check_noise(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_weight(name: str, value: Any) -> float:
+    """Return a finite number of at least 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < float("inf"):
+        raise InputError(Parameter(name), f" must be a finite number of at least 0, not {value!r}")
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 def check_pair(name: str, value: Any, least: int) -> tuple[int, int]:
     """Return a height and a width as integers of at least ``least``."""
     try:

@@ -8,14 +8,23 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ..errors import Message, Parameter, in_python
-from ..parameters import RENAMED, DenoiseKwargs, EstimatorKwargs, NComponents, Param, ReadKwargs, declarations
+from ..parameters import (
+    RENAMED,
+    CoverKwargs,
+    DenoiseKwargs,
+    EstimatorKwargs,
+    NComponents,
+    Param,
+    ReadKwargs,
+    declarations,
+)
 from ..verbosity import escape_name
 
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        "n_components": get_args(NComponents), **declarations(ReadKwargs), **declarations(EstimatorKwargs),
-        **declarations(DenoiseKwargs),
+        **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadKwargs),
+        **declarations(EstimatorKwargs), **declarations(DenoiseKwargs),
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {

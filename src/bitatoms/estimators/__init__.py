@@ -4,6 +4,7 @@ from .anndata import annotate
 from .atom_stability import Stability, stability
 from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
+from .cover_miner import CoverMiner
 from .dictionary_learning import BinaryDictionaryLearning
 from .imputer import BinaryImputer
 from .persistence import load
@@ -13,6 +14,7 @@ __all__ = [
     "BinaryDictionaryLearning",
     "BinaryImputer",
     "CellValidation",
+    "CoverMiner",
     "Stability",
     "annotate",
     "cross_validate_cells",
