@@ -22,6 +22,7 @@ WITH_CODE = [
     "docs/genomes.md",
     "docs/images.md",
     "docs/missing.md",
+    "docs/roles.md",
     "docs/scale.md",
     "docs/search.md",
     "docs/stability.md",
@@ -118,7 +119,7 @@ def test_the_make_targets_exist():
     assert {"demo", "test"} <= {one or other for one, other in named} <= targets
 
 
-@pytest.mark.parametrize("package", ["core", "search", "rows", "online", "io", "images"])
+@pytest.mark.parametrize("package", ["core", "search", "covers", "rows", "online", "io", "images"])
 def test_the_architecture_page_lists_all_modules(package):
     """The section of a package has a table row for each of its modules and subpackages."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

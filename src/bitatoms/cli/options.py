@@ -55,7 +55,7 @@ ABSENT_DEFAULT = Absent(declaration("absent")[1].default)
 
 def max_memory(panel: str, help: str | None = None) -> Any:
     """Return the option that bounds the memory of rows, codes and counts."""
-    more = {} if help is None else {"help": help}
+    more: dict[str, Any] = {} if help is None else {"help": help}
     return parameter("max_memory", panel=panel, metavar="SIZE", show_default="none", **more)
 
 

@@ -28,7 +28,7 @@ _DECLARED: dict[str, Param] = {
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
-    name: name for name in ("format", "output", "tile")
+    name: name for name in ("format", "objective", "output", "tile")
 }
 STANDARD = Path("-")  # the standard input or output
 

@@ -72,7 +72,7 @@ class CodelengthCost:
     def __init__(self, n_rows: int, n_columns: int) -> None:
         self._users = string_bits(n_rows, range(n_rows + 1)).tolist()
         self._permissions = string_bits(n_columns, range(n_columns + 1)).tolist()
-        self.cheapest = min(self._users[1:]) + min(self._permissions[1:])  # of all roles
+        self.cheapest = min(self._users) + min(self._permissions)  # of all roles
 
     def of(self, n_users: int, n_permissions: int) -> int:
         """Return the bits of a role with this many users and permissions of the table."""

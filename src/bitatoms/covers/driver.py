@@ -19,7 +19,9 @@ from .cells import Cells
 from .monitor import CoverMonitor
 from .problem import Problem, Role
 from .result import Cover
-from .search import find_cover
+from .search import CoverPlan, find_cover
+
+PLAN = CoverPlan()
 
 
 def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator) -> Cover:
@@ -33,7 +35,7 @@ def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.rando
     deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
     monitor = CoverMonitor(problem, cost, deadline, params["callbacks"])
     rng = random.Random(int(generator.integers(2**63)))
-    independent, ended = find_cover(monitor, rng, params["max_iter"])
+    independent, ended = find_cover(monitor, rng, params["max_iter"], PLAN)
     roles = _without_direct(problem, cost, monitor.roles)
     atoms, codes = problem.atoms(roles), problem.codes(roles)
     product = reconstruct(codes, atoms, np.zeros(data.n_cols, np.uint8), "or")
