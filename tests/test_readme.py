@@ -9,7 +9,7 @@ import pytest
 import bitatoms as ba
 from bitatoms import reproduce
 
-pytestmark = pytest.mark.usefixtures("few_trials")
+pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -46,6 +46,7 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 400))
+    monkeypatch.setattr(ba.datasets, "permissions", partial(ba.datasets.permissions, 100))
     monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 90, 60))
     planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 300), *shape, **how))
