@@ -92,7 +92,7 @@ def test_cliques_cover_each_vertex_and_independent_vertices_are_not_adjacent(see
 
 
 def test_a_search_for_fewer_cliques_improves_on_growing_them():
-    """The complement of 15 triples of vertices, shuffled: 15 cliques of which every two share no edges to others."""
+    """Six planted cliques of five vertices, with other edges at random."""
     from bitatoms.covers.graph import _with_fewer
 
     rng = np.random.default_rng(0)
