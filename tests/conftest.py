@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bitatoms.parallel import count_threads
-from support.plans import use_small_budget
+from support.plans import use_small_budget, use_small_cover_plan
 
 # Modules that take longest, or wait for other processes. They are run first, so that no process is left with one.
 LONG = ("test_readme.py", "test_sources.py", "test_dask.py", "test_stream.py", "test_faults.py", "test_interrupt.py")
@@ -49,4 +49,12 @@ def few_trials():
     """Search with few trials and starts, in tests that do not need more."""
     with pytest.MonkeyPatch.context() as patch:
         use_small_budget(patch)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_exchanges():
+    """Exchange few roles of covers, in tests that do not need more."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_cover_plan(patch)
         yield

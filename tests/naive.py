@@ -1075,3 +1075,48 @@ def shortest_between(lower, upper):
 def one_hot(values, columns):
     """Return one row per value, with a 1 in the column of its test, and None everywhere if the value is missing."""
     return [[None if value is None else int(test(value)) for test in columns] for value in values]
+
+
+def rectangles_of_ones(X):
+    """Return all rectangles (rows, columns) of ones of a tiny table, as tuples of indices."""
+    n, m = X.shape
+    some_rows = [rows for size in range(1, n + 1) for rows in combinations(range(n), size)]
+    some_columns = [columns for size in range(1, m + 1) for columns in combinations(range(m), size)]
+    return [(rows, columns) for rows in some_rows for columns in some_columns if X[np.ix_(rows, columns)].all()]
+
+
+def cheapest_cover(X, role_cost, direct_cost=None):
+    """Return the lowest cost of an exact cover of a tiny table, over all sets of rectangles of ones.
+
+    ``role_cost`` is a function of the numbers of rows and columns of a rectangle, ``direct_cost`` that of a single one.
+    """
+    n, m = X.shape
+    options = {}  # the ones that each rectangle covers, as a set of bits, and its cost
+    for rows, columns in rectangles_of_ones(X):
+        cells = sum(1 << (row * m + column) for row in rows for column in columns)
+        options[cells] = role_cost(len(rows), len(columns))
+        if direct_cost is not None and len(rows) == len(columns) == 1:
+            options[cells] = min(options[cells], direct_cost)
+    costs = {0: 0}
+    target = sum(1 << (row * m + column) for row in range(n) for column in range(m) if X[row, column])
+    for covered in range(target + 1):  # a union is never smaller than its parts
+        if covered in costs:
+            for cells, cost in options.items():
+                costs[covered | cells] = min(costs.get(covered | cells, math.inf), costs[covered] + cost)
+    return costs[target]
+
+
+def fit_into_one_role(X, one, other):
+    """Return whether a rectangle of ones has both cells."""
+    return bool(X[one[0], other[1]] and X[other[0], one[1]])
+
+
+def fewest_atoms_from_below(x, atoms):
+    """Return the most ones of a row that atoms within it cover, and the fewest atoms that cover so many."""
+    within = [atom for atom in atoms if atom.any() and not (atom & ~x & 1).any()]
+    covered = combine_row([1] * len(within), np.array(within).reshape(len(within), len(x)), "or")
+    for size in range(len(within) + 1):
+        for chosen in combinations(within, size):
+            if (combine_row([1] * size, np.array(chosen).reshape(size, len(x)), "or") == covered).all():
+                return int(covered.sum()), size
+    raise AssertionError

@@ -7,6 +7,7 @@ import pytest
 import bitatoms as ba
 from bitatoms.core.coding import CODERS
 from bitatoms.parameters import (
+    CoverKwargs,
     EstimatorKwargs,
     FactorizeKwargs,
     NComponents,
@@ -20,7 +21,7 @@ from bitatoms.parameters import (
     with_defaults,
 )
 
-KINDS = (SearchKwargs, FactorizeKwargs, EstimatorKwargs, ReadKwargs)
+KINDS = (SearchKwargs, FactorizeKwargs, EstimatorKwargs, ReadKwargs, CoverKwargs)
 
 
 @pytest.mark.parametrize("kind", KINDS)

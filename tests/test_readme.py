@@ -9,7 +9,7 @@ import pytest
 import bitatoms as ba
 from bitatoms import reproduce
 
-pytestmark = pytest.mark.usefixtures("few_trials")
+pytestmark = pytest.mark.usefixtures("few_trials", "few_exchanges")
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,6 +23,7 @@ WITH_CODE = [
     "docs/genomes.md",
     "docs/images.md",
     "docs/missing.md",
+    "docs/roles.md",
     "docs/scale.md",
     "docs/search.md",
     "docs/stability.md",
@@ -50,6 +51,7 @@ def test_the_code_runs(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ba.datasets, "baskets", partial(ba.datasets.baskets, 400))
     monkeypatch.setattr(ba.datasets, "customers", partial(ba.datasets.customers, 200))
+    monkeypatch.setattr(ba.datasets, "permissions", partial(ba.datasets.permissions, 100))
     monkeypatch.setattr(ba.datasets, "genotypes", partial(ba.datasets.genotypes, 90, 60))
     planted, (X, labels) = ba.datasets.planted, ba.datasets.digits()
     monkeypatch.setattr(ba.datasets, "planted", lambda n, *shape, **how: planted(min(n, 300), *shape, **how))
@@ -128,7 +130,7 @@ def test_the_make_targets_exist():
     assert {"demo", "test"} <= {one or other for one, other in named} <= targets
 
 
-@pytest.mark.parametrize("package", ["core", "search", "rows", "online", "io", "images"])
+@pytest.mark.parametrize("package", ["core", "search", "covers", "rows", "online", "io", "images"])
 def test_the_architecture_page_lists_all_modules(package):
     """The section of a package has a table row for each of its modules and subpackages."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

@@ -18,6 +18,9 @@ _MODULE_OF = {
     "CategoryEncoder": "estimators",
     "CellValidation": "estimators",
     "Codelength": "mdl",
+    "Cover": "covers.result",
+    "CoverMiner": "estimators",
+    "CoverRound": "covers.monitor",
     "Denoised": "images",
     "Encoding": "encoding",
     "Factorization": "core.result",
@@ -37,6 +40,7 @@ _MODULE_OF = {
     "Table": "table",
     "annotate": "estimators",
     "codelength": "api",
+    "cover": "api",
     "cross_validate_cells": "estimators",
     "denoise": "images",
     "encode": "encoding",
@@ -61,6 +65,9 @@ __all__ = [
     "CategoryEncoder",
     "CellValidation",
     "Codelength",
+    "Cover",
+    "CoverMiner",
+    "CoverRound",
     "Denoised",
     "Encoding",
     "Factorization",
@@ -81,6 +88,7 @@ __all__ = [
     "annotate",
     "baselines",
     "codelength",
+    "cover",
     "cross_validate_cells",
     "datasets",
     "denoise",
@@ -102,12 +110,14 @@ if TYPE_CHECKING:
     from . import baselines as baselines
     from . import datasets as datasets
     from . import plots as plots
-    from .api import codelength, factorize, proximus
+    from .api import codelength, cover, factorize, proximus
     from .bits import BitMatrix
     from .core.model import Model, Pattern
     from .core.result import Factorization, Interrupted, Round
     from .core.row_fit import RowFit
     from .core.rules import Rule
+    from .covers.monitor import CoverRound
+    from .covers.result import Cover
     from .encoding import Encoding, encode
     from .errors import InputError
     from .estimators import (
@@ -116,6 +126,7 @@ if TYPE_CHECKING:
         BinaryImputer,
         CategoryEncoder,
         CellValidation,
+        CoverMiner,
         Recommendations,
         Stability,
         annotate,

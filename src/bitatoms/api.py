@@ -1,8 +1,9 @@
-"""The functions of the package: `factorize`, `codelength` and `proximus`."""
+"""The functions of the package: `factorize`, `cover`, `codelength` and `proximus`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any, Unpack
@@ -12,13 +13,25 @@ import numpy as np
 from .bits import BitMatrix, either, stack_rows
 from .checks import check_choice
 from .core.block import Block
-from .core.result import Factorization, ResultBase
+from .core.result import Factorization, Interrupted, ResultBase
+from .covers.driver import search_cover
+from .covers.result import Cover
 from .dataframes import as_array_like, axis_data, column_names
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts, spans
 from .parallel import Workers, count_threads
-from .parameters import FactorizeKwargs, NComponents, SearchKwargs, documented, select, with_defaults
+from .parameters import (
+    CoverKwargs,
+    FactorizeKwargs,
+    NComponents,
+    SearchKwargs,
+    checked,
+    declarations,
+    documented,
+    select,
+    with_defaults,
+)
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
 from .rows.memory import MemoryRows, fingerprint_of
@@ -27,7 +40,7 @@ from .rows.source import RowSource
 from .rows.subsample import learn
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
-from .sparse_bits import Bits, as_bits
+from .sparse_bits import Bits, as_bits, packed
 from .table import Header, Names, Table, matched_table
 from .validation import as_csr, as_generator, dense_table, is_sparse
 from .variants import ranks_in, regions
@@ -201,6 +214,70 @@ def with_codes(found: PassResult) -> Factorization:
     kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
     codes = stack_rows(found.codes, found.spec.atoms.n_rows)
     return Factorization(**kept, codes=codes.T[found.indices].T)
+
+
+@documented(CoverKwargs)
+def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
+    """Find an exact cover of a table: atoms (roles) whose union is each row, with no one missed and none added.
+
+    Rows are users and columns permissions in role mining. A row uses only atoms all of whose ones it has.
+
+    Parameters
+    ----------
+    X : BitMatrix, Table, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
+        A table of 0 and 1, one row per sample, without missing values.
+    {parameters}
+
+    Returns
+    -------
+    Cover
+        Atoms, codes, and a lower bound of what every exact cover costs.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C. It is a KeyboardInterrupt, and its ``result`` is the best cover so far.
+
+    Notes
+    -----
+    Without ``max_time``, the same seed gives the same cover. See docs/roles.md.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]]
+    >>> result = ba.cover(X, random_state=0)
+    >>> result.atoms.to_dense()
+    array([[1, 1, 0, 0],
+           [0, 0, 1, 1]], dtype=uint8)
+    >>> result.codes.to_dense()
+    array([[1, 0],
+           [1, 1],
+           [0, 1]], dtype=uint8)
+    >>> result.n_roles, result.lower_bound, result.is_optimal
+    (2, 2, True)
+    """
+    given = checked_cover(with_defaults(CoverKwargs, parameters))
+    data = packed(as_bits(X.data if isinstance(X, Table) else X, given["binarize"]))
+    return run_cover(data, given)
+
+
+def checked_cover(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a cover, checked alone and together."""
+    params = checked(CoverKwargs, given)
+    for name in ("weights", "direct_weight"):
+        if params["objective"] != "assignments" and params[name] != declarations(CoverKwargs)[name][1].default:
+            raise InputError(Parameter(name), " requires ", Parameter("objective", "assignments"))
+    return params
+
+
+def run_cover(data: BitMatrix, params: Mapping[str, Any]) -> Cover:
+    """Return the cover of a table; raise `Interrupted` with the best one so far on Ctrl-C."""
+    with log_to_stderr(params["verbose"]):
+        found = search_cover(data, params, as_generator(params["random_state"]))
+    if found.ended == "interrupted":
+        raise Interrupted(found)
+    return found
 
 
 def codelength(X: Any, atoms: Any = None, codes: Any = None, bias: Any = None, algebra: str = "xor") -> Codelength:

@@ -43,10 +43,10 @@ def check_fraction(name: str, value: Any) -> float:
 
 
 def check_not_negative(name: str, value: Any) -> float:
-    """Return a finite number of at least 0 as a float."""
+    """Return a finite number of at least 0."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < float("inf"):
-        raise InputError(Parameter(name), f" must be a number of at least 0, not {value!r}")
-    return float(value)
+        raise InputError(Parameter(name), f" must be a finite number of at least 0, not {value!r}")
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def check_noise(name: str, value: Any) -> float:

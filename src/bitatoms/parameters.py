@@ -17,7 +17,14 @@ from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .checks import check_choice, check_fraction, check_int, check_noise, check_not_negative, check_threshold
+from .checks import (
+    check_choice,
+    check_fraction,
+    check_int,
+    check_noise,
+    check_not_negative,
+    check_threshold,
+)
 from .errors import InputError, Message, Parameter
 
 Algebra = Literal["xor", "or", "auto", "prefer-or"]
@@ -29,6 +36,7 @@ Missing = Literal["unknown", "zero", "refuse"]
 Duplicates = Literal["refuse", "number"]
 Absent = Literal["auto", "refuse", "zero", "unknown"]
 ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
+CoverObjective = Literal["roles", "assignments", "codelength"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
 _WIDTH = 112  # characters of a line of documentation, without its indentation
@@ -117,6 +125,19 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
 def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
     """Return one name of a column or several as a tuple."""
     return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
+def _check_weights(name: str, value: Any) -> tuple[float, ...]:
+    """Return the weights of roles, user assignments and permission assignments."""
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 3:
+        raise InputError(
+            Parameter(name),
+            f" must be three numbers, for roles, user assignments and permission assignments, not {value!r}",
+        )
+    weights = tuple(check_not_negative(name, weight) for weight in value)
+    if not any(weights):
+        raise InputError(Parameter(name), " are all 0; at least one of them must be positive")
+    return weights
 
 
 NComponents = Annotated[
@@ -476,6 +497,76 @@ class ImputerKwargs(SearchKwargs, total=False):
     binarize: Binarize
     random_state: RandomState
     absent: AbsentColumns
+
+
+class CoverKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.cover` and `bitatoms.CoverMiner`: what a cover minimizes, and how it is searched."""
+
+    objective: Annotated[
+        CoverObjective,
+        Param(
+            "roles",
+            "What is minimized: the number of roles, the weighted assignments, or the codelength.",
+            '"roles": the fewest atoms and, among covers with as many, few assignments. "assignments": weighted '
+            'structural complexity, the sum of roles, user assignments and permission assignments. "codelength": the '
+            "bits that describe atoms and codes.",
+            option="objective",
+        ),
+    ]
+    weights: Annotated[
+        Sequence[float],
+        Param(
+            (1, 1, 1),
+            "Weights of a role, of a user assignment and of a permission assignment.",
+            'For ``objective="assignments"``.',
+            check=_check_weights,
+            type="sequence of three numbers, default=(1, 1, 1)",
+            option="weights",
+        ),
+    ]
+    direct_weight: Annotated[
+        float | None,
+        Param(
+            None,
+            "Weight of a permission granted to a user directly, outside of roles; not allowed by default.",
+            'For ``objective="assignments"``.',
+            check=lambda name, value: None if value is None else check_not_negative(name, value),
+            option="direct-weight",
+        ),
+    ]
+    max_iter: Annotated[
+        int,
+        Param(
+            100,
+            "Maximum number of rounds of the search.",
+            "A round takes about a quarter of a second, whatever the size of the table.",
+            minimum=1,
+            option="max-iter",
+        ),
+    ]
+    max_time: Annotated[
+        float | None,
+        Param(
+            None,
+            "Number of seconds after which the search returns the best result so far.",
+            "The result then depends on the speed of the machine.",
+            check=_check_seconds,
+            option="max-time",
+        ),
+    ]
+    callbacks: Annotated[
+        Any,
+        Param(
+            None,
+            "Called with each new entry of the history, a `CoverRound`; a callback that returns True ends the search.",
+            check=_check_callbacks,
+            type="callable or list of callables, optional",
+            is_run_setting=True,
+        ),
+    ]
+    verbose: Verbose
+    binarize: Binarize
+    random_state: RandomState
 
 
 class EncodeKwargs(TypedDict, total=False):

@@ -93,7 +93,7 @@ def test_columns_are_matched_by_name(fitted):
     [
         ({"min_support": 2}, "min_support must be between 0 and 1, not 2"),
         ({"min_confidence": -0.1}, "min_confidence must be between 0 and 1"),
-        ({"min_lift": float("nan")}, "min_lift must be a number of at least 0"),
+        ({"min_lift": float("nan")}, "min_lift must be a finite number of at least 0"),
     ],
 )
 def test_invalid_limits_are_errors(fitted, limits, message):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bitatoms.covers.search import CoverPlan
 from bitatoms.search.plan import PLANS
 
 
@@ -47,3 +48,10 @@ def use_windows(patch, **tuning):
         patch.setattr("bitatoms.sparse_bits._MIN_COLS", tuning["min_features"])
     for name, plan in PLANS.items():
         patch.setitem(PLANS, name, replace(plan, windows=replace(plan.windows, **tuning)))
+
+
+def use_small_cover_plan(patch):
+    """Let a search for a cover exchange few roles."""
+    patch.setattr(
+        "bitatoms.covers.driver.PLAN", CoverPlan(clique_steps=200, round_work=1500, patience=10, min_patience=60)
+    )

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from .._version import __version__
 from ..io.formats import FORMATS
-from ..parameters import renamed_warning
+from ..parameters import CoverKwargs, renamed_warning
 from . import options
 from .console import Display, noting_compilation, print_error, print_line, print_note
 from .options import (
@@ -29,6 +29,7 @@ from .options import (
     AbsentColumns,
     Algebra,
     AsJson,
+    CoverObjective,
     Data,
     Format,
     Input,
@@ -48,6 +49,7 @@ from .streams import lines_beside
 BAD_INPUT = 2
 _COMPARISON, _RULES = "Comparison options", "Rule options"
 _PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
+_ROLES = CoverObjective("roles")
 
 
 class Demo(StrEnum):
@@ -437,6 +439,58 @@ def stability(
     display = Display(quiet, json, top)
     with lines_beside(*outputs):
         _exit(stability_of(Input(data, reading), model, outputs, parameters, resampling, run, display))
+
+
+@app.command(
+    epilog=_examples(
+        "bitatoms roles users.csv -o roles.csv",
+        "bitatoms roles users.csv -o roles.csv --codes user-roles.csv --objective assignments",
+        "bitatoms roles users.csv -o roles.csv --objective assignments --direct-weight 2 --direct exceptions.csv",
+    )
+)
+@with_reading_options
+def roles(
+    data: Data,
+    output: Annotated[
+        Path | None, _output("--output", "-o", help="Write the roles, one row per role, as a table, in any format.")
+    ] = None,
+    codes: Annotated[
+        Path | None, _output("--codes", help="Write the roles of each user as a table, in any format.")
+    ] = None,
+    direct: Annotated[
+        Path | None, _output("--direct", help="Write the permissions granted outside of roles, in any format.")
+    ] = None,
+    objective: Annotated[CoverObjective, parameter("objective", panel=SEARCH, kind=CoverKwargs)] = _ROLES,
+    weights: Annotated[
+        str, parameter("weights", panel=SEARCH, kind=CoverKwargs, metavar="ROLE,USER,PERMISSION")
+    ] = "1,1,1",
+    direct_weight: Annotated[float | None, parameter("direct_weight", panel=SEARCH, kind=CoverKwargs)] = None,
+    max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverKwargs, min=1)] = 100,
+    max_time: Annotated[float | None, parameter("max_time", panel=SEARCH, kind=CoverKwargs)] = None,
+    seed: Annotated[int, parameter("random_state", "--seed", "--random-state", panel=SEARCH, min=0)] = 0,
+    top: Annotated[int, typer.Option(min=0, help="Number of roles to show.", rich_help_panel=GENERAL)] = 5,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Find the roles of a table of users and permissions: an exact cover, with no one missed and none added.
+
+    A user gets every permission of each of its roles, and no other. The summary gives a lower bound: no cover has
+    fewer roles, or a lower cost.
+    """
+    from .roles import RoleOutputs, find_roles
+
+    parameters = {
+        "objective": str(objective),
+        "weights": _parse_weights(weights),
+        "direct_weight": direct_weight,
+        "max_iter": max_iter,
+        "max_time": max_time,
+        "random_state": seed,
+    }
+    outputs = RoleOutputs(output, codes, direct)
+    with lines_beside(*outputs):
+        _exit(find_roles(Input(data, reading), outputs, parameters, Display(quiet, json, top)))
 
 
 @app.command(
@@ -890,6 +944,17 @@ def _parse_integers(option: str, text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise typer.BadParameter(f"{option} is {text!r}; pass integers separated by commas, such as 6,8") from None
+
+
+def _parse_weights(text: str) -> tuple[float, ...]:
+    """Return numbers that are separated by commas, integers where they can be."""
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"--weights is {text!r}; pass three numbers separated by commas, such as 1,1,1"
+        ) from None
+    return tuple(int(number) if number.is_integer() else number for number in numbers)
 
 
 def _parse_search_rows(text: str) -> int | str | None:

@@ -14,16 +14,16 @@ import typer
 
 from .. import parameters
 from ..io.formats import FORMATS
-from ..parameters import choices, declaration
+from ..parameters import CoverKwargs, choices, declaration, declarations
 from .console import hide_compilation
 from .spelling import STANDARD
 
 READING, SEARCH, WRITING, GENERAL = "Reading options", "Search options", "Output options", "General options"
 
 
-def parameter(name: str, *flags: str, panel: str, **more: Any) -> Any:
-    """Return the option of a declared parameter."""
-    param = declaration(name)[1]
+def parameter(name: str, *flags: str, panel: str, kind: type | None = None, **more: Any) -> Any:
+    """Return the option of a declared parameter, of a kind of function where several have one of this name."""
+    param = (declaration(name) if kind is None else declarations(kind)[name])[1]
     more = {"help": param.help, "rich_help_panel": panel} | more
     return typer.Option(*flags or (f"--{param.option}",), **more)
 
@@ -39,6 +39,9 @@ Algebra = StrEnum("Algebra", _choices_of("algebra"))  # type: ignore[misc]
 Search = StrEnum("Search", _choices_of("search"))  # type: ignore[misc]
 Missing = StrEnum("Missing", _choices_of("missing"))  # type: ignore[misc]
 Duplicates = StrEnum("Duplicates", _choices_of("duplicates"))  # type: ignore[misc]
+CoverObjective = StrEnum(  # type: ignore[misc]
+    "CoverObjective", {word: word for word in choices(declarations(CoverKwargs)["objective"][0])}
+)
 Absent = StrEnum("Absent", _choices_of("absent"))  # type: ignore[misc]
 
 Data = Annotated[Path, typer.Argument(help="The table; - means standard input.", show_default=False)]
@@ -52,7 +55,7 @@ ABSENT_DEFAULT = Absent(declaration("absent")[1].default)
 
 def max_memory(panel: str, help: str | None = None) -> Any:
     """Return the option that bounds the memory of rows, codes and counts."""
-    more = {} if help is None else {"help": help}
+    more: dict[str, Any] = {} if help is None else {"help": help}
     return parameter("max_memory", panel=panel, metavar="SIZE", show_default="none", **more)
 
 

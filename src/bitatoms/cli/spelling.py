@@ -10,6 +10,7 @@ from typing import Any, get_args
 from ..errors import Message, Parameter, in_python
 from ..parameters import (
     RENAMED,
+    CoverKwargs,
     DenoiseKwargs,
     EstimatorKwargs,
     NComponents,
@@ -23,12 +24,12 @@ from ..verbosity import escape_name
 _DECLARED: dict[str, Param] = {
     name: param
     for name, (_, param) in {
-        "n_components": get_args(NComponents), **declarations(ReadKwargs), **declarations(EstimatorKwargs),
-        **declarations(DenoiseKwargs), **declarations(RuleKwargs),
+        **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadKwargs),
+        **declarations(EstimatorKwargs), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
-    name: name for name in ("format", "output", "tile")
+    name: name for name in ("format", "objective", "output", "tile")
 }
 _REPEATED = ("without", "as_category", "as_number")  # options that take one of several values each time
 STANDARD = Path("-")  # the standard input or output

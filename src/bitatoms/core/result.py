@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -378,9 +378,9 @@ def reconstruct(codes: BitMatrix, atoms: Bits, bias: NDArray[np.uint8], algebra:
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a search; ``result`` is the best factorization so far, or None if there is none yet."""
+    """Ctrl-C during a search; ``result`` is the best factorization, or cover, so far, or None if there is none yet."""
 
-    def __init__(self, result: Factorization | CountsResult | None) -> None:
-        found = "nothing was learned yet" if result is None else "the best factorization so far is in .result"
+    def __init__(self, result: Any) -> None:
+        found = "nothing was learned yet" if result is None else "the best result so far is in .result"
         super().__init__(f"the search was interrupted; {found}")
         self.result = result

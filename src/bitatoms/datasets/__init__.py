@@ -1,7 +1,8 @@
-"""Data sets: planted factors, pictures, and synthetic market baskets, customers and genotypes."""
+"""Data sets: planted factors, pictures, and synthetic market baskets, customers, access rights and genotypes."""
 
 from __future__ import annotations
 
+from .access_rights import permissions
 from .market_baskets import baskets
 from .mnist_digits import mnist
 from .pictures import cut_blocks, digits, dither, halftone, stitch_blocks
@@ -19,6 +20,7 @@ __all__ = [
     "genotypes",
     "halftone",
     "mnist",
+    "permissions",
     "planted",
     "stitch_blocks",
 ]

@@ -4,6 +4,7 @@ from .anndata import annotate
 from .atom_stability import Stability, stability
 from .cell_validation import CellValidation, cross_validate_cells
 from .classifier import BinaryDictionaryClassifier
+from .cover_miner import CoverMiner
 from .dictionary_learning import BinaryDictionaryLearning
 from .encoder import CategoryEncoder
 from .imputer import BinaryImputer
@@ -16,6 +17,7 @@ __all__ = [
     "BinaryImputer",
     "CategoryEncoder",
     "CellValidation",
+    "CoverMiner",
     "Recommendations",
     "Stability",
     "annotate",

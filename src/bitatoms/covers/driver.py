@@ -1,0 +1,90 @@
+"""`search_cover`: from a table and parameters to a `Cover`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..core.result import reconstruct
+from ..mdl import string_bits
+from . import costs
+from .bounds import assignment_bound, codelength_bound
+from .cells import Cells
+from .monitor import CoverMonitor
+from .problem import Problem, Role
+from .result import Cover
+from .search import CoverPlan, find_cover
+
+PLAN = CoverPlan()
+
+
+def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator) -> Cover:
+    """Return an exact cover of a table whose cells are all known; ``params`` are those of `CoverKwargs`, checked.
+
+    After Ctrl-C it is the best one so far.
+    """
+    objective, n_seconds = params["objective"], params["max_time"]
+    problem = Problem.from_bits(data)
+    cost = _role_cost(objective, params["weights"], params["direct_weight"], problem)
+    deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
+    monitor = CoverMonitor(problem, cost, deadline, params["callbacks"])
+    rng = random.Random(int(generator.integers(2**63)))
+    independent, ended = find_cover(monitor, rng, params["max_iter"], PLAN)
+    roles = _without_direct(problem, cost, monitor.roles)
+    atoms, codes = problem.atoms(roles), problem.codes(roles)
+    product = reconstruct(codes, atoms, np.zeros(data.n_cols, np.uint8), "or")
+    direct = data ^ product  # every role consists of ones
+    total, n_independent = sum(cost.of(*problem.size(role)) for role in roles), len(independent.rows)
+    if isinstance(cost, costs.CodelengthCost):
+        errors = int(string_bits(len(data), np.zeros(data.n_cols, np.int64)).sum())  # no cell is wrong
+        total, bound = errors + total, errors + codelength_bound(cost, n_independent)
+    elif objective == "roles":
+        total, bound = len(roles), n_independent
+    else:
+        total += (cost.direct or 0) * direct.count()
+        bound = assignment_bound(problem, cost, n_independent)
+    return Cover(
+        atoms=atoms,
+        codes=codes,
+        direct=direct,
+        objective=objective,
+        cost=_unscaled(total, cost.scale),
+        lower_bound=_unscaled(bound, cost.scale),
+        independent=_first_of_each(problem, independent),
+        ended=ended,
+        history=tuple(monitor.history),
+    )
+
+
+def _role_cost(
+    objective: str, weights: Sequence[float], direct_weight: float | None, problem: Problem
+) -> costs.AssignmentCost | costs.CodelengthCost:
+    """Return what a role costs."""
+    if objective == "codelength":
+        return costs.CodelengthCost(*problem.shape)
+    return costs.fewest_roles(*problem.shape) if objective == "roles" else costs.AssignmentCost(weights, direct_weight)
+
+
+def _without_direct(problem: Problem, cost: costs.RoleCost, roles: Sequence[Role]) -> list[Role]:
+    """Return the roles that are not granted directly instead, the one that covers most ones first."""
+    sizes = {role: problem.size(role) for role in roles}
+    ordered = sorted(sizes, key=lambda role: (-sizes[role][0] * sizes[role][1], role))
+    return [role for role in ordered if not cost.is_direct(*sizes[role])]
+
+
+def _first_of_each(problem: Problem, cells: Cells) -> NDArray[np.int64]:
+    """Return cells of distinct rows and columns as those of the first such rows and columns of the table."""
+    pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
+    first = [(np.argmax(problem.row_of == row), np.argmax(problem.column_of == column)) for row, column in pairs]
+    return np.array(first, np.int64).reshape(-1, 2)
+
+
+def _unscaled(cost: int, scale: int) -> float:
+    """Return a cost as an integer, or as a float if weights are fractions."""
+    return cost // scale if cost % scale == 0 else cost / scale

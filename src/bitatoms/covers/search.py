@@ -1,0 +1,158 @@
+"""`find_cover`: an exact cover that costs little, and ones that show how many roles every cover has at least.
+
+The fewest roles are searched as cliques (`cells.py`, `graph.py`). The search for the lowest cost starts from the roles
+that are found, or from those that `repair` finds for all ones, and exchanges roles that are near each other.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cells import NO_CELLS, Cells, compatible, essential_cells, role_of
+from .graph import cover_by_cliques
+from .masks import indices, union
+from .monitor import CoverMonitor
+from .problem import Problem, Role
+from .repair import Uncovered, repair
+from .state import CoverState
+
+
+@dataclass(frozen=True)
+class CoverPlan:
+    """How widely a search looks."""
+
+    max_cells: int = 4000  # ones of a graph; if there are more, they are covered in batches
+    clique_steps: int = 1000  # of the search for few cliques
+    round_work: int = 20_000  # of `CoverState.work` in a round: about a quarter of a second
+    max_removed: int = 5  # roles that are exchanged at once
+    noise: float = 0.5  # see `repair`
+    patience: int = 30  # exchanges per role without a gain after which the search has converged,
+    min_patience: int = 300  # at least
+
+
+def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> tuple[Cells, str]:
+    """Search for a cover, which the monitor keeps; return independent ones, and why the search ended.
+
+    No two of these ones fit into one role, so that every cover has at least as many roles.
+    """
+    problem, cost, independent = monitor.problem, monitor.cost, NO_CELLS
+    try:
+        for trivial in _one_role_each(problem):
+            monitor.keep(trivial, CoverState(problem, cost, trivial).cost)
+        monitor.record("rows or columns")
+        roles, independent = fewest_roles(problem, rng, monitor.should_stop, plan)
+        _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
+        state = CoverState(problem, cost, ())
+        if repair(state, Uncovered(dict(enumerate(problem.rows))), rng, 0.0, monitor.should_stop):
+            _keep_trimmed(monitor, state, "greedy")
+        return independent, _exchange_rounds(monitor, rng, max_rounds, plan)
+    except KeyboardInterrupt:
+        return independent, "interrupted"
+
+
+def fewest_roles(
+    problem: Problem, rng: random.Random, should_stop: Callable[[], bool], plan: CoverPlan
+) -> tuple[list[Role], Cells]:
+    """Return few roles that cover all ones, and ones no two of which fit into one role."""
+    cells = essential_cells(problem)
+    roles: list[Role] = []
+    independent = NO_CELLS
+    left = np.arange(len(cells.rows))
+    while len(left):
+        batch = left if len(left) <= plan.max_cells else np.sort(rng.sample(left.tolist(), plan.max_cells))
+        chosen = cells.take(batch)
+        found = cover_by_cliques(compatible(problem, chosen), rng, plan.clique_steps, should_stop)
+        if found.independent.bit_count() > len(independent.rows):
+            independent = chosen.take(list(indices(found.independent)))
+        added = [role_of(problem, chosen, clique) for clique in found.cliques]
+        roles += added
+        left = left[~_covered(cells.take(left), added)]
+    return roles, independent
+
+
+def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan) -> bool:
+    """Remove a role and some near it, cover again, and trim; take that back if it costs more. Return if it costs less.
+
+    Near a role are those that its users have too, or those with some of its permissions.
+    """
+    before = state.cost
+    removed = _drawn_roles(state, rng, plan.max_removed)
+    affected = union(state.roles[number].users for number in removed)
+    for number in removed:
+        state.remove(number)
+    rows = state.problem.rows
+    uncovered = Uncovered({row: rows[row] & ~state.covered(row) for row in indices(affected)})
+    repair(state, uncovered, rng, plan.noise)
+    order = list(indices(union(state.row_roles[row] for row in indices(affected))))
+    rng.shuffle(order)
+    state.trim(order, affected)
+    if state.cost > before:
+        state.undo()
+        return False
+    state.commit()
+    return state.cost < before
+
+
+def _exchange_rounds(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> str:
+    """Exchange roles of the best cover until that gains nothing any more; return why it ended."""
+    state = CoverState(monitor.problem, monitor.cost, monitor.roles)
+    n_idle = 0  # exchanges since the last gain
+    for _ in range(max_rounds):
+        if monitor.should_stop():
+            break
+        state.work = 0
+        while state.work < plan.round_work and not monitor.should_stop():
+            if not state.roles or n_idle > max(plan.min_patience, plan.patience * len(state.roles)):
+                return "converged"
+            if exchange_roles(state, rng, plan):
+                monitor.keep(state.roles.values(), state.cost)
+                n_idle = 0
+            else:
+                n_idle += 1
+        monitor.record("exchange")
+    return monitor.stop_reason or "max_iter"
+
+
+def _one_role_each(problem: Problem) -> tuple[list[Role], list[Role]]:
+    """Return the covers with one role per distinct row, and per distinct column."""
+    rows = [Role(1 << row, columns) for row, columns in enumerate(problem.rows)]
+    return rows, [Role(rows_, 1 << column) for column, rows_ in enumerate(problem.columns)]
+
+
+def _keep_trimmed(monitor: CoverMonitor, state: CoverState, move: str) -> None:
+    """Trim all roles of a cover, those that cover little first, and keep it if it is the best."""
+    state.trim(sorted(state.roles, key=lambda number: _area(state.problem, state.roles[number])), -1)
+    monitor.keep(state.roles.values(), state.cost)
+    monitor.record(move)
+
+
+def _area(problem: Problem, role: Role) -> int:
+    """Return the number of ones of the table in a role."""
+    n_users, n_permissions = problem.size(role)
+    return n_users * n_permissions
+
+
+def _covered(cells: Cells, roles: list[Role]) -> NDArray[np.bool_]:
+    """Return which cells the roles cover."""
+    pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
+    return np.array(
+        [any(role.users >> row & 1 and role.permissions >> column & 1 for role in roles) for row, column in pairs], bool
+    )
+
+
+def _drawn_roles(state: CoverState, rng: random.Random, n_most: int) -> list[int]:
+    """Return a random role and some near it, ``n_most`` in all at most."""
+    first = rng.choice(list(state.roles))
+    role = state.roles[first]
+    if rng.random() < 0.5:
+        near = union(state.row_roles[row] for row in indices(role.users))
+    else:
+        near = union(state.column_roles[column] for column in indices(role.permissions))
+    others = list(indices(near & ~(1 << first)))
+    rng.shuffle(others)
+    return [first, *others[: rng.randrange(n_most)]]

@@ -1,0 +1,152 @@
+"""`CoverMiner`: the scikit-learn estimator over `bitatoms.cover`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..api import checked_cover, run_cover
+from ..base import TableTransformer
+from ..bits import BitMatrix
+from ..core.result import Interrupted, reconstruct
+from ..covers.coding import code_from_below
+from ..covers.result import Cover
+from ..errors import Parameter
+from ..parameters import CoverKwargs, documented, select, with_defaults
+from ..rows import dispatch
+from .dictionary_learning import SearchLimitWarning
+
+
+@documented(CoverKwargs)
+class CoverMiner(TableTransformer):
+    """Find roles: atoms whose union is each row of a table exactly, with no one missed and none added.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features), uint8
+        The roles. The one that covers most ones comes first.
+    cover_ : Cover
+        The cover of the training data, with its codes and a lower bound.
+    n_components_ : int
+        Number of roles.
+    n_iter_ : int
+        Number of rounds of the search.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has names that are all strings.
+
+    See Also
+    --------
+    cover : The function, which returns a `Cover`.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> X = ba.datasets.planted(50, 30, 4, algebra="or", atom_density=0.2, noise=0, random_state=0).X
+    >>> miner = ba.CoverMiner(random_state=0).fit(X)
+    >>> miner.components_.shape, miner.cover_.is_optimal
+    ((4, 30), True)
+    >>> bool((miner.inverse_transform(miner.transform(X)) == X).all())
+    True
+    """
+
+    def __init__(self, **parameters: Unpack[CoverKwargs]) -> None:
+        for name, value in with_defaults(CoverKwargs, parameters).items():
+            setattr(self, name, value)
+
+    def fit(self, X: Any, y: Any = None) -> CoverMiner:
+        """Find the roles of a table.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The users, of shape (n_samples, n_features), without missing values.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        CoverMiner
+            This estimator, fitted.
+
+        Raises
+        ------
+        Interrupted
+            On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best cover so far.
+        """
+        self._reset()
+        params = checked_cover(select(CoverKwargs, vars(self)))
+        data = self._data(X, reset=True)
+        try:
+            found = run_cover(data, params)
+        except Interrupted as interrupted:
+            self._set_cover(interrupted.result)
+            raise
+        self._set_cover(found)
+        if found.ended == "max_time" and not found.is_optimal:
+            message = SearchLimitWarning(
+                Parameter("max_time"), " ended the search before it converged; raise it for a better cover"
+            )
+            warnings.warn(message, stacklevel=2)
+        return self
+
+    def _set_cover(self, found: Cover) -> None:
+        """Store a cover and its fitted attributes."""
+        self.cover_ = found
+        self.components_ = found.atoms.to_dense()
+        self.n_components_ = found.n_roles
+        self.n_iter_ = max(1, len(found.history))
+
+    def transform(self, X: Any) -> NDArray[np.uint8]:
+        """Return the roles of users, from below: only roles all of whose permissions a user has.
+
+        The roles cover as many of the ones of a row as these roles can, and are the fewest that do so (the fewest
+        found, if there are very many combinations). Rows of the training data are covered completely, apart from direct
+        grants, with no more roles than ``cover_.codes`` has.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame, Table, BitMatrix, AnnData or path
+            The users, of shape (n_samples, n_features).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_), uint8
+        """
+        check_is_fitted(self, "n_components_")
+        data = self._data(X, reset=False)
+        return code_from_below(data, BitMatrix.from_dense(self.components_)).to_dense()
+
+    def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
+        """Return the permissions of users with these roles.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or BitMatrix of shape (n_samples, n_components_)
+            The roles of each user.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), uint8
+        """
+        check_is_fitted(self, "n_components_")
+        codes = BitMatrix.from_any(X, name="the code matrix")
+        if codes.n_cols != self.n_components_:
+            raise ValueError(f"the codes have {codes.n_cols} columns, but the model has {self.n_components_} atoms")
+        bias = np.zeros(self.n_features_in_, np.uint8)
+        return reconstruct(codes, BitMatrix.from_dense(self.components_), bias, "or").to_dense()
+
+    def _data(self, X: Any, reset: bool) -> BitMatrix:
+        """Return X as packed bits in memory."""
+        if dispatch.is_out_of_core(X):
+            raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
+        return self._validate_table(X, reset).bits

@@ -1,0 +1,251 @@
+"""Exact covers: none missed, none added, figures that add up, and bounds that hold."""
+
+import math
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bitatoms as ba
+import naive
+from bitatoms.covers.costs import AssignmentCost
+from bitatoms.covers.monitor import CoverMonitor
+from bitatoms.covers.problem import Problem
+from bitatoms.covers.search import CoverPlan, find_cover
+from bitatoms.mdl import string_bits
+from support.strategies import SEEDS, matrices
+
+pytestmark = pytest.mark.usefixtures("few_exchanges")
+
+OBJECTIVES = ("roles", "assignments", "codelength")
+every_objective = pytest.mark.parametrize("objective", OBJECTIVES)
+tables = matrices(st.sampled_from((0, 1, 2, 5, 17, 30)), st.sampled_from((1, 2, 8, 31, 64, 65)))
+tiny = matrices(st.integers(1, 3), st.integers(1, 4))
+
+
+def check_exact(result, X):
+    """Check a cover by the definitions."""
+    atoms, codes, direct = result.atoms.to_dense(), result.codes.to_dense(), result.direct.to_dense()
+    assert (naive.product(codes, atoms, "or") | direct == X).all()
+    assert not (naive.product(codes, atoms, "or") & direct).any()
+    assert result.reconstruct() == ba.BitMatrix.from_dense(X)
+    assert codes.any(axis=0).all()
+    assert atoms.any(axis=1).all()
+    assert result.n_roles == len(atoms)
+    assert result.n_user_assignments == codes.sum()
+    assert result.n_permission_assignments == atoms.sum()
+    assert result.n_direct == direct.sum()
+    assert result.lower_bound <= result.cost
+    cells = [tuple(cell) for cell in result.independent]
+    assert all(X[cell] for cell in cells)
+    assert not any(naive.fit_into_one_role(X, *pair) for pair in combinations(cells, 2))
+
+
+@every_objective
+@given(X=tables, seed=SEEDS)
+def test_covers_are_exact(objective, X, seed):
+    result = ba.cover(X, objective=objective, max_iter=1, random_state=seed)
+    check_exact(result, X)
+    assert result.n_direct == 0
+    n_users, n_permissions = X.any(axis=1).sum(), X.any(axis=0).sum()
+    n_assignments = result.n_user_assignments + result.n_permission_assignments
+    if objective == "roles":
+        assert (result.cost, result.lower_bound) == (result.n_roles, len(result.independent))
+    elif objective == "assignments":
+        assert result.cost == result.n_roles + n_assignments
+        assert result.lower_bound == len(result.independent) + n_users + n_permissions
+    else:
+        expected = ba.codelength(X, result.atoms, result.codes, algebra="or")
+        assert result.cost == expected.total == result.codelength.total
+
+
+@given(X=tables, seed=SEEDS, role=st.sampled_from((0.5, 1, 3)), direct=st.sampled_from((0, 0.1, 1, 2.5, 100)))
+def test_direct_grants_are_counted(X, seed, role, direct):
+    how = {"objective": "assignments", "weights": (role, 1, 0.25), "direct_weight": direct}
+    result = ba.cover(X, **how, max_iter=1, random_state=seed)
+    check_exact(result, X)
+    cost = role * result.n_roles + result.n_user_assignments + result.n_permission_assignments / 4
+    assert result.cost == pytest.approx(cost + direct * result.n_direct)
+    assert direct > 0 or result.n_roles == 0
+
+
+@given(X=tiny, seed=SEEDS)
+def test_tiny_tables_are_covered_by_the_fewest_roles(X, seed):
+    result = ba.cover(X, max_iter=1, random_state=seed)
+    assert result.lower_bound <= naive.cheapest_cover(X, lambda n_users, n_permissions: 1) == result.cost
+
+
+@given(X=tiny, seed=SEEDS, weights=st.sampled_from(((1, 1, 1), (3, 1, 1), (1, 0, 2))))
+def test_tiny_tables_are_covered_with_the_fewest_assignments(X, seed, weights):
+    def cost(n_users, n_permissions):
+        return weights[0] + weights[1] * n_users + weights[2] * n_permissions
+
+    result = ba.cover(X, objective="assignments", weights=weights, max_iter=2, random_state=seed)
+    assert result.lower_bound <= naive.cheapest_cover(X, cost) == result.cost
+    granted = ba.cover(X, objective="assignments", weights=weights, direct_weight=1.5, max_iter=2, random_state=seed)
+    assert granted.lower_bound <= naive.cheapest_cover(X, cost, 1.5) <= granted.cost <= result.cost
+
+
+@given(X=tiny, seed=SEEDS)
+def test_tiny_tables_are_covered_with_few_bits(X, seed):
+    n, m = X.shape
+
+    def cost(n_users, n_permissions):
+        return int(string_bits(n, [n_users])[0] + string_bits(m, [n_permissions])[0])
+
+    result = ba.cover(X, objective="codelength", max_iter=2, random_state=seed)
+    errors = m * math.ceil(math.log2(n))
+    assert result.lower_bound <= naive.cheapest_cover(X, cost) + errors <= result.cost
+
+
+@pytest.mark.parametrize(("k", "seed"), [(30, 0), (30, 1), (60, 0)])
+def test_planted_covers_are_found_and_proved_to_be_the_smallest(k, seed):
+    data = ba.datasets.planted(
+        200, 300, k, algebra="or", atom_density=0.05, code_density=3 / k, noise=0, random_state=seed
+    )
+    result = ba.cover(data.X, max_iter=1, random_state=0)
+    check_exact(result, data.X)
+    assert result.n_roles <= k
+    assert result.is_optimal
+
+
+@every_objective
+def test_the_same_seed_gives_the_same_cover(objective):
+    X = ba.datasets.permissions(120)
+    first, second = (ba.cover(X, objective=objective, max_iter=2, random_state=3) for _ in range(2))
+    assert (first.atoms, first.codes, first.cost) == (second.atoms, second.codes, second.cost)
+    assert [row[:4] for row in first.history] == [row[:4] for row in second.history]
+
+
+def test_equal_users_and_permissions_count_each():
+    X = ba.datasets.permissions(40).to_dense()
+    repeated = np.repeat(np.repeat(X, 3, axis=0), 2, axis=1)
+    one, many = (ba.cover(table, max_iter=3, random_state=0) for table in (X, repeated))
+    check_exact(many, repeated)
+    assert one.n_roles == many.n_roles
+    weighed = ba.cover(X, objective="assignments", weights=(1, 3, 2), random_state=0)
+    counted = ba.cover(repeated, objective="assignments", random_state=0)
+    assert weighed.cost == counted.cost
+    assert weighed.lower_bound == counted.lower_bound
+
+
+def test_large_graphs_are_covered_in_batches():
+    X = ba.datasets.permissions(80).to_dense()
+    problem = Problem.from_bits(ba.BitMatrix.from_dense(X))
+    monitor = CoverMonitor(problem, AssignmentCost((1, 1, 1)))
+    independent, _ = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
+    assert 0 < len(independent.rows) <= 5
+    atoms, codes = problem.atoms(monitor.roles).to_dense(), problem.codes(monitor.roles).to_dense()
+    assert (naive.product(codes, atoms, "or") == X).all()
+
+
+# --- how a search ends
+
+
+@pytest.fixture(scope="module")
+def table():
+    return ba.datasets.permissions(200)
+
+
+def test_a_search_ends_at_its_limits(table):
+    assert ba.cover(table, max_iter=1, random_state=0).ended == "max_iter"
+    late = ba.cover(table, max_time=1e-9, random_state=0)
+    assert late.ended == "max_time"
+    check_exact(late, table.to_dense())
+    assert "time limit" in ba.cover(table, objective="assignments", max_time=1e-9).summary()
+
+
+def test_callbacks_see_each_round_and_can_end_the_search(table):
+    rows = []
+
+    def callback(row):
+        rows.append(row)
+        return len(rows) == 3
+
+    result = ba.cover(table, objective="assignments", callbacks=callback, random_state=0)
+    assert result.ended == "callback"
+    assert result.history == tuple(rows)
+    assert [row.round for row in rows] == [1, 2, 3]
+    assert [row.move for row in rows] == ["rows or columns", "cliques", "greedy"]
+    assert rows[-1].roles + rows[-1].assignments == result.cost
+    check_exact(result, table.to_dense())
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 4])
+def test_an_interrupt_keeps_the_best_cover(table, n_rounds):
+    def callback(row):
+        if row.round == n_rounds:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ba.Interrupted) as raised:
+        ba.cover(table, callbacks=callback, random_state=0)
+    result = raised.value.result
+    assert result.ended == "interrupted"
+    assert len(result.history) == n_rounds
+    check_exact(result, table.to_dense())
+    assert result.is_optimal or "interrupted" in result.summary()
+
+
+def test_progress_is_logged(table, caplog):
+    caplog.set_level("INFO", "bitatoms")
+    ba.cover(table, max_iter=1, random_state=0)
+    assert "cliques: 10 roles" in caplog.text
+
+
+# --- input
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"objective": "errors"}, "objective='errors' is not available; choose from 'roles', 'assignments'"),
+        ({"weights": (1, 1)}, "weights must be three numbers"),
+        ({"weights": "1,1,1"}, "weights must be three numbers"),
+        ({"objective": "assignments", "weights": (1, -1, 0)}, "weights must be a finite number of at least 0, not -1"),
+        ({"objective": "assignments", "weights": (0, 0, 0.0)}, "weights are all 0"),
+        ({"weights": (2, 1, 1)}, 'weights requires objective="assignments"'),
+        ({"direct_weight": 1}, 'direct_weight requires objective="assignments"'),
+        ({"objective": "assignments", "direct_weight": math.inf}, "direct_weight must be a finite number"),
+        ({"max_time": 0}, "max_time must be a positive number of seconds"),
+    ],
+)
+def test_parameters_are_checked(how, message):
+    with pytest.raises(ValueError, match=message):
+        ba.cover([[1, 0]], **how)
+
+
+def test_unknown_cells_are_refused():
+    with pytest.raises(ValueError, match=r"missing value \(NaN\) at row 0, column 1"):
+        ba.cover([[1, np.nan]])
+    unknown = ba.Table.from_any(np.array([[1, np.nan]]), missing="unknown")
+    with pytest.raises(ValueError, match="X contains an unknown value at row 0, column 1"):
+        ba.cover(unknown)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (3, 4)])
+def test_tables_without_ones_need_no_role(shape):
+    result = ba.cover(np.zeros(shape, int))
+    assert (result.atoms.shape, result.codes.shape) == ((0, shape[1]), (shape[0], 0))
+    assert (result.cost, result.is_optimal) == (0, True)
+    assert result.summary().startswith("0 roles cover")
+
+
+def test_the_summary_states_what_is_known():
+    result = ba.cover(ba.datasets.permissions(100), random_state=0, max_iter=2)
+    first, second, third = result.summary().splitlines()[:3]
+    assert first.startswith("10 roles cover all ones of 100 rows exactly: ")
+    assert second.startswith("A user with roles has ")
+    assert third == "The number of roles is 10, the lowest possible."
+
+
+def test_any_table_can_be_covered():
+    from scipy.sparse import csr_array
+
+    X = ba.datasets.permissions(50)
+    expected = ba.cover(X, random_state=0, max_iter=1)
+    for given_ in (X.bits, X.to_dense(), csr_array(X.to_dense()), X.to_pandas()):
+        assert ba.cover(given_, random_state=0, max_iter=1).atoms == expected.atoms
+    assert ba.cover(X.to_dense() * 0.7, binarize=0.5, random_state=0, max_iter=1).atoms == expected.atoms

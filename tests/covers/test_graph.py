@@ -1,0 +1,124 @@
+"""The graph of ones that fit into one role: its vertices, its reductions, and covers by cliques."""
+
+import random
+from itertools import combinations, product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from bitatoms import BitMatrix
+from bitatoms.covers.cells import compatible, essential_cells, role_of
+from bitatoms.covers.graph import Graph, components, cover_by_cliques, reduce_graph
+from bitatoms.covers.masks import Weights, indices, masks_of_rows, rows_of_masks
+from bitatoms.covers.problem import Problem
+from support.strategies import SEEDS, matrices, random_bits
+
+small = matrices(st.integers(1, 9), st.sampled_from((1, 5, 9, 64, 65)))
+
+
+def never():
+    return False
+
+
+def random_graph(seed, n, density):
+    bits = random_bits(seed, n, n, density).astype(bool)
+    return Graph(masks_of_rows(np.triu(bits, 1) | np.triu(bits, 1).T | np.eye(n, dtype=bool)))
+
+
+def is_clique(graph, mask):
+    return all(graph.near[one] >> other & 1 for one, other in combinations(indices(mask), 2))
+
+
+def fewest_cliques(graph):
+    """Return the fewest cliques that cover a small graph: vertices are numbered cliques, in all ways."""
+    n = len(graph)
+    return min(
+        (
+            max(labels) + 1
+            for labels in product(range(n), repeat=n)
+            if all(graph.near[i] >> j & 1 for i, j in combinations(range(n), 2) if labels[i] == labels[j])
+            and all(label <= max((0, *(labels[:i]))) + 1 for i, label in enumerate(labels))
+        ),
+        default=0,
+    )
+
+
+@given(X=small)
+def test_essential_cells_are_those_that_no_other_one_implies(X):
+    problem = Problem.from_bits(BitMatrix.from_dense(X))
+    rows = rows_of_masks(problem.rows, len(problem.columns))
+    ones = list(zip(*np.nonzero(rows), strict=True))
+
+    def implies(one, other):
+        (row, column), (wider_row, wider_column) = one, other
+        within = not (rows[row] & ~rows[wider_row]).any()
+        return one != other and within and not (rows[:, column] & ~rows[:, wider_column]).any()
+
+    cells = essential_cells(problem)
+    found = list(zip(cells.rows.tolist(), cells.columns.tolist(), strict=True))
+    assert found == [cell for cell in ones if not any(implies(other, cell) for other in ones)]
+    graph = compatible(problem, cells)
+    for (i, one), (j, other) in product(enumerate(found), repeat=2):
+        assert bool(graph.near[i] >> j & 1) == naive.fit_into_one_role(rows, one, other)
+
+
+@given(X=small, seed=SEEDS)
+def test_roles_of_cliques_cover_all_ones(X, seed):
+    problem = Problem.from_bits(BitMatrix.from_dense(X))
+    cells = essential_cells(problem)
+    found = cover_by_cliques(compatible(problem, cells), random.Random(seed), 50, never)
+    roles = [role_of(problem, cells, clique) for clique in found.cliques]
+    covered = naive.product(problem.codes(roles).to_dense(), problem.atoms(roles).to_dense(), "or")
+    assert (covered == X).all()
+
+
+@given(seed=SEEDS, n=st.integers(1, 5), density=st.sampled_from((0.1, 0.4, 0.7, 1.0)))
+def test_small_graphs_are_covered_by_the_fewest_cliques(seed, n, density):
+    graph = random_graph(seed, n, density)
+    found = cover_by_cliques(graph, random.Random(seed), 200, never)
+    assert len(found.cliques) == fewest_cliques(graph)
+
+
+@given(seed=SEEDS, n=st.sampled_from((6, 30, 70)), density=st.sampled_from((0.1, 0.5, 0.8)))
+def test_cliques_cover_each_vertex_and_independent_vertices_are_not_adjacent(seed, n, density):
+    graph = random_graph(seed, n, density)
+    found = cover_by_cliques(graph, random.Random(seed), 100, never)
+    assert {vertex for clique in found.cliques for vertex in indices(clique)} == set(range(n))
+    assert all(is_clique(graph, clique) for clique in found.cliques)
+    assert not any(graph.near[i] >> j & 1 for i, j in combinations(indices(found.independent), 2))
+    assert found.independent.bit_count() <= len(found.cliques)
+
+
+def test_a_search_for_fewer_cliques_improves_on_growing_them():
+    """Six planted cliques of five vertices, with other edges at random."""
+    from bitatoms.covers.graph import _with_fewer
+
+    rng = np.random.default_rng(0)
+    group = rng.permutation(np.repeat(np.arange(6), 5))
+    near = (group[:, None] == group) | np.triu(rng.random((30, 30)) < 0.2) | np.triu(rng.random((30, 30)) < 0.2).T
+    near |= near.T
+    graph = Graph(masks_of_rows(near))
+    cliques = [1 << vertex for vertex in range(30)]
+    while (fewer := _with_fewer(graph, cliques, random.Random(0), 500, never)) is not None:
+        cliques = fewer
+    assert len(cliques) <= 6
+    assert all(is_clique(graph, clique) for clique in cliques)
+
+
+@given(seed=SEEDS)
+def test_reductions_keep_the_fewest_cliques(seed):
+    graph = random_graph(seed, 5, 0.5)
+    kept, removed = reduce_graph(graph, never)
+    assert sorted([*indices(kept), *(vertex for vertex, _ in removed)]) == list(range(5))
+    names = list(indices(kept))
+    rest = Graph(tuple(sum(1 << i for i, name in enumerate(names) if graph.near[v] >> name & 1) for v in names))
+    assert fewest_cliques(rest) == fewest_cliques(graph)
+    assert sum(components(graph, kept)) == kept
+
+
+@given(weights=st.lists(st.integers(0, 1000), max_size=70), seed=SEEDS)
+def test_the_weight_of_a_set_is_that_of_its_elements(weights, seed):
+    mask = random.Random(seed).getrandbits(len(weights)) if weights else 0
+    assert Weights(weights).of(mask) == sum(weights[index] for index in indices(mask))

@@ -1,0 +1,89 @@
+"""CoverMiner: scikit-learn's conventions, and roles of new users."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import bitatoms as ba
+from bitatoms import CoverMiner
+
+pytestmark = pytest.mark.usefixtures("few_exchanges")
+
+
+@parametrize_with_checks([CoverMiner(binarize=0.0, max_iter=1)])
+def test_scikit_learn_checks_pass(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return ba.datasets.permissions(150)
+
+
+@pytest.fixture(scope="module")
+def miner(table):
+    return CoverMiner(random_state=0, max_iter=2).fit(table)
+
+
+def test_parameters_equal_those_of_cover():
+    assert list(inspect.signature(CoverMiner).parameters) == list(inspect.signature(ba.cover).parameters)[1:]
+
+
+def test_roles_are_those_of_cover(table, miner):
+    expected = ba.cover(table, random_state=0, max_iter=2)
+    assert (miner.components_ == expected.atoms.to_dense()).all()
+    assert miner.n_components_ == expected.n_roles == 10
+    assert miner.cover_.codes == expected.codes
+    assert miner.feature_names_in_.tolist() == list(table.columns)
+    assert miner.get_feature_names_out()[0] == "coverminer0"
+
+
+def test_training_rows_are_covered_with_no_more_roles(table, miner):
+    codes = miner.transform(table)
+    assert (miner.inverse_transform(codes) == table.to_dense()).all()
+    assert (codes.sum(axis=1) <= miner.cover_.codes.row_weights()).all()
+
+
+def test_new_users_get_only_roles_that_they_contain(table, miner):
+    rng = np.random.default_rng(0)
+    new = table.to_dense() & (rng.random(table.shape) < 0.9)
+    codes = miner.transform(ba.Table(ba.BitMatrix.from_dense(new), None, table.columns))
+    covered = miner.inverse_transform(codes)
+    assert not (covered & ~new & 1).any()
+    assert (covered != new).any()
+    reordered = ba.Table(ba.BitMatrix.from_dense(new[:, ::-1]), None, table.columns[::-1])
+    assert (miner.transform(reordered) == codes).all()
+
+
+def test_a_fitted_miner_can_be_pickled(table, miner):
+    assert (pickle.loads(pickle.dumps(miner)).transform(table) == miner.transform(table)).all()
+
+
+def test_errors(table, miner):
+    with pytest.raises(NotFittedError):
+        CoverMiner().transform(table)
+    with pytest.raises(ValueError, match="objective='errors' is not available"):
+        CoverMiner(objective="errors").fit(table)
+    with pytest.raises(ValueError, match="the codes have 3 columns, but the model has 10 atoms"):
+        miner.inverse_transform([[1, 0, 0]])
+    with pytest.raises(ValueError, match="missing value"):
+        CoverMiner().fit([[1, np.nan]])
+
+
+def test_a_time_limit_is_a_warning_unless_the_cover_is_optimal(table):
+    with pytest.warns(ConvergenceWarning, match="max_time ended the search"):
+        CoverMiner(objective="assignments", max_time=1e-9).fit(table)
+
+
+def test_an_interrupted_miner_holds_the_best_cover(table):
+    def callback(row):
+        raise KeyboardInterrupt
+
+    miner = CoverMiner(callbacks=callback, random_state=0)
+    with pytest.raises(ba.Interrupted):
+        miner.fit(table)
+    assert (miner.inverse_transform(miner.transform(table)) == table.to_dense()).all()
