@@ -132,7 +132,7 @@ def _typed_values(name: str, values: list[Any]) -> Values:
 def _text_values(values: list[Any]) -> Labels:
     """Return text, in which None and NaN are missing; as `Labels.of` does, but each text is converted once."""
     codes: dict[Any, int] = {}
-    texts = []
+    texts: list[str] = []
     for value in dict.fromkeys(values):
         codes[value] = -1 if is_missing(value) else len(texts)
         texts += [] if is_missing(value) else [str(value)]
