@@ -110,7 +110,7 @@ class Variable(NamedTuple):
         }
         code_of = coders.get(self.kind, self._codes_of_values)
         codes = np.full(len(given.categories), MISSING, np.int32)
-        codes[list(known)] = code_of(list(known.values()), table)
+        codes[np.array(list(known), np.intp)] = np.array(code_of(list(known.values()), table), np.int32)
         return codes
 
     def _codes_of_bins(self, words: Sequence[str], table: str) -> NDArray[np.int32]:

@@ -505,7 +505,7 @@ MALFORMED = {
     "pairs": {
         "ragged": replace_all(b"row,item\nann,milk\nbob\n"),
         "one column": replace_all(b"item\nmilk\nbread\n"),
-        "three columns": replace_all(b"row,item,count\nann,milk,1\nbob,milk,2\n"),
+        "three columns": replace_all(b"who,what,count\nann,milk,1\nbob,milk,2\n"),
         "missing row": replace_all(b"row,item\nann,milk\n ,milk\n"),
         "missing item": replace_all(b"row,item\nann,milk\nann,\nbob,milk\n"),
         "unclosed quote": replace_all(b'row,item\nann,"milk\n'),
