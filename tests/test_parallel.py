@@ -419,6 +419,23 @@ def test_all_threads_are_idle_again_after_tasks_and_streams():
     wait_until(lambda: workers._crew.n_idle == 3)  # a thread has returned its result, and is about to be idle
 
 
+def test_rows_after_a_stream_whose_thread_is_not_idle_yet(monkeypatch):
+    add_idle, rows_are_done = parallel._Crew.add_idle, threading.Event()
+
+    def late(crew, n_threads):
+        if threading.current_thread().name == "bitatoms":
+            assert rows_are_done.wait(60)
+        add_idle(crew, n_threads)
+
+    monkeypatch.setattr(parallel, "_pool", parallel._Pool())
+    monkeypatch.setattr(parallel._Crew, "add_idle", late)
+    workers = Workers(1)
+    assert list(workers.map_stream(item_of, range(3))) == [0, 1, 2]
+    assert parallel._pool._n_threads == 1
+    assert workers.map_rows(span, 640, 1.0) == [(0, 640)]
+    rows_are_done.set()
+
+
 def test_no_more_tasks_at_once_than_allowed(busy):
     list(Workers(8, max_tasks=2).map_tasks(busy, range(30)))
     assert busy.most <= 2
