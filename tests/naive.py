@@ -127,8 +127,8 @@ def codelength(X, atoms, codes, algebra, bias=None, order=None):
     An atom is one string or, if columns have an order, a stretch of them.
     """
     n, m = X.shape
-    wrong = errors(X, atoms, codes, algebra, bias)
-    error_bits = sum(string_bits(int(known(X)[:, i].sum()), int(wrong[:, i].sum())) for i in range(m))
+    is_known, wrong = known(X), errors(X, atoms, codes, algebra, bias)
+    error_bits = sum(string_bits(int(is_known[:, i].sum()), int(wrong[:, i].sum())) for i in range(m))
     code_bits = sum(string_bits(n, int(codes[:, k].sum())) for k in range(codes.shape[1]))
     atom_bits = sum(string_bits(m, int(atom.sum())) if order is None else stretch_bits(atom, order) for atom in atoms)
     if bias is not None and np.any(bias):
@@ -139,8 +139,8 @@ def codelength(X, atoms, codes, algebra, bias=None, order=None):
 
 def settled_bias(X, atoms, codes, algebra, bias):
     """Return the bias with a bit flipped for every column that is wrong in more than half of the rows that know it."""
-    wrong = errors(X, atoms, codes, algebra, bias).sum(axis=0, dtype=int)
-    return np.array([bit ^ (2 * wrong[i] > known(X)[:, i].sum()) for i, bit in enumerate(bias)], np.uint8)
+    is_known, wrong = known(X), errors(X, atoms, codes, algebra, bias).sum(axis=0, dtype=int)
+    return np.array([bit ^ (2 * wrong[i] > is_known[:, i].sum()) for i, bit in enumerate(bias)], np.uint8)
 
 
 def wrong_bits(x, atoms, code, algebra):
@@ -1015,10 +1015,10 @@ def similar_row_votes(cells, j, i, others, radius, decay):
         return max(64 * len(near) - n_unknown, 1) / (64 * len(near))
 
     wanted = [column for column in columns if column // 64 == word and cells[j, column] > 1]
-    distances = []
+    share, distances = share_known(cells[j]), []
     for row in others:
         differing = sum({cells[j, c], row[c]} == {0, 1} for c in columns)
-        distances.append(int(4 * differing / share_known(row) / share_known(cells[j]) + 1e-4) / 4)
+        distances.append(int(4 * differing / share_known(row) / share + 1e-4) / 4)
     knowing = [d for d, row in zip(distances, others, strict=True) if any(row[c] < 2 for c in wanted)]
     nearest = min(knowing, default=0)
     weights = [np.exp(-decay * max(d - nearest, 0)) for d in distances]

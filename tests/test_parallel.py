@@ -375,16 +375,22 @@ def test_tasks_and_their_tasks_and_chunks_use_no_more_threads_than_allowed(busy,
     assert busy.most <= n_threads
 
 
-def test_a_task_that_is_alone_uses_the_threads_of_the_others():
-    meeting = threading.Barrier(3)
+def test_a_task_that_is_alone_uses_the_threads_of_the_others(monkeypatch):
+    monkeypatch.setattr(parallel, "_MAX_WAIT", 60)  # a thread that waits is not idle while it looks for Ctrl-C
+    meeting, is_alone, caller = threading.Barrier(3), threading.Event(), threading.get_ident()
 
     def task(workers, item):
         if item < 2:
             return None
+        if threading.get_ident() != caller:
+            assert is_alone.wait(60)
         wait_until(lambda: workers._crew.n_idle == 2)
         return workers.map_rows(lambda start, stop: meeting.wait(60) >= 0, 192, HEAVY)
 
-    assert list(Workers(3, 64).map_tasks(task, range(3))) == [None, None, [True] * 3]
+    results = Workers(3, 64).map_tasks(task, range(3))
+    assert [next(results), next(results)] == [None, None]
+    is_alone.set()
+    assert list(results) == [[True] * 3]
 
 
 def test_a_thread_that_is_idle_again_is_used_before_another_is_started(monkeypatch):
@@ -411,6 +417,23 @@ def test_all_threads_are_idle_again_after_tasks_and_streams():
         with pytest.raises(ZeroDivisionError):
             list(workers.map_tasks(lambda workers, item: 1 // 0, items))
     wait_until(lambda: workers._crew.n_idle == 3)  # a thread has returned its result, and is about to be idle
+
+
+def test_rows_after_a_stream_whose_thread_is_not_idle_yet(monkeypatch):
+    add_idle, rows_are_done = parallel._Crew.add_idle, threading.Event()
+
+    def late(crew, n_threads):
+        if threading.current_thread().name == "bitatoms":
+            assert rows_are_done.wait(60)
+        add_idle(crew, n_threads)
+
+    monkeypatch.setattr(parallel, "_pool", parallel._Pool())
+    monkeypatch.setattr(parallel._Crew, "add_idle", late)
+    workers = Workers(1)
+    assert list(workers.map_stream(item_of, range(3))) == [0, 1, 2]
+    assert parallel._pool._n_threads == 1
+    assert workers.map_rows(span, 640, 1.0) == [(0, 640)]
+    rows_are_done.set()
 
 
 def test_no_more_tasks_at_once_than_allowed(busy):
@@ -453,7 +476,14 @@ def test_tasks_that_have_not_begun_are_left_out_if_results_are_not_wanted():
     next(results)
     results.close()
     assert begun == [0]
-    results = Workers(2).map_tasks(lambda workers, item: begun.append(item) or time.sleep(0.01), range(1000))
+
+    def task(workers, item):
+        begun.append(item)
+        while item:  # the first one runs in the calling thread
+            time.sleep(0.01)
+            workers.check_deadline()
+
+    results = Workers(2).map_tasks(task, range(1000))
     next(results)
     results.close()
     assert len(begun) < 100
@@ -500,26 +530,35 @@ def few_threads(request, monkeypatch):
     parallel._reset_pool()
 
 
+NO_MORE_THREADS = "can't start new thread: fewer threads are used than requested; the result does not depend on it"
+
+
 def test_fewer_threads_are_used_where_no_more_can_be_started(few_threads, caplog):
-    seen = set()
+    seen, meeting = set(), threading.Barrier(few_threads + 1)
 
     def task(start, stop):
-        seen.add(threading.get_ident())
+        if (thread := threading.get_ident()) not in seen:
+            seen.add(thread)
+            meeting.wait(60)  # for the calling thread, which starts with tasks when it has asked for all threads
         return start, stop
 
     for _ in range(3):
         assert Workers(6, 64).map_rows(task, 1024, HEAVY) == SIXTEEN
-    assert len(seen) <= few_threads + 1
-    assert [record.getMessage() for record in caplog.records] == [
-        "can't start new thread: fewer threads are used than requested; the result does not depend on it"
-    ]
+    assert len(seen) == few_threads + 1
+    assert caplog.messages == [NO_MORE_THREADS]
 
 
-def test_a_stream_of_tasks_needs_no_threads(few_threads, caplog):
-    squares = [item * item for item in range(40)]
-    assert list(Workers(6).map_stream(lambda workers, item: item * item, range(40))) == squares
-    assert list(Workers(6).map_tasks(lambda workers, item: item * item, range(40))) == squares
-    assert len(caplog.records) == 1 or (few_threads and not caplog.records)  # idle threads may have done all
+@pytest.mark.parametrize("map_items", [Workers.map_tasks, Workers.map_stream])
+def test_tasks_need_no_threads(few_threads, caplog, map_items):
+    caller = threading.get_ident()
+
+    def square(workers, item):
+        if threading.get_ident() != caller:
+            wait_until(lambda: caplog.messages)  # or idle threads may do everything, and no more are asked for
+        return item * item
+
+    assert list(map_items(Workers(6), square, range(40))) == [item * item for item in range(40)]
+    assert caplog.messages == [NO_MORE_THREADS]
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])

@@ -130,7 +130,8 @@ class _Crew:
     @property
     def n_idle(self) -> int:
         """The number of threads that can help with rows."""
-        return self._n_idle + len(self._waiting)
+        # After a stream, more threads than allowed are busy until one that has no more tasks is counted as idle.
+        return max(0, self._n_idle + len(self._waiting))
 
     def start(self, job: _Job, most: int, is_short: bool) -> int:
         """Run a job in up to this many idle threads, those that wait for a result only if it is short.

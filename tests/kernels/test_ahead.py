@@ -11,13 +11,15 @@ import pytest
 from bitatoms.kernels import ahead as ahead_module
 from bitatoms.kernels.ahead import Ahead, CompiledElsewhere, Helper, divided
 from bitatoms.kernels.signatures import Variant, all_variants, encoded
+from support.plans import use_budget
 from support.record_kernels import recorded
 
 SMALL = [variant for variant in all_variants() if variant.kernel in ("packing.row_weights", "words.hamming")]
 
 
-def test_the_list_has_the_kernels_of_all_jobs_and_no_others():
+def test_the_list_has_the_kernels_of_all_jobs_and_no_others(monkeypatch):
     """If this fails: ``make kernels``."""
+    use_budget(monkeypatch, max_trials=8, nmf_starts=2)
     found = {variant[:2]: set(variant.jobs) for variant in recorded()}
     assert found == {variant[:2]: set(variant.jobs) for variant in all_variants()}
 

@@ -108,7 +108,7 @@ def test_the_temporary_folder_is_removed_on_errors(tmp_path, error, expected):
         X = np.eye(500, 5)
         store = pack(X, sys.argv[1] + "/x.zarr")
         rows = StoreRows(store, Workers(2, 64))
-        spec = Model.from_factorization(ba.factorize(X[:50], 2, random_state=0)).pass_spec
+        spec = Model.from_factorization(ba.factorize(X[:50], 2, search="paper", random_state=0)).pass_spec
         codes, _ = rows.run_pass(spec)
         print(len(os.listdir(tempfile.tempdir)))
         def fail(file, content):

@@ -58,12 +58,12 @@ def _unknown_cells(algebra: Algebra) -> None:
         model = BinaryDictionaryLearning(algebra=algebra, random_state=0).fit(X)
         model.transform(X)
         model.predict_cell_proba(X)
-    BinaryImputer(algebra=algebra, random_state=0).fit_transform(X)
+    BinaryImputer(algebra=algebra, random_state=0).fit_transform(X[:100])
 
 
 def _classes(algebra: Algebra) -> None:
     X = _table(algebra)
-    BinaryDictionaryClassifier(algebra=algebra, random_state=0).fit(X, X[:, 0]).predict(X)
+    BinaryDictionaryClassifier(n_models=2, algebra=algebra, random_state=0).fit(X, X[:, 0]).predict(X)
 
 
 def _wide_table(algebra: Algebra) -> None:

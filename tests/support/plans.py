@@ -16,7 +16,7 @@ def use_budget(patch, nmf_starts=None, **fixed_rank):
 
 
 def use_small_budget(patch):
-    """Let all searches make few trials, starts, iterations and shakes, but each kind of step.
+    """Let all searches make few trials, starts, rounds, iterations and shakes, but each kind of step.
 
     Atoms to start from are few, but those of the first look are not: their codes take more than one word.
     """
@@ -27,14 +27,21 @@ def use_small_budget(patch):
             max_trials=8,
             nmf=replace(plan.fixed_rank.nmf, max_starts=2, max_iterations=20),
         )
+        linear_start = plan.mdl.linear_start
+        peeling = replace(linear_start.peeling, max_rounds=8, n_draws=5, coding_draws=4)
         mdl = replace(
             plan.mdl,
+            cycle_rounds=2,
+            close=1.0,  # only the best start is continued
+            ordinary_close=1.0,
+            linear_start=replace(linear_start, peeling=peeling),
             start_sums=replace(plan.mdl.start_sums, patience=10, max_patience=10),
             nmf_ranks=plan.mdl.nmf_ranks[:1],
             nmf=replace(plan.mdl.nmf, max_iterations=20),
             max_regrowths=4,
         )
-        plan = replace(plan, starts=tuple(min(16, size) for size in plan.starts), shakes=min(1, plan.shakes))
+        starts = tuple(min(16, size) for size in plan.starts)
+        plan = replace(plan, starts=starts, patience=1, shakes=min(1, plan.shakes))
         windows = replace(plan.windows, starts=tuple(min(16, size) for size in plan.windows.starts))
         patch.setitem(PLANS, name, replace(plan, fixed_rank=fixed_rank, mdl=mdl, windows=windows))
 

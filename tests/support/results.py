@@ -60,9 +60,9 @@ def assert_matches_oracle(result, X, order=None):
     ``order`` is that of the columns, if atoms are described by stretches.
     """
     factors = *dense(result), result.algebra, result.bias
-    length = result.codelength
-    assert (length.errors, length.codes, length.atoms) == naive.codelength(X, *factors, order)
-    assert length.total == sum(naive.codelength(X, *factors, order))
+    length, expected = result.codelength, naive.codelength(X, *factors, order)
+    assert (length.errors, length.codes, length.atoms) == expected
+    assert length.total == sum(expected)
     wrong = naive.errors(X, *factors)
     np.testing.assert_array_equal(result.wrong, wrong.sum(axis=0))
     assert result.wrong_bits == wrong.sum()

@@ -58,7 +58,7 @@ class Proximus(Baseline):
     >>> from bitatoms.baselines import Proximus
     >>> from bitatoms.datasets import digits
     >>> X, y = digits()
-    >>> model = Proximus(16, random_state=0).fit(X)
+    >>> model = Proximus(16, random_state=0).fit(X[:300])
     >>> model.components_.shape, bool((model.codes_.sum(axis=1) <= 1).all())
     ((16, 64), True)
     """

@@ -216,9 +216,9 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         --------
         >>> import bitatoms as ba
         >>> X = ba.datasets.planted(400, 40, 4, code_density=0.4, noise=0.02, random_state=0).X
-        >>> model = ba.BinaryDictionaryLearning(4, random_state=0)
-        >>> for start in range(0, 400, 100):
-        ...     model = model.partial_fit(X[start : start + 100])
+        >>> model = ba.BinaryDictionaryLearning(random_state=0)
+        >>> for start in range(0, 400, 200):
+        ...     model = model.partial_fit(X[start : start + 200])
         >>> model.components_.shape, model.as_model().n_samples
         ((4, 40), 400)
         """

@@ -49,7 +49,7 @@ def atom_shares(
     >>> matplotlib.use("Agg")
     >>> import bitatoms as ba
     >>> table = ba.datasets.genotypes(120, 60)
-    >>> model = ba.BinaryDictionaryLearning(6, random_state=0).fit(table)
+    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(table)
     >>> ax = ba.plots.atom_shares(model.transform(table), table.row_data["population"])
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['island', 'north', 'south']
