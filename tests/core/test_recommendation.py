@@ -9,6 +9,7 @@ import bitatoms as ba
 import naive
 from bitatoms.bits import BitMatrix
 from bitatoms.core.likelihood import Frequencies
+from bitatoms.core.model import Model
 from bitatoms.core.recommendation import HiddenItems, largest, recommend
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -32,18 +33,34 @@ def test_probabilities_equal_the_oracle(fitted, unknown):
     model, X = fitted
     cells = X[:12] + 2 * (np.random.default_rng(0).random(X[:12].shape) < unknown).astype(np.uint8)
     cells = np.where(cells > 1, 2, cells).astype(np.uint8)
+    assert_probabilities(model, cells)
+
+
+def assert_probabilities(model, cells):
+    """Assert that the probabilities of all cells are those of the oracle; a cell above 1 is unknown."""
     data = ba.Table.from_any(np.where(cells > 1, np.nan, cells)).bits
-    found, codes, counts = (
-        HiddenItems(model).probabilities(data),
-        model.codes(data, SINGLE),
-        Frequencies.of_result(model),
-    )
+    codes, counts = model.codes(data, SINGLE), Frequencies.of_result(model)
     given = model.atoms.to_dense(), model.algebra, model.bias, counts.cells, counts.uses
     expected = [
-        [naive.hidden_probability(row, column, code, *given) for column in range(X.shape[1])]
+        [naive.hidden_probability(row, column, code, *given) for column in range(cells.shape[1])]
         for row, code in zip(cells, codes.to_dense(), strict=True)
     ]
-    np.testing.assert_allclose(found, expected, atol=2e-5)  # costs of cells are rounded
+    np.testing.assert_allclose(HiddenItems(model).probabilities(data), expected, atol=2e-5)  # costs are rounded
+
+
+@pytest.mark.parametrize("algebra", ["or", "xor"])
+def test_many_atoms_may_share_a_column_that_the_bias_sets(algebra):
+    """The product of what they contribute is too small for a number."""
+    random = np.random.default_rng(0)
+    atoms = (random.random((40, 60)) < 0.5).astype(np.uint8)
+    atoms[:, 0] = 1
+    codes = (random.random((300, 40)) < 0.02).astype(np.uint8)
+    X = naive.product(codes, atoms, algebra)
+    given = {"search": "paper", "coder": "greedy", "update": "mob", "max_iter": 1}
+    model = Model.from_factorization(ba.factorize(X, 40, init=atoms, algebra=algebra, **given))
+    flipped = {"ones": len(X) - model.ones, "missed": model.wrong - model.missed}
+    model = replace(model, bias=np.ones(60, np.uint8), **flipped)
+    assert_probabilities(model, np.vstack([1 - X[:4], np.ones((1, 60), np.uint8)]))
 
 
 def test_recommendations_are_the_most_probable_zeros_for_any_chunks_and_threads(fitted, monkeypatch):

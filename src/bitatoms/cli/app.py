@@ -542,7 +542,7 @@ def rules(
     """Print rules: of the rows with some features of a pattern, which share has another one, and of all rows.
 
     All counts are exact: those of the training table, or of the table that is given. Without a table, a rule has all
-    features of a pattern; with one, the fewest from which another one follows about as often. A rule is left out if a
+    features of a pattern; with one, few of them from which another one follows about as often. A rule is left out if a
     more general one has about the same confidence.
     """
     from . import rules

@@ -63,11 +63,14 @@ def _opened(
 
 def _print_rules(found: list[Rule], model: Model, n_shown: int, output: Path | None) -> None:
     """Print how many rules there are, and the first ones."""
-    if output is not None:
-        print_line(f"{output_name(output)}: {len(found)} rules")
-        return
     count = "1 rule" if len(found) == 1 else f"{len(found)} rules"
+    if output is not None:
+        print_line(f"{output_name(output)}: {count}")
+        return
     patterns = "1 pattern" if model.atoms.n_rows == 1 else f"{model.atoms.n_rows} patterns"
+    if not found:
+        print_line(f"No rules from {patterns}; lower --min-support, --min-confidence or --min-lift to see more.")
+        return
     print_line(f"{count} from {patterns}, those that account for most rows beyond chance first:\n")
     for rule in found[:n_shown]:
         sentence = str(rule)

@@ -7,6 +7,7 @@ other atoms of the code of the row, and how often it was used in the data learne
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,7 +45,11 @@ def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommended
         edges = range(start, stop, step)
         return [_most_probable(hidden, data[at : min(at + step, stop)], n) for at in edges]
 
-    chunks = [each for part in workers.map_rows(run, len(data), _CELL_COST * data.n_cols) for each in part]
+    return joined((each for part in workers.map_rows(run, len(data), _CELL_COST * data.n_cols) for each in part), n)
+
+
+def joined(chunks: Iterable[Recommended], n: int) -> Recommended:
+    """Return the recommendations for all rows from those for chunks of them, of ``n`` features each."""
     nothing = Recommended(np.empty((0, n), np.int64), np.empty((0, n)))
     features, probabilities = zip(nothing, *chunks, strict=True)
     return Recommended(np.concatenate(features), np.concatenate(probabilities))
@@ -87,7 +92,8 @@ class HiddenItems:
         # A row without ones, in whose columns no atom of its code is: what most atoms find in most rows.
         nothing = np.zeros((1, model.atoms.n_cols), np.uint8)
         unused = np.zeros(1, bool)
-        self._base = [self._factors(k, nothing, nothing, unused)[0] for k in range(model.atoms.n_rows)]
+        factors = (self._factors(k, nothing, nothing, unused) for k in range(model.atoms.n_rows))
+        self._base = [(logs[0], are_negative[0]) for logs, are_negative in factors]
 
     def probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probabilities of all cells of a few rows."""
@@ -97,23 +103,29 @@ class HiddenItems:
         n_covering = np.asarray((csr_array(used, dtype=np.int32) @ self._ones).toarray())
         differs = csr_array((cells > 0) | (n_covering > 0), dtype=np.int32)
         rows_of = (differs @ self._ones.T).tocsc()
-        product = np.ones(model.atoms.n_cols)
-        for columns, base in zip(self._columns, self._base, strict=True):
-            product[columns] *= base
-        products = np.tile(product, (len(data), 1))
+        # Products as sums of logarithms, and numbers of negative factors: those of many atoms may be too small.
+        log, n_negative = np.zeros(model.atoms.n_cols), np.zeros(model.atoms.n_cols, np.int32)
+        for columns, (base, is_negative) in zip(self._columns, self._base, strict=True):
+            log[columns] += base
+            n_negative[columns] += is_negative
+        logs, negatives = np.tile(log, (len(data), 1)), np.tile(n_negative, (len(data), 1))
         for k, columns in enumerate(self._columns):
             rows = np.sort(rows_of.indices[rows_of.indptr[k] : rows_of.indptr[k + 1]])
             if len(rows) and len(columns):
-                factors = self._factors(k, cells[rows], n_covering[rows], used[rows, k])
-                products[np.ix_(rows, columns)] *= factors / self._base[k]
+                own, are_negative = self._factors(k, cells[rows], n_covering[rows], used[rows, k])
+                logs[np.ix_(rows, columns)] += own - self._base[k][0]
+                negatives[np.ix_(rows, columns)] += are_negative ^ self._base[k][1]
+        products = np.where(negatives % 2 == 1, -1.0, 1.0) * np.exp(logs)
         covered = 1 - products if self._is_or else (1 - products) / 2
         predicted = np.where(model.bias, 1 - covered, covered)
         return self._where_0 + np.clip(predicted, 0, 1) * (self._where_1 - self._where_0)
 
     def _factors(
         self, k: int, cells: NDArray[np.uint8], n_covering: NDArray[np.integer], used: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return what an atom contributes to the product of each of its columns in rows, each cell hidden in turn.
+
+        It is returned as the logarithm of its absolute value, and whether it is negative.
 
         Under OR it is the probability that the atom is not used, so that the product is the probability that no atom
         covers the cell. Under XOR it is that probability less that it is used: one minus the product is twice the
@@ -128,6 +140,6 @@ class HiddenItems:
         evidence = saved.sum(axis=1, keepdims=True) - saved + (uses[0, k] - uses[1, k])
         odds = 2.0 ** np.clip(evidence / UNIT, -_MAX_BITS, _MAX_BITS)
         if self._is_or:
-            return 1 / (1 + odds)
+            return -np.log1p(odds), np.zeros(odds.shape, bool)
         factors = (1 - odds) / (1 + odds)
-        return np.where(np.abs(factors) < _LEAST_FACTOR, _LEAST_FACTOR, factors)
+        return np.log(np.maximum(np.abs(factors), _LEAST_FACTOR)), factors < 0

@@ -1,7 +1,8 @@
 """Rules: of the rows that have some features of a pattern, how many have another one of its features.
 
 A rule is read from the rows that complete a pattern. Its antecedent is the rest of the pattern or, if rows can be
-counted, the fewest features of the rest from which the other feature follows about as often. All counts are exact.
+counted, few features of the rest, chosen one after the other, from which the other feature follows about as
+often. All counts are exact.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import check_int
-from ..core.recommendation import Recommended, recommend
+from ..core.recommendation import Recommended, joined, recommend
 from ..core.row_fit import RowFit, score_rows, worst_rows
 from ..core.rules import Chunks, Rule, RuleLimits, find_itemsets, find_rules
 from ..io.errors import MissingLibrary
@@ -73,7 +73,8 @@ class StatementsMixin:
         """Return rules: of the samples with some features of a pattern, which share has another one of its features.
 
         Each feature of a pattern is the consequent of a rule. The antecedent is the rest of the pattern or, if X is
-        passed, the fewest of its features from which the consequent follows about as often (95% of the confidence).
+        passed, few of its features, chosen one after the other, from which the consequent follows about as often (95%
+        of the confidence).
         All counts are exact: those of the training table, which ``fit`` has counted, or those of X. A rule is left out
         if a more general one, whose antecedent is a part of its own, has about the same confidence. The rules with the
         highest leverage come first: those that account for most samples beyond what chance explains.
@@ -166,7 +167,8 @@ class StatementsMixin:
         Returns
         -------
         Recommendations
-            A named tuple of two arrays of shape (n_samples, n), ``items`` with names and ``probabilities``.
+            A named tuple of two arrays of shape (n_samples, n), ``items`` with names and ``probabilities``; with fewer
+            columns if the model has fewer than n features.
 
         Examples
         --------
@@ -184,8 +186,7 @@ class StatementsMixin:
             return named(recommend(model, data, n, self._workers()), model)
         model, limit = self.as_model(), parse_memory_limit(self.max_memory)
         chunks = store_transform.recommended_chunks(store, model, n, self._workers(), limit, self.absent)
-        features, probabilities = zip(*chunks, strict=True)
-        return named(Recommended(np.concatenate(features), np.concatenate(probabilities)), model)
+        return named(joined(chunks, min(n, model.atoms.n_cols)), model)
 
     def worst_rows(self, X: Any, n: int = 10) -> list[RowFit]:
         """Return the samples that fit worst, with the cells that make them so.
