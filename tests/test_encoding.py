@@ -113,6 +113,20 @@ def test_pandas_keeps_row_names_and_the_order_of_categories():
     assert table.columns == ("size=S", "size=M", "size=L", "7<1", "7>=1")
 
 
+@pytest.mark.parametrize(
+    ("values", "columns"),
+    [([1, 2, None, 2], ("v=1", "v=2")), ([1.5, 2, None, 2], ("v=1.5", "v=2")), ([True, False], ("v=0", "v=1"))],
+)
+def test_categories_of_pandas_that_are_numbers(values, columns):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"v": pd.Series(values).astype("category")})
+    table = ba.encode(frame)
+    assert table.columns == columns
+    tests = [lambda value, own=own: value == own for own in sorted(set(values) - {None})]
+    np.testing.assert_array_equal(table.to_dense(float), np.array(naive.one_hot(values, tests), float))
+    assert ba.Encoding.of(table).apply(frame) == table
+
+
 def test_polars_keeps_the_order_of_an_enum():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"size": pl.Series(["L", "S", None], dtype=pl.Enum(["S", "M", "L"]))})

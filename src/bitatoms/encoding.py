@@ -79,7 +79,8 @@ def encode(frame: Any, *, without: Sequence[str] = (), **how: Unpack[EncodeKwarg
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
     encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, **how)
-    bits, _ = encoding.packed(columns, len(next(iter(columns.values()), ())))
+    bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
+    assert not unseen.n, "each value of the table has a column"
     return Table(bits, names_of_rows(frame), encoding.columns, column_data=encoding.column_data)
 
 
@@ -117,9 +118,14 @@ class UnseenValues:
         for name, count in others._counts.items():
             self.add(name, count, others._examples[name])
 
+    @property
+    def n(self) -> int:
+        """The number of such values."""
+        return sum(self._counts.values())
+
     def warn(self, table: str) -> None:
         """Warn that there are such values, if there are any."""
-        n = sum(self._counts.values())
+        n = self.n
         if not n:
             return
         shown = [f"{name} ({self._counts[name]}, such as {self._examples[name][:40]!r})" for name in self._counts]

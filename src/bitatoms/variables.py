@@ -103,7 +103,7 @@ class Variable(NamedTuple):
         """Return the code of each of the distinct texts; those that do not occur are missing."""
         occurs = np.zeros(len(given.categories) + 1, bool)
         occurs[given.codes] = True
-        known = {index: word for index, text in enumerate(given.categories) if occurs[index] and (word := text.strip())}
+        known = {index: word for index, word in enumerate(_words(given)) if occurs[index] and word}
         coders: dict[str, Callable[[Sequence[str], str], ArrayLike]] = {
             "bin": self._codes_of_bins,
             "boolean": self._codes_of_booleans,
@@ -226,16 +226,19 @@ def _is_missing(given: NDArray[Any]) -> NDArray[np.bool_]:
     return missing | np.isnan(np.ma.getdata(given)) if given.dtype.kind == "f" else missing
 
 
+def _words(given: Labels) -> list[str]:
+    """Return how the categories are called in names of columns."""
+    if given.category_type:
+        return [_number_text(value) for value in given.typed_categories().tolist()]
+    return [text.strip() for text in given.categories]
+
+
 def summarized(given: Values) -> Summary:
     """Return the distinct known values; blank text is missing."""
     if isinstance(given, Labels):
         counts = np.bincount(given.codes[given.codes >= 0], minlength=len(given.categories))
-        if given.category_type:
-            texts = [_number_text(value) for value in given.typed_categories().tolist()]
-        else:
-            texts = [text.strip() for text in given.categories]
         merged: dict[str, int] = {}
-        for text, count in zip(texts, counts.tolist(), strict=True):
+        for text, count in zip(_words(given), counts.tolist(), strict=True):
             if text and (count or given.is_categorical):
                 merged[text] = merged.get(text, 0) + count
         return Summary(tuple(merged), np.array([*merged.values()], np.int64), given.is_categorical)

@@ -44,6 +44,7 @@ LISTS = {  # files, and the items of each row
     "numbers": ("12,45,7\n45\n7,12\n", ["12 45 7", "45", "7 12"]),
     "a numbered header": ("Item 1,Item 2,Item 3\nmilk,tea,\ntea,,\n", ["milk tea", "tea"]),
     "a header of pandas": ("0,1,2\nmilk,tea,jam\ntea,,\n", ["milk tea jam", "tea"]),
+    "blank lines around a header": ("\n\nItem 1,Item 2\nmilk,tea\n\ntea,\n\n,\n", ["milk tea", "", "tea"]),
     "their number first": ("Item(s),Item 1,Item 2\n2,milk,tea\n1,tea,\n", ["milk tea", "tea"]),
 }
 
@@ -94,6 +95,8 @@ def test_lists_with_headers_and_row_names(tmp_path):
     table = ba.read(path, header=True, row_names=True)
     assert (table.row_names, table.columns) == (("7", "8", "9"), ("milk", "tea"))
     assert table.to_dense().tolist() == [[1, 1], [0, 0], [0, 1]]
+    path.write_text("\norder,items\n7,milk,tea\n8\n9,tea\n")
+    assert ba.read(path, header=True, row_names=True) == table
 
 
 NEITHER = {  # files that are of another shape, or of none that is clear

@@ -116,6 +116,12 @@ def test_errors_name_the_row(tmp_path):
     assert_read_error(path, "only blank rows")
 
 
+def test_a_cell_beside_the_table_is_an_error(tmp_path):
+    rows = [[None, "a", "b"], *[[None, 0, 1]] * 100, ["total", 1, 1]]
+    path = write_book(tmp_path / "table.xlsx", page=rows)
+    assert_read_error(path, "row 102 has a cell to the left of column 2, where the table begins")
+
+
 def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):
     wide = ba.Table(ba.BitMatrix.zeros(1, sheets.MAX_COLUMNS + 1))
     with pytest.raises(ba.FileError, match="at most 1048576 rows and 16384 columns"):
