@@ -154,6 +154,9 @@ def test_dates_of_pandas_and_polars():
     for frame in (
         pd.DataFrame({"a": dates}),
         pd.DataFrame({"a": pd.PeriodIndex(dates, freq="D")}),
+        pd.DataFrame({"a": pd.Categorical(dates)}),
+        pd.DataFrame({"a": pd.Categorical(pd.PeriodIndex(dates, freq="D"))}),
+        pd.DataFrame({"a": pd.Categorical([datetime.date(2020, 1, 1)])}),
         pl.DataFrame({"a": dates}),
     ):
         with pytest.raises(ba.InputError, match="contains dates or times"):
@@ -269,6 +272,14 @@ def test_a_table_that_is_encoded_already_is_matched_by_its_columns(shop):
     frame, model = shop
     encoded = ba.Encoding.of(model).apply(frame)
     np.testing.assert_array_equal(model.transform(encoded.to_pandas()), model.transform(frame))
+
+
+def test_a_model_of_booleans_encodes_new_rows():
+    frame = {"a": [True, False] * 10, "b": ["yes", "no"] * 10}
+    table = ba.encode(frame)
+    model = BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(table)
+    for new in (frame, as_pandas(frame), as_records({"a": frame["a"], "b": frame["a"]}), table):
+        np.testing.assert_array_equal(model.transform(new), model.transform(table))
 
 
 def test_rows_with_no_value_or_several_are_decoded_as_none():

@@ -73,6 +73,7 @@ CASES = {  # values and how they are to be taken, and the names of the columns
     "few integers as floats": ([1.0, 2.0, np.nan] * 3, "auto", ("v=1", "v=2")),
     "few integers as numbers": ([1, 2, 3, 4] * 3, "number", ("v<2", "2<=v<3", "3<=v<4", "v>=4")),
     "many integers": (list(range(20, 60)), "auto", ("v<30", "30<=v<40", "40<=v<50", "v>=50")),
+    "large integers": ([2**53, 2**53 + 1, 2**60, 2**60 + 1], "number", ("v<1e+18", "v>=1e+18")),
     "many integers as categories": ([7, 5, 12], "category", ("v=5", "v=7", "v=12")),
     "few fractions": ([0.5, 1.5, 2.5, 3.5] * 9, "auto", ("v<1", "1<=v<2", "2<=v<3", "v>=3")),
     "one number": ([2.5, 2.5], "auto", ("v=2.5",)),
@@ -127,6 +128,7 @@ BOOLEAN = Variable("smoker", "boolean")
 GIVEN = {
     "numbers in bins": (BIN, np.array([29.9, 30, 45, np.nan]), [0, 1, 2, MISSING]),
     "text in bins": (BIN, Labels.of(["29", " 30 ", None, ""]), [0, 1, MISSING, MISSING]),
+    "infinite numbers in bins": (BIN, np.array([-INF, INF]), [0, 2]),
     "names of bins": (BIN, Labels.of(["age<30", "age>=45"]), [0, 2]),
     "booleans in bins": (BIN, np.array([True]), [0]),
     "numbers as values": (VALUE, np.array([1.0, 7.0, np.nan]), [1, UNSEEN, MISSING]),

@@ -200,7 +200,7 @@ class Encoding:
         empty = tuple(name for name, summary in summaries.items() if not summary.n)
         if empty:
             warn(f"left out {len(empty)} column{'s' * (len(empty) > 1)} without values: {listed_names(empty)}")
-        return cls(
+        encoding = cls(
             [
                 learned_variable(
                     name,
@@ -212,6 +212,13 @@ class Encoding:
                 if summary.n
             ]
         )
+        if (duplicate := first_duplicate(encoding.columns)) is not None:
+            first, second, *_ = [each.name for each in encoding.variables for name in each.columns if name == duplicate]
+            raise InputError(
+                f"the columns {first[:40]!r} and {second[:40]!r} would both be encoded as {duplicate[:40]!r}; rename "
+                "one of them"
+            )
+        return encoding
 
     @property
     def columns(self) -> Names:
@@ -238,10 +245,11 @@ class Encoding:
 
     def is_raw(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has the variables, not their columns of 0 and 1."""
-        others = [variable for variable in self.variables if variable.kind != "boolean"]
         given = set(names)
-        is_encoded = any(not given.isdisjoint(variable.columns) for variable in others)
-        return not is_encoded and any(variable.name in given for variable in others)
+        is_encoded = any(
+            not given.isdisjoint(variable.columns) for variable in self.variables if variable.kind != "boolean"
+        )
+        return not is_encoded and any(variable.name in given for variable in self.variables)
 
     def match(self, names: Sequence[str], absent: str | None, table: str) -> tuple[Encoding, str]:
         """Return the encoding of the variables that a table has, and what the columns of others are.

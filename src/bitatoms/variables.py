@@ -159,7 +159,7 @@ class Variable(NamedTuple):
         """Return the bin of each number."""
         codes = np.full(len(numbers), UNSEEN, np.int32)
         for code, (lower, upper) in enumerate(self.bounds):
-            codes[(lower <= numbers) & (numbers < upper)] = code
+            codes[(lower <= numbers) & ((numbers < upper) | (upper == np.inf))] = code
         return codes
 
     def _wrong_type(self, found: str, table: str) -> InputError:
@@ -296,7 +296,8 @@ def _number_variable(name: str, summary: Summary, bins: int, how: str) -> Variab
         return Variable(name, "boolean")
     is_integer = bool((values == np.floor(values)).all())
     is_few = is_integer and len(values) <= min(MAX_INTEGER_VALUES, summary.n / 2)
-    edges = quantile_edges(values, summary.counts, bins)
+    numbers, inverse = np.unique(values.astype(np.float64), return_inverse=True)  # large integers may coincide
+    edges = quantile_edges(numbers, np.bincount(inverse, summary.counts).astype(np.int64), bins)
     if how == "category" or (how == "auto" and is_few) or not edges:
         return Variable(name, "value", tuple(map(_number_text, values.tolist())))
     return Variable(name, "bin", bounds=tuple(pairwise((-np.inf, *edges, np.inf))))

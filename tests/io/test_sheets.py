@@ -91,6 +91,7 @@ def test_tables_of_any_shape(tmp_path, case):
         table = ba.read(path, **options)
     assert (table.row_names, table.columns) == (row_names, columns)
     assert [note in str(each.message) for each in notes] == ([] if note is None else [True])
+    assert not any("baskets" in str(each.message) for each in notes)  # a format of text
 
 
 def test_sheets_are_chosen_by_name_or_number(tmp_path):

@@ -122,7 +122,7 @@ def read_matching(
         if encoding is not None and source.format in _CELLS:
             _check_path(source)
             load_reader(source.format, source.name)
-            if encoding.is_raw(categories.column_names(source, read_options)):
+            if categories.has_variables(source, read_options, encoding):
                 stream = categories.read_encoded(source, read_options, encoding, absent, name)
                 stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
                 return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
@@ -265,8 +265,9 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     _check_path(source)
     reader = load_reader(source.format, source.name)
     if options.categories:
-        if options.long is not None:
-            raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter("long"))
+        for name in ("long", "binarize"):
+            if getattr(options, name) is not None:
+                raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter(name))
         return categories.read(source, options)
     for name in ("as_category", "as_number", "bins"):
         if getattr(options, name) != getattr(ReadOptions(), name):
