@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.annotations import Annotations, Labels
-from bitatoms.errors import InputError
+from bitatoms.errors import InputError, InputWarning
 from bitatoms.variables import (
     MISSING,
     UNSEEN,
@@ -119,6 +119,13 @@ def test_values_that_are_no_variable(case):
         learned_variable("v", summarized(values), 4, how)
     if case == "names":
         assert learned_variable("v", summarized(values), 4, "category").n_columns == 101
+
+
+def test_decimal_commas_are_noted():
+    prices = summarized(Labels.of(["1,5", "2", "1,5"]))
+    with pytest.warns(InputWarning, match="'1,5', which is read as categories; write numbers with a decimal point"):
+        assert learned_variable("price", prices, 4, "auto").columns == ("price=1,5", "price=2")
+    assert learned_variable("price", prices, 4, "category").n_columns == 2
 
 
 BIN = Variable("age", "bin", bounds=((-INF, 30), (30, 45), (45, INF)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .annotations import Annotations, Labels, Values
-from .errors import InputError, Parameter
+from .errors import InputError, Parameter, warn
 
 Kind = Literal["category", "value", "bin", "boolean"]  # a value is a category that is a number
 FIELDS = ("variable", "kind", "value", "lower", "upper")
@@ -29,6 +29,7 @@ MAX_INTEGER_VALUES = 10  # distinct integers that are categories; each must occu
 _MAX_FREE_VALUES = 100  # distinct texts that may be categories however few rows there are
 _MAX_EXACT = 2.0**53  # integers that floats represent exactly
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?", re.ASCII)
 _BOOLEANS = {word: int(word in TRUE_WORDS) for word in TRUE_WORDS | FALSE_WORDS} | {"1": 1, "0": 0}
 
 
@@ -268,6 +269,11 @@ def learned_variable(name: str, summary: Summary, bins: int, how: Literal["auto"
                     f"the column {name[:40]!r} has {len(values)} different texts in {summary.n} rows, which are hardly "
                     "categories; leave it out with ", Parameter("without", name), ", or pass ",
                     Parameter("as_category", name),
+                )  # fmt: skip
+            if all(map(_DECIMAL_COMMA.fullmatch, values)) and (written := [each for each in values if "," in each]):
+                warn(
+                    f"the column {name[:40]!r} contains text such as {written[0][:40]!r}, which is read as categories; "
+                    "write numbers with a decimal point, or pass ", Parameter("as_category", name),
                 )  # fmt: skip
         return Variable(name, "category", values if summary.has_order else tuple(sorted(values)))
     return _number_variable(name, summary, bins, how)

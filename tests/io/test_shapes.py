@@ -80,6 +80,16 @@ def test_the_columns_of_a_long_table_can_be_chosen(tmp_path):
         assert ba.read(path, format="pairs").row_names == ("536365", "C536366")
 
 
+def test_a_model_reads_a_long_table_in_which_no_row_occurs_twice(tmp_path):
+    path = write(tmp_path, "order_id,product,qty\n" + "7,milk,2\n7,tea,1\n8,milk,1\n9,tea,3\n")
+    with pytest.warns(InputWarning, match="read as a long table"):
+        model = ba.BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(path)
+    path = write(tmp_path, "order_id,product,qty\n10,tea,2\n11,milk,1\n")
+    with pytest.warns(InputWarning, match="rows are named by column 'order_id' and items by column 'product'; long"):
+        codes = model.transform(path)
+    np.testing.assert_array_equal(codes, model.transform(ba.read(path, long="order_id,product")))
+
+
 @pytest.mark.parametrize("case", LISTS)
 def test_lists_of_items_are_detected(tmp_path, case):
     text, expected = LISTS[case]

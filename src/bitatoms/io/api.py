@@ -127,6 +127,8 @@ def read_matching(
                 stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
                 return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
         stream = open_table(source, read_options)
+        if _may_be_long(source, read_options, learned, stream) and (long := pairs.find_long(source, read_options)):
+            stream = open_table(source, replace(read_options, long=long))
         match = match_columns(learned, stream.header, absent, name)
         match.warn_differences(name)
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
@@ -136,6 +138,17 @@ def read_matching(
             stream = open_table(source, replace(read_options, without=without))
             match = match_columns(learned, stream.header, absent, name)
         return collect(_with_columns(stream, match))
+
+
+def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: TableStream) -> bool:
+    """Return whether a file that was read as a table has no column of a model, as a long table of other rows has not.
+
+    The model may have been learned from a long table that was detected by rows with several items.
+    """
+    is_plain = source.format in _CELLS and not (options.long or options.categories or options.transpose)
+    if not is_plain or stream.absent_is_zero or stream.columns is None or learned.names is None:
+        return False
+    return set(learned.names).isdisjoint(stream.columns)
 
 
 def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
