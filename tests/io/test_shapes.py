@@ -122,7 +122,7 @@ NEITHER = {  # files that are of another shape, or of none that is clear
     "a title": "Sales\nid,a,b\nr1,0,1\n",
     "items and flags": "item,basket\nmilk,1\nbread,0\n",
     "an order per line": "order_id,product,colour\n7,shirt,red\n8,shirt,blue\n",
-    "lists in one cell": 'order,items\n7,"milk,tea"\n8,milk;tea\n9,jam\n',
+    "lists in one cell": "order,items\n7,milk|tea\n8,milk;tea\n9,jam\n",
     "two candidates": "order,invoice,item\n7,1,milk\n7,1,tea\n",
     "two kinds of items": "order,product,item\n7,a,milk\n7,b,tea\n",
     "categories": "colour,size\nred,L\nred,M\nblue,L\n",
