@@ -113,6 +113,20 @@ def test_pandas_keeps_row_names_and_the_order_of_categories():
     assert table.columns == ("size=S", "size=M", "size=L", "7<1", "7>=1")
 
 
+@pytest.mark.parametrize(
+    ("values", "columns"),
+    [([1, 2, None, 2], ("v=1", "v=2")), ([1.5, 2, None, 2], ("v=1.5", "v=2")), ([True, False], ("v=0", "v=1"))],
+)
+def test_categories_of_pandas_that_are_numbers(values, columns):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"v": pd.Series(values).astype("category")})
+    table = ba.encode(frame)
+    assert table.columns == columns
+    tests = [lambda value, own=own: value == own for own in sorted(set(values) - {None})]
+    np.testing.assert_array_equal(table.to_dense(float), np.array(naive.one_hot(values, tests), float))
+    assert ba.Encoding.of(table).apply(frame) == table
+
+
 def test_polars_keeps_the_order_of_an_enum():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"size": pl.Series(["L", "S", None], dtype=pl.Enum(["S", "M", "L"]))})
@@ -140,6 +154,9 @@ def test_dates_of_pandas_and_polars():
     for frame in (
         pd.DataFrame({"a": dates}),
         pd.DataFrame({"a": pd.PeriodIndex(dates, freq="D")}),
+        pd.DataFrame({"a": pd.Categorical(dates)}),
+        pd.DataFrame({"a": pd.Categorical(pd.PeriodIndex(dates, freq="D"))}),
+        pd.DataFrame({"a": pd.Categorical([datetime.date(2020, 1, 1)])}),
         pl.DataFrame({"a": dates}),
     ):
         with pytest.raises(ba.InputError, match="contains dates or times"):
@@ -255,6 +272,14 @@ def test_a_table_that_is_encoded_already_is_matched_by_its_columns(shop):
     frame, model = shop
     encoded = ba.Encoding.of(model).apply(frame)
     np.testing.assert_array_equal(model.transform(encoded.to_pandas()), model.transform(frame))
+
+
+def test_a_model_of_booleans_encodes_new_rows():
+    frame = {"a": [True, False] * 10, "b": ["yes", "no"] * 10}
+    table = ba.encode(frame)
+    model = BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(table)
+    for new in (frame, as_pandas(frame), as_records({"a": frame["a"], "b": frame["a"]}), table):
+        np.testing.assert_array_equal(model.transform(new), model.transform(table))
 
 
 def test_rows_with_no_value_or_several_are_decoded_as_none():

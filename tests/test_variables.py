@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.annotations import Annotations, Labels
-from bitatoms.errors import InputError
+from bitatoms.errors import InputError, InputWarning
 from bitatoms.variables import (
     MISSING,
     UNSEEN,
@@ -73,6 +73,7 @@ CASES = {  # values and how they are to be taken, and the names of the columns
     "few integers as floats": ([1.0, 2.0, np.nan] * 3, "auto", ("v=1", "v=2")),
     "few integers as numbers": ([1, 2, 3, 4] * 3, "number", ("v<2", "2<=v<3", "3<=v<4", "v>=4")),
     "many integers": (list(range(20, 60)), "auto", ("v<30", "30<=v<40", "40<=v<50", "v>=50")),
+    "large integers": ([2**53, 2**53 + 1, 2**60, 2**60 + 1], "number", ("v<1e+18", "v>=1e+18")),
     "many integers as categories": ([7, 5, 12], "category", ("v=5", "v=7", "v=12")),
     "few fractions": ([0.5, 1.5, 2.5, 3.5] * 9, "auto", ("v<1", "1<=v<2", "2<=v<3", "v>=3")),
     "one number": ([2.5, 2.5], "auto", ("v=2.5",)),
@@ -120,6 +121,13 @@ def test_values_that_are_no_variable(case):
         assert learned_variable("v", summarized(values), 4, "category").n_columns == 101
 
 
+def test_decimal_commas_are_noted():
+    prices = summarized(Labels.of(["1,5", "2", "1,5"]))
+    with pytest.warns(InputWarning, match="'1,5', which is read as categories; write numbers with a decimal point"):
+        assert learned_variable("price", prices, 4, "auto").columns == ("price=1,5", "price=2")
+    assert learned_variable("price", prices, 4, "category").n_columns == 2
+
+
 BIN = Variable("age", "bin", bounds=((-INF, 30), (30, 45), (45, INF)))
 VALUE = Variable("kids", "value", ("0", "1", "2"))
 CATEGORY = Variable("colour", "category", ("blue", "red"))
@@ -127,6 +135,7 @@ BOOLEAN = Variable("smoker", "boolean")
 GIVEN = {
     "numbers in bins": (BIN, np.array([29.9, 30, 45, np.nan]), [0, 1, 2, MISSING]),
     "text in bins": (BIN, Labels.of(["29", " 30 ", None, ""]), [0, 1, MISSING, MISSING]),
+    "infinite numbers in bins": (BIN, np.array([-INF, INF]), [0, 2]),
     "names of bins": (BIN, Labels.of(["age<30", "age>=45"]), [0, 2]),
     "booleans in bins": (BIN, np.array([True]), [0]),
     "numbers as values": (VALUE, np.array([1.0, 7.0, np.nan]), [1, UNSEEN, MISSING]),

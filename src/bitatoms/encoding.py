@@ -79,7 +79,8 @@ def encode(frame: Any, *, without: Sequence[str] = (), **how: Unpack[EncodeKwarg
     names = tuple(name for name in given if name not in excluded)
     columns = typed_columns(frame, names)
     encoding = Encoding.learned({name: summarized(values) for name, values in columns.items()}, **how)
-    bits, _ = encoding.packed(columns, len(next(iter(columns.values()), ())))
+    bits, unseen = encoding.packed(columns, len(next(iter(columns.values()), ())))
+    assert not unseen.n, "each value of the table has a column"
     return Table(bits, names_of_rows(frame), encoding.columns, column_data=encoding.column_data)
 
 
@@ -117,9 +118,14 @@ class UnseenValues:
         for name, count in others._counts.items():
             self.add(name, count, others._examples[name])
 
+    @property
+    def n(self) -> int:
+        """The number of such values."""
+        return sum(self._counts.values())
+
     def warn(self, table: str) -> None:
         """Warn that there are such values, if there are any."""
-        n = sum(self._counts.values())
+        n = self.n
         if not n:
             return
         shown = [f"{name} ({self._counts[name]}, such as {self._examples[name][:40]!r})" for name in self._counts]
@@ -194,7 +200,7 @@ class Encoding:
         empty = tuple(name for name, summary in summaries.items() if not summary.n)
         if empty:
             warn(f"left out {len(empty)} column{'s' * (len(empty) > 1)} without values: {listed_names(empty)}")
-        return cls(
+        encoding = cls(
             [
                 learned_variable(
                     name,
@@ -206,6 +212,13 @@ class Encoding:
                 if summary.n
             ]
         )
+        if (duplicate := first_duplicate(encoding.columns)) is not None:
+            first, second, *_ = [each.name for each in encoding.variables for name in each.columns if name == duplicate]
+            raise InputError(
+                f"the columns {first[:40]!r} and {second[:40]!r} would both be encoded as {duplicate[:40]!r}; rename "
+                "one of them"
+            )
+        return encoding
 
     @property
     def columns(self) -> Names:
@@ -232,10 +245,11 @@ class Encoding:
 
     def is_raw(self, names: Sequence[str]) -> bool:
         """Return whether a table with these columns has the variables, not their columns of 0 and 1."""
-        others = [variable for variable in self.variables if variable.kind != "boolean"]
         given = set(names)
-        is_encoded = any(not given.isdisjoint(variable.columns) for variable in others)
-        return not is_encoded and any(variable.name in given for variable in others)
+        is_encoded = any(
+            not given.isdisjoint(variable.columns) for variable in self.variables if variable.kind != "boolean"
+        )
+        return not is_encoded and any(variable.name in given for variable in self.variables)
 
     def match(self, names: Sequence[str], absent: str | None, table: str) -> tuple[Encoding, str]:
         """Return the encoding of the variables that a table has, and what the columns of others are.

@@ -81,7 +81,10 @@ def _typed_column(name: str, column: Any) -> Values:
     if package == "pyarrow":
         return _typed_values(name, column.to_pylist())
     if package == "pandas":
-        if getattr(column.dtype, "kind", "O") in "mM" or type(column.dtype).__name__ == "PeriodDtype":
+        distinct = getattr(column.dtype, "categories", None)
+        if _are_dates(column.dtype) or (
+            distinct is not None and (_are_dates(distinct.dtype) or any(isinstance(each, _DATES) for each in distinct))
+        ):
             raise _dates(name)
         if column.dtype != object:
             return Annotations.from_pandas(column.to_frame(name)).values_of(name)
@@ -94,6 +97,11 @@ def _typed_column(name: str, column: Any) -> Values:
     if array.dtype.kind in "mM":
         raise _dates(name)
     return array if array.dtype.kind in "biuf" else _typed_values(name, array.tolist())
+
+
+def _are_dates(dtype: Any) -> bool:
+    """Return whether a type of pandas is that of dates, times or periods."""
+    return getattr(dtype, "kind", "O") in "mM" or type(dtype).__name__ == "PeriodDtype"
 
 
 def _polars_column(name: str, column: Any) -> Values:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .annotations import Annotations, Labels, Values
-from .errors import InputError, Parameter
+from .errors import InputError, Parameter, warn
 
 Kind = Literal["category", "value", "bin", "boolean"]  # a value is a category that is a number
 FIELDS = ("variable", "kind", "value", "lower", "upper")
@@ -29,6 +29,7 @@ MAX_INTEGER_VALUES = 10  # distinct integers that are categories; each must occu
 _MAX_FREE_VALUES = 100  # distinct texts that may be categories however few rows there are
 _MAX_EXACT = 2.0**53  # integers that floats represent exactly
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?", re.ASCII)
 _BOOLEANS = {word: int(word in TRUE_WORDS) for word in TRUE_WORDS | FALSE_WORDS} | {"1": 1, "0": 0}
 
 
@@ -103,7 +104,7 @@ class Variable(NamedTuple):
         """Return the code of each of the distinct texts; those that do not occur are missing."""
         occurs = np.zeros(len(given.categories) + 1, bool)
         occurs[given.codes] = True
-        known = {index: word for index, text in enumerate(given.categories) if occurs[index] and (word := text.strip())}
+        known = {index: word for index, word in enumerate(_words(given)) if occurs[index] and word}
         coders: dict[str, Callable[[Sequence[str], str], ArrayLike]] = {
             "bin": self._codes_of_bins,
             "boolean": self._codes_of_booleans,
@@ -159,7 +160,7 @@ class Variable(NamedTuple):
         """Return the bin of each number."""
         codes = np.full(len(numbers), UNSEEN, np.int32)
         for code, (lower, upper) in enumerate(self.bounds):
-            codes[(lower <= numbers) & (numbers < upper)] = code
+            codes[(lower <= numbers) & ((numbers < upper) | (upper == np.inf))] = code
         return codes
 
     def _wrong_type(self, found: str, table: str) -> InputError:
@@ -226,16 +227,19 @@ def _is_missing(given: NDArray[Any]) -> NDArray[np.bool_]:
     return missing | np.isnan(np.ma.getdata(given)) if given.dtype.kind == "f" else missing
 
 
+def _words(given: Labels) -> list[str]:
+    """Return how the categories are called in names of columns."""
+    if given.category_type:
+        return [_number_text(value) for value in given.typed_categories().tolist()]
+    return [text.strip() for text in given.categories]
+
+
 def summarized(given: Values) -> Summary:
     """Return the distinct known values; blank text is missing."""
     if isinstance(given, Labels):
         counts = np.bincount(given.codes[given.codes >= 0], minlength=len(given.categories))
-        if given.category_type:
-            texts = [_number_text(value) for value in given.typed_categories().tolist()]
-        else:
-            texts = [text.strip() for text in given.categories]
         merged: dict[str, int] = {}
-        for text, count in zip(texts, counts.tolist(), strict=True):
+        for text, count in zip(_words(given), counts.tolist(), strict=True):
             if text and (count or given.is_categorical):
                 merged[text] = merged.get(text, 0) + count
         return Summary(tuple(merged), np.array([*merged.values()], np.int64), given.is_categorical)
@@ -266,6 +270,11 @@ def learned_variable(name: str, summary: Summary, bins: int, how: Literal["auto"
                     "categories; leave it out with ", Parameter("without", name), ", or pass ",
                     Parameter("as_category", name),
                 )  # fmt: skip
+            if all(map(_DECIMAL_COMMA.fullmatch, values)) and (written := [each for each in values if "," in each]):
+                warn(
+                    f"the column {name[:40]!r} contains text such as {written[0][:40]!r}, which is read as categories; "
+                    "write numbers with a decimal point, or pass ", Parameter("as_category", name),
+                )  # fmt: skip
         return Variable(name, "category", values if summary.has_order else tuple(sorted(values)))
     return _number_variable(name, summary, bins, how)
 
@@ -293,7 +302,8 @@ def _number_variable(name: str, summary: Summary, bins: int, how: str) -> Variab
         return Variable(name, "boolean")
     is_integer = bool((values == np.floor(values)).all())
     is_few = is_integer and len(values) <= min(MAX_INTEGER_VALUES, summary.n / 2)
-    edges = quantile_edges(values, summary.counts, bins)
+    numbers, inverse = np.unique(values.astype(np.float64), return_inverse=True)  # large integers may coincide
+    edges = quantile_edges(numbers, np.bincount(inverse, summary.counts).astype(np.int64), bins)
     if how == "category" or (how == "auto" and is_few) or not edges:
         return Variable(name, "value", tuple(map(_number_text, values.tolist())))
     return Variable(name, "bin", bounds=tuple(pairwise((-np.inf, *edges, np.inf))))

@@ -44,6 +44,7 @@ LISTS = {  # files, and the items of each row
     "numbers": ("12,45,7\n45\n7,12\n", ["12 45 7", "45", "7 12"]),
     "a numbered header": ("Item 1,Item 2,Item 3\nmilk,tea,\ntea,,\n", ["milk tea", "tea"]),
     "a header of pandas": ("0,1,2\nmilk,tea,jam\ntea,,\n", ["milk tea jam", "tea"]),
+    "blank lines around a header": ("\n\nItem 1,Item 2\nmilk,tea\n\ntea,\n\n,\n", ["milk tea", "", "tea"]),
     "their number first": ("Item(s),Item 1,Item 2\n2,milk,tea\n1,tea,\n", ["milk tea", "tea"]),
 }
 
@@ -79,6 +80,16 @@ def test_the_columns_of_a_long_table_can_be_chosen(tmp_path):
         assert ba.read(path, format="pairs").row_names == ("536365", "C536366")
 
 
+def test_a_model_reads_a_long_table_in_which_no_row_occurs_twice(tmp_path):
+    path = write(tmp_path, "order_id,product,qty\n" + "7,milk,2\n7,tea,1\n8,milk,1\n9,tea,3\n")
+    with pytest.warns(InputWarning, match="read as a long table"):
+        model = ba.BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(path)
+    path = write(tmp_path, "order_id,product,qty\n10,tea,2\n11,milk,1\n")
+    with pytest.warns(InputWarning, match="rows are named by column 'order_id' and items by column 'product'; long"):
+        codes = model.transform(path)
+    np.testing.assert_array_equal(codes, model.transform(ba.read(path, long="order_id,product")))
+
+
 @pytest.mark.parametrize("case", LISTS)
 def test_lists_of_items_are_detected(tmp_path, case):
     text, expected = LISTS[case]
@@ -94,6 +105,8 @@ def test_lists_with_headers_and_row_names(tmp_path):
     table = ba.read(path, header=True, row_names=True)
     assert (table.row_names, table.columns) == (("7", "8", "9"), ("milk", "tea"))
     assert table.to_dense().tolist() == [[1, 1], [0, 0], [0, 1]]
+    path.write_text("\norder,items\n7,milk,tea\n8\n9,tea\n")
+    assert ba.read(path, header=True, row_names=True) == table
 
 
 NEITHER = {  # files that are of another shape, or of none that is clear
@@ -109,6 +122,7 @@ NEITHER = {  # files that are of another shape, or of none that is clear
     "a title": "Sales\nid,a,b\nr1,0,1\n",
     "items and flags": "item,basket\nmilk,1\nbread,0\n",
     "an order per line": "order_id,product,colour\n7,shirt,red\n8,shirt,blue\n",
+    "lists in one cell": "order,items\n7,milk|tea\n8,milk;tea\n9,jam\n",
     "two candidates": "order,invoice,item\n7,1,milk\n7,1,tea\n",
     "two kinds of items": "order,product,item\n7,a,milk\n7,b,tea\n",
     "categories": "colour,size\nred,L\nred,M\nblue,L\n",

@@ -91,6 +91,7 @@ def test_tables_of_any_shape(tmp_path, case):
         table = ba.read(path, **options)
     assert (table.row_names, table.columns) == (row_names, columns)
     assert [note in str(each.message) for each in notes] == ([] if note is None else [True])
+    assert not any("baskets" in str(each.message) for each in notes)  # a format of text
 
 
 def test_sheets_are_chosen_by_name_or_number(tmp_path):
@@ -114,6 +115,12 @@ def test_errors_name_the_row(tmp_path):
     assert_read_error(path, "row 3 has 3 cells; expected 2")
     path = write_book(tmp_path / "table.xlsx", Sheet1=[])
     assert_read_error(path, "only blank rows")
+
+
+def test_a_cell_beside_the_table_is_an_error(tmp_path):
+    rows = [[None, "a", "b"], *[[None, 0, 1]] * 100, ["total", 1, 1]]
+    path = write_book(tmp_path / "table.xlsx", page=rows)
+    assert_read_error(path, "row 102 has a cell to the left of column 2, where the table begins")
 
 
 def test_tables_that_a_sheet_cannot_hold(tmp_path, monkeypatch):

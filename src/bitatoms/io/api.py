@@ -122,11 +122,13 @@ def read_matching(
         if encoding is not None and source.format in _CELLS:
             _check_path(source)
             load_reader(source.format, source.name)
-            if encoding.is_raw(categories.column_names(source, read_options)):
+            if categories.has_variables(source, read_options, encoding):
                 stream = categories.read_encoded(source, read_options, encoding, absent, name)
                 stream = replace(stream, chunks=_translate_chunk_errors(source, stream.chunks))
                 return collect(_with_columns(stream, match_columns(learned, stream.header, absent, name)))
         stream = open_table(source, read_options)
+        if _may_be_long(source, read_options, learned, stream) and (long := pairs.find_long(source, read_options)):
+            stream = open_table(source, replace(read_options, long=long))
         match = match_columns(learned, stream.header, absent, name)
         match.warn_differences(name)
         # Numbered duplicates do not have the names that the file has. Items and rows are not columns of the file.
@@ -136,6 +138,17 @@ def read_matching(
             stream = open_table(source, replace(read_options, without=without))
             match = match_columns(learned, stream.header, absent, name)
         return collect(_with_columns(stream, match))
+
+
+def _may_be_long(source: Source, options: ReadOptions, learned: Header, stream: TableStream) -> bool:
+    """Return whether a file that was read as a table has no column of a model, as a long table of other rows has not.
+
+    The model may have been learned from a long table that was detected by rows with several items.
+    """
+    is_plain = source.format in _CELLS and not (options.long or options.categories or options.transpose)
+    if not is_plain or stream.absent_is_zero or stream.columns is None or learned.names is None:
+        return False
+    return set(learned.names).isdisjoint(stream.columns)
 
 
 def _with_columns(stream: TableStream, match: ColumnMatch) -> TableStream:
@@ -265,8 +278,9 @@ def _open_stream(source: Source, options: ReadOptions) -> TableStream:
     _check_path(source)
     reader = load_reader(source.format, source.name)
     if options.categories:
-        if options.long is not None:
-            raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter("long"))
+        for name in ("long", "binarize"):
+            if getattr(options, name) is not None:
+                raise source.error(Parameter("categories", True), " cannot be combined with ", Parameter(name))
         return categories.read(source, options)
     for name in ("as_category", "as_number", "bins"):
         if getattr(options, name) != getattr(ReadOptions(), name):

@@ -47,7 +47,7 @@ def open_lines(source: Source, options: ReadOptions, separator: str | None = Non
 def read_records(source: Source, options: ReadOptions, separator: str | None = None) -> Iterator[Record]:
     """Yield the cells of each line of a text file, or of each row of a sheet; of a blank line, no cells."""
     if source.format == "xlsx":
-        yield from _padded(read_sheet(source, options.sheet))
+        yield from _padded(source, read_sheet(source, options.sheet))
         return
     opened = open_lines(source, options, separator)
     if opened is None:
@@ -56,7 +56,7 @@ def read_records(source: Source, options: ReadOptions, separator: str | None = N
         yield line + opened.is_declared, cells
 
 
-def _padded(rows: Iterator[Record]) -> Iterator[Record]:
+def _padded(source: Source, rows: Iterator[Record]) -> Iterator[Record]:
     """Yield the rows of a sheet with as many cells as its header has, or the longest of the first rows.
 
     Rows of a sheet end with their last cell that is not blank, and a table need not begin in the first column.
@@ -67,6 +67,11 @@ def _padded(rows: Iterator[Record]) -> Iterator[Record]:
     has_header = bool(used) and not any(cell.strip().lower() in CELL_WORDS for cell in used[0][start:] if cell.strip())
     width = len(used[0]) if has_header else max(map(len, used), default=0)
     for number, cells in itertools.chain(head, rows):
+        if any(cell.strip() for cell in cells[:start]):
+            raise source.error(
+                f"row {number} has a cell to the left of column {start + 1}, where the table begins; remove that "
+                "cell, or move the table to the first column"
+            )
         yield number, [*cells, *[""] * (width - len(cells))][start:] if cells else []
 
 

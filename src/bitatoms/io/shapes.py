@@ -73,6 +73,11 @@ def long_columns(labels: Sequence[str]) -> tuple[int, int] | None:
     return None if row is None or item is None else (row, item)
 
 
+def names_rows(label: str) -> bool:
+    """Return whether a column with this name is one of orders, customers or other rows of a long table."""
+    return _named([label], _ROW_NAMES) is not None
+
+
 def _named(labels: Sequence[str], names: Sequence[str]) -> int | None:
     """Return the only column with a name of the first kind that occurs; None if there is none, or there are several."""
     bare = [re.sub(r"[\W_]", "", label).lower() for label in labels]
@@ -87,7 +92,8 @@ def _detect_long_table(head: Head) -> LongTable | None:
     """Return the layout of a long table.
 
     Either its header names a column of rows and one of items, and a row occurs with several items, unless there are no
-    other columns. Or it has two columns and no header: numbered rows, each in consecutive lines, and items.
+    other columns and most items are no lists in one cell. Or it has two columns and no header: numbered rows, each in
+    consecutive lines, and items.
     """
     if len(head) < 2 or len(set(map(len, head))) != 1:
         return None
@@ -103,7 +109,8 @@ def _detect_long_table(head: Head) -> LongTable | None:
     pairs = {(row, item) for row, item in zip(rows, items, strict=True) if item}
     recurs = len({row for row, _ in pairs}) < len(pairs)
     if header:
-        return LongTable(True, *chosen) if recurs or len(columns) == 2 else None
+        are_lists = 2 * sum(bool(re.search("[,;|]", item)) for item in items) > len(items)
+        return LongTable(True, *chosen) if recurs or (len(columns) == 2 and not are_lists) else None
     runs = [row for row, _ in groupby(rows)]
     is_numbered = all(any(letter.isdecimal() for letter in row) for row in rows)
     is_sorted = len(set(runs)) == len(runs) > 1 and len(pairs) == len(body)

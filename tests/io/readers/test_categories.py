@@ -5,6 +5,7 @@ import pytest
 
 import bitatoms as ba
 from bitatoms.errors import InputWarning
+from bitatoms.io.api import read_matching
 from bitatoms.io.readers import categories
 from support.files import assert_read_error
 
@@ -99,6 +100,9 @@ ROW_NAMES = {  # files, whether the first column names the rows
     "different numbers": ("price,a\n1.5,x\n2.5,y\n", False),
     "an identifier": ("customer_id,a\n17,x\n18,y\n", True),
     "an identifier that comes back": ("customer_id,a\n17,x\n17,y\n", False),
+    "an identifier with capitals": ("PassengerId,a\n17,x\n18,y\n", True),
+    "an identifier of rows": ("orderid,a\n17,x\n18,y\n", True),
+    "a word that ends like an identifier": ("paid,a\n17,x\n18,y\n", False),
     "one column": ("a\nx\ny\n", False),
 }
 
@@ -119,6 +123,7 @@ def test_types_of_columns_can_be_chosen(tmp_path):
     assert_read_error(path, 'as_number="b"', "'x', which is not a number", categories=True, as_number="b")
     assert_read_error(path, "bins requires categories=True", bins=3)
     assert_read_error(path, "categories=True cannot be combined with long", categories=True, long="zip,b")
+    assert_read_error(path, "categories=True cannot be combined with binarize", categories=True, binarize=3)
 
 
 def test_a_file_without_header(tmp_path):
@@ -127,6 +132,11 @@ def test_a_file_without_header(tmp_path):
     assert table.columns == ("1=x", "1=y", "2=3", "2=4", "2=5")
     assert len(table) == 20
     assert ba.read(path, categories=True, header=False) == table
+    model = ba.BinaryDictionaryLearning(1, algebra="or", random_state=0).fit(table)
+    np.testing.assert_array_equal(model.transform(path), model.transform(table))
+    rows = "\n".join(",".join(map(str, row)) for row in table.to_dense().tolist())
+    with pytest.warns(UserWarning, match="the columns of X have no names"):
+        np.testing.assert_array_equal(model.transform(write_file(tmp_path, rows)), model.transform(table))
 
 
 BAD = {
@@ -139,6 +149,15 @@ BAD = {
     "unclosed quote": ('a,b\n"x,1\n', "quote"),
     "names": ("a,b\n" + "".join(f"x,t{row}\n" for row in range(150)), "has 150 different texts in 150 rows"),
 }
+
+
+def test_equal_names_are_numbered(tmp_path):
+    path = write_file(tmp_path, "a,a\nx,x\ny,x\nx,y\n")
+    table = ba.read(path, categories=True, duplicates="number")
+    assert table.columns == ("a=x", "a=y", "a.2=x", "a.2=y")
+    path = write_file(tmp_path, "a,a=b\nb=c,c\nd,c\nd,d\n")
+    message = assert_read_error(path, "'a' and 'a=b' would both be encoded as 'a=b=c'", categories=True)
+    assert "duplicates" not in message
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -165,6 +184,15 @@ def test_a_model_reads_new_files(tmp_path, model):
     other = write_file(tmp_path, "\n".join(",".join((*line[:0:-1], "9")) for line in lines).replace(",9", ",more", 1))
     with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'more'"):
         np.testing.assert_array_equal(model.transform(other), expected)
+
+
+def test_a_first_column_with_equal_values_does_not_name_the_rows(tmp_path, model):
+    header, first, second, *_ = TEXT.splitlines()
+    path = write_file(tmp_path, "\n".join((header, first, second)))
+    assert read_matching(path, model.as_model().header).row_names == ("c0", "c1")
+    path = write_file(tmp_path, "\n".join((header, first, second.replace("c1", "c0"))))
+    with pytest.warns(InputWarning, match="ignored 1 column that the model was not fitted on: 'customer'"):
+        assert read_matching(path, model.as_model().header).row_names is None
 
 
 def test_a_model_notes_unseen_and_absent_values(tmp_path, model):

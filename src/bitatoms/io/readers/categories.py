@@ -20,17 +20,17 @@ from ...bits import BitMatrix
 from ...encoding import Encoding, UnseenValues
 from ...errors import InputError, Parameter
 from ...variables import Summary, parse_number
-from ..cells import MISSING_WORDS, CellPosition, Cells
+from ..cells import CELL_WORDS, MISSING_WORDS, CellPosition, Cells
 from ..errors import FileError
 from ..records import Record, read_records, unit_of
-from ..shapes import column_labels
+from ..shapes import column_labels, names_rows
 from ..stream import CHUNK_BITS, ReadOptions, RowChunk, Source, TableStream, find_columns, unique_columns
 
 _HEAD_ROWS = 1000  # rows from which the header is detected
 _MAX_CHUNK_ROWS = 1 << 14
 _MAX_TEXTS = 100_000  # distinct ones of a column that is no number and does not name the rows
 _LACKING = (MISSING_WORDS - {"none"}) | {""}  # "none" is a category, such as that of a survey
-_IDENTIFIER = re.compile(r"(.*[\W_])?(id|nr|no|number|index|key|row)\W?", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(.*[\W_])?(?i:id|nr|no|number|index|key|row)\W?|.*[a-z](I[dD]|N[or]|Number|Index|Key)")
 
 
 class CategoryLayout(NamedTuple):
@@ -42,11 +42,16 @@ class CategoryLayout(NamedTuple):
     row_names: int | None  # the column that names the rows
 
 
-def column_names(source: Source, options: ReadOptions) -> list[str]:
-    """Return the names of the columns; none if the file is empty."""
+def has_variables(source: Source, options: ReadOptions, encoding: Encoding) -> bool:
+    """Return whether a file has the variables of an encoding, not their columns of 0 and 1."""
     head = _head(source, options)
-    header = bool(head) and (_has_header(head) if options.header is None else options.header)
-    return column_labels(head[0], True) if header else []
+    if not head:
+        return False
+    header = _has_header(head) if options.header is None else options.header
+    are_bits = all(cell.strip().lower() in CELL_WORDS for cells in head for cell in cells)
+    if not header and are_bits and len(head[0]) == len(encoding.columns):
+        return False
+    return encoding.is_raw(column_labels(head[0], header))
 
 
 def read(source: Source, options: ReadOptions) -> TableStream:
@@ -72,7 +77,10 @@ def read_encoded(
         layout = _detect_layout(source, options)
         known = {variable.name for variable in encoding.variables}
         first = layout.labels[0]
-        has_names = first not in known if options.row_names is None else options.row_names
+        has_names = options.row_names
+        if has_names is None:
+            texts = [cells[0] for cells in _head(source, options)[layout.header :]]
+            has_names = not first or (first not in known and len(set(texts)) == len(texts))
         indices = {name: index for name, index in layout.indices.items() if index or not has_names}
         present, fill = encoding.match(tuple(indices), absent, table)
     layout = layout._replace(indices=indices, row_names=0 if has_names else None)
@@ -122,7 +130,9 @@ def _detect_layout(source: Source, options: ReadOptions) -> CategoryLayout:
     variables = [index for index in range(len(labels)) if index != row_names]
     if header and (blank := [index + 1 for index in variables if not labels[index]]):
         raise source.error(f"column {blank[0]} has no name; write one into the first {unit_of(source)}")
-    unique_columns(source, [labels[index] for index in variables], "refuse")
+    distinct = unique_columns(source, [labels[index] for index in variables], options.duplicates)
+    for index, name in zip(variables, distinct, strict=True):
+        labels[index] = name
     without = find_columns(source, options.without, [labels[index] for index in variables])
     kept = {labels[index]: index for index in variables if labels[index] not in without}
     return CategoryLayout(header, labels, kept, row_names)
@@ -139,7 +149,7 @@ def _with_row_names(
     if options.row_names is not None or layout.row_names is not None or first not in layout.indices:
         return layout
     given = (*options.as_category, *options.as_number)
-    is_name = not counts[first].are_numbers or bool(_IDENTIFIER.fullmatch(first))
+    is_name = not counts[first].are_numbers or bool(_IDENTIFIER.fullmatch(first)) or names_rows(first)
     if first in given or len(layout.labels) < 2 or counts[first].n_distinct < n_rows or not is_name or n_rows < 2:
         return layout
     others = {name: index for name, index in layout.indices.items() if name != first}

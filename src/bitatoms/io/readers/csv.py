@@ -78,18 +78,19 @@ def _read_other_shape(source: Source, options: ReadOptions) -> TableStream | Non
     shape = detect_shape(head)
     if shape is None or options.header not in (None, shape.header):
         return None
-    others = ", and ", Parameter("categories", True), " reads a table of categories"
+    other = Parameter("categories", True), " reads a table of categories"
     if isinstance(shape, LongTable):
         labels = column_labels(head[0], shape.header)
         chosen = labels[shape.row], labels[shape.item]
         row, item = (f"{label[:40]!r}" if shape.header else label for label in chosen)
         ignored = "" if len(labels) == 2 else "; other columns are ignored"
         about = f"read as a long table: column {row} names the row, and column {item} the item, of each line{ignored}; "
-        warn(f"{source.name}: {about}", Parameter("long"), " chooses other columns", *others)
+        warn(f"{source.name}: {about}", Parameter("long"), " chooses other columns, and ", *other)
         return pairs.read(source, replace(options, long=chosen, header=shape.header))
     below = (", below a header" if shape.header else "") + (", after its length" if shape.first else "")
     about = f"each {unit_of(source)} is read as a list of items{below}; "
-    warn(f"{source.name}: {about}", Parameter("format", "baskets"), " confirms that", *others)
+    confirm = () if source.format == "xlsx" else (Parameter("format", "baskets"), " confirms that, and ")
+    warn(f"{source.name}: {about}", *confirm, *other)
     return transactions.read_lists(source, options, shape)
 
 

@@ -87,6 +87,24 @@ def _detect_layout(source: Source, options: ReadOptions) -> PairsLayout:
     return PairsLayout(header, len(labels), (row, item), (labels[row], labels[item]))
 
 
+def find_long(source: Source, options: ReadOptions) -> tuple[str, str] | None:
+    """Return the columns of rows and items that a header names, with a note; None if it does not."""
+    head = list(itertools.islice((cells for _, cells in read_records(source, options) if cells), _HEAD_LINES))
+    labels = column_labels(head[0], True) if head and has_header(head) else []
+    chosen = long_columns(labels)
+    if chosen is None:
+        return None
+    row, item = (labels[index] for index in chosen)
+    _note_columns(source, row, item)
+    return row, item
+
+
+def _note_columns(source: Source, row: str, item: str) -> None:
+    """Note which columns were chosen by their names."""
+    about = f"rows are named by column {row[:40]!r} and items by column {item[:40]!r}; "
+    warn(f"{source.name}: {about}", Parameter("long"), " chooses other columns")
+
+
 def _index_of(source: Source, name: str, labels: Sequence[str]) -> int:
     """Return the index of a column by its name."""
     (found,) = find_columns(source, (name,), labels)
@@ -98,10 +116,7 @@ def _named_columns(source: Source, names: Sequence[str], labels: Sequence[str], 
     listed = ", ".join(repr(labels[index][:40]) for index in kept[:10])
     if chosen := long_columns(names):
         row, item = kept[chosen[0]], kept[chosen[1]]
-        warn(
-            f"{source.name}: rows are named by column {labels[row][:40]!r} and items by column {labels[item][:40]!r}; ",
-            Parameter("long"), " chooses other columns",
-        )  # fmt: skip
+        _note_columns(source, labels[row], labels[item])
         return row, item
     needed = "; two are needed, one with the row and one with the item of each line"
     others = ("; choose them with ", Parameter("long"), ", or drop the others with ", Parameter("without"))
