@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import bitatoms as ba
 import naive
 from bitatoms.covers.costs import AssignmentCost
+from bitatoms.covers.masks import rows_of_masks
 from bitatoms.covers.monitor import CoverMonitor
 from bitatoms.covers.problem import Problem
 from bitatoms.covers.search import CoverPlan, find_cover
@@ -158,6 +159,39 @@ def test_a_search_ends_at_its_limits(table):
     assert "time limit" in ba.cover(table, objective="assignments", max_time=1e-9).summary()
 
 
+@pytest.mark.parametrize("n_asked", [0, 5, 60, 100, 200, 400])
+def test_batches_end_when_the_search_should_stop(n_asked):
+    X = ba.datasets.permissions(80).to_dense()
+    problem = Problem.from_bits(ba.BitMatrix.from_dense(X))
+    monitor = CoverMonitor(problem, AssignmentCost((1, 1, 1)))
+    asked = []
+
+    def should_stop():
+        asked.append(None)
+        monitor.stop_reason = "max_time" if len(asked) > n_asked else None
+        return len(asked) > n_asked
+
+    monitor.should_stop = should_stop
+    independent, ended = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
+    assert ended == "max_time"
+    assert len(asked) < n_asked + 40  # not again and again for each batch
+    atoms, codes = problem.atoms(monitor.roles).to_dense(), problem.codes(monitor.roles).to_dense()
+    assert (naive.product(codes, atoms, "or") == X).all()
+    cells = list(zip(independent.rows, independent.columns, strict=True))
+    rows = rows_of_masks(problem.rows, len(problem.columns))
+    assert not any(naive.fit_into_one_role(rows, *pair) for pair in combinations(cells, 2))
+
+
+def test_the_history_ends_with_the_cover_that_is_returned(monkeypatch):
+    """The search converges in its first round of exchanges, which gains something."""
+    monkeypatch.setattr("bitatoms.covers.driver.PLAN", CoverPlan(round_work=10**9, patience=1, min_patience=50))
+    X, rows = ba.datasets.planted(60, 40, 8, algebra="or", noise=0.02, random_state=0).X, []
+    result = ba.cover(X, objective="assignments", callbacks=rows.append, random_state=0)
+    assert result.ended == "converged"
+    assert result.history == tuple(rows)
+    assert rows[-1].roles + rows[-1].assignments == result.cost < rows[2].roles + rows[2].assignments
+
+
 def test_callbacks_see_each_round_and_can_end_the_search(table):
     rows = []
 
@@ -189,6 +223,20 @@ def test_an_interrupt_keeps_the_best_cover(table, n_rounds):
     assert result.is_optimal or "interrupted" in result.summary()
 
 
+@every_objective
+def test_an_interrupt_before_the_first_cover_gives_one_role_per_distinct_row(table, objective, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bitatoms.covers.search.CoverState", interrupt)
+    with pytest.raises(ba.Interrupted) as raised:
+        ba.cover(table, objective=objective, random_state=0)
+    result = raised.value.result
+    check_exact(result, table.to_dense())
+    assert result.n_roles == len(Problem.from_bits(table.bits).rows)
+    assert (result.n_direct, result.is_optimal) == (0, False)
+
+
 def test_progress_is_logged(table, caplog):
     caplog.set_level("INFO", "bitatoms")
     ba.cover(table, max_iter=1, random_state=0)
@@ -204,7 +252,12 @@ def test_progress_is_logged(table, caplog):
         ({"objective": "errors"}, "objective='errors' is not available; choose from 'roles', 'assignments'"),
         ({"weights": (1, 1)}, "weights must be three numbers"),
         ({"weights": "1,1,1"}, "weights must be three numbers"),
-        ({"objective": "assignments", "weights": (1, -1, 0)}, "weights must be a finite number of at least 0, not -1"),
+        ({"objective": "assignments", "weights": (1, -1, 0)}, "weights must be three finite numbers of at least 0"),
+        (
+            {"objective": "assignments", "weights": (math.inf, 1, 1)},
+            "weights must be three finite numbers of at least 0",
+        ),
+        ({"objective": "assignments", "weights": (1, "x", 1)}, "weights must be three finite numbers of at least 0"),
         ({"objective": "assignments", "weights": (0, 0, 0.0)}, "weights are all 0"),
         ({"weights": (2, 1, 1)}, 'weights requires objective="assignments"'),
         ({"direct_weight": 1}, 'direct_weight requires objective="assignments"'),

@@ -27,12 +27,12 @@ PLAN = CoverPlan()
 def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator) -> Cover:
     """Return an exact cover of a table whose cells are all known; ``params`` are those of `CoverKwargs`, checked.
 
-    After Ctrl-C it is the best one so far.
+    After Ctrl-C in the search it is the best one so far.
     """
     objective, n_seconds = params["objective"], params["max_time"]
+    deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
     problem = Problem.from_bits(data)
     cost = _role_cost(objective, params["weights"], params["direct_weight"], problem)
-    deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
     monitor = CoverMonitor(problem, cost, deadline, params["callbacks"])
     rng = random.Random(int(generator.integers(2**63)))
     independent, ended = find_cover(monitor, rng, params["max_iter"], PLAN)

@@ -36,7 +36,7 @@ class CoverMonitor:
         callbacks: Sequence[Callable[[CoverRound], object]] = (),
     ) -> None:
         self.problem, self.cost = problem, cost
-        self.roles: tuple[Role, ...] = ()
+        self.roles = problem.row_roles  # a cover from the start, whenever the search ends
         self.best_cost: float = float("inf")
         self.history: list[CoverRound] = []
         self.stop_reason: str | None = None
