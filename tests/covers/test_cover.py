@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import bitatoms as ba
 import naive
 from bitatoms.covers.costs import AssignmentCost
-from bitatoms.covers.masks import rows_of_masks
+from bitatoms.covers.graph import cover_by_cliques
 from bitatoms.covers.monitor import CoverMonitor
 from bitatoms.covers.problem import Problem
 from bitatoms.covers.search import CoverPlan, find_cover
 from bitatoms.mdl import string_bits
-from support.strategies import SEEDS, matrices
+from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
 
@@ -137,8 +137,8 @@ def test_large_graphs_are_covered_in_batches():
     X = ba.datasets.permissions(80).to_dense()
     problem = Problem.from_bits(ba.BitMatrix.from_dense(X))
     monitor = CoverMonitor(problem, AssignmentCost((1, 1, 1)))
-    independent, _ = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
-    assert 0 < len(independent.rows) <= 5
+    find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
+    assert 0 < len(monitor.independent.rows) <= 5
     atoms, codes = problem.atoms(monitor.roles).to_dense(), problem.codes(monitor.roles).to_dense()
     assert (naive.product(codes, atoms, "or") == X).all()
 
@@ -159,27 +159,30 @@ def test_a_search_ends_at_its_limits(table):
     assert "time limit" in ba.cover(table, objective="assignments", max_time=1e-9).summary()
 
 
-@pytest.mark.parametrize("n_asked", [0, 5, 60, 100, 200, 400])
-def test_batches_end_when_the_search_should_stop(n_asked):
-    X = ba.datasets.permissions(80).to_dense()
+@pytest.mark.parametrize("n_batches", [0, 1, 3])
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_batches_end_with_the_search_and_keep_what_they_found(n_batches, error, monkeypatch):
+    X = random_bits(0, 40, 30, 0.15)
     problem = Problem.from_bits(ba.BitMatrix.from_dense(X))
     monitor = CoverMonitor(problem, AssignmentCost((1, 1, 1)))
-    asked = []
+    n_searched = 0
 
-    def should_stop():
-        asked.append(None)
-        monitor.stop_reason = "max_time" if len(asked) > n_asked else None
-        return len(asked) > n_asked
+    def limited(*args):
+        nonlocal n_searched
+        n_searched += 1
+        if n_searched > n_batches:
+            monitor.stop_reason = "max_time"
+            if error is not None:
+                raise error
+        return cover_by_cliques(*args)
 
-    monitor.should_stop = should_stop
-    independent, ended = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
-    assert ended == "max_time"
-    assert len(asked) < n_asked + 40  # not again and again for each batch
+    monkeypatch.setattr("bitatoms.covers.search.cover_by_cliques", limited)
+    ended = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=10, clique_steps=20))
+    assert ended == ("max_time" if error is None else "interrupted")
+    assert n_searched == n_batches + 1
+    assert len(monitor.independent.rows) > 0 or n_batches == 0
     atoms, codes = problem.atoms(monitor.roles).to_dense(), problem.codes(monitor.roles).to_dense()
     assert (naive.product(codes, atoms, "or") == X).all()
-    cells = list(zip(independent.rows, independent.columns, strict=True))
-    rows = rows_of_masks(problem.rows, len(problem.columns))
-    assert not any(naive.fit_into_one_role(rows, *pair) for pair in combinations(cells, 2))
 
 
 def test_the_history_ends_with_the_cover_that_is_returned(monkeypatch):

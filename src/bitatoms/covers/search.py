@@ -14,7 +14,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import NO_CELLS, Cells, compatible, essential_cells, role_of
+from .cells import Cells, compatible, essential_cells, role_of
 from .graph import cover_by_cliques
 from .masks import indices, union
 from .monitor import CoverMonitor
@@ -36,52 +36,46 @@ class CoverPlan:
     min_patience: int = 300  # at least
 
 
-def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> tuple[Cells, str]:
-    """Search for a cover, which the monitor keeps; return independent ones, and why the search ended.
-
-    No two of these ones fit into one role, so that every cover has at least as many roles.
-    """
-    problem, cost, independent = monitor.problem, monitor.cost, NO_CELLS
+def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> str:
+    """Search for a cover and for independent ones, which the monitor keeps; return why the search ended."""
+    problem, cost = monitor.problem, monitor.cost
     try:
         for trivial in (problem.row_roles, problem.column_roles):
             monitor.keep(trivial, CoverState(problem, cost, trivial).cost)
         monitor.record("rows or columns")
-        roles, independent = fewest_roles(problem, rng, monitor.should_stop, plan)
+        roles = fewest_roles(monitor, rng, plan)
         if roles is not None:
             _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
         state = CoverState(problem, cost, ())
         if repair(state, Uncovered(dict(enumerate(problem.rows))), rng, 0.0, monitor.should_stop):
             _keep_trimmed(monitor, state, "greedy")
-        return independent, _exchange_rounds(monitor, rng, max_rounds, plan)
+        return _exchange_rounds(monitor, rng, max_rounds, plan)
     except KeyboardInterrupt:
-        return independent, "interrupted"
+        return "interrupted"
 
 
-def fewest_roles(
-    problem: Problem, rng: random.Random, should_stop: Callable[[], bool], plan: CoverPlan
-) -> tuple[list[Role] | None, Cells]:
-    """Return few roles that cover all ones, and ones no two of which fit into one role.
+def fewest_roles(monitor: CoverMonitor, rng: random.Random, plan: CoverPlan) -> list[Role] | None:
+    """Return few roles that cover all ones, or None if the search should stop before they do.
 
-    There are no roles (None) if ``should_stop`` ends the search before they cover all ones.
+    The monitor keeps ones no two of which fit into one role.
     """
+    problem, should_stop = monitor.problem, monitor.should_stop
     cells = essential_cells(problem, should_stop)
     if should_stop():
-        return None, NO_CELLS
+        return None
     roles: list[Role] = []
-    independent = NO_CELLS
     left = np.arange(len(cells.rows))
     while len(left):
         if should_stop():
-            return None, independent
+            return None
         batch = left if len(left) <= plan.max_cells else np.sort(rng.sample(left.tolist(), plan.max_cells))
         chosen = cells.take(batch)
         found = cover_by_cliques(compatible(problem, chosen), rng, plan.clique_steps, should_stop)
-        if found.independent.bit_count() > len(independent.rows):
-            independent = chosen.take(list(indices(found.independent)))
+        monitor.keep_independent(chosen.take(list(indices(found.independent))))
         added = [role_of(problem, chosen, clique) for clique in found.cliques]
         roles += added
         left = left[~_covered(problem, cells.take(left), added)]
-    return roles, independent
+    return roles
 
 
 def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan, should_stop: Callable[[], bool]) -> bool:
