@@ -134,7 +134,12 @@ def _check_weights(name: str, value: Any) -> tuple[float, ...]:
             Parameter(name),
             f" must be three numbers, for roles, user assignments and permission assignments, not {value!r}",
         )
-    weights = tuple(check_not_negative(name, weight) for weight in value)
+    try:
+        weights = tuple(check_not_negative(name, weight) for weight in value)
+    except InputError:
+        raise InputError(
+            Parameter(name), f" must be three finite numbers of at least 0, not {', '.join(map(repr, value))}"
+        ) from None
     if not any(weights):
         raise InputError(Parameter(name), " are all 0; at least one of them must be positive")
     return weights

@@ -83,6 +83,16 @@ def test_roles_go_to_the_standard_output(bitatoms):
         (("users.csv", "--weights", "1,x,1"), "--weights is '1,x,1'; pass three numbers separated by commas"),
         (("users.csv", "--objective", "assignments", "--weights", "1,1"), "--weights must be three numbers"),
         (("users.csv", "--direct-weight", "2"), "--direct-weight requires --objective assignments"),
+        (
+            ("users.csv", "--direct", "direct.csv"),
+            "direct.csv: without --direct-weight no permission is granted directly",
+        ),
+        (
+            ("users.csv", "--objective", "assignments", "--weights", "inf,1,1"),
+            "must be three finite numbers of at least 0",
+        ),
+        (("absent.csv", "--max-time", "0"), "--max-time must be a positive number of seconds"),
+        (("absent.csv", "--direct-weight", "2"), "--direct-weight requires --objective assignments"),
         (("users.csv", "-o", "users.csv"), "this command already reads or writes this file"),
         (("users.csv", "-o", "-", "--json"), "--json already writes to it"),
         (("users.csv", "-o", "roles.unknown"), "roles.unknown"),

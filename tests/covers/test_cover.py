@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 import bitatoms as ba
 import naive
 from bitatoms.covers.costs import AssignmentCost
+from bitatoms.covers.graph import cover_by_cliques
 from bitatoms.covers.monitor import CoverMonitor
 from bitatoms.covers.problem import Problem
 from bitatoms.covers.search import CoverPlan, find_cover
 from bitatoms.mdl import string_bits
-from support.strategies import SEEDS, matrices
+from support.strategies import SEEDS, matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
 
@@ -136,8 +137,8 @@ def test_large_graphs_are_covered_in_batches():
     X = ba.datasets.permissions(80).to_dense()
     problem = Problem.from_bits(ba.BitMatrix.from_dense(X))
     monitor = CoverMonitor(problem, AssignmentCost((1, 1, 1)))
-    independent, _ = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
-    assert 0 < len(independent.rows) <= 5
+    find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=5, clique_steps=20))
+    assert 0 < len(monitor.independent.rows) <= 5
     atoms, codes = problem.atoms(monitor.roles).to_dense(), problem.codes(monitor.roles).to_dense()
     assert (naive.product(codes, atoms, "or") == X).all()
 
@@ -156,6 +157,42 @@ def test_a_search_ends_at_its_limits(table):
     assert late.ended == "max_time"
     check_exact(late, table.to_dense())
     assert "time limit" in ba.cover(table, objective="assignments", max_time=1e-9).summary()
+
+
+@pytest.mark.parametrize("n_batches", [0, 1, 3])
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_batches_end_with_the_search_and_keep_what_they_found(n_batches, error, monkeypatch):
+    X = random_bits(0, 40, 30, 0.15)
+    problem = Problem.from_bits(ba.BitMatrix.from_dense(X))
+    monitor = CoverMonitor(problem, AssignmentCost((1, 1, 1)))
+    n_searched = 0
+
+    def limited(*args):
+        nonlocal n_searched
+        n_searched += 1
+        if n_searched > n_batches:
+            monitor.stop_reason = "max_time"
+            if error is not None:
+                raise error
+        return cover_by_cliques(*args)
+
+    monkeypatch.setattr("bitatoms.covers.search.cover_by_cliques", limited)
+    ended = find_cover(monitor, random.Random(0), 1, CoverPlan(max_cells=10, clique_steps=20))
+    assert ended == ("max_time" if error is None else "interrupted")
+    assert n_searched == n_batches + 1
+    assert len(monitor.independent.rows) > 0 or n_batches == 0
+    atoms, codes = problem.atoms(monitor.roles).to_dense(), problem.codes(monitor.roles).to_dense()
+    assert (naive.product(codes, atoms, "or") == X).all()
+
+
+def test_the_history_ends_with_the_cover_that_is_returned(monkeypatch):
+    """The search converges in its first round of exchanges, which gains something."""
+    monkeypatch.setattr("bitatoms.covers.driver.PLAN", CoverPlan(round_work=10**9, patience=1, min_patience=50))
+    X, rows = ba.datasets.planted(60, 40, 8, algebra="or", noise=0.02, random_state=0).X, []
+    result = ba.cover(X, objective="assignments", callbacks=rows.append, random_state=0)
+    assert result.ended == "converged"
+    assert result.history == tuple(rows)
+    assert rows[-1].roles + rows[-1].assignments == result.cost < rows[2].roles + rows[2].assignments
 
 
 def test_callbacks_see_each_round_and_can_end_the_search(table):
@@ -189,6 +226,20 @@ def test_an_interrupt_keeps_the_best_cover(table, n_rounds):
     assert result.is_optimal or "interrupted" in result.summary()
 
 
+@every_objective
+def test_an_interrupt_before_the_first_cover_gives_one_role_per_distinct_row(table, objective, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bitatoms.covers.search.CoverState", interrupt)
+    with pytest.raises(ba.Interrupted) as raised:
+        ba.cover(table, objective=objective, random_state=0)
+    result = raised.value.result
+    check_exact(result, table.to_dense())
+    assert result.n_roles == len(Problem.from_bits(table.bits).rows)
+    assert (result.n_direct, result.is_optimal) == (0, False)
+
+
 def test_progress_is_logged(table, caplog):
     caplog.set_level("INFO", "bitatoms")
     ba.cover(table, max_iter=1, random_state=0)
@@ -204,7 +255,12 @@ def test_progress_is_logged(table, caplog):
         ({"objective": "errors"}, "objective='errors' is not available; choose from 'roles', 'assignments'"),
         ({"weights": (1, 1)}, "weights must be three numbers"),
         ({"weights": "1,1,1"}, "weights must be three numbers"),
-        ({"objective": "assignments", "weights": (1, -1, 0)}, "weights must be a finite number of at least 0, not -1"),
+        ({"objective": "assignments", "weights": (1, -1, 0)}, "weights must be three finite numbers of at least 0"),
+        (
+            {"objective": "assignments", "weights": (math.inf, 1, 1)},
+            "weights must be three finite numbers of at least 0",
+        ),
+        ({"objective": "assignments", "weights": (1, "x", 1)}, "weights must be three finite numbers of at least 0"),
         ({"objective": "assignments", "weights": (0, 0, 0.0)}, "weights are all 0"),
         ({"weights": (2, 1, 1)}, 'weights requires objective="assignments"'),
         ({"direct_weight": 1}, 'direct_weight requires objective="assignments"'),

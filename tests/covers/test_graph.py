@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix
 from bitatoms.covers.cells import compatible, essential_cells, role_of
-from bitatoms.covers.graph import Graph, components, cover_by_cliques, reduce_graph
-from bitatoms.covers.masks import Weights, indices, masks_of_rows, rows_of_masks
+from bitatoms.covers.graph import Graph, _filled, _grown_cliques, components, cover_by_cliques, reduce_graph
+from bitatoms.covers.masks import Weights, full, indices, masks_of_rows, rows_of_masks
 from bitatoms.covers.problem import Problem
 from support.strategies import SEEDS, matrices, random_bits
 
@@ -20,6 +20,20 @@ small = matrices(st.integers(1, 9), st.sampled_from((1, 5, 9, 64, 65)))
 
 def never():
     return False
+
+
+class Stop:
+    """Asks to stop once it was asked some times, and counts how often it was asked after that."""
+
+    def __init__(self, n_asked):
+        self.n_left, self.n_late = n_asked, 0
+
+    def __call__(self):
+        if self.n_left:
+            self.n_left -= 1
+            return False
+        self.n_late += 1
+        return True
 
 
 def random_graph(seed, n, density):
@@ -56,7 +70,7 @@ def test_essential_cells_are_those_that_no_other_one_implies(X):
         within = not (rows[row] & ~rows[wider_row]).any()
         return one != other and within and not (rows[:, column] & ~rows[:, wider_column]).any()
 
-    cells = essential_cells(problem)
+    cells = essential_cells(problem, never)
     found = list(zip(cells.rows.tolist(), cells.columns.tolist(), strict=True))
     assert found == [cell for cell in ones if not any(implies(other, cell) for other in ones)]
     graph = compatible(problem, cells)
@@ -67,7 +81,7 @@ def test_essential_cells_are_those_that_no_other_one_implies(X):
 @given(X=small, seed=SEEDS)
 def test_roles_of_cliques_cover_all_ones(X, seed):
     problem = Problem.from_bits(BitMatrix.from_dense(X))
-    cells = essential_cells(problem)
+    cells = essential_cells(problem, never)
     found = cover_by_cliques(compatible(problem, cells), random.Random(seed), 50, never)
     roles = [role_of(problem, cells, clique) for clique in found.cliques]
     covered = naive.product(problem.codes(roles).to_dense(), problem.atoms(roles).to_dense(), "or")
@@ -89,6 +103,28 @@ def test_cliques_cover_each_vertex_and_independent_vertices_are_not_adjacent(see
     assert all(is_clique(graph, clique) for clique in found.cliques)
     assert not any(graph.near[i] >> j & 1 for i, j in combinations(indices(found.independent), 2))
     assert found.independent.bit_count() <= len(found.cliques)
+
+
+@given(seed=SEEDS, n_asked=st.integers(0, 60))
+def test_a_search_that_is_stopped_covers_each_vertex(seed, n_asked):
+    graph = random_graph(seed, 30, 0.4)
+    stop = Stop(n_asked)
+    found = cover_by_cliques(graph, random.Random(seed), 100, stop)
+    assert {vertex for clique in found.cliques for vertex in indices(clique)} == set(range(30))
+    assert all(is_clique(graph, clique) for clique in found.cliques)
+    assert not any(graph.near[i] >> j & 1 for i, j in combinations(indices(found.independent), 2))
+    assert stop.n_late < 150  # a few times for each component
+
+
+def test_steps_ask_whether_to_stop():
+    problem = Problem.from_bits(BitMatrix.from_dense(random_bits(0, 40, 30, 0.1)))
+    stop = Stop(20)
+    assert len(essential_cells(problem, stop).rows) == 0
+    assert stop.n_late <= 2
+    assert len(essential_cells(problem, Stop(50)).rows) < len(essential_cells(problem, never).rows)
+    graph = random_graph(0, 40, 0.1)
+    assert _filled(graph, 0, full(40), Stop(3)).bit_count() == 3
+    assert len(_grown_cliques(graph, full(40), 0, random.Random(0), Stop(0))) == 40
 
 
 def test_a_search_for_fewer_cliques_improves_on_growing_them():

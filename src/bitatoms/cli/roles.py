@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..api import cover
+from ..api import checked_cover, cover
 from ..core.result import Interrupted
 from ..covers.monitor import CoverRound
 from ..covers.result import Cover
 from ..io.errors import FileError
+from ..parameters import CoverKwargs, with_defaults
 from ..table import Table
 from ..verbosity import escape_name
 from .commands import listed
@@ -41,6 +42,12 @@ class RoleOutputs(NamedTuple):
 
 def find_roles(data: Input, outputs: RoleOutputs, parameters: dict[str, Any], display: Display) -> str | None:
     """Find roles, write them, and print a summary. If Ctrl-C ended it early, return what was written."""
+    params = checked_cover(with_defaults(CoverKwargs, parameters))
+    if outputs.direct is not None and params["direct_weight"] is None:
+        raise FileError(
+            f"{outputs.direct}: without --direct-weight no permission is granted directly; pass "
+            "--objective assignments and --direct-weight, such as 2, or omit --direct"
+        )
     check_writable(*outputs, read=(data.path,))
     if display.json and any(map(is_stdout, outputs.paths)):
         raise FileError("standard output: --json already writes to it; choose a file for other output")

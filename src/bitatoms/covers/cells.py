@@ -11,7 +11,8 @@ minimization problems", SACMAT 2008.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +37,15 @@ class Cells(NamedTuple):
 NO_CELLS = Cells(np.empty(0, np.intp), np.empty(0, np.intp))
 
 
-def essential_cells(problem: Problem) -> Cells:
-    """Return the ones that no other one implies."""
-    contained = _subsets(problem.rows, problem.columns)  # rows within each row
-    implying = _subsets(problem.columns, problem.rows)
+def essential_cells(problem: Problem, should_stop: Callable[[], bool]) -> Cells:
+    """Return the ones that no other one implies; only some of them if ``should_stop`` ends this early."""
+
+    def goes_on(_: int) -> bool:
+        return not should_stop()
+
+    implying = list(takewhile(goes_on, _subsets(problem.columns, problem.rows)))
     rows, columns = [], []
-    for row, within in enumerate(contained):
+    for row, within in enumerate(takewhile(goes_on, _subsets(problem.rows, problem.columns))):  # rows within each row
         smaller = [problem.rows[other] for other in indices(within & ~(1 << row))]
         below = union(smaller)  # columns of smaller rows
         for column in indices(problem.rows[row] & ~below):
@@ -67,7 +71,8 @@ def role_of(problem: Problem, cells: Cells, clique: int) -> Role:
     return Role(users, problem.common(users))
 
 
-def _subsets(sets: Sequence[int], elements: Sequence[int]) -> list[int]:
-    """Return which of the sets each set contains, itself included; ``elements`` are the sets that have each element."""
+def _subsets(sets: Sequence[int], elements: Sequence[int]) -> Iterator[int]:
+    """Yield which of the sets each set contains, itself included; ``elements`` are the sets that have each element."""
     every, every_element = full(len(sets)), full(len(elements))
-    return [every & ~union(elements[other] for other in indices(every_element & ~mask)) for mask in sets]
+    for mask in sets:
+        yield every & ~union(elements[other] for other in indices(every_element & ~mask))

@@ -27,20 +27,20 @@ PLAN = CoverPlan()
 def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator) -> Cover:
     """Return an exact cover of a table whose cells are all known; ``params`` are those of `CoverKwargs`, checked.
 
-    After Ctrl-C it is the best one so far.
+    After Ctrl-C in the search it is the best one so far.
     """
     objective, n_seconds = params["objective"], params["max_time"]
+    deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
     problem = Problem.from_bits(data)
     cost = _role_cost(objective, params["weights"], params["direct_weight"], problem)
-    deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
     monitor = CoverMonitor(problem, cost, deadline, params["callbacks"])
     rng = random.Random(int(generator.integers(2**63)))
-    independent, ended = find_cover(monitor, rng, params["max_iter"], PLAN)
+    ended = find_cover(monitor, rng, params["max_iter"], PLAN)
     roles = _without_direct(problem, cost, monitor.roles)
     atoms, codes = problem.atoms(roles), problem.codes(roles)
     product = reconstruct(codes, atoms, np.zeros(data.n_cols, np.uint8), "or")
     direct = data ^ product  # every role consists of ones
-    total, n_independent = sum(cost.of(*problem.size(role)) for role in roles), len(independent.rows)
+    total, n_independent = sum(cost.of(*problem.size(role)) for role in roles), len(monitor.independent.rows)
     if isinstance(cost, costs.CodelengthCost):
         errors = int(string_bits(len(data), np.zeros(data.n_cols, np.int64)).sum())  # no cell is wrong
         total, bound = errors + total, errors + codelength_bound(cost, n_independent)
@@ -56,7 +56,7 @@ def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.rando
         objective=objective,
         cost=_unscaled(total, cost.scale),
         lower_bound=_unscaled(bound, cost.scale),
-        independent=_first_of_each(problem, independent),
+        independent=_first_of_each(problem, monitor.independent),
         ended=ended,
         history=tuple(monitor.history),
     )

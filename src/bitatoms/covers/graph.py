@@ -79,7 +79,7 @@ def components(graph: Graph, kept: int) -> list[int]:
 def cover_by_cliques(graph: Graph, rng: random.Random, effort: int, should_stop: Callable[[], bool]) -> CliqueCover:
     """Return few cliques that cover a graph, and many independent vertices; ``effort`` is a number of steps.
 
-    The cover is complete if ``should_stop`` ends the search early.
+    The cover is complete if ``should_stop`` ends the search early: vertices that were not reached are cliques alone.
     """
     kept, removed = reduce_graph(graph, should_stop)
     cliques: list[int] = []
@@ -99,12 +99,12 @@ def _cover_component(
 ) -> CliqueCover:
     """Return few cliques that cover connected vertices, and many independent ones."""
     chosen = independent_vertices(graph, component, component.bit_count(), rng, effort, should_stop)
-    found = _grown_cliques(graph, component, chosen, rng)
+    found = _grown_cliques(graph, component, chosen, rng, should_stop)
     for _ in range(_RESTARTS):
         if len(found) == chosen.bit_count() or should_stop():
             return CliqueCover(found, chosen)
         other = independent_vertices(graph, component, len(found), rng, effort // _RESTARTS, should_stop)
-        found = min(found, _grown_cliques(graph, component, other, rng), key=len)
+        found = min(found, _grown_cliques(graph, component, other, rng, should_stop), key=len)
         chosen = max(chosen, other, key=int.bit_count)
     while len(found) > chosen.bit_count() and (fewer := _with_fewer(graph, found, rng, effort, should_stop)):
         found = fewer
@@ -119,7 +119,7 @@ def independent_vertices(
     Those with the fewest neighbours are chosen first. Then a vertex takes the place of its neighbours, and others are
     added where there is room, as long as their number does not fall.
     """
-    chosen = _filled(graph, 0, component)
+    chosen = _filled(graph, 0, component, should_stop)
     vertices = list(indices(component))
     for _ in range(effort):
         if chosen.bit_count() >= upper_bound or should_stop():
@@ -131,27 +131,29 @@ def independent_vertices(
         rest = chosen & ~graph.near[vertex] | 1 << vertex
         # Only vertices near those that left can have room.
         around = union(graph.near[each] for each in indices(chosen & ~rest))
-        changed = _filled(graph, rest, around & component)
+        changed = _filled(graph, rest, around & component, should_stop)
         if changed.bit_count() >= chosen.bit_count():
             chosen = changed
     return chosen
 
 
-def _filled(graph: Graph, chosen: int, candidates: int) -> int:
+def _filled(graph: Graph, chosen: int, candidates: int, should_stop: Callable[[], bool]) -> int:
     """Return independent vertices with others of the candidates added, those with the fewest neighbours first."""
     open_ = candidates & ~union(graph.near[vertex] for vertex in indices(chosen))
-    while open_:
+    while open_ and not should_stop():
         vertex = min(indices(open_), key=lambda each: (graph.near[each] & open_).bit_count())
         chosen |= 1 << vertex
         open_ &= ~graph.near[vertex]
     return chosen
 
 
-def _grown_cliques(graph: Graph, vertices: int, seeds: int, rng: random.Random) -> list[int]:
+def _grown_cliques(
+    graph: Graph, vertices: int, seeds: int, rng: random.Random, should_stop: Callable[[], bool]
+) -> list[int]:
     """Return cliques that cover some vertices, grown from independent vertices (DSATUR).
 
     The vertex that fits into the fewest cliques is next. It goes where the fewest other vertices lose their place, and
-    starts a clique if it fits nowhere.
+    starts a clique if it fits nowhere. Vertices that are left when ``should_stop`` ends this are cliques alone.
     """
     cliques = [1 << seed for seed in indices(seeds)]
     room = [graph.near[seed] for seed in indices(seeds)]  # vertices that fit into each clique
@@ -160,7 +162,7 @@ def _grown_cliques(graph: Graph, vertices: int, seeds: int, rng: random.Random) 
     n_fitting = rows_of_masks(room, len(graph))[:, names].sum(axis=0, dtype=np.float64)
     n_fitting[rows_of_masks([seeds], len(graph))[0, names]] = np.inf
     ties = np.array([rng.random() for _ in names])
-    while open_:
+    while open_ and not should_stop():
         index = int((n_fitting + ties).argmin())
         vertex = int(names[index])
         near, bit = graph.near[vertex], 1 << vertex
@@ -179,7 +181,7 @@ def _grown_cliques(graph: Graph, vertices: int, seeds: int, rng: random.Random) 
             cliques.append(bit)
             room.append(near)
             n_fitting += rows_of_masks([near], len(graph))[0, names]
-    return cliques
+    return cliques + [1 << vertex for vertex in indices(open_)]
 
 
 def _with_fewer(
@@ -195,12 +197,12 @@ def _with_fewer(
     """
     vertices = np.array(list(indices(union(cliques))), np.intp)
     near = rows_of_masks([graph.near[vertex] for vertex in vertices], len(graph))[:, vertices]
-    apart = (~near).astype(np.int32)
+    apart = (~near).astype(np.float32)  # floats are multiplied much faster, and these are small integers
     members = rows_of_masks(cliques, len(graph))[:, vertices]
     dropped = int(members.sum(axis=1).argmin())
     members = np.delete(members, dropped, axis=0)
     waiting = np.logical_not(members.any(axis=0))
-    conflicts = apart @ members.T.astype(np.int32)  # vertices x cliques: members that are not adjacent
+    conflicts = apart @ members.T.astype(np.float32)  # vertices x cliques: members that are not adjacent
     tabu_until = np.zeros(conflicts.shape, np.int64)
     fewest = int(waiting.sum())
     for step in range(effort):
@@ -213,7 +215,7 @@ def _with_fewer(
         allowed = (tabu_until[candidates] <= step) | (len(candidates) + cost < fewest)
         if not allowed.any():
             continue
-        cost = np.where(allowed, cost, np.iinfo(np.int32).max)
+        cost = np.where(allowed, cost, np.inf)
         rows, into = np.nonzero(cost == cost.min())
         pick = rng.randrange(len(rows))
         vertex, clique = int(candidates[rows[pick]]), int(into[pick])

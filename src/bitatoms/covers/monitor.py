@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .cells import NO_CELLS, Cells
 from .costs import RoleCost
 from .problem import Problem, Role
 
@@ -26,7 +27,7 @@ class CoverRound(NamedTuple):
 
 
 class CoverMonitor:
-    """The best cover of a search, its history, and whether a callback or the deadline asks it to stop."""
+    """The best cover of a search, the most independent ones, its history, and whether it should stop."""
 
     def __init__(
         self,
@@ -36,7 +37,8 @@ class CoverMonitor:
         callbacks: Sequence[Callable[[CoverRound], object]] = (),
     ) -> None:
         self.problem, self.cost = problem, cost
-        self.roles: tuple[Role, ...] = ()
+        self.roles = problem.row_roles  # a cover from the start, whenever the search ends
+        self.independent = NO_CELLS  # every cover has at least as many roles
         self.best_cost: float = float("inf")
         self.history: list[CoverRound] = []
         self.stop_reason: str | None = None
@@ -47,6 +49,11 @@ class CoverMonitor:
         """Keep a cover if it is better than all before."""
         if cost < self.best_cost:
             self.roles, self.best_cost = tuple(roles), cost
+
+    def keep_independent(self, cells: Cells) -> None:
+        """Keep ones no two of which fit into one role if there are more of them than before."""
+        if len(cells.rows) > len(self.independent.rows):
+            self.independent = cells
 
     def should_stop(self) -> bool:
         """Whether a callback or the deadline ends the search."""

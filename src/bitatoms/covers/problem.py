@@ -57,6 +57,16 @@ class Problem:
         """Number of ones of the distinct rows and columns."""
         return sum(mask.bit_count() for mask in self.rows)
 
+    @property
+    def row_roles(self) -> tuple[Role, ...]:
+        """The cover with one role per distinct row."""
+        return tuple(Role(1 << row, columns) for row, columns in enumerate(self.rows))
+
+    @property
+    def column_roles(self) -> tuple[Role, ...]:
+        """The cover with one role per distinct column."""
+        return tuple(Role(rows, 1 << column) for column, rows in enumerate(self.columns))
+
     def support(self, permissions: int) -> int:
         """Return the rows that have all of these columns."""
         users = full(len(self.rows))

@@ -32,7 +32,8 @@ class Cover:
     lower_bound : int or float
         No exact cover costs less.
     independent : ndarray of shape (n, 2), int64
-        Ones of the table (row, column), no two of which fit into one role: every cover has at least n roles.
+        Ones of the table (row, column), no two of which fit into one role: without direct grants, every cover has at
+        least n roles.
     ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
         Why the search ended.
     history : tuple of CoverRound

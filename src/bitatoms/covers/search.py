@@ -9,11 +9,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import NO_CELLS, Cells, compatible, essential_cells, role_of
+from .cells import Cells, compatible, essential_cells, role_of
 from .graph import cover_by_cliques
 from .masks import indices, union
 from .monitor import CoverMonitor
@@ -35,50 +36,53 @@ class CoverPlan:
     min_patience: int = 300  # at least
 
 
-def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> tuple[Cells, str]:
-    """Search for a cover, which the monitor keeps; return independent ones, and why the search ended.
-
-    No two of these ones fit into one role, so that every cover has at least as many roles.
-    """
-    problem, cost, independent = monitor.problem, monitor.cost, NO_CELLS
+def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> str:
+    """Search for a cover and for independent ones, which the monitor keeps; return why the search ended."""
+    problem, cost = monitor.problem, monitor.cost
     try:
-        for trivial in _one_role_each(problem):
+        for trivial in (problem.row_roles, problem.column_roles):
             monitor.keep(trivial, CoverState(problem, cost, trivial).cost)
         monitor.record("rows or columns")
-        roles, independent = fewest_roles(problem, rng, monitor.should_stop, plan)
-        _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
+        roles = fewest_roles(monitor, rng, plan)
+        if roles is not None:
+            _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
         state = CoverState(problem, cost, ())
         if repair(state, Uncovered(dict(enumerate(problem.rows))), rng, 0.0, monitor.should_stop):
             _keep_trimmed(monitor, state, "greedy")
-        return independent, _exchange_rounds(monitor, rng, max_rounds, plan)
+        return _exchange_rounds(monitor, rng, max_rounds, plan)
     except KeyboardInterrupt:
-        return independent, "interrupted"
+        return "interrupted"
 
 
-def fewest_roles(
-    problem: Problem, rng: random.Random, should_stop: Callable[[], bool], plan: CoverPlan
-) -> tuple[list[Role], Cells]:
-    """Return few roles that cover all ones, and ones no two of which fit into one role."""
-    cells = essential_cells(problem)
+def fewest_roles(monitor: CoverMonitor, rng: random.Random, plan: CoverPlan) -> list[Role] | None:
+    """Return few roles that cover all ones, or None if the search should stop before they do.
+
+    The monitor keeps ones no two of which fit into one role.
+    """
+    problem, should_stop = monitor.problem, monitor.should_stop
+    cells = essential_cells(problem, should_stop)
+    if should_stop():
+        return None
     roles: list[Role] = []
-    independent = NO_CELLS
     left = np.arange(len(cells.rows))
     while len(left):
+        if should_stop():
+            return None
         batch = left if len(left) <= plan.max_cells else np.sort(rng.sample(left.tolist(), plan.max_cells))
         chosen = cells.take(batch)
         found = cover_by_cliques(compatible(problem, chosen), rng, plan.clique_steps, should_stop)
-        if found.independent.bit_count() > len(independent.rows):
-            independent = chosen.take(list(indices(found.independent)))
+        monitor.keep_independent(chosen.take(list(indices(found.independent))))
         added = [role_of(problem, chosen, clique) for clique in found.cliques]
         roles += added
-        left = left[~_covered(cells.take(left), added)]
-    return roles, independent
+        left = left[~_covered(problem, cells.take(left), added)]
+    return roles
 
 
-def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan) -> bool:
+def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan, should_stop: Callable[[], bool]) -> bool:
     """Remove a role and some near it, cover again, and trim; take that back if it costs more. Return if it costs less.
 
-    Near a role are those that its users have too, or those with some of its permissions.
+    Near a role are those that its users have too, or those with some of its permissions. An exchange that
+    ``should_stop`` ends is taken back too.
     """
     before = state.cost
     removed = _drawn_roles(state, rng, plan.max_removed)
@@ -87,7 +91,9 @@ def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan) -> bo
         state.remove(number)
     rows = state.problem.rows
     uncovered = Uncovered({row: rows[row] & ~state.covered(row) for row in indices(affected)})
-    repair(state, uncovered, rng, plan.noise)
+    if not repair(state, uncovered, rng, plan.noise, should_stop):
+        state.undo()
+        return False
     order = list(indices(union(state.row_roles[row] for row in indices(affected))))
     rng.shuffle(order)
     state.trim(order, affected)
@@ -101,32 +107,30 @@ def exchange_roles(state: CoverState, rng: random.Random, plan: CoverPlan) -> bo
 def _exchange_rounds(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan: CoverPlan) -> str:
     """Exchange roles of the best cover until that gains nothing any more; return why it ended."""
     state = CoverState(monitor.problem, monitor.cost, monitor.roles)
-    n_idle = 0  # exchanges since the last gain
+    if not state.roles:
+        return "converged"
+    n_idle, has_converged = 0, False  # exchanges since the last gain
     for _ in range(max_rounds):
         if monitor.should_stop():
             break
         state.work = 0
-        while state.work < plan.round_work and not monitor.should_stop():
-            if not state.roles or n_idle > max(plan.min_patience, plan.patience * len(state.roles)):
-                return "converged"
-            if exchange_roles(state, rng, plan):
+        while state.work < plan.round_work and not has_converged and not monitor.should_stop():
+            if exchange_roles(state, rng, plan, monitor.should_stop):
                 monitor.keep(state.roles.values(), state.cost)
                 n_idle = 0
             else:
                 n_idle += 1
+            has_converged = n_idle > max(plan.min_patience, plan.patience * len(state.roles))
         monitor.record("exchange")
+        if has_converged:
+            return "converged"
     return monitor.stop_reason or "max_iter"
-
-
-def _one_role_each(problem: Problem) -> tuple[list[Role], list[Role]]:
-    """Return the covers with one role per distinct row, and per distinct column."""
-    rows = [Role(1 << row, columns) for row, columns in enumerate(problem.rows)]
-    return rows, [Role(rows_, 1 << column) for column, rows_ in enumerate(problem.columns)]
 
 
 def _keep_trimmed(monitor: CoverMonitor, state: CoverState, move: str) -> None:
     """Trim all roles of a cover, those that cover little first, and keep it if it is the best."""
-    state.trim(sorted(state.roles, key=lambda number: _area(state.problem, state.roles[number])), -1)
+    order = sorted(state.roles, key=lambda number: _area(state.problem, state.roles[number]))
+    state.trim(takewhile(lambda _: not monitor.should_stop(), order), -1)
     monitor.keep(state.roles.values(), state.cost)
     monitor.record(move)
 
@@ -137,12 +141,14 @@ def _area(problem: Problem, role: Role) -> int:
     return n_users * n_permissions
 
 
-def _covered(cells: Cells, roles: list[Role]) -> NDArray[np.bool_]:
+def _covered(problem: Problem, cells: Cells, roles: list[Role]) -> NDArray[np.bool_]:
     """Return which cells the roles cover."""
+    covered = [0] * len(problem.rows)  # columns of each row
+    for role in roles:
+        for row in indices(role.users):
+            covered[row] |= role.permissions
     pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
-    return np.array(
-        [any(role.users >> row & 1 and role.permissions >> column & 1 for role in roles) for row, column in pairs], bool
-    )
+    return np.array([covered[row] >> column & 1 for row, column in pairs], bool)
 
 
 def _drawn_roles(state: CoverState, rng: random.Random, n_most: int) -> list[int]:

@@ -109,9 +109,9 @@ class CoverMiner(TableTransformer):
     def transform(self, X: Any) -> NDArray[np.uint8]:
         """Return the roles of users, from below: only roles all of whose permissions a user has.
 
-        The roles cover as many of the ones of a row as these roles can, and are the fewest that do so (the fewest
-        found, if there are very many combinations). Rows of the training data are covered completely, apart from direct
-        grants, with no more roles than ``cover_.codes`` has.
+        The roles cover as many of the ones of a row as these roles can, and are the fewest that do so. Rows of the
+        training data are covered completely, apart from direct grants, with no more roles than ``cover_.codes`` has.
+        (If a row has very many combinations of roles, they are the fewest found, which may be more in both cases.)
 
         Parameters
         ----------
