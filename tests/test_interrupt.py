@@ -11,14 +11,14 @@ import sys
 import numpy as np
 import bitatoms as ba
 
-X = ba.datasets.planted(10_000, 200, 40, random_state=0).X
+X = ba.datasets.planted(4000, 120, 40, random_state=0).X
 model = ba.BinaryDictionaryLearning(
     **eval(sys.argv[2]), n_jobs=int(sys.argv[1]), random_state=0, callbacks=lambda row: print(row.atoms, flush=True)
 )
 try:
     model.fit(X)
 except KeyboardInterrupt:
-    assert model.components_.shape == (model.n_components_, 200)
+    assert model.components_.shape == (model.n_components_, 120)
     best = min(model.history_, key=lambda row: row.bits if model.n_components == "mdl" else row.wrong_bits)
     assert model.codelength_.total == best.bits
     print("interrupted")

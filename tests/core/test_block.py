@@ -78,9 +78,9 @@ def test_coding_matches_the_oracle(problem, algebra, coder, workers, max_atoms, 
 @pytest.mark.parametrize("coder", ["greedy", "bmp"])
 @pytest.mark.parametrize("n_atoms", [1, 15, 16, 17, 64, 65, 130, 200])
 def test_coding_with_many_atoms_matches_the_oracle(algebra, coder, n_atoms):
-    X, atoms = random_bits(0, 12, 300, 0.3), random_bits(1, n_atoms, 300, 0.2)
-    X |= naive.product(random_bits(2, 12, n_atoms, 3 / n_atoms), atoms, algebra)
-    codes = random_bits(3, 12, n_atoms, 1 / n_atoms)
+    X, atoms = random_bits(0, 6, 300, 0.3), random_bits(1, n_atoms, 300, 0.2)
+    X |= naive.product(random_bits(2, 6, n_atoms, 3 / n_atoms), atoms, algebra)
+    codes = random_bits(3, 6, n_atoms, 1 / n_atoms)
     block = block_of(X, atoms, codes, algebra)
     code(block, coding_rule(coder, algebra))
     np.testing.assert_array_equal(factors(block)[1], naive.code(X, atoms, codes, coder, algebra))

@@ -17,7 +17,7 @@ from bitatoms.rows.checkpoint import Checkpoint
 from bitatoms.rows.store import Store, StoreRows
 from support.sources import assert_same, learned, write_store
 
-SHAPE = (6000, 130)
+SHAPE = (3000, 130)
 needs_fork = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="starting a process for each kill takes long without fork"
 )
@@ -28,7 +28,7 @@ def path(tmp_path_factory):
     """A store of several chunks."""
     path = tmp_path_factory.mktemp("faults") / "rows.zarr"
     data = ba.datasets.planted(*SHAPE, 10, noise=0.03, random_state=0)
-    return write_store(path, BitMatrix.from_dense(data.X), chunk_bytes=17 * 1000).path
+    return write_store(path, BitMatrix.from_dense(data.X), chunk_bytes=17 * 500).path
 
 
 @needs_fork
@@ -83,7 +83,7 @@ class FullDisk:
 
 
 def test_a_fit_stopped_by_a_full_disk_is_resumed(path, tmp_path, monkeypatch):
-    store, workers = Store(path), Workers(1, chunk_rows=640)
+    store, workers = Store(path), Workers(1, chunk_rows=320)
     params = {"n_components": 9, "search_rows": 300, "max_iter": 9, "workers": workers}
 
     def fit(folder, resume):

@@ -24,7 +24,7 @@ from bitatoms.rows.store import Store, StoreRows
 from support.plans import use_small_budget, use_windows
 from support.sources import learned
 
-WORKERS = Workers(1, chunk_rows=640)  # several chunks per pass
+WORKERS = Workers(1, chunk_rows=320)  # several chunks per pass
 MAX_KILLS = 4  # of one fit, before it may finish
 
 

@@ -99,7 +99,7 @@ def before_after(data: Any, made: Any, shape: tuple[int, int] | None = None, *, 
     >>> matplotlib.use("Agg")
     >>> import bitatoms as ba
     >>> X, y = ba.datasets.digits()
-    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X[:300])
+    >>> model = ba.BinaryDictionaryLearning(random_state=0).fit(X[:100])
     >>> ax = ba.plots.before_after(X[:4], model.inverse_transform(model.transform(X[:4])), (8, 8))
     """
     before, after = (np.asarray(rows.to_dense() if hasattr(rows, "to_dense") else rows) for rows in (data, made))
