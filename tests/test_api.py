@@ -595,7 +595,7 @@ def interrupt_at_call(at_call):
 @every_search
 def test_interrupt_returns_the_best_result(table, n_components, algebra, search):
     how = {"algebra": algebra, "search": search, "start_components": 2, "random_state": 0}
-    with pytest.raises(KeyboardInterrupt, match="the best factorization so far") as caught:
+    with pytest.raises(KeyboardInterrupt, match="the best result so far") as caught:
         factorize(table, n_components, **how, callbacks=interrupt_at_call(2))
     assert isinstance(caught.value, Interrupted)
     result = caught.value.result

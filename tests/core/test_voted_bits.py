@@ -89,7 +89,7 @@ def test_votes_are_those_on_all_bits(problem, algebra, seed):
         np.testing.assert_array_equal(all_of_them.votes_on_ones(packed_atoms)[0], all_of_them.free[atoms == 1])
 
     assert_same_votes(counts, every)
-    none = Counts.none(*atoms.shape, voted)
+    none = Counts.none(*atoms.shape, voted, int(atoms.sum()))
     assert_same_votes(none.add(counts).add(counts), every + every)
     assert_same_votes(counts.copy(), every)
     flips = random_bits(seed, 1, X.shape[1], 0.5)[0].astype(bool)

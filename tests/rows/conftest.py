@@ -18,7 +18,7 @@ N_ROWS, N_COLS = 3001, 70
 def enough_trials(few_trials):
     """Search with few trials, but enough to use all atoms, and to leave some work to passes over all rows."""
     with pytest.MonkeyPatch.context() as patch:
-        use_budget(patch, max_trials=40, nmf=NmfBudget(max_starts=1, max_iterations=20))
+        use_budget(patch, max_trials=100, nmf=NmfBudget(max_starts=2))
         yield
 
 

@@ -261,7 +261,7 @@ def test_invalid_calls_with_rows_out_of_core(stores, tmp_path):
     [
         ({"random_state": np.int64(0)}, {"random_state": np.int64(7)}),
         ({"random_state": [1, 2]}, {"random_state": [3, 4]}),
-        ({"patience": "auto"}, {"patience": 1}),
+        ({"patience": "auto"}, {"patience": 2}),
         ({"start_components": "auto"}, {"start_components": 64}),
         ({"init": "auto"}, {"init": "spread"}),
     ],

@@ -157,7 +157,7 @@ def test_ctrl_c_leaves_the_best_so_far(search_to_the_end, small, algebra, search
             raise KeyboardInterrupt
 
     model = BinaryDictionaryLearning(n_components, **how, callbacks=press)
-    with pytest.raises(Interrupted, match="the best factorization so far") as caught:
+    with pytest.raises(Interrupted, match="the best result so far") as caught:
         model.fit(small)
     result = caught.value.result
     assert_matches_oracle(result, small)

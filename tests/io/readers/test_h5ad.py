@@ -421,7 +421,8 @@ def test_annotate_stores_variables_that_an_atom_clears_as_minus_one(learned):
     result, _ = learned
     atoms, bias = ba.BitMatrix.from_dense(np.eye(3, 70)), np.zeros(70, np.uint8)
     bias[[1, 5]] = 1
-    model = replace(Model.from_factorization(result, header=Header(len(GENES), GENES)), atoms=atoms, bias=bias)
+    model = Model.from_factorization(result, header=Header(len(GENES), GENES))
+    model = replace(model, atoms=atoms, bias=bias, lacking=None)
     adata = make_adata(KINDS["csr"])
     annotate(adata, result.codes, model)
     expected = np.zeros((70, 3))
