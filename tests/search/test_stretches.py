@@ -184,7 +184,8 @@ def test_a_sample_and_passes_in_memory_and_in_a_store(many_rows, tmp_path):
 
 
 def test_a_checkpoint(table, fits, tmp_path, monkeypatch):
-    monkeypatch.setattr("bitatoms.rows.checkpoint_steps.StepFiles.is_due", lambda steps: True)  # or a short fit saves no steps
+    # A short fit saves no steps otherwise.
+    monkeypatch.setattr("bitatoms.rows.checkpoint_steps.StepFiles.is_due", lambda steps: True)
     table, _ = table
     options = {"algebra": "or", "random_state": 0, "checkpoint": tmp_path / "checkpoint"}
     first = ba.factorize(table, **options)
