@@ -333,8 +333,8 @@ class Factorization(ResultBase):
         Number of samples in which each atom is complete: they have all its features and, where the bias sets a feature
         of the atom, do not have that one. Whether they use the atom does not matter.
     lacking : ndarray of shape (n_ones,), int64, or None
-        For each one of the atoms, atom by atom in the order of the features, the number of samples that would have the
-        atom complete, had they not a single known cell that differs: this one.
+        For each one of the atoms, atom by atom in the order of the features, the number of samples that are known
+        to have all other features of the atom, and not this one.
     atom_known : ndarray of shape (n_atoms,), int64, or None
         Number of samples in which all features of each atom are known; None if all cells are, or if it was not counted.
     rows_hash : int or None

@@ -28,7 +28,8 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: 
     elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
         codes = codes.take_columns(spec.kept)
     if not spec.is_split:
-        return _run(data, codes, spec, workers)
+        after, counts = _run(data, codes, spec, workers)
+        return after, replace(counts, rows_hash=hash_rows(data))
 
     def run(own: Workers, group: AtomGroup) -> tuple[BitMatrix, Counts]:
         own_codes = None if codes is None else codes.take_columns(group.atoms)
@@ -68,7 +69,7 @@ def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
 
 
 def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBits | None = None) -> Counts:
-    """Return the counts of coded rows; ``data`` is that of the block."""
+    """Return the counts of coded rows, without their hash; ``data`` is that of the block."""
     m = block.n_features
     free, bad, pairs = _all_votes(block) if voted is None else _listed_votes(block, voted)
     return Counts(
@@ -83,7 +84,6 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         missed=block.missed(data),
         codes_changed=codes_changed,
         complete=complete_atoms(data, block.atoms(), block.workers, block.bias).column_weights(),
-        rows_hash=hash_rows(data),
         **count_members(data, block.atoms(), block.workers, block.bias)._asdict(),
         voted=voted,
     )
