@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import naive
 from bitatoms.bits import BitMatrix, stack_rows
-from bitatoms.core.atom_groups import atom_groups
 from bitatoms.core.counts import Counts
 from bitatoms.core.pass_spec import PassSpec, RowCounts
 from bitatoms.core.row_pass import run_pass
@@ -20,7 +19,7 @@ from bitatoms.parallel import Workers
 from bitatoms.rows.memory import MemoryRows
 from bitatoms.sparse_bits import SparseBits
 from support.blocks import ALGEBRAS, WORKERS, bits_of, priced_rule
-from support.strategies import SEEDS, priced_factorisations, random_bits
+from support.strategies import SEEDS, priced_factorisations, random_bits, random_prices
 
 
 def spec_of(atoms, prices, algebra, bias=None, kept=None, coder="mdl"):
@@ -49,29 +48,32 @@ def assert_counts(counts, X, atoms, codes, algebra, bias):
         np.testing.assert_array_equal(counts.bad[k], bad)
 
 
-@given(priced_factorisations(n_atoms=st.integers(1, 6)), ALGEBRAS, st.booleans(), st.integers(1, 4), SEEDS)
-def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(problem, algebra, from_codes, n_groups, seed):
-    X, atoms, codes, prices = problem
-    random = np.random.default_rng(seed)
-    atoms = atoms * (random.integers(n_groups, size=(len(atoms), 1)) == random.integers(n_groups, size=X.shape[1]))
-    bias = random_bits(seed, 1, X.shape[1], 0.2)
-    kept = np.union1d(0, np.flatnonzero(random.integers(0, 4, codes.shape[1]))) if from_codes else None
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+@pytest.mark.parametrize("from_codes", [False, True])
+def test_a_pass_by_groups_of_atoms_codes_and_counts_as_the_oracle_does(from_codes, algebra, seed):
+    group = np.random.default_rng(seed).integers(4, size=130)  # no atom has columns of the last one
+    atoms = random_bits(seed, 9, 130, 0.3) * (np.arange(9)[:, np.newaxis] % 3 == group)
+    codes, bias = random_bits(seed + 1, 40, 9, 0.3), random_bits(seed + 2, 1, 130, 0.2)
+    X = naive.product(codes, atoms, algebra) ^ bias ^ random_bits(seed + 3, 40, 130, 0.08)
+    X[random_bits(seed + 4, 40, 130, 0.02 * (seed % 2)) == 1] = 2
+    before, prices = codes ^ random_bits(seed + 5, 40, 9, 0.2), random_prices(seed, 130, 9, (255, 300))
+    kept, codes = None, np.zeros_like(codes)
     if from_codes:
-        atoms, codes, before = atoms[kept], codes[:, kept], codes
-        prices = prices[0], prices[1][kept]
-    else:
-        codes, before = np.zeros_like(codes), codes
+        kept = np.array([0, 1, 2, 4, 5, 7, 8])
+        atoms, codes, prices = atoms[kept], before[:, kept], (prices[0], prices[1][kept])
     expected = naive.priced_code(X ^ bias, atoms, codes, algebra, prices)
     spec = spec_of(atoms, prices, algebra, bias, kept)
     with mock.patch.multiple("bitatoms.core.voted_bits", _MIN_FEATURES=0, MAX_VOTES=atoms.size - 1):
         voted = voted_bits(spec.atoms)
-    counted = RowCounts(10, np.zeros(X.shape[1], np.int64), np.zeros(len(atoms), np.int64))
+    counted = RowCounts(10, np.zeros(130, np.int64), np.zeros(len(atoms), np.int64))
     spec = replace(spec, atoms=SparseBits.from_bits(spec.atoms), voted=voted, priced_by=counted)
-    with mock.patch.multiple("bitatoms.core.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed % 30 + 1):
-        assert spec.is_split == (len(atom_groups(spec.atoms, seed % 30 + 1)) > 1)
+    with mock.patch.multiple("bitatoms.core.pass_spec", _MIN_SPLIT=1, _GROUP_COLUMNS=seed + 1):
+        assert spec.is_split
         after, counts = run_pass(bits_of(X), BitMatrix.from_dense(before), spec, Workers(seed % 3 + 1))
     np.testing.assert_array_equal(after.to_dense(), expected)
     assert counts.codes_changed == (expected != codes).sum()
+    assert counts.lacking.any()
     has_vote = voted.to_dense(bool)
     whole = run_pass(bits_of(X), BitMatrix.from_dense(before), replace(spec, voted=None, priced_by=None), Workers())[1]
     assert_counts(whole, X, atoms, expected, algebra, bias)
