@@ -367,9 +367,21 @@ def proximus_is_local_optimum(E, users, atom):
 
 
 def row_cost(x, atoms, code, algebra, prices):
-    """Return the cost of the errors of one row and of the atoms it uses; ``prices`` are (bits (m,), uses (p,))."""
-    bits, uses = prices
-    return (known(x) * (x ^ combine_row(code, atoms, algebra))) @ bits + code @ uses
+    """Return the cost of the errors of one row and of the atoms it uses; ``prices`` are (bits (m,), uses (p,)).
+
+    With two more, added (m,) and forbidden (m,), ``bits`` are the prices of missed ones, and ``added`` those of others.
+    """
+    return (known(x) * (x ^ combine_row(code, atoms, algebra))) @ error_prices(x, prices) + code @ prices[1]
+
+
+def error_prices(x, prices):
+    """Return the price of an error in each cell of a row."""
+    return np.where(x == 1, prices[0], prices[2]) if len(prices) > 2 else prices[0]
+
+
+def forbidden_atoms(x, atoms, prices):
+    """Return which atoms would add a one to a row in a forbidden column."""
+    return (atoms[:, (x == 0) & prices[3]] == 1).any(axis=1) if len(prices) > 2 else np.zeros(len(atoms), bool)
 
 
 def costs(X, atoms, codes, algebra, prices):
@@ -379,7 +391,7 @@ def costs(X, atoms, codes, algebra, prices):
 
 def costs_after(x, atoms, code, algebra, prices):
     """Return `row_cost` of one row after toggling each atom alone: (p,)."""
-    bits, uses = prices
+    bits, uses = error_prices(x, prices), prices[1]
     turn = 1 - 2 * code.astype(int)  # one use more or less
     used_with = code @ atoms.astype(int) + turn[:, np.newaxis] * atoms  # used atoms that have each bit
     made = used_with % 2 if algebra == "xor" else used_with > 0
@@ -395,7 +407,8 @@ def swapped(x, atoms, code, algebra, prices):
     for k in np.flatnonzero(code):
         rest = without(k, code)
         after = costs_after(x, atoms, rest, algebra, prices)
-        others = [o for o in range(len(atoms)) if o != k and (algebra == "xor" or not code[o])]
+        forbidden = forbidden_atoms(x, atoms, prices)
+        others = [o for o in range(len(atoms)) if o != k and (algebra == "xor" or not code[o]) and not forbidden[o]]
         if others:
             best = min(others, key=lambda o: after[o])  # the first of equals
             if after[best] < now:
@@ -406,11 +419,14 @@ def swapped(x, atoms, code, algebra, prices):
 def priced_code_row(x, atoms, code, algebra, prices, max_atoms=None, residual_limit=-1, swaps=True):
     """Toggle the atom that gains most at these prices, or swap two atoms if no toggle gains, until neither gains."""
     code = np.array(code, np.uint8)
+    forbidden = forbidden_atoms(x, atoms, prices)
+    code[forbidden] = 0
     while len(atoms) and wrong_bits(x, atoms, code, algebra) > residual_limit:
         now = row_cost(x, atoms, code, algebra, prices)
         after = costs_after(x, atoms, code, algebra, prices)
         if max_atoms is not None and code.sum() >= max_atoms:
             after[code == 0] = now
+        after[forbidden] = now
         best = int(np.argmin(after))  # the first of equals
         better = toggled(code, best) if after[best] < now else None
         if better is None and swaps:
@@ -727,14 +743,24 @@ def free_and_wrong(X, atoms, codes, k, algebra):
     return free.sum(axis=0), (free & wrong).sum(axis=0)
 
 
-def update_together(X, atoms, codes, algebra):
-    """Update all atoms from one pass of counts: flips of a column by decreasing gain, less the bound for each pair."""
+def update_together(X, atoms, codes, algebra, weights=None):
+    """Update all atoms from one pass of counts: flips of a column by decreasing gain, less the bound for each pair.
+
+    ``weights`` are those of missed and of added ones in each column: (m,) and (m,).
+    """
     out = np.array(atoms, np.uint8)
     shared = codes.T.astype(int) @ codes
     factor = 2 if algebra == "xor" else 1
     votes = [free_and_wrong(X, atoms, codes, k, algebra) for k in range(len(atoms))]
+    if weights is None:
+        weights = (np.ones(X.shape[1], int),) * 2
+    factor *= int(max(*weights[0], *weights[1], 0))
     for i in range(X.shape[1]):
-        gains = [int(2 * wrong[i] - free[i]) for free, wrong in votes]
+        missed, added = weights[0][i], weights[1][i]
+        gains = []
+        for k, (free, wrong) in enumerate(votes):
+            fixed, made = (added, missed) if atoms[k, i] else (missed, added)
+            gains.append(int(fixed * wrong[i] - made * (free[i] - wrong[i])))
         candidates = [k for k in range(len(atoms)) if votes[k][0][i] > 0 and gains[k] >= 0]
         admitted = []
         for k in sorted(candidates, key=lambda k: -gains[k]):  # ties by index

@@ -38,6 +38,7 @@ from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult
 from .rows.source import RowSource
 from .rows.subsample import learn
+from .search.given_costs import costs_of_columns
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
 from .sparse_bits import Bits, as_bits, packed
@@ -130,10 +131,10 @@ def _packed_mask(mask: Any) -> BitMatrix:
 def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
     """Return the parameters of a search of a table with these columns.
 
-    Windows of columns follow their positions, if they have any; the columns of the atoms in ``init`` are put in the
-    order of the table, if both have names.
+    Windows of columns follow their positions, if they have any; errors cost what they cost in each column. The columns
+    of the atoms in ``init`` are put in the order of the table, if both have names.
     """
-    params = replace(params, regions=regions(header.data))
+    params = replace(params, regions=regions(header.data), costs=costs_of_columns(*params.given_costs, header))
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
     if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
         return params
@@ -181,7 +182,7 @@ def no_checkpoint() -> InputError:
 
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
     """Return what determines the result of a call, to recognize the call when it is resumed."""
-    no_influence = ("callbacks", "max_time", "regions")  # regions belong to the rows
+    no_influence = ("callbacks", "max_time", "regions", "bias", "given_costs", "costs")  # regions belong to the rows
     call = {field.name: getattr(params, field.name) for field in fields(params) if field.name not in no_influence}
     call["sample_rows"] = call.pop("search_rows")  # the name in version 0.1, whose checkpoints stay readable
     call["init"] = params.init if isinstance(params.init, str) else _init_fingerprint(params.init)
@@ -191,6 +192,8 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
     call["rows"] = rows.fingerprint()
     if params.regions is not None:
         call["regions"] = fingerprint_of(*params.regions)
+    if params.costs is not None:  # checkpoints of earlier versions say nothing of costs
+        call["costs"] = fingerprint_of(params.costs.missed, params.costs.added)
     return call
 
 

@@ -17,6 +17,8 @@ from numbers import Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from .checks import (
     check_choice,
     check_fraction,
@@ -120,6 +122,22 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
     if not sizes:
         raise InputError(Parameter(name), " is empty; pass at least one size, such as 8")
     return tuple(check_int(name, size, 2) for size in sizes)
+
+
+def _check_costs(name: str, value: Any) -> Any:
+    """Check the costs of errors: numbers of at least 1; how many are needed is checked when a table is known."""
+    costs = list(value.values()) if isinstance(value, Mapping) else value
+    try:
+        numbers = np.asarray(costs, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if numbers.ndim > 1 or isinstance(value, (str, bool)) or not (numbers >= 1).all():
+        raise InputError(
+            Parameter(name),
+            f" must be 1 or more (inf forbids such errors), a number or one per feature, not {value!r}; to make one "
+            "kind of error cheaper, raise the cost of the other",
+        )
+    return value if isinstance(value, Mapping) else float(numbers) if numbers.ndim == 0 else numbers
 
 
 def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
@@ -336,6 +354,29 @@ class SearchKwargs(TypedDict, total=False):
             "A sample with at most this many wrong cells is not coded further.",
             "The limit w_max of Algorithm 3. It is ignored if the requested number of atoms could not be used "
             "otherwise.",
+        ),
+    ]
+    false_negative_cost: Annotated[
+        float | Mapping[str, float],
+        Param(
+            1.0,
+            "How much worse a missed one is than by its code, 1 or more; inf forbids missed ones.",
+            "Each takes ``8 * (cost - 1)`` bits more than its code in what the search minimizes. One cost, one per "
+            "feature, or a mapping of names of features to costs, 1 for the others. Costs require OR and the "
+            "codelength as objective, and no bias is learned. See docs/roles.md.",
+            check=_check_costs,
+            type="float, array-like of shape (n_features,) or dict",
+        ),
+    ]
+    false_positive_cost: Annotated[
+        float | Mapping[str, float],
+        Param(
+            1.0,
+            "How much worse an added one is than by its code, 1 or more; inf forbids added ones.",
+            "As ``false_negative_cost``. With an infinite cost, a sample uses only atoms all of whose features it "
+            "has (factorization from below); if both costs are infinite, the result is an exact cover.",
+            check=_check_costs,
+            type="float, array-like of shape (n_features,) or dict",
         ),
     ]
     max_iter: Annotated[

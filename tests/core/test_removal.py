@@ -20,7 +20,7 @@ def test_changes_are_those_of_a_removal_and_leave_the_block_as_it_is(problem, al
     removal = AtomRemoval(block, priced_rule(algebra, prices))
     wrong, uses = block.wrong(), block.uses()
     all_atoms = np.arange(len(atoms))
-    more_wrong, more_uses = removal.changes(all_atoms, removal.users_of(all_atoms))
+    more_wrong, _, more_uses = removal.changes(all_atoms, removal.users_of(all_atoms))
     assert_consistent(block, X, algebra)
     np.testing.assert_array_equal(factors(block)[1], codes)
     for k in all_atoms:
@@ -83,10 +83,10 @@ def test_rows_cannot_use_a_removed_atom_again_but_one_that_was_only_tried(worker
         block = block_of(X, atoms, codes, algebra, workers)
         removal = AtomRemoval(block, priced_rule(algebra, (np.full(40, 10), np.full(3, 5))))
         sums = np.array([2])
-        assert removal.changes(np.array([0]), removal.users_of(np.array([0])))[1].tolist() == [[-70, 0, 0]]
-        assert removal.changes(sums, removal.users_of(sums))[1].tolist() == [[70, 70, -70]]
+        assert removal.changes(np.array([0]), removal.users_of(np.array([0]))).uses.tolist() == [[-70, 0, 0]]
+        assert removal.changes(sums, removal.users_of(sums)).uses.tolist() == [[70, 70, -70]]
         removal.remove(0)
-        without_sums = removal.changes(sums, removal.users_of(sums))[1]
+        without_sums = removal.changes(sums, removal.users_of(sums)).uses
         assert without_sums.tolist() == [[0, 70, -70]]  # one half is gone
         removal.remove(2)
         assert factors(block)[1].tolist() == np.repeat([[0, 0, 0], [0, 1, 0]], 70, axis=0).tolist()

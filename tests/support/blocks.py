@@ -44,10 +44,15 @@ def block_of(X, atoms, codes, algebra, workers=Workers()):  # noqa: B008 - froze
     return block
 
 
-def prices_of(bits, uses):
+def prices_of(bits, uses, added=None, forbidden=None):
     """Return prices as the kernels take them: those of uses padded to a multiple of 16 atoms."""
     lanes = -(-len(uses) // 16) * 16
-    return Prices(np.array(bits, np.int32), np.pad(uses, (0, lanes - len(uses))).astype(np.int32))
+    prices = Prices(np.array(bits, np.int32), np.pad(uses, (0, lanes - len(uses))).astype(np.int32))
+    if added is None:
+        return prices
+    words = BitMatrix.from_dense(forbidden[np.newaxis]).words[0].copy() if forbidden.any() else prices.forbidden
+    mean = (prices.bits + added) // 2
+    return prices._replace(added=np.array(added, np.int32), mean=mean.astype(np.int32), forbidden=words)
 
 
 def priced_rule(algebra, prices, max_atoms=None, residual_limit=0, coder="mdl"):

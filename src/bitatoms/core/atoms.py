@@ -14,11 +14,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from ..bits import BitMatrix
 from ..kernels.cpu import joint_update, votes
 from ..kernels.structs import Covers, Rule, VoteScratch
 from ..parallel import MAX_CHUNK_NS
 from ..sparse_bits import Bits, SparseBits
 from .block import Block, Change, Words, coded
+from .error_costs import ErrorCosts
 from .exact import update_exactly
 from .voted_bits import are_ones
 
@@ -124,12 +126,17 @@ def _update_atom(block: Block, k: int) -> Change:
     return Change(atoms=flipped, errors=sum(block.map_rows(follow, cost)))
 
 
-def update_together(block: Block, changed: Callable[[Words, NDArray, NDArray], Words] | None = None) -> Change:
-    """Update all atoms from one pass of counts; the number of errors cannot rise, unless flips are ``changed``."""
+def update_together(
+    block: Block, costs: ErrorCosts | None = None, changed: Callable[[Words, NDArray, NDArray], Words] | None = None
+) -> Change:
+    """Update all atoms from one pass of counts.
+
+    The number of errors, or what they cost, cannot rise, unless flips are ``changed``.
+    """
     if block.n_atoms == 0:
         return Change()
     free, wrong = block.votes(0, block.n_atoms)
-    flips, flipped = flips_together(free, wrong, block.pairs(), block._atoms.words, block.covers)
+    flips, flipped = flips_together(free, wrong, block.pairs(), block._atoms.words, block.covers, costs)
     if changed is not None:
         flips = changed(flips, free, wrong)
         flipped = int(np.bitwise_count(flips).sum())
@@ -137,33 +144,48 @@ def update_together(block: Block, changed: Callable[[Words, NDArray, NDArray], W
 
 
 def flips_together(
-    free: NDArray[np.integer], wrong: NDArray[np.integer], pairs: NDArray[np.integer], atoms: Words, covers: Covers
+    free: NDArray[np.integer],
+    wrong: NDArray[np.integer],
+    pairs: NDArray[np.integer],
+    atoms: Words,
+    covers: Covers,
+    costs: ErrorCosts | None = None,
 ) -> tuple[Words, int]:
-    """Return the bits of the atoms to flip, and how many, such that the number of errors cannot rise.
+    """Return the bits of the atoms to flip, and how many, such that the number of errors, or their cost, cannot rise.
 
     Flipping one bit of one atom fixes exactly twice its wrong votes less all free ones. In a column, flips are admitted
     in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
     ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does.
     """
+    factor = 1 if covers else 2
+    if costs is not None:
+        are_ones = BitMatrix.from_words(atoms.copy(), free.shape[1], check=False).to_dense(bool)
+        free, wrong = costs.weighted_votes(are_ones, free, wrong)
+        factor *= costs.largest_weight
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
-    factor = 1 if covers else 2
     candidates = columns[order], flipped_atoms[order], gains[order]
     flipped = joint_update.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
     return flips, flipped
 
 
 def flips_by_column(
-    free: NDArray[np.integer], wrong: NDArray[np.integer], voted: SparseBits, atoms: Bits
+    free: NDArray[np.integer],
+    wrong: NDArray[np.integer],
+    voted: SparseBits,
+    atoms: Bits,
+    costs: ErrorCosts | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """Return atoms and columns of such flips from votes on some bits: in each column, only the one that gains most.
 
     Flips in different columns do not interact, so that no bound on the rows shared by two atoms is needed.
     """
-    atom, column = voted.cells()
+    (atom, column), ones = voted.cells(), are_ones(atoms, voted)
+    if costs is not None:
+        free, wrong = costs.weighted_votes(ones, free, wrong, column)
     gains = 2 * wrong.astype(np.int64) - free
-    helpful = np.flatnonzero((free > 0) & ((gains > 0) | ((gains == 0) & are_ones(atoms, voted))))
+    helpful = np.flatnonzero((free > 0) & ((gains > 0) | ((gains == 0) & ones)))
     order = helpful[np.lexsort((atom[helpful], -gains[helpful], column[helpful]))]
     _, first = np.unique(column[order], return_index=True)
     best = order[first]

@@ -267,6 +267,14 @@ class Block:
         n_rows, ones = self.rest
         return counts + np.where(self.bias.to_dense(bool)[0], n_rows - ones, ones)
 
+    def added(self) -> NDArray[np.int64]:
+        """Return in how many rows each feature is zero but predicted to be one, under OR."""
+        predicted = self._read_rows.covered ^ self.bias.words
+        added = BitMatrix.from_words(self._read_rows.errors & predicted, self.n_features, check=False).column_weights()
+        if self.rest is None:
+            return added
+        return added + np.where(self.bias.to_dense(bool)[0], self.rest.n_rows - self.rest.ones, 0)
+
     def row_costs(self, prices: Prices) -> NDArray[np.int64]:
         """Return the cost of each row at these prices: its errors and its uses of atoms."""
         costs = np.empty(self.n_rows, np.int64)
@@ -486,7 +494,7 @@ class Block:
         return (10.0 + 4.0 * self.n_words) * n_users / max(1, self.n_rows)
 
 
-def uncode_within_limit(block: Block, limit: int) -> Block:
+def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
     """Return the block without the codes of rows that have at most ``limit`` ones less the bias, and a settled bias.
 
     Coding leaves such rows alone, but there may be others after the bias has taken columns.
@@ -501,7 +509,7 @@ def uncode_within_limit(block: Block, limit: int) -> Block:
         codes = BitMatrix.from_words(words, codes.n_cols, check=False)
         block = Block(data, atoms, codes, block.covers, block.workers, block.bias)
         bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
-        if bias == block.bias:
+        if not settles_bias or bias == block.bias:
             return block
         block = Block(data, atoms, codes, block.covers, block.workers, bias)
 

@@ -146,7 +146,8 @@ def _code_stale_by_beam(block: Block, tables: AtomArrays, rule: Rule, width: int
 def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
     """Return the tables of these atoms for coding at these prices.
 
-    If atoms have few of the columns, those of each column are listed: a wrong bit then concerns only these.
+    If atoms have few of the columns, those of each column are listed: a wrong bit then concerns only these. So they are
+    where missed and added ones have prices of their own; the weights of atoms are then at the prices of added ones.
     """
     lanes, n_ones = len(atoms.weights), int(np.bitwise_count(atoms.words).sum())
     tables = atoms._replace(
@@ -154,7 +155,7 @@ def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
         slices=np.empty((0, lanes), np.uint8),
         overlaps=np.empty((len(atoms.words), lanes), np.int32),
     )
-    if n_ones * _LANES_PER_LISTED < block.n_features * lanes:
+    if n_ones * _LANES_PER_LISTED < block.n_features * lanes or prices.own_costs():
         by_column = BitMatrix.from_words(atoms.words.copy(), block.n_features, check=False).T.to_sparse()
         starts, listed_atoms = by_column.indptr.astype(np.int64), by_column.indices.astype(np.int32)
         tables = tables._replace(column_starts=starts, column_atoms=listed_atoms)
@@ -163,6 +164,10 @@ def priced(block: Block, atoms: AtomArrays, prices: Prices) -> AtomArrays:
         dictionary.slice_atoms(atoms.words, atoms.weights, atoms.slices)
     listed, factor = np.empty(block.n_features + 1, np.int64), 1 if block.covers else 2
     dictionary.price_atoms(atoms, prices.bits, factor, listed, tables)
+    if prices.own_costs():
+        tables.weights[:] = np.bincount(
+            tables.column_atoms, np.repeat(prices.added, np.diff(tables.column_starts)), lanes
+        )
     return tables
 
 

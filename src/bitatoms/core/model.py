@@ -122,7 +122,8 @@ class Model(CountsResult):
         if self.coder in PRICED_CODERS:
             prices = unit_prices(self.atoms.n_cols, self.atoms.n_rows)
             if self.objective == "codelength":
-                prices = codelength_prices(self.n_samples, self.n_known, self.wrong, self.uses)
+                counts = self.n_samples, self.n_known, self.wrong, self.uses
+                prices = codelength_prices(*counts, costs=self.costs, has_bias=self.has_bias)
             typical = typical_cost(prices, self.n_samples, self.wrong, self.uses)
         rule = coding_rule(self.coder, self.algebra, self.max_atoms_per_sample, self.residual_limit, prices)
         return rule._replace(typical=typical)

@@ -6,11 +6,15 @@ slope of the tangent, each coded on its own, therefore shorten the codelength to
 
 There are two objectives, the codelength and the number of wrong cells, distinguished by ``by_codelength``. A third
 needs costs and prices here, and a choice where that flag is read: the driver, the monitor, the passes and the stream.
+
+Missed and added ones may cost more than their code (`ErrorCosts`). Without a bias, a column that is mostly wrong is
+described by few bits, but still wrong: from a third of the rows on, each error costs one bit, at which the slope of the
+code has fallen to one bit too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +23,16 @@ from ..bits import BitMatrix
 from ..kernels.structs import MAX_PRICE, Prices, Rule
 from ..mdl import spans, stretch_bits, string_bits
 from ..sparse_bits import Bits
-from .bias import mostly_wrong
+from .bias import mostly_wrong, settle_bias
 from .block import Block, Rest, lanes_of
 from .coding import coding_rule, typical_cost
+from .counts import Counts
+from .error_costs import ErrorCosts
 
 _MIN_ERROR_BITS = 0.05  # the price of an error where half of the rows have one
+_MIN_ERROR_BITS_WITHOUT_BIAS = 1.0  # the slope of the code where a third of the rows have an error
 _FIRST_USE_BITS = 5.06  # the price of using an atom that no row uses yet: that of an atom used by 3 % of the rows
+MAX_COSTLY_PRICE, _MAX_ROW_PRICE = 1 << 12, 1 << 28  # of a cell and of a row, where errors have costs
 _MAX_FLAT_DENSITY = 0.3  # with more errors, each would cost next to nothing, and no row would be coded
 
 
@@ -34,7 +42,8 @@ class Objective:
 
     ``share`` is the share of all rows that the search sees: all rows together pay for an atom. ``n_features`` is the
     number of columns of the table, if the search sees only a window of them: an atom costs what it costs in the table.
-    ``ranks`` are those of the columns in their order, where atoms are described by stretches.
+    ``ranks`` are those of the columns in their order, where atoms are described by stretches. ``costs`` are those of
+    missed and added ones, if they cost more than their code. Unless it ``has_bias``, no column is taken by the bias.
     """
 
     by_codelength: bool
@@ -44,36 +53,82 @@ class Objective:
     share: float = 1.0
     n_features: int | None = None
     ranks: NDArray[np.int64] | None = field(default=None, compare=False)
+    costs: ErrorCosts | None = field(default=None, compare=False)
+    has_bias: bool = True
+
+    def errors_only(self) -> Objective:
+        """Return the objective of the fewest errors, within the same limits; missed and added ones count alike."""
+        return replace(self, by_codelength=False, costs=None)
 
     def cost(self, block: Block) -> int:
         """Return the cost of a block."""
         n, m, wrong = block.n_samples, block.n_features, block.wrong()
         errors = self.of_errors(block.n_known, wrong)
         parts = errors, self.of_uses(n, block.uses()), self.of_atoms(m, block.weights(), self.spans(block.atoms()))
-        return sum(int(part.sum()) for part in parts) + int(self.of_bias(n, block.n_known, wrong, block.bias))
+        cost = sum(int(part.sum()) for part in parts) + int(self.of_bias(n, block.n_known, wrong, block.bias))
+        return cost + self._of_costs(block)
+
+    def cost_of_counts(self, counts: Counts, atoms: Bits, bias: BitMatrix) -> int:
+        """Return the cost of coded rows from their counts; the bias is settled."""
+        if not self.by_codelength:
+            return int(counts.wrong.sum())
+        cost = counts.codelength(atoms, bias, self.ranks).total
+        if not self.has_bias:
+            cost += self._beyond_code(counts.n_known, counts.wrong)
+        return cost + (self.costs.of_counts(counts.wrong, counts.wrong - counts.missed) if self.costs else 0)
+
+    def cost_beyond_codelength(self, block: Block) -> int:
+        """Return what a block costs beyond its codelength: by the costs of errors, and of errors without a bias."""
+        beyond, wrong = self._of_costs(block), block.wrong()
+        if self.by_codelength and not self.has_bias:
+            beyond += self._beyond_code(block.n_known, wrong)
+        return beyond
+
+    def _of_costs(self, block: Block) -> int:
+        """Return what the errors of a block cost beyond their code by the costs of missed and added ones."""
+        return 0 if self.costs is None else self.costs.of_counts(block.wrong(), block.added())
+
+    def _beyond_code(self, n_known: int | NDArray[np.int64], wrong: NDArray[np.int64]) -> int:
+        """Return what errors cost beyond their code where there is no bias."""
+        return int((self.of_errors(n_known, wrong) - string_bits(n_known, wrong)).sum())
 
     def cost_of_nothing(self, data: BitMatrix, rest: Rest | None = None) -> int:
         """Return the cost without any atom, with rows that are only counted."""
-        n_more, ones = rest or (0, 0)
-        return int(self.of_errors(data.n_known + n_more, data.column_weights() + ones).sum())
+        n_more, more = rest or (0, 0)
+        ones = data.column_weights() + more
+        beyond = 0 if self.costs is None else self.costs.of_counts(ones, np.zeros_like(ones))
+        return int(self.of_errors(data.n_known + n_more, ones).sum()) + beyond
+
+    def settled_bias(self, block: Block) -> tuple[BitMatrix, NDArray[np.int64]]:
+        """Return the bias of a state, which takes the columns wrong in most rows, and the wrong rows per column."""
+        if not self.has_bias:
+            return block.bias, block.wrong()
+        return settle_bias(block.n_known, block.wrong(), block.bias)
 
     def of_errors(self, n_known: int | NDArray[np.int64], wrong: NDArray) -> NDArray[np.int64]:
         """Return the cost of the errors of features that are wrong in this many of the rows that know them."""
-        return string_bits(n_known, wrong) if self.by_codelength else wrong.astype(np.int64)
+        if not self.by_codelength:
+            return wrong.astype(np.int64)
+        if self.has_bias:
+            return string_bits(n_known, wrong)
+        few = np.minimum(wrong, np.asarray(n_known) // 3)
+        return string_bits(n_known, few) + (wrong - few)
 
     def of_flips(
         self,
         n_known: int | NDArray[np.int64],
         wrong: NDArray[np.int64],
         flips: NDArray[np.bool_],
+        are_ones: bool | NDArray[np.bool_],
         free: NDArray[np.integer],
         bad: NDArray[np.integer],
     ) -> NDArray[np.int64]:
         """Return by how much the errors cost more after the flips of bits of each atom alone.
 
-        ``free`` and ``bad`` are the votes on the bits (see `Block.votes`): a flip exchanges right and wrong.
+        ``are_ones``: the bits are ones before the flips; all of them, none, or as in an array of the shape of
+        ``flips``. ``free`` and ``bad`` are the votes on the bits (see `Block.votes`): a flip exchanges right and wrong.
         """
-        atoms, _, costs = self.of_each_flip(n_known, wrong, flips, free, bad)
+        atoms, _, costs = self.of_each_flip(n_known, wrong, flips, are_ones, free, bad)
         sums = np.append(0, np.cumsum(costs))
         return np.diff(sums[np.searchsorted(atoms, np.arange(len(flips) + 1))])
 
@@ -82,16 +137,31 @@ class Objective:
         n_known: int | NDArray[np.int64],
         wrong: NDArray[np.int64],
         flips: NDArray[np.bool_],
+        are_ones: bool | NDArray[np.bool_],
         free: NDArray[np.integer],
         bad: NDArray[np.integer],
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
         """Return the atom and the column of each flip, atom by atom, and by how much the errors cost more after it."""
         index = np.flatnonzero(flips)  # few, while arrays of all bits take long
         atoms, columns = np.divmod(index, len(wrong))
-        before = wrong[columns]
-        after = before + free.ravel()[index] - 2 * bad.ravel()[index]
+        now_ones = are_ones.ravel()[index] if isinstance(are_ones, np.ndarray) else are_ones
+        return atoms, columns, self.of_votes(n_known, wrong, columns, now_ones, free.ravel()[index], bad.ravel()[index])
+
+    def of_votes(
+        self,
+        n_known: int | NDArray[np.int64],
+        wrong: NDArray[np.int64],
+        columns: NDArray[np.integer],
+        are_ones: bool | NDArray[np.bool_],
+        free: NDArray[np.integer],
+        bad: NDArray[np.integer],
+    ) -> NDArray[np.int64]:
+        """Return by how much the errors cost more after flips of bits in these columns, each with its votes."""
         known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
-        return atoms, columns, self.of_errors(known, after) - self.of_errors(known, before)
+        before = wrong[columns]
+        after = before + free - 2 * bad
+        more = self.of_errors(known, after) - self.of_errors(known, before)
+        return more if self.costs is None else more + self.costs.of_flips(columns, are_ones, free, bad)
 
     def of_uses(self, n_rows: int, uses: NDArray) -> NDArray[np.int64]:
         """Return the cost of the uses of atoms that this many rows use."""
@@ -119,7 +189,8 @@ class Objective:
 
         ``wrong`` has the features along its last axis; one cost is returned for each index of the others.
         """
-        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ mostly_wrong(n_known, wrong), axis=-1)
+        flips = mostly_wrong(n_known, wrong) if self.has_bias else np.zeros(wrong.shape, bool)
+        ones = np.count_nonzero(bias.to_dense(bool)[0] ^ flips, axis=-1)
         return self.of_bias_ones(n_rows, wrong.shape[-1], np.asarray(ones))
 
     def of_bias_ones(self, n_rows: int, n_features: int, ones: NDArray) -> NDArray[np.int64]:
@@ -145,7 +216,7 @@ class Objective:
     ) -> Rule:
         """Return the same from counts: in how many rows each bit is known and wrong, and how many use each atom."""
         if self.by_codelength:
-            prices = codelength_prices(n_rows, n_known, wrong, uses, flat)
+            prices = codelength_prices(n_rows, n_known, wrong, uses, flat, self.costs, self.has_bias)
         else:
             prices = unit_prices(len(wrong), len(uses))
         rule = coding_rule("mdl", self.algebra, self.max_atoms, self.residual_limit, prices)
@@ -163,22 +234,39 @@ def codelength_prices(
     wrong: NDArray[np.int64],
     uses: NDArray[np.int64],
     flat: bool = False,
+    costs: ErrorCosts | None = None,
+    has_bias: bool = True,
 ) -> Prices:
     """Return the slope of the codelength at these counts, as integers of the same unit for errors and uses.
 
-    ``flat``: one price for all errors, from their mean count, limited to a density of 0.3; for a start.
+    ``flat``: one price for all errors, from their mean count, limited to a density of 0.3; for a start. ``costs`` are
+    what errors cost beyond their code.
     """
+    least = _MIN_ERROR_BITS if has_bias else _MIN_ERROR_BITS_WITHOUT_BIAS
     if flat:
         length = float(np.mean(n_known))
         count = min(wrong.sum() / max(1, len(wrong)), _MAX_FLAT_DENSITY * length)
-        bits = np.maximum(_MIN_ERROR_BITS, _slope(length, np.full(len(wrong), count)))
+        bits = np.maximum(least, _slope(length, np.full(len(wrong), count)))
     else:
-        bits = np.maximum(_MIN_ERROR_BITS, _slope(n_known, wrong))
+        bits = np.maximum(least, _slope(n_known, wrong))
     bits_per_use = np.where(uses == 0, _FIRST_USE_BITS, np.maximum(0.0, _slope(n_rows, uses)))
-    unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
-    padded = np.zeros(lanes_of(len(uses)), np.int32)
-    padded[: len(uses)] = np.rint(bits_per_use * unit)
-    return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), padded)
+    return _prices(bits, bits_per_use, costs)
+
+
+def _prices(bits: NDArray[np.float64], bits_per_use: NDArray[np.float64], costs: ErrorCosts | None) -> Prices:
+    """Return prices in bits as integers of one unit; errors also cost what they cost beyond their code."""
+    lanes = lanes_of(len(bits_per_use))
+    if costs is None:
+        unit = MAX_PRICE / bits.max(initial=_MIN_ERROR_BITS)
+        uses = np.pad(np.rint(bits_per_use * unit), (0, lanes - len(bits_per_use)))
+        return Prices(np.maximum(1, np.rint(bits * unit)).astype(np.int32), uses.astype(np.int32))
+    # A missed one that is forbidden is worth any use, and an added one any missed ones; the latter are excluded, too.
+    most = 2 * (bits.max(initial=0.0) + bits_per_use.max(initial=0.0))
+    missed, added = (bits + np.minimum(beyond, most) for beyond in (costs.missed_bits, costs.added_bits))
+    unit = min(MAX_COSTLY_PRICE, _MAX_ROW_PRICE / max(1, len(bits))) / max(missed.max(initial=1), added.max(initial=1))
+    missed, added = (np.maximum(1, np.rint(each * unit / 2)).astype(np.int32) for each in (missed, added))
+    uses = np.pad(np.rint(bits_per_use * unit), (0, lanes - len(bits_per_use)))
+    return Prices(2 * missed, uses.astype(np.int32), 2 * added, missed + added, costs.forbidden)
 
 
 def _slope(length: float | NDArray, ones: NDArray) -> NDArray[np.float64]:

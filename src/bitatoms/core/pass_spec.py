@@ -96,7 +96,7 @@ class PassSpec:
         if rule.prices is not None and self.priced_by is not None:
             uses = np.zeros(lanes_of(len(atoms)), np.int32)
             uses[: len(atoms)] = rule.prices.uses[atoms]
-            prices = Prices(rule.prices.bits[columns], uses)
+            prices = _of_columns(rule.prices, columns, self.atoms.n_cols)._replace(uses=uses)
             n_rows, all_wrong, all_uses = self.priced_by
             typical = typical_cost(prices, n_rows, all_wrong[columns], all_uses[atoms])
             rule = rule._replace(prices=prices, typical=typical)
@@ -140,12 +140,23 @@ class AtomGroup(NamedTuple):
         return Block(own, packed(spec.atoms), own_codes, spec.rule.covers, workers, spec.bias)
 
 
+def _of_columns(prices: Prices, columns: NDArray[np.intp], n_features: int) -> Prices:
+    """Return the prices of errors in some columns."""
+    if not prices.own_costs():
+        return Prices(prices.bits[columns], prices.uses)
+    forbidden = prices.forbidden
+    if len(forbidden):
+        table = BitMatrix.from_words(forbidden[np.newaxis].copy(), n_features, check=False)
+        forbidden = table.take_columns(columns).words[0].copy()
+    return Prices(prices.bits[columns], prices.uses, prices.added[columns], prices.mean[columns], forbidden)
+
+
 def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:
     """Return rows coded with all atoms together, starting from their codes or from scratch."""
     block = Block(data, packed(spec.atoms), codes, spec.rule.covers, workers, spec.bias)
     prices = spec.rule.prices
     if prices is not None:  # numba would compile the kernels again for read-only arrays
-        prices = Prices(prices.bits.copy(), prices.uses.copy())
+        prices = Prices(*(array.copy() for array in prices))
     rule = spec.rule._replace(prices=prices)
     if codes is None and spec.remembered is not None and prices is not None:
         code(block, rule)

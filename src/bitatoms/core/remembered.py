@@ -29,9 +29,11 @@ def max_remembered(n_features: int) -> int:
 def hard_codes(block: Block, rule: Rule) -> BitMatrix | None:
     """Return `frequent_codes` of the rows of a block in which coding from scratch ends at a higher cost.
 
-    None if there is no such row.
+    None if there is no such row. Where missed and added ones have prices of their own, under OR, none are needed.
     """
     assert rule.prices is not None
+    if rule.prices.own_costs():
+        return None
     fresh = Block(block.data(), block.atoms(), None, block.covers, block.workers, block.bias)
     code(fresh, rule)
     hard = np.flatnonzero(fresh.row_costs(rule.prices) > block.row_costs(rule.prices))
@@ -66,7 +68,10 @@ def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change
         code(other, rule)
         return other
 
-    return keep_cheaper(block, rule, coded_from_nearest) if len(remembered) else Change()
+    assert rule.prices is not None
+    if not len(remembered) or rule.prices.own_costs():
+        return Change()
+    return keep_cheaper(block, rule, coded_from_nearest)
 
 
 def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,14 @@ from .block import Block
 from .coding import code_cost, priced
 
 _FORBIDDEN = 1 << 27  # a price at which no row uses an atom
+
+
+class RemovalCounts(NamedTuple):
+    """By how much counts change if rows do without an atom, one row for each atom."""
+
+    wrong: NDArray[np.int64]  # errors per feature
+    added: NDArray[np.int64]  # the added ones of them
+    uses: NDArray[np.int64]  # uses per atom
 
 
 class AtomRemoval:
@@ -45,35 +54,34 @@ class AtomRemoval:
         packing.list_columns_apart(users, ends, np.empty(self.block.n_rows, np.intp), rows)
         return [rows[start:stop] for start, stop in itertools.pairwise(ends.tolist())]
 
-    def changes(
-        self, tested: NDArray[np.intp], rows: list[NDArray[np.intp]]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return by how much the errors per feature and the uses per atom change if rows do without an atom.
+    def changes(self, tested: NDArray[np.intp], rows: list[NDArray[np.intp]]) -> RemovalCounts:
+        """Return by how much errors and added ones per feature, and uses per atom, change if rows do without an atom.
 
-        The block is left as it is. ``rows[i]`` are users of atom ``tested[i]``, coded without this atom only.
+        The block is left as it is. ``rows[i]`` are users of atom ``tested[i]``, coded without this atom only. Added
+        ones are not counted where they cost what missed ones do.
         """
         block, (n_tests, n_features, n_atoms) = self.block, (len(tested), self.block.n_features, self.block.n_atoms)
         indices, tests = np.concatenate(rows), np.repeat(np.arange(n_tests), [len(each) for each in rows])
 
         adding = threading.Lock()
         totals: list[NDArray[np.int64]] = []
+        n_added = n_tests if self.prices.own_costs() else 0
 
         def count(start: int, stop: int) -> None:
-            wrong, uses = np.zeros((n_tests, n_features), np.int64), np.zeros((n_tests, n_atoms), np.int64)
+            shapes = (n_tests, n_features), (n_added, n_features), (n_tests, n_atoms)
+            wrong, added, uses = counts = tuple(np.zeros(shape, np.int64) for shape in shapes)
             prices, one_row, scratch = self._scratch()
             rule = self.rule._replace(prices=prices)
             coding.code_without(
                 block._read_rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong,
-                uses, scratch,
+                added, uses, scratch,
             )  # fmt: skip
             with adding:
-                if totals:
-                    wrong += totals[0]
-                    uses += totals[1]
-                totals[:] = wrong, uses
+                totals[:] = [own + more for own, more in zip(counts, totals, strict=True)] if totals else counts
 
         block.workers.map_rows(count, len(indices), self._row_cost)
-        return totals[0], totals[1]
+        wrong, added, uses = totals
+        return RemovalCounts(wrong, added if n_added else np.zeros_like(wrong), uses)
 
     def _scratch(self) -> tuple[Prices, RowArrays, CodingScratch]:
         """Return what a thread needs for itself: prices, which it changes, and work arrays; allocated once."""

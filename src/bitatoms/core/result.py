@@ -15,6 +15,7 @@ from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
 from ..sparse_bits import Bits, SparseBits, packed
+from .error_costs import ErrorCosts
 
 THOROUGH_WINDOW = "thorough window"  # a move: the thorough search of a window of the columns
 _SMALL_SAVING = 0.02  # of the bits
@@ -80,6 +81,8 @@ class ResultBase:
     rows_hash: int | None = field(default=None, repr=False)
     remembered: BitMatrix | None = field(default=None, repr=False)
     beyond_chance: int | None = field(default=None, repr=False)
+    costs: ErrorCosts | None = field(default=None, repr=False)
+    has_bias: bool = field(default=True, repr=False)
 
     if TYPE_CHECKING:
 
@@ -247,6 +250,12 @@ class ResultBase:
             right = percent(ones - missed, ones) if ones else "100%"
             invented = percent(self.wrong_bits - missed, n_known - ones)
             lines.append(f"{right} of the ones are accounted for, {invented} of the zeros are taken for ones")
+            if self.costs is not None:
+                added = self.wrong_bits - missed
+                lines.append(
+                    f"{_counted(missed, 'one')} missed at a cost of {_range(self.costs.missed)}, "
+                    f"{added} added at a cost of {_range(self.costs.added)}"
+                )
         return lines
 
 
@@ -278,6 +287,12 @@ def _alternatives(untried: tuple[str, ...]) -> str:
     """Return what was not tried as the subject of a sentence."""
     *others, last = (_UNTRIED[word] for word in untried)
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def _range(costs: NDArray[np.float64]) -> str:
+    """Return the lowest and the highest cost as text."""
+    low, high = (f"{cost:g}" for cost in (costs.min(), costs.max()))
+    return low if low == high else f"{low} to {high}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -55,7 +55,9 @@ def without_far_bits(
     """
     m, atoms = block.n_features, block.atoms().words
     new = BitMatrix.from_words(atoms ^ flips, m, check=False)
-    of_bit, columns, costs = objective.of_each_flip(block.n_known, block.wrong(), new.to_dense(bool), free, bad)
+    are_ones = block.atoms().to_dense(bool)
+    flipped = block.n_known, block.wrong(), new.to_dense(bool), are_ones, free, bad
+    of_bit, columns, costs = objective.of_each_flip(*flipped)
     is_set = BitMatrix.from_words(flips.copy(), m, check=False).to_dense(bool)[of_bit, columns]
     far = far_bits(objective, m, of_bit, columns, np.where(is_set, -costs, costs))
     if not far.any():

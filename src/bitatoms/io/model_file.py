@@ -16,6 +16,7 @@ from .. import checks
 from .._version import __version__
 from ..bits import BitMatrix
 from ..core.coding import CODERS
+from ..core.error_costs import ErrorCosts
 from ..core.model import Model
 from ..core.recurrence import Recurrence
 from ..core.remembered import max_remembered
@@ -42,7 +43,8 @@ from .npz import (
 from .stream import Source
 
 MODEL_FORMAT = "bitatoms model"
-VERSION = 3  # of models whose atoms are stored by their ones
+VERSION = 4  # of models without a bias, or with costs of errors
+_VERSION_SPARSE = 3  # of other models whose atoms are stored by their ones
 _VERSION_UNKNOWN = 2  # of other models of tables with unknown cells
 _VERSION_ALL_KNOWN = 1  # of all others, which bitatoms 0.1 reads too
 CELL_OPTIONS = (
@@ -108,6 +110,8 @@ def save(
     }
     if model.beyond_chance is not None:
         metadata["beyond_chance"] = model.beyond_chance
+    if not model.has_bias:
+        metadata["has_bias"] = False
     if model.recurrence is not None:
         metadata["recurrence"] = model.recurrence.settings  # the counts are the array ``recurs``
     arrays: dict[str, NDArray[Any]] = {
@@ -118,6 +122,8 @@ def save(
         "uses": model.uses,
     }
     arrays |= {name: value for name in _OPTIONAL_COUNTS if (value := getattr(model, name)) is not None}
+    if model.costs is not None:
+        arrays |= {"missed_costs": model.costs.missed, "added_costs": model.costs.added}
     if model.recurrence is not None:
         arrays["recurs"] = model.recurrence.counts
     if model.remembered is not None:
@@ -150,8 +156,10 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
 
 def _version(model: Model) -> int:
     """Return the earliest version of the format that has what the model needs."""
-    if isinstance(model.atoms, SparseBits):
+    if not model.has_bias:
         return VERSION
+    if isinstance(model.atoms, SparseBits):
+        return _VERSION_SPARSE
     return _VERSION_ALL_KNOWN if model.known is None else _VERSION_UNKNOWN
 
 
@@ -224,8 +232,20 @@ def _read_model(file: NpzReader, metadata: dict[str, Any]) -> Model:
         picture=None if picture is None else check_picture((picture[0], None), (n_samples, n_features)),
         recurrence=_read_recurrence(file, metadata, n_atoms),
         remembered=_read_remembered(file, atoms),
+        costs=_read_costs(file, n_features),
+        has_bias=metadata.get("has_bias") is not False,
         **counts,
     )
+
+
+def _read_costs(file: NpzReader, n_features: int) -> ErrorCosts | None:
+    """Return the costs of errors, after checking them; None if none are stored."""
+    if "missed_costs" not in file:
+        return None
+    costs = [file.read_array(name).astype(np.float64, casting="safe") for name in ("missed_costs", "added_costs")]
+    if any(each.shape != (n_features,) or not (each >= 1).all() for each in costs):
+        raise ValueError("its costs of errors do not fit its atoms")
+    return ErrorCosts(*costs)
 
 
 def _read_remembered(file: NpzReader, atoms: Bits) -> BitMatrix | None:

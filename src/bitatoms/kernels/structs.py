@@ -54,10 +54,21 @@ class AtomArrays(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Cost of an error and of the use of an atom, as small integers."""
+    """Cost of an error and of the use of an atom, as small integers.
+
+    Where missed and added ones have costs of their own, under OR, ``bits`` are the prices of missed ones, and may be
+    larger than MAX_PRICE: kernels then need the atoms listed by column.
+    """
 
     bits: Any  # (m,) int32, 1 to MAX_PRICE: an error in each column
     uses: Any  # (lanes,) int32: one use of each atom
+    added: Any = np.empty(0, np.int32)  # (m,): an added one in each column; empty if it costs what a missed one does
+    mean: Any = np.empty(0, np.int32)  # (m,): the mean of ``bits`` and ``added``
+    forbidden: Any = np.empty(0, np.uint64)  # (words,): the columns in which no one may be added; empty if none
+
+    def own_costs(self) -> bool:
+        """Return whether missed and added ones have prices of their own."""
+        return len(self.added) > 0
 
 
 class Rule(NamedTuple):

@@ -70,12 +70,13 @@ def refine(
         max_atoms=plan.most,
         by_holdout=holdout is not None,
         settles_bias=params.settles_bias,
+        objective=objective,
         ranks=params.ranks,
     )
     context = SearchContext(sample.rows[searched], objective, plan, monitor, workers, random, holdout)
     errors_only = replace(
         context,
-        objective=replace(objective, by_codelength=False, share=1.0),
+        objective=replace(objective.errors_only(), share=1.0),
         plan=replace(plan, fixed_rank=replace(plan.fixed_rank, effort=1)),
     )
     block = context.block(sample.atoms, sample.codes[searched], sample.bias)

@@ -261,7 +261,9 @@ class StreamLearner:
         counts, covers = state.counts.rounded(), covering(state.algebra)
         if not state.atoms.n_rows:
             return state
-        flips, flipped = flips_together(counts.free, counts.bad, counts.pairs, state.atoms.words.copy(), covers)
+        flips, flipped = flips_together(
+            counts.free, counts.bad, counts.pairs, state.atoms.words.copy(), covers, self.params.costs
+        )
         if not flipped:
             return state
         atoms = BitMatrix.from_words(state.atoms.words ^ flips, state.atoms.n_cols, check=False)
@@ -301,12 +303,12 @@ class StreamLearner:
         if wanted != "mdl":
             return grown
         grown = self._without_useless(grown, objective, first=p)
-        return grown if self._length(grown).total < self._length(state).total else state
+        return grown if self._cost(grown) < self._cost(state) else state
 
     def _without_useless(self, state: StreamState, objective: Objective, first: int = 0) -> StreamState:
         """Drop atoms, from index ``first``, that save nothing; with a fixed number, those that fix no errors."""
         if self.params.n_components != "mdl":
-            objective = replace(objective, by_codelength=False)
+            objective = objective.errors_only()
         counts, words = state.counts.rounded(), state.atoms.words
         saved = savings(state.atoms, counts, objective)
         dropped = (saved <= 0) & (np.arange(len(saved)) >= first)
@@ -396,7 +398,7 @@ class StreamLearner:
 
     def _cost(self, state: StreamState) -> int:
         """Return the cost of the rows so far."""
-        return self._length(state).total if self.params.by_codelength else int(state.counts.rounded().wrong.sum())
+        return self.params.objective(state.algebra).cost_of_counts(state.counts.rounded(), state.atoms, state.bias)
 
     def _length(self, state: StreamState) -> Codelength:
         """Return the codelength of the rows so far."""

@@ -17,6 +17,7 @@ from ..core.block import lanes_of
 from ..core.coding import CODERS
 from ..core.counts import Counts
 from ..core.members import MemberCounts
+from ..core.objective import MAX_COSTLY_PRICE
 from ..core.pass_spec import PassSpec, RowCounts
 from ..core.voted_bits import cells_of, voted_bits
 from ..io.npz import NpzReader, check_metadata_hash, check_metadata_int, sparse_arrays
@@ -108,6 +109,8 @@ def _spec_to_json(spec: PassSpec, name: str, arrays: Arrays) -> dict[str, Any]:
     rule = spec.rule
     if rule.prices is not None:
         arrays |= {f"{name} bit prices": rule.prices.bits, f"{name} use prices": rule.prices.uses}
+        if rule.prices.own_costs():
+            arrays |= {f"{name} added prices": rule.prices.added, f"{name} forbidden": rule.prices.forbidden}
     return {
         "coder": spec.coder,
         "covers": rule.covers is True,
@@ -136,9 +139,7 @@ def _spec_from_file(
     bias = BitMatrix(file.read_array(f"{name} bias").astype(np.uint64, casting="safe"), n_features)
     prices = kept = remembered = priced_by = None
     if entry["priced"]:
-        bits = _int_array(file, f"{name} bit prices", (n_features,), (1, MAX_PRICE)).astype(np.int32)
-        uses = _int_array(file, f"{name} use prices", (lanes_of(len(atoms)),), (0, 2**31 - 1)).astype(np.int32)
-        prices = Prices(bits, uses)
+        prices = _prices_from_file(file, name, n_features, lanes_of(len(atoms)))
     if entry["goes_on"]:
         last = -1 if previous is None else len(previous.atoms) - 1
         kept = _int_array(file, f"{name} kept", (len(atoms),), (0, last)).astype(np.intp)
@@ -162,6 +163,21 @@ def _spec_from_file(
         typical=float.fromhex(entry["typical"]),
     )
     return PassSpec(atoms, bias, coder, rule, kept, remembered, voted_bits(atoms), priced_by)
+
+
+def _prices_from_file(file: NpzReader, name: str, n_features: int, lanes: int) -> Prices:
+    """Return the prices of a spec."""
+    has_costs = f"{name} added prices" in file
+    limits = 1, MAX_COSTLY_PRICE if has_costs else MAX_PRICE
+    bits = _int_array(file, f"{name} bit prices", (n_features,), limits).astype(np.int32)
+    uses = _int_array(file, f"{name} use prices", (lanes,), (0, 2**31 - 1)).astype(np.int32)
+    if not has_costs:
+        return Prices(bits, uses)
+    added = _int_array(file, f"{name} added prices", (n_features,), limits).astype(np.int32)
+    forbidden = file.read_array(f"{name} forbidden").astype(np.uint64, casting="safe")
+    if forbidden.shape not in ((0,), (-(-n_features // 64),)):
+        raise ValueError(f"its {name} is invalid")
+    return Prices(bits, uses, added, (bits + added) // 2, forbidden)
 
 
 def _counts_to_json(counts: Counts, name: str, arrays: Arrays) -> dict[str, Any]:

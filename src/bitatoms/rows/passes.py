@@ -21,6 +21,7 @@ from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
+from ..core.error_costs import ErrorCosts
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, RowCounts
 from ..core.result import CountsResult, Factorization, Interrupted, Round
@@ -226,7 +227,7 @@ class _Passes:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        atoms, n_flipped = _updated_atoms(spec, settled)
+        atoms, n_flipped = _updated_atoms(spec, settled, self._objective.costs)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias, self._objective.ranks)
         self._monitor.record_counts(
@@ -262,10 +263,8 @@ class _Passes:
 
     def _cost(self, spec: PassSpec, counts: Counts) -> int:
         """Return the objective: bits, or wrong cells."""
-        if not self._objective.by_codelength:
-            return int(counts.wrong.sum())
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        return settled.codelength(spec.atoms, bias, self._objective.ranks).total
+        return self._objective.cost_of_counts(settled, spec.atoms, bias)
 
     def _next_spec(self, spec: PassSpec, counts: Counts, updated: Bits) -> PassSpec:
         """Return a pass with updated atoms, without those that cost more than they save."""
@@ -325,13 +324,13 @@ class _Passes:
         return remembered.T[indices].T
 
 
-def _updated_atoms(spec: PassSpec, counts: Counts) -> tuple[Bits, int]:
+def _updated_atoms(spec: PassSpec, counts: Counts, costs: ErrorCosts | None) -> tuple[Bits, int]:
     """Return the atoms without the bits that differ in most of their users, and the number of these bits."""
     if counts.voted is not None:
-        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms)
+        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms, costs)
         return toggled(spec.atoms, atom, column), len(atom)
     words = packed(spec.atoms).words
-    flips, n_flipped = flips_together(counts.free, counts.bad, counts.pairs, words.copy(), spec.rule.covers)
+    flips, n_flipped = flips_together(counts.free, counts.bad, counts.pairs, words.copy(), spec.rule.covers, costs)
     return BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False), n_flipped
 
 
@@ -346,7 +345,7 @@ def result_from_counts(
     bias, counts = settle_counts(bias, counts, params.settles_bias)
     if counts.complete is not None and atoms.column_weights()[(bias ^ counted_bias).to_dense(bool)[0]].any():
         counts = replace(counts, complete=None, lacking=None, atom_known=None)  # they were counted with another bias
-    objective = Objective(True, algebra, ranks=params.ranks)
+    objective = replace(params.objective(algebra), by_codelength=True)
     saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
     indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
@@ -372,6 +371,8 @@ def result_from_counts(
         lacking=None if counts.lacking is None else counts.lacking[sparse(counted_atoms).entries_of(indices)],
         atom_known=None if counts.atom_known is None or all_known else counts.atom_known[indices],
         rows_hash=counts.rows_hash,
+        costs=params.costs,
+        has_bias=params.bias,
         n_samples=counts.n_rows,
         uses=uses,
     )

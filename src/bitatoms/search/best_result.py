@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.bias import settle_bias
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
 from ..core.complete import complete_atoms, hash_rows
@@ -36,7 +35,7 @@ def best_result(
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = block.with_factors(atoms, codes, best.bias)
-        if monitor.settles_bias and ended == CONVERGED:
+        if context.is_mdl_search and ended == CONVERGED:
             trimmed = block.with_factors(atoms, codes)
             if n_cleared := trim(trimmed, context.objective):
                 record_state(context, trimmed, Change(atoms=n_cleared), 0, "trim")
@@ -48,15 +47,15 @@ def best_result(
             margins = context.margins
             if margins and block.n_atoms and are_by_chance(block, context.objective, margins):
                 block = context.block(atoms[:0])
-                (atoms, codes), (bias, wrong) = block.factors(), settle_bias(block.n_known, block.wrong(), block.bias)
+                (atoms, codes), (bias, wrong) = block.factors(), context.objective.settled_bias(block)
                 block = block.with_factors(atoms, codes, bias)
                 length = monitor.codelength(block, wrong, bias)
                 record_state(context, block, Change(), 0, "drop")
         if monitor.min_atoms and not block.in_use().all():  # fewer are of use than were asked for
             block.discard(~block.in_use())
             (atoms, codes), length = block.factors(), monitor.codelength(block, wrong, block.bias)
-        if monitor.settles_bias and context.objective.residual_limit:
-            block = uncode_within_limit(block, context.objective.residual_limit)
+        if context.is_mdl_search and context.objective.residual_limit:
+            block = uncode_within_limit(block, context.objective.residual_limit, monitor.settles_bias)
             codes, bias, wrong = block.codes(), block.bias, block.wrong()
             length = monitor.codelength(block, wrong, block.bias)
         by_codelength = replace(context.objective, by_codelength=True, share=1.0)

@@ -39,6 +39,11 @@ class SearchContext:
         return Block(self.data, atoms, codes, covering(self.objective.algebra), self.workers, bias, self.rest)
 
     @property
+    def is_mdl_search(self) -> bool:
+        """Whether moves lower the codelength: then a bias settles, unless there is none."""
+        return self.monitor.settles_bias or not self.objective.has_bias
+
+    @property
     def greedy_rule(self) -> Rule:
         """The rule of greedy coding for the fewest errors, within the limits of the objective."""
         objective = self.objective

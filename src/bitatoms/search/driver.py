@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,15 +63,16 @@ def search(
     expect_kernels(table, params)
     starts = _Starts(table, params, random, deadline, holdout, share, steps)
     without = int(string_bits(data.n_known, data.column_weights()).sum())
+    always: dict[str, Any] = {"bits_without": without, "costs": params.costs, "has_bias": params.bias}
     try:
         ended = starts.run(workers)
     except KeyboardInterrupt:
         winners = starts.interrupted(workers)
         best = _best_algebra(winners, params, holdout, share) if winners else None
-        raise Interrupted(best and replace(best, ended="interrupted", bits_without=without)) from None
-    best = replace(_best_algebra(starts.winners, params, holdout, share), bits_without=without)
+        raise Interrupted(best and replace(best, ended="interrupted", **always)) from None
+    best = replace(_best_algebra(starts.winners, params, holdout, share), **always)
     best = replace(best, ended=ended or best.ended)
-    if holdout is not None or params.n_components != "mdl" or not params.settles_bias or not best.saves_little:
+    if holdout is not None or params.n_components != "mdl" or not params.is_mdl_search or not best.saves_little:
         return best
     try:
         return replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
@@ -162,6 +163,7 @@ class _Starts:
             max_atoms=params.plan.most,
             by_holdout=self.holdout is not None and params.by_codelength,
             settles_bias=params.settles_bias,
+            objective=params.objective(algebra),
             ranks=params.ranks,
         )
 
@@ -218,7 +220,7 @@ def _margins(table: BitMatrix | SparseBits, params: SearchParams, holdout: HoldO
     Not for tables with unknown cells, and for samples of rows, whose atoms are compared by other rows.
     """
     has_unknown = isinstance(table, BitMatrix) and table.n_unknown > 0
-    if holdout is not None or has_unknown or params.n_components != "mdl" or not params.settles_bias:
+    if holdout is not None or has_unknown or params.n_components != "mdl" or not params.is_mdl_search:
         return None
     weights = table.column_weights()
     if weights.sum() >= params.plan.mdl.sparse_share * table.n_rows * table.n_cols:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..core.bias import settle_bias
 from ..core.block import Block
 from ..core.coding import code_and_repair
 from ..core.objective import Objective
@@ -46,13 +45,17 @@ class HoldOut:
         bits += _bits(held_out.uses(), held_out.n_rows, uses, n)
         once = of_all.of_atoms(m, block.weights(), of_all.spans(block.atoms())).sum()
         once += block.n_atoms * string_bits(self.n_all, 0)
-        if n_ones := settle_bias(block.n_known, wrong, block.bias)[0].count():
+        if n_ones := objective.settled_bias(block)[0].count():
             once += string_bits(m, n_ones) + string_bits(self.n_all, 0)
+        bits += objective.cost_beyond_codelength(held_out)
         return round(bits * self.n_all / len(self.rows)) + int(once)
 
-    def cost_of_nothing(self) -> int:
+    def cost_of_nothing(self, objective: Objective) -> int:
         """Return the same estimate without any atom."""
-        return int(self.costs_of_nothing().sum())
+        beyond = objective.cost_of_nothing(self.rows) - replace(objective, costs=None, has_bias=True).cost_of_nothing(
+            self.rows
+        )
+        return int(self.costs_of_nothing().sum() + beyond * (self.n_all / len(self.rows)))
 
     def costs_of_nothing(self) -> NDArray[np.floating]:
         """Return the same estimate for each column."""

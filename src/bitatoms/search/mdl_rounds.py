@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-from ..core.bias import settle_bias
 from ..core.block import Block, Change
 from ..core.coding import MAX_WIDE_BEAM_ATOMS
 from .branches import Branch, Branches, places
@@ -67,7 +66,7 @@ class MdlSearch:
         if self.holdout is None:
             self.cost_without_atoms = self.objective.cost_of_nothing(self.data, context.rest)
         else:
-            self.cost_without_atoms = self.holdout.cost_of_nothing()
+            self.cost_without_atoms = self.holdout.cost_of_nothing(self.objective)
 
     def should_stop(self) -> bool:
         """Whether the search must end now."""
@@ -98,7 +97,7 @@ class MdlSearch:
 
     def state_of(self, block: Block) -> CostedState:
         """Return the state of a block, with a bias that takes the columns that are mostly wrong."""
-        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
+        bias, _ = self.objective.settled_bias(block)
         return CostedState(self.cost(block), *block.factors(), bias)
 
     def block_of(self, state: CostedState) -> Block:

@@ -169,7 +169,7 @@ def _nmf_states(search: MdlSearch) -> list[CostedState]:
     states: list[CostedState] = []
     if search.plan.only_starts or search.objective.algebra != "or" or not search.allows("nmf"):
         return states
-    objective = replace(search.objective, by_codelength=False)
+    objective = search.objective.errors_only()
     for n_atoms in search.tuning.nmf_ranks:
         if search.should_stop() or 2 * n_atoms > min(search.data.shape):
             break
@@ -225,7 +225,7 @@ def _explains(search: MdlSearch, linear: list[CostedState], others: list[CostedS
 def _candidate_biases(search: MdlSearch) -> list[BitMatrix]:
     """Return the biases to try: the features that most rows have, and all features if most of the table is ones."""
     share = search.data.column_weights() / np.maximum(1, search.data.n_known)
-    if not search.allows("bias") or not (share > search.tuning.bias_share).any():
+    if not search.objective.has_bias or not search.allows("bias") or not (share > search.tuning.bias_share).any():
         return []
     majority = BitMatrix.from_dense(share[np.newaxis] > 0.5)
     all_ones = BitMatrix.from_dense(np.ones((1, search.data.n_cols), np.uint8))

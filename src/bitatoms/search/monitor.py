@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.bias import settle_bias
 from ..core.block import Block, Change
+from ..core.objective import Objective
 from ..core.result import Round
 from ..mdl import Codelength
 
@@ -56,6 +57,7 @@ class SearchMonitor:
     settles_bias: bool = False  # in every state that is kept, the bias takes the columns that are mostly wrong
     n_features: int | None = None  # of the table, if the search sees only a window of its columns
     ranks: NDArray[np.int64] | None = None  # of the columns in their order, where atoms are described by stretches
+    objective: Objective | None = None  # of states that may cost more than their codelength
     stop_after: int | None = None  # rounds, after which a callback of another monitor has ended the search
     history: list[Round] = field(default_factory=list)
     best: Snapshot | None = field(default=None, init=False)
@@ -81,7 +83,7 @@ class SearchMonitor:
         bias, wrong = self._settled(block)
         length = self.codelength(block, wrong, bias)
         if self.best is None or not self.by_holdout:
-            cost = length.total if self.by_codelength else int(wrong.sum())
+            cost = self.cost(block, length) if self.by_codelength else int(wrong.sum())
             self._keep_if_best(block, bias, wrong, length, cost)
         self.record_counts(block.n_rows, block.n_atoms, int(wrong.sum()), length, change, iterations, move)
 
@@ -91,6 +93,10 @@ class SearchMonitor:
         if not self.has_holdout_cost:
             self.best, self.has_holdout_cost = None, True
         self._keep_if_best(block, bias, wrong, self.codelength(block, wrong, bias), cost)
+
+    def cost(self, block: Block, length: Codelength) -> int:
+        """Return what a state with this codelength costs."""
+        return length.total + (self.objective.cost_beyond_codelength(block) if self.objective else 0)
 
     def codelength(self, block: Block, wrong: NDArray[np.int64], bias: BitMatrix) -> Codelength:
         """Return the codelength of a state with these errors and this bias."""

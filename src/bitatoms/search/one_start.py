@@ -8,7 +8,7 @@ import numpy as np
 
 from ..bits import BitMatrix
 from ..core.block import Block, Change
-from ..core.coding import coding_rule
+from ..core.coding import code_from_scratch, coding_rule
 from ..core.result import Factorization
 from ..kernels.structs import covering
 from ..parallel import OutOfTime, Workers
@@ -126,13 +126,26 @@ def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult
     anytime = context.plan.anytime
     if anytime is not None and params.by_codelength:
         return _search_anytime(context, params, anytime, given)
-    if params.n_components == "mdl" or (params.by_codelength and given is not None):
-        return finish(context, search_mdl(context, given), params.coder_after)
-    errors_only = replace(context, objective=replace(context.objective, by_codelength=False))
-    few_errors = search_fixed_rank(errors_only, given)
-    if params.by_codelength:
-        return finish(context, search_mdl(context, given, few_errors), params.coder_after)
-    return finish(context, few_errors, params.coder_after)
+    first = None
+    if params.n_components != "mdl" and not (params.by_codelength and given is not None):
+        first = search_fixed_rank(replace(context, objective=context.objective.errors_only()), given)
+        if not params.by_codelength:
+            return finish(context, first, params.coder_after)
+    if context.objective.costs is not None and given is None:
+        first = _search_without_costs(context, first)
+    return finish(context, search_mdl(context, given, first), params.coder_after)
+
+
+def _search_without_costs(context: SearchContext, first: SearchResult | None) -> SearchResult:
+    """Search as if all errors cost the same, and code the rows at their costs: a start of the search with costs.
+
+    What belongs together is seen best if a missing one is no worse than an added one.
+    """
+    objective = context.objective
+    found = search_mdl(replace(context, objective=replace(objective, costs=None)), None, first)
+    change = code_from_scratch(found.block, objective.rule(found.block))
+    context.monitor.record(found.block, change, 1, "recode")
+    return found
 
 
 def _search_anytime(
@@ -143,7 +156,7 @@ def _search_anytime(
 ) -> SearchResult:
     """Run the anytime search for the codelength; with a fixed number of atoms, each start has few errors."""
     if params.n_components != "mdl" and given is None:
-        objective = replace(context.objective, by_codelength=False)
+        objective = context.objective.errors_only()
         errors_only = replace(context, objective=objective, plan=replace(context.plan, anytime=None))
 
         def first() -> Block:

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.coding import MOST_EXACT_ATOMS
+from ..core.error_costs import ErrorCosts
 from ..core.objective import Objective
 from ..core.result import Round
 from ..errors import InputError, Parameter
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
 from ..variants import ranks_in
+from .given_costs import check_costs, is_neutral
 from .plan import PLANS, Plan
 
 _CODERS_OF_SEARCH = {  # "auto" selects the first
@@ -57,11 +59,15 @@ class SearchParams:
     search_rows: int | Literal["auto"] | None  # larger tables are searched by a subsample of this size
     callbacks: tuple[Callable[[Round], object], ...]
     regions: tuple[NDArray[np.intp], ...] | None = None  # the columns of each chromosome in the order of positions
+    bias: bool = True  # whether a bias may be learned
+    given_costs: tuple[Any, Any] = (1.0, 1.0)  # of missed and of added ones, as the user passed them
+    costs: ErrorCosts | None = None  # the same for each column, once the columns are known
 
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""
         limits = self.max_atoms_per_sample, self.residual_limit
-        return Objective(self.by_codelength, algebra, *limits, share, ranks=self.ranks)
+        costs, has_bias = self.costs if self.by_codelength else None, self.bias or not self.is_mdl_search
+        return Objective(self.by_codelength, algebra, *limits, share, ranks=self.ranks, costs=costs, has_bias=has_bias)
 
     @property
     def ranks(self) -> NDArray[np.int64] | None:
@@ -74,6 +80,11 @@ class SearchParams:
 
         With the fewest wrong cells as the objective, and in the paper, a table is codes times atoms without a bias.
         """
+        return self.is_mdl_search and self.bias
+
+    @property
+    def is_mdl_search(self) -> bool:
+        """Whether moves of the search lower the codelength; the paper's search only compares results by it."""
         return self.by_codelength and self.search != "paper"
 
     @property
@@ -113,8 +124,12 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     n_components = check("n_components", n_components, declaration("n_components"))
     search, max_components = given["search"], given["max_components"]
     by_mdl, as_published = n_components == "mdl", search == "paper"
-    by_codelength = by_mdl if given["objective"] == "auto" else given["objective"] == "codelength"
+    costs = given["false_negative_cost"], given["false_positive_cost"]
+    has_costs = not all(is_neutral(cost) for cost in costs)
+    by_codelength = by_mdl or has_costs if given["objective"] == "auto" else given["objective"] == "codelength"
     _check_together(given, by_mdl, by_codelength)
+    if has_costs:
+        check_costs(given, by_mdl, by_codelength)
     # The anytime search has no limit of rounds, unless the user sets one.
     is_anytime = search == "anytime" and given["max_iter"] == declaration("max_iter")[1].default
     max_rounds = _NO_LIMIT if is_anytime else given["max_iter"]
@@ -130,7 +145,7 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
     return SearchParams(
         n_components=n_components,
         search=search,
-        algebras=_ALGEBRAS.get(given["algebra"], (given["algebra"],)),
+        algebras=("or",) if has_costs else _ALGEBRAS.get(given["algebra"], (given["algebra"],)),
         by_codelength=by_codelength,
         update="exact" if exact and given["update"] == "mob" else given["update"],
         coder=coder,
@@ -149,6 +164,8 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         max_time=_ANYTIME_SECONDS if is_anytime and given["max_time"] is None else given["max_time"],
         search_rows=given["search_rows"],
         callbacks=given["callbacks"],
+        bias=not has_costs,
+        given_costs=costs,
     )
 
 

@@ -356,7 +356,7 @@ class WindowSearch:
         """Return a window with what its state costs if atoms are described by stretches."""
         context, _ = self._context_of(window)
         best = snapshot_of(context, CostedState(0, window.best.atoms, window.best.codes, window.best.bias))
-        cost = best.codelength.total
+        cost = context.monitor.cost(_block_of(window, context), best.codelength)
         if context.holdout is not None:
             cost = context.holdout.cost(_block_of(window, context), context.objective)
         return replace(window, best=best, cost=cost)
@@ -507,13 +507,15 @@ class WindowSearch:
             holdout = replace(holdout, rows=holdout.rows.take_columns(window.columns), workers=workers)
         ranks = self.objective.ranks if by_stretches else None
         ranks = None if ranks is None else ranks[window.columns]
-        objective = replace(self.objective, ranks=ranks)
+        costs = self.objective.costs and self.objective.costs.take_columns(window.columns)
+        objective = replace(self.objective, ranks=ranks, costs=costs)
         monitor = SearchMonitor(
             by_codelength=True,
             deadline=deadline,
             algebra=self.objective.algebra,
             by_holdout=self.monitor.by_holdout,
             settles_bias=self.monitor.settles_bias,
+            objective=objective,
             n_features=table.n_cols,
             ranks=ranks,
         )

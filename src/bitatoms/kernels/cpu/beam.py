@@ -12,7 +12,7 @@ import numpy as np
 from ..jit import inline, kernel
 from .coding import drop_all, set_row, start_gains
 from .simd import add_prices
-from .words import NONE, ONE, copy_row, distance, has_unknown, row_price, unknown_word, weight
+from .words import NONE, ONE, copy_row, distance, has_unknown, priced_row, row_price, unknown_word, weight
 
 _ROTATION = 23  # a fingerprint is the XOR of the words of a row, word w rotated by this many bits times w
 
@@ -148,7 +148,7 @@ def _search(rows, j, atoms, rule, prints, patience, beam, scratch):
 def price_rows(rows, prices, out):
     """out[j] = cost of the errors of row j and of the atoms it uses."""
     for j in range(out.shape[0]):
-        out[j] = row_price(rows.codes, rows.errors, j, prices)
+        out[j] = priced_row(rows, j, prices)
 
 
 @kernel

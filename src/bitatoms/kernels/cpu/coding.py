@@ -7,6 +7,9 @@ changes some bits z of the row. With e the errors after it, every other gain cha
     c * (|d & z & e| - |d & z & ~e|)        c = 2 under XOR, 1 under OR
 
 If z is the complete atom, the second term is a table look-up minus the first.
+
+At prices, each bit counts as much as an error there costs. Under OR, a missed one and an added one may cost differently
+(`Prices.added`), and in some columns no one may be added: atoms that would do that are excluded.
 """
 
 from __future__ import annotations
@@ -25,9 +28,10 @@ from .words import (
     distance,
     drop_gain,
     fixed_word,
+    has_costs,
     has_unknown,
     mark,
-    row_price,
+    priced_row,
     toggle_gain,
     unknown_word,
     use_price,
@@ -35,23 +39,31 @@ from .words import (
 )  # fmt: skip
 
 _FEW_ATOMS = 8  # up to this many atoms, gains are computed one by one instead of in vectors
+_MISSED, _ADDED, _MEAN = range(3)  # prices of errors
 _USED = 1 << 30  # subtracted from the gain of a used atom under OR, so that it is not added again
 
 
 @inline
-def _add(factor, atoms, prices, scratch, gains):
-    """gains[l] += factor * (number, or total price, of the ones that bits[1] and atom l share)."""
+def _add(factor, kind, atoms, prices, scratch, gains):
+    """gains[l] += factor * (number, or total price, of the ones that bits[1] and atom l share).
+
+    ``kind`` is the price to take: that of missed ones, of added ones, or their mean.
+    """
     if prices is None:
         add_overlaps(scratch.bits, 1, factor, atoms.slices, scratch.listed, gains)
     else:
-        add_prices(scratch.bits, 1, factor, atoms, prices.bits, scratch.listed, gains)
+        bits = prices.bits
+        if has_costs(prices) and kind != _MISSED:
+            bits = prices.added if kind == _ADDED else prices.mean
+        add_prices(scratch.bits, 1, factor, atoms, bits, scratch.listed, gains)
 
 
 @inline
 def _first_gains(rows, j, atoms, covers, prices, scratch):
     """gains[l] = gain of adding (XOR: toggling) atom l in row j.
 
-    Every one of the atom counts -1; those that are wrong and free count +2, and those that are not free +1.
+    Every one of the atom counts -1; those that are wrong and free count +2, and those that are not free +1. With own
+    costs, these are the price of an added one, twice the mean, and the price of an added one.
     """
     gains, bits = scratch.gains, scratch.bits
     for k in range(gains.shape[0]):
@@ -60,15 +72,15 @@ def _first_gains(rows, j, atoms, covers, prices, scratch):
         for w in range(bits.shape[1]):
             fixed = fixed_word(rows, j, w, covers)
             bits[1, w] = fixed if step == 1 else rows.errors[j, w] & ~fixed
-        _add(2 - step, atoms, prices, scratch, gains)
+        _add(2 - step, _ADDED if step == 1 else _MEAN, atoms, prices, scratch, gains)
 
 
 @inline
-def _next_gains(rows, j, atoms, k, complete, covers, prices, scratch):
-    """Update the gains after toggling atom k changed bits[0] of row j.
+def _next_gains(rows, j, atoms, k, complete, adds, covers, prices, scratch):
+    """Update the gains after toggling atom k, which the row uses now if it ``adds``, changed bits[0] of row j.
 
     First for the bits that are now wrong; then for those now right, unless ``complete`` (all bits of the atom changed),
-    where the table of overlaps gives them.
+    where the table of overlaps gives them. What an atom made wrong are added ones, what a dropped one did, missed ones.
     """
     gains, bits = scratch.gains, scratch.bits
     factor = 1 if covers else 2
@@ -79,7 +91,8 @@ def _next_gains(rows, j, atoms, k, complete, covers, prices, scratch):
         flip = NONE if step == 0 else ALL
         for w in range(bits.shape[1]):
             bits[1, w] = bits[0, w] & (rows.errors[j, w] ^ flip)
-        _add(2 * factor if complete else factor * (1 - 2 * step), atoms, prices, scratch, gains)
+        kind = _ADDED if adds == (step == 0) else _MISSED
+        _add(2 * factor if complete else factor * (1 - 2 * step), kind, atoms, prices, scratch, gains)
 
 
 @inline
@@ -214,6 +227,40 @@ def start_gains(rows, j, atoms, rule, scratch):
     """gains[l] = gain of toggling atom l in row j."""
     _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
     _mark_used(scratch.gains, rows.codes, j, rule.covers, rule.prices)
+    _exclude_forbidden(rows, j, atoms.words, rule.prices, scratch.gains)
+
+
+@inline
+def _adds_forbidden(rows, j, atom_words, k, prices):
+    """Return whether atom k has a column in which no one may be added, and in which row j has none."""
+    lacked = NONE
+    for w in range(prices.forbidden.shape[0]):
+        lacked |= atom_words[k, w] & prices.forbidden[w] & ~(rows.errors[j, w] ^ rows.covered[j, w])
+    return lacked != NONE
+
+
+@inline
+def _exclude_forbidden(rows, j, atom_words, prices, gains):
+    """Exclude the atoms that would add a one to row j where none may be added; the row uses none of them."""
+    if prices is None:
+        return
+    if prices.forbidden.shape[0] > 0:
+        for k in range(atom_words.shape[0]):
+            if _adds_forbidden(rows, j, atom_words, k, prices):
+                gains[k] -= _USED
+
+
+@inline
+def _drop_forbidden(rows, j, atom_words, rule, bits):
+    """Drop the atoms of row j that add a one where none may be added; return how many."""
+    n_dropped = 0
+    if rule.prices.forbidden.shape[0] > 0:
+        for k in range(atom_words.shape[0]):
+            uses = rows.codes[j, k >> 6] >> np.uint64(k & 63) & ONE != NONE
+            if uses and _adds_forbidden(rows, j, atom_words, k, rule.prices):
+                toggle(rows, j, atom_words, k, rule.covers, bits)
+                n_dropped += 1
+    return n_dropped
 
 
 @inline
@@ -238,7 +285,8 @@ def _start_gains_of_code(rows, j, atoms, rule, prices, scratch):
         start_gains(rows, j, atoms, rule, scratch)
         return
     gains, bits = scratch.gains, scratch.bits
-    if not rule.covers or has_unknown(rows) or not _is_mostly_alone(rows, j, atoms.words):
+    is_plain = rule.covers and not has_unknown(rows) and not has_costs(prices)
+    if not is_plain or not _is_mostly_alone(rows, j, atoms.words):
         start_gains(rows, j, atoms, rule, scratch)
         return
     for k in range(gains.shape[0]):
@@ -263,7 +311,15 @@ def _start_gains_of_code(rows, j, atoms, rule, prices, scratch):
             for w in range(bits.shape[1]):
                 bits[1, w] = bits[0, w] & atoms.words[k, w]
                 bits[0, w] |= atoms.words[k, w]
-        _add(factor, atoms, rule.prices, scratch, gains)
+        _add(factor, _MISSED, atoms, rule.prices, scratch, gains)
+
+
+@inline
+def _overlaps_tell_gains(prices):
+    """Return whether the table of overlaps has the price of all errors in the bits that atoms share."""
+    if prices is None:
+        return True
+    return not has_costs(prices)
 
 
 @inline
@@ -271,7 +327,8 @@ def _toggle_and_update(rows, j, atoms, k, rule, scratch):
     """Toggle atom k in row j and update the gains; return whether the row now uses it."""
     gains = scratch.gains
     complete, adds = toggle(rows, j, atoms.words, k, rule.covers, scratch.bits)
-    _next_gains(rows, j, atoms, k, complete, rule.covers, rule.prices, scratch)
+    complete &= _overlaps_tell_gains(rule.prices)
+    _next_gains(rows, j, atoms, k, complete, adds, rule.covers, rule.prices, scratch)
     if rule.covers:
         gains[k] += -_USED if adds else _USED
     else:
@@ -304,7 +361,8 @@ def _gains_without(rows, j, atoms, k, rule, scratch):
             else:
                 change &= ~unknown_word(rows, j, w)
             bits[1, w] = change & (rows.errors[j, w] ^ flip)
-        _add(-2 * factor if complete else factor * (2 * step - 1), atoms, rule.prices, scratch, trial)
+        kind = _ADDED if step == 0 else _MISSED
+        _add(-2 * factor if complete else factor * (2 * step - 1), kind, atoms, rule.prices, scratch, trial)
 
 
 @inline
@@ -493,16 +551,17 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, code, errors, scrat
     errors_changed = 0
     for i in range(indices.shape[0]):
         j = indices[i]
+        codes_changed += _drop_forbidden(rows, j, atoms.words, rule, scratch.bits)
         if weight(rows.errors, j) <= rule.residual_limit:
             continue
         copy_row(rows.codes, j, code)
         copy_row(rows.errors, j, errors)
         before = 0
         if from_scratch:
-            before = row_price(rows.codes, rows.errors, j, rule.prices)
+            before = priced_row(rows, j, rule.prices)
             drop_all(rows, j, atoms.words, rule.covers)
         _code_row(rows, j, atoms, rule, weight(rows.errors, j), scratch)
-        if from_scratch and row_price(rows.codes, rows.errors, j, rule.prices) >= before:
+        if from_scratch and priced_row(rows, j, rule.prices) >= before:
             set_row(rows, j, atoms.words, code, errors, rule.covers)
         else:
             codes_changed += distance(rows.codes, j, code)
@@ -511,12 +570,12 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, code, errors, scrat
 
 
 @kernel
-def code_without(rows, atoms, rule, forbidden, tested, tests, indices, start, stop, own, wrong, uses, scratch):
+def code_without(rows, atoms, rule, forbidden, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
     """Count what changes if rows are coded without an atom; the rows are left as they are.
 
     Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is ``forbidden``. The changes
-    in errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``. ``own`` has one row,
-    which is coded.
+    in errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones
+    to ``added``, if it has rows. ``own`` has one row, which is coded.
     """
     for i in range(start, stop):
         j = indices[i]
@@ -534,6 +593,11 @@ def code_without(rows, atoms, rule, forbidden, tested, tests, indices, start, st
         rule.prices.uses[k] = price
         _count_changes(own.codes, 0, rows.codes[j], uses[tests[i]])
         _count_changes(own.errors, 0, rows.errors[j], wrong[tests[i]])
+        if added.shape[0] > 0:
+            for w in range(own.errors.shape[1]):
+                own.errors[0, w] &= own.covered[0, w]
+                scratch.errors[w] = rows.errors[j, w] & rows.covered[j, w]
+            _count_changes(own.errors, 0, scratch.errors, added[tests[i]])
 
 
 @kernel
@@ -549,6 +613,7 @@ def offer_atoms(rows, atoms, rule, start, stop, scratch, users):
     gains = scratch.gains
     for j in range(start, stop):
         _first_gains(rows, j, atoms, rule.covers, rule.prices, scratch)
+        _exclude_forbidden(rows, j, atoms.words, rule.prices, gains)
         if _largest(gains) > 0:
             for k in range(users.shape[0]):
                 if gains[k] > 0:

@@ -185,11 +185,17 @@ def use_price(prices, k):
 
 
 @inline
+def has_costs(prices):
+    """Return whether missed and added ones have prices of their own."""
+    return prices.added.shape[0] > 0
+
+
+@inline
 def word_price(word, w, prices):
-    """Return the sum of the prices of the ones in word w of a row."""
+    """Return the sum of the prices of the ones in word w of a row; ``prices`` has one per column."""
     total = 0
     while word != NONE:
-        total += np.intp(prices.bits[64 * w + lowest_bit(word)])
+        total += np.intp(prices[64 * w + lowest_bit(word)])
         word &= word - ONE
     return total
 
@@ -199,12 +205,23 @@ def row_price(codes, errors, j, prices):
     """Return the cost of the errors of row j and of the atoms it uses."""
     total = 0
     for w in range(errors.shape[1]):
-        total += word_price(errors[j, w], w, prices)
+        total += word_price(errors[j, w], w, prices.bits)
     for c in range(codes.shape[1]):
         word = codes[j, c]
         while word != NONE:
             total += np.intp(prices.uses[64 * c + lowest_bit(word)])
             word &= word - ONE
+    return total
+
+
+@inline
+def priced_row(rows, j, prices):
+    """Return the cost of row j: of its errors, of which those that atoms cover are added ones, and of its atoms."""
+    total = row_price(rows.codes, rows.errors, j, prices)
+    if has_costs(prices):
+        for w in range(rows.errors.shape[1]):
+            added = rows.errors[j, w] & rows.covered[j, w]
+            total += 2 * (word_price(added, w, prices.mean) - word_price(added, w, prices.bits))
     return total
 
 
@@ -218,7 +235,8 @@ def drop_gain(rows, j, atom_words, k, prices):
         if prices is None:
             total += 2 * np.intp(popcount(wrong)) - np.intp(popcount(alone))
         else:
-            total += 2 * word_price(wrong, w, prices) - word_price(alone, w, prices)
+            both = prices.mean if has_costs(prices) else prices.bits
+            total += 2 * word_price(wrong, w, both) - word_price(alone, w, prices.bits)
     return total + use_price(prices, k)
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...bits import BitMatrix
-from ...core.bias import mostly_wrong, settle_bias
+from ...core.bias import mostly_wrong
 from ...core.block import Block
 from ...core.margins import Margins
 from ...core.objective import Objective
-from ...core.removal import AtomRemoval
+from ...core.removal import AtomRemoval, RemovalCounts
 from ...sparse_bits import Bits, SparseBits, sparse
 
 _ATOMS_PER_CHUNK, _CELLS_PER_CHUNK = 64, 1 << 20
@@ -62,7 +62,7 @@ def savings_from_votes(
     columns = ones.indices
     known = n_known[columns] if isinstance(n_known, np.ndarray) else n_known
     without = wrong[columns] + free - 2 * bad
-    saved = _sums(ones, objective.of_errors(known, without) - objective.of_errors(known, wrong[columns]))
+    saved = _sums(ones, objective.of_votes(n_known, wrong, columns, True, free, bad))
     saved -= objective.of_atoms(m, ones.row_weights(), objective.spans(atoms)) + objective.of_uses(n_rows, uses)
     if bias is not None:
         is_set = bias.to_dense(bool)[0]
@@ -95,14 +95,14 @@ def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Bloc
     """
     kept = None
     while block.n_atoms > min_atoms:
-        saved = savings(block, objective, settles_bias=True)
+        saved = savings(block, objective, settles_bias=objective.has_bias)
         worst = int(saved.argmin())
         if saved[worst] > 0:
             break
         atoms, codes = block.factors()
         left = np.flatnonzero(np.arange(block.n_atoms) != worst)
         block = block.with_factors(atoms[left], codes.T[left].T)
-        bias, _ = settle_bias(block.n_known, block.wrong(), block.bias)
+        bias, _ = objective.settled_bias(block)
         if bias != block.bias:
             block = block.with_factors(*block.factors(), bias)
         kept = block
@@ -117,7 +117,7 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
     weights, uses = block.weights(), block.uses()
     atoms, is_set = block.atoms().to_dense(bool), block.bias.to_dense(bool)[0]
     costs = objective.of_atoms(block.n_features, weights, objective.spans(block.atoms()))
-    doubtful = savings(block, objective, settles_bias=True) <= costs
+    doubtful = savings(block, objective, settles_bias=objective.has_bias) <= costs
     if not (doubtful & (weights > 1) & ~(atoms & is_set).any(axis=1)).all():
         return False
     data = block.data()
@@ -193,11 +193,11 @@ class DropTrials:
         left, n_users, users = np.arange(n_kept), self.uses[tried], self.removal.users_of(tried)
         pays = self.uses_costs[tried] + self.atom_costs[tried]
         n_coded, n_rows = 0, _FIRST_ROWS
-        changes = np.zeros((1, 1), np.int64), np.zeros((1, 1), np.int64)
+        changes = RemovalCounts(*[np.zeros((1, 1), np.int64)] * 3)
         while len(left):
             more = self.removal.changes(tried[left], [users[i][n_coded:n_rows] for i in left.tolist()])
-            changes = changes[0] + more[0], changes[1] + more[1]
-            increase = self._increase(tried[left], *changes)
+            changes = RemovalCounts(*(before + after for before, after in zip(changes, more, strict=True)))
+            increase = self._increase(tried[left], changes)
             is_done = n_users[left] <= n_rows
             limit = np.where(
                 is_done, 1, np.minimum(1, n_rows / np.maximum(1, n_users[left]) * (1 + _DOUBT / math.sqrt(n_rows)))
@@ -205,7 +205,7 @@ class DropTrials:
             fails = increase > limit * pays[left]
             n_kept = int(left[is_done & ~fails].min(initial=n_kept))
             goes_on = ~is_done & ~fails & (left < n_kept)
-            left, changes = left[goes_on], (changes[0][goes_on], changes[1][goes_on])
+            left, changes = left[goes_on], RemovalCounts(*(counts[goes_on] for counts in changes))
             n_coded, n_rows = n_rows, _MORE_ROWS * n_rows
         return n_kept
 
@@ -215,12 +215,12 @@ class DropTrials:
         self.errors_cost = int(self.objective.of_errors(self.block.n_known, wrong).sum())
         self.uses_costs = self.objective.of_uses(self.block.n_samples, uses)
 
-    def _increase(
-        self, tried: NDArray[np.intp], more_wrong: NDArray[np.int64], more_uses: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _increase(self, tried: NDArray[np.intp], more: RemovalCounts) -> NDArray[np.int64]:
         """Return by how much the errors, and the uses of other atoms, cost more after each of these changes."""
-        errors = self.objective.of_errors(self.block.n_known, self.wrong + more_wrong).sum(axis=1) - self.errors_cost
-        uses = self.objective.of_uses(self.block.n_samples, self.uses + more_uses) - self.uses_costs
+        errors = self.objective.of_errors(self.block.n_known, self.wrong + more.wrong).sum(axis=1) - self.errors_cost
+        uses = self.objective.of_uses(self.block.n_samples, self.uses + more.uses) - self.uses_costs
         uses[np.arange(len(tried)), tried] = 0
+        if self.objective.costs is not None:
+            errors += [*map(self.objective.costs.of_counts, more.wrong, more.added)]
         increase: NDArray[np.int64] = errors + uses.sum(axis=1)
         return increase

@@ -84,7 +84,7 @@ def _seeds(block: Block, objective: Objective, random: np.random.Generator, n_se
     if n_seeds.columns:
         columns = _drawn(block.wrong(), n_seeds.columns, random)
         free, bad = block.votes_of(block.rows_fixable_at(columns))
-        seeds = np.vstack([seeds, _pack(2 * bad > free)])
+        seeds = np.vstack([seeds, _pack(_mostly_bad(objective, free, bad))])
     return np.unique(seeds[np.bitwise_count(seeds).sum(axis=1) > 1], axis=0)
 
 
@@ -106,8 +106,7 @@ def _pairs_of_columns(block: Block, objective: Objective, n_pairs: int) -> tuple
     uses, wrong = both[one, other].astype(np.int64), block.wrong()
     saved = -objective.of_uses(block.n_samples, uses)
     for columns in (one, other):
-        n_known = block.n_known[columns] if isinstance(block.n_known, np.ndarray) else block.n_known
-        saved += objective.of_errors(n_known, wrong[columns]) - objective.of_errors(n_known, wrong[columns] - uses)
+        saved -= objective.of_votes(block.n_known, wrong, columns, False, uses, uses)
     best = np.argsort(-saved, kind="stable")[:n_pairs]
     pairs = np.zeros((len(best), m), bool)
     pairs[np.arange(len(best)), one[best]] = pairs[np.arange(len(best)), other[best]] = True
@@ -129,16 +128,23 @@ def _fitted(
         uses = np.bitwise_count(users).sum(axis=1).astype(np.int64)
         free, bad = block.votes_of(users)
         if fit < n_fits:
-            atoms = np.where(uses[:, np.newaxis] > 0, _pack(2 * bad > free), atoms)
+            atoms = np.where(uses[:, np.newaxis] > 0, _pack(_mostly_bad(objective, free, bad)), atoms)
     fitted = BitMatrix.from_words(atoms.copy(), m, check=False)
     ones = fitted.to_dense(bool)
     if objective.ranks is not None:
-        of_bit, columns, costs_of_bits = objective.of_each_flip(block.n_known, wrong, ones, free, bad)
+        of_bit, columns, costs_of_bits = objective.of_each_flip(block.n_known, wrong, ones, False, free, bad)
         far = far_bits(objective, m, of_bit, columns, -costs_of_bits)
         ones[of_bit[far], columns[far]] = False
         fitted, atoms = BitMatrix.from_dense(ones), _pack(ones)
-    costs = objective.of_flips(block.n_known, wrong, ones, free, bad) + objective.of_uses(n, uses)
+    costs = objective.of_flips(block.n_known, wrong, ones, False, free, bad) + objective.of_uses(n, uses)
     return atoms, users, costs + objective.of_atoms(m, ones.sum(axis=1), objective.spans(fitted))
+
+
+def _mostly_bad(objective: Objective, free: NDArray[np.integer], bad: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return the bits that most votes want in an atom that has none, where errors count as much as they cost."""
+    if objective.costs is not None:
+        free, bad = objective.costs.weighted_votes(False, free, bad)
+    return 2 * bad > free
 
 
 def _pack(bits: NDArray[np.bool_]) -> Words:

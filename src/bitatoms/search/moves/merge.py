@@ -75,12 +75,14 @@ def _savings(block: Block, objective: Objective, pairs: NDArray[np.intp]) -> NDA
     for start in range(0, len(pairs), _PAIRS_PER_CHUNK):
         chunk = slice(start, start + _PAIRS_PER_CHUNK)
         one, other = pairs[chunk].T
-        after = np.repeat(wrong[np.newaxis], len(one), axis=0)
+        after, beyond = np.repeat(wrong[np.newaxis], len(one), axis=0), np.zeros(len(one), np.int64)
         for atom, partner in ((one, other), (other, one)):
             free, bad = block.votes_of(users[partner] & ~users[atom])
             ones = BitMatrix.from_words(atoms[atom], m, check=False).to_dense(bool)
             after += np.where(ones, free - 2 * bad, 0)
-        saved[chunk] = (now - objective.of_errors(block.n_known, after)).sum(axis=1)
+            if objective.costs is not None:
+                beyond += np.where(ones, objective.costs.of_flips(np.arange(m), False, free, bad), 0).sum(axis=1)
+        saved[chunk] = (now - objective.of_errors(block.n_known, after)).sum(axis=1) - beyond
         saved[chunk] -= objective.of_uses(n, _weights(users[one] | users[other]))
         united = BitMatrix.from_words(atoms[one] | atoms[other], m, check=False)
         saved[chunk] -= objective.of_atoms(m, united.row_weights(), objective.spans(united))

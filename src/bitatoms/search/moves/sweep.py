@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -36,8 +35,8 @@ def sweep(
 def _update(block: Block, objective: Objective) -> Change:
     """Update all atoms; their stretches become no longer than is worth it, where atoms are described by them."""
     if objective.ranks is None:
-        return update_together(block)
-    return update_together(block, partial(without_far_bits, block=block, objective=objective))
+        return update_together(block, objective.costs)
+    return update_together(block, objective.costs, partial(without_far_bits, block=block, objective=objective))
 
 
 def plain_sweep(block: Block, objective: Objective) -> Change:
@@ -88,9 +87,9 @@ def gain_of_sample(block: Block, objective: Objective, code: Callable[[Block], C
 def fewest_errors_sweep(block: Block, objective: Objective, random: np.random.Generator) -> Change:
     """Sweep for the fewest errors with rows coded from information sets, without undoing it: for a start."""
     rule = fewest_errors_rule(block, objective)
-    return code_from_information_sets(block, rule, random) + update_together(block)
+    return code_from_information_sets(block, rule, random) + update_together(block, objective.costs)
 
 
 def fewest_errors_rule(block: Block, objective: Objective) -> Rule:
     """Return the rule of coding for the fewest errors, within the limits of the objective."""
-    return replace(objective, by_codelength=False).rule(block)
+    return objective.errors_only().rule(block)

@@ -41,7 +41,7 @@ def _useless_bits(block: Block, objective: Objective) -> BitMatrix:
     for first in range(0, block.n_atoms, _ATOMS_PER_CHUNK):
         last = min(first + _ATOMS_PER_CHUNK, block.n_atoms)
         ones, spans = atoms[first:last].to_dense(bool), objective.spans(atoms[first:last])
-        of_bit, columns, saved = objective.of_each_flip(block.n_known, wrong, ones, *block.votes(first, last))
+        of_bit, columns, saved = objective.of_each_flip(block.n_known, wrong, ones, True, *block.votes(first, last))
         weights = ones.sum(axis=1)
         is_far = far_bits(objective, m, of_bit, columns, saved)
         limits = costs[weights]

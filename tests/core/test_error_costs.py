@@ -1,0 +1,159 @@
+"""Costs of missed and added ones: coding, update and counts, against the oracles."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import naive
+from bitatoms.core.atoms import flips_by_column, update_together
+from bitatoms.core.coding import code, code_from_scratch, would_use
+from bitatoms.core.error_costs import ERROR_BITS, ErrorCosts
+from bitatoms.core.objective import Objective
+from bitatoms.core.removal import AtomRemoval
+from bitatoms.core.voted_bits import are_ones
+from bitatoms.parallel import Workers
+from bitatoms.sparse_bits import SparseBits
+from support.blocks import bits_of, block_of, factors, priced_rule
+from support.costs import random_costs
+from support.strategies import SEEDS, factorisations, random_bits
+
+
+def own_prices(seed, n_atoms, n_features):
+    """Return even prices of missed and of added ones, of uses, and forbidden columns."""
+    random = np.random.default_rng(seed)
+    missed, added = 2 * random.integers(1, 12, (2, n_features))
+    forbidden = random.random(n_features) < random.choice([0, 0.1, 1])
+    return missed, random.integers(0, 20, n_atoms), added, forbidden
+
+
+@settings(max_examples=60)
+@given(factorisations(n_atoms=st.integers(0, 20)), SEEDS, st.sampled_from([None, 1, 3]))
+@example((np.ones((3, 65), np.uint8), np.ones((2, 65), np.uint8), np.zeros((3, 2), np.uint8)), 0, None)
+def test_rows_are_coded_at_the_prices_of_missed_and_added_ones(problem, seed, max_atoms):
+    X, atoms, codes = problem
+    prices = own_prices(seed, *atoms.shape)
+    codes = codes if max_atoms is None else codes * (np.cumsum(codes, axis=1) <= max_atoms).astype(np.uint8)
+    rule = priced_rule("or", prices, max_atoms)
+    block = block_of(X, atoms, codes, "or")
+    code(block, rule)
+    expected = naive.priced_code(X, atoms, codes, "or", prices, max_atoms)
+    np.testing.assert_array_equal(factors(block)[1], expected)
+    assert block.row_costs(rule.prices).tolist() == naive.costs(X, atoms, expected, "or", prices)
+    fresh = block_of(X, atoms, codes, "or")
+    code_from_scratch(fresh, rule)
+    allowed = [code * ~naive.forbidden_atoms(x, atoms, prices) for x, code in zip(X, codes, strict=True)]
+    allowed = np.array(allowed, np.uint8).reshape(codes.shape)
+    expected = naive.code_from_scratch(X, atoms, allowed, "or", prices, max_atoms)
+    np.testing.assert_array_equal(factors(fresh)[1], expected)
+
+
+@settings(max_examples=30)
+@given(factorisations(n_atoms=st.integers(1, 12)), SEEDS)
+def test_rows_that_would_use_candidates_do_not_add_forbidden_ones(problem, seed):
+    X, atoms, codes = problem
+    candidates = random_bits(seed, 5, X.shape[1], 0.2)
+    prices = own_prices(seed, 5, X.shape[1])
+    users = would_use(block_of(X, atoms, codes, "or"), bits_of(candidates).words.copy(), priced_rule("or", prices))
+    for j, (x, own) in enumerate(zip(X, codes, strict=True)):
+        forbidden = naive.forbidden_atoms(x, candidates, prices)
+        for k, candidate in enumerate(candidates):
+            both, price = np.vstack([atoms, candidate]), (prices[0], np.append(np.zeros(len(atoms), int), prices[1][k]))
+            before, after = (
+                naive.row_cost(x, both, np.append(own, used), "or", (*price, *prices[2:])) for used in (0, 1)
+            )
+            assert bool(users[k, j >> 6] >> np.uint64(j & 63) & np.uint64(1)) == (after < before and not forbidden[k])
+
+
+@settings(max_examples=40)
+@given(factorisations(n_atoms=st.integers(1, 8)), SEEDS)
+def test_updates_weigh_votes_by_the_costs_of_errors(problem, seed):
+    X, atoms, codes = problem
+    costs = random_costs(seed, X.shape[1])
+    weights = [np.rint(16 * np.minimum(each, 1 << 20)).astype(np.int64) for each in (costs.missed, costs.added)]
+    block = block_of(X, atoms, codes, "or")
+    update_together(block, costs)
+    updated = naive.update_together(X, atoms, codes, "or", weights)
+    np.testing.assert_array_equal(factors(block)[0], updated)
+
+    def cost(atoms):
+        errors = naive.errors(X, atoms, codes, "or")
+        missed = (errors * (X == 1)).sum(axis=0)
+        return int(weights[0] @ missed + weights[1] @ (errors.sum(axis=0) - missed))
+
+    assert cost(updated) <= cost(atoms)
+    # From votes on all bits as a list, one flip per column: the one that lowers the costs most, if one does.
+    block = block_of(X, atoms, codes, "or")
+    free, bad = block.votes(0, len(atoms))
+    voted = SparseBits.from_bits(bits_of(np.ones_like(atoms)))
+    flipped = atoms.copy()
+    flipped[flips_by_column(free.ravel(), bad.ravel(), voted, bits_of(atoms), costs)] ^= 1
+    for i in range(X.shape[1]):
+        single = [atoms.copy() for _ in atoms]
+        for k, each in enumerate(single):
+            each[k, i] ^= 1
+        assert cost(flipped) <= cost(atoms)
+        own = atoms.copy()
+        own[:, i] = flipped[:, i]
+        assert cost(own) == min(cost(atoms), *map(cost, single))
+    assert are_ones(bits_of(atoms), voted).tolist() == atoms.astype(bool).ravel().tolist()
+
+
+@settings(max_examples=30)
+@given(factorisations(n_atoms=st.integers(1, 6)), SEEDS)
+def test_changes_without_an_atom_count_added_ones(problem, seed):
+    X, atoms, codes = problem
+    prices = own_prices(seed, *atoms.shape)
+    codes = naive.priced_code(X, atoms, codes, "or", prices)
+    block = block_of(X, atoms, codes, "or")
+    removal, tested = AtomRemoval(block, priced_rule("or", prices)), np.arange(len(atoms))
+    wrong, added, uses = removal.changes(tested, removal.users_of(tested))
+
+    def counts(codes):
+        errors = naive.errors(X, atoms, codes, "or").astype(int)
+        return errors.sum(axis=0), (errors * (X == 0)).sum(axis=0), codes.sum(axis=0)
+
+    for k in tested:
+        without, far = codes.copy(), (prices[0], np.where(tested == k, 1 << 27, prices[1]), *prices[2:])
+        users = np.flatnonzero(codes[:, k])
+        without[users] = naive.priced_code(X[users], atoms, codes[users], "or", far)
+        before, after = counts(codes.astype(int)), counts(without.astype(int))
+        for found, old, new in zip((wrong[k], added[k], uses[k]), before, after, strict=True):
+            np.testing.assert_array_equal(found, new - old)
+
+
+@settings(max_examples=30)
+@given(factorisations(n_atoms=st.integers(0, 6)), SEEDS)
+def test_a_block_costs_its_code_and_what_its_errors_cost_beyond_it(problem, seed):
+    X, atoms, codes = problem
+    costs = random_costs(seed, X.shape[1])
+    block, errors = block_of(X, atoms, codes, "or"), naive.errors(X, atoms, codes, "or").astype(int)
+    added = (errors * (X == 0)).sum(axis=0)
+    np.testing.assert_array_equal(block.added(), added)
+    plain = Objective(True, "or", has_bias=False)
+    beyond = 0
+    for kind, each in ((X == 1, costs.missed), (X == 0, costs.added)):
+        for count, cost in zip((errors * kind).sum(axis=0).tolist(), each.tolist(), strict=True):
+            beyond += count * (1 << 32 if np.isinf(cost) else round((cost - 1) * ERROR_BITS))
+    with_costs = Objective(True, "or", costs=costs, has_bias=False)
+    assert with_costs.cost(block) - plain.cost(block) == beyond
+    assert with_costs.cost(block) == block.codelength(block.wrong()).total + with_costs.cost_beyond_codelength(block)
+
+
+def test_costs_of_1_are_none():
+    assert ErrorCosts.of_columns(1, np.ones(3), 3) is None
+    costs = ErrorCosts.of_columns(1.0, np.array([1, 2, np.inf]), 3)
+    assert costs.missed_bits.tolist() == [0, 0, 0]
+    assert costs.added_bits.tolist() == [0, 8, 1 << 32]
+    assert costs.forbidden.tolist() == [4]
+    assert costs.take_columns(np.array([2, 0])).added.tolist() == [np.inf, 1]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_coding_with_costs_does_not_depend_on_threads(n_threads):
+    X, atoms = random_bits(0, 3000, 70, 0.3), random_bits(1, 20, 70, 0.1)
+    rule = priced_rule("or", own_prices(2, 20, 70))
+    blocks = [block_of(X, atoms, np.zeros((3000, 20), np.uint8), "or", Workers(n)) for n in (1, n_threads)]
+    for block in blocks:
+        code_from_scratch(block, rule)
+    assert blocks[0].factors() == blocks[1].factors()
