@@ -170,7 +170,12 @@ class ResultBase:
 
     @property
     def saves_little(self) -> bool:
-        """Whether there are no atoms, or they save so few bits that the summary says what that means."""
+        """Whether there are no atoms, or they save so few bits that the summary says what that means.
+
+        Where errors have costs, other things matter than bits.
+        """
+        if self.costs is not None:
+            return False
         if not self.atoms.n_rows or not self.bits_without:
             return not self.atoms.n_rows
         return is_small_saving(self.bits_without - self.codelength.total, self.bits_without)
@@ -253,7 +258,7 @@ class ResultBase:
             if self.costs is not None:
                 added = self.wrong_bits - missed
                 lines.append(
-                    f"{_counted(missed, 'one')} missed at a cost of {_range(self.costs.missed)}, "
+                    f"{_counted(missed, 'one')} are missed at a cost of {_range(self.costs.missed)}, "
                     f"{added} added at a cost of {_range(self.costs.added)}"
                 )
         return lines

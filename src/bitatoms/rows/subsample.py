@@ -7,6 +7,7 @@ States are compared by held-out rows, because atoms could overfit the sample.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -59,6 +60,8 @@ def learn(
     start, deadline = time.perf_counter(), params.deadline()
     ones = _searched_ones(rows, params)
     max_rows = None if ones is not None else _max_search_rows(rows, params)
+    if params.costs is not None and np.isinf(params.costs.missed).any():
+        _check_all_rows_searched(rows, max_rows, params)
     if max_rows is None or rows.n_rows <= max_rows:
         data = rows.in_memory if ones is None else ones
         data = rows.take(np.arange(rows.n_rows)) if data is None else data
@@ -95,6 +98,18 @@ def learn(
         return _sample_only(found, error, params, must_cover_all_rows)
     report_result(passes.result, params)
     return passes
+
+
+def _check_all_rows_searched(rows: RowSource, max_rows: int | None, params: SearchParams) -> None:
+    """Raise an error unless all rows and columns are searched together, so that no one need be missed."""
+    is_sampled, by_windows = max_rows is not None and rows.n_rows > max_rows, is_wide(rows.n_features, params)
+    if is_sampled or by_windows:
+        parts = "windows of its columns" if by_windows else f"a sample of {max_rows} of its rows"
+        raise InputError(
+            Parameter("false_negative_cost", math.inf),
+            f" needs all rows and columns of a table, of which {parts} would be searched; pass a large finite cost, or "
+            "use bitatoms.cover for an exact cover",
+        )
 
 
 def _sample_only(
@@ -185,6 +200,8 @@ def search_part(
     """
     deadline, ones = params.deadline(), _searched_ones(rows, params)
     max_rows = None if ones is not None else _max_search_rows(rows, params)
+    if params.costs is not None and np.isinf(params.costs.missed).any():
+        _check_all_rows_searched(rows, max_rows, params)
     if max_rows is not None and len(part) > max_rows:
         return _search_sample(rows, max_rows, params, workers, random, deadline, part)
     params = replace(params, init=_init_of_sample(params.init, rows.n_rows, part))

@@ -1,0 +1,50 @@
+"""Further atoms for ones that may not be missed: an exact cover of those that a search has left over.
+
+The atoms of such a cover consist of ones of the rows that use them, so that they add none.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ..bits import BitMatrix, stack_rows
+from ..core.block import Change
+from ..covers.driver import search_cover
+from ..parameters import CoverKwargs, with_defaults
+from .context import SearchContext
+from .finish import record_state
+
+_LEAST_SECONDS = 0.1  # for a cover after the time is up
+
+
+def cover_missed(context: SearchContext) -> None:
+    """Record a state in which no one is missed where that is forbidden: the best one, with further atoms.
+
+    If no one may be added either, a cover of the entire table is recorded as well: the monitor keeps the better one.
+    """
+    costs, best = context.objective.costs, context.monitor.best
+    if costs is None or best is None or not np.isinf(costs.missed).any():
+        return
+    block = context.block(best.atoms, best.codes, best.bias)
+    data, columns = context.data.filled(), np.isinf(costs.missed)
+    words = data.words & block.errors().words & BitMatrix.from_dense(columns[np.newaxis]).words
+    left = BitMatrix.from_words(words, data.n_cols, check=False)
+    if left.count():
+        atoms, codes = _cover(context, left)
+        together = stack_rows([block.atoms(), atoms], data.n_cols)
+        uses = stack_rows([block.codes().T, codes.T], data.n_rows).T
+        record_state(context, block.with_factors(together, uses), Change(), 0, "cover")
+    is_exact = columns.all() and np.isinf(costs.added).all() and not context.data.n_unknown
+    if is_exact:
+        record_state(context, context.block(*_cover(context, data)), Change(), 0, "cover")
+
+
+def _cover(context: SearchContext, ones: BitMatrix) -> tuple[BitMatrix, BitMatrix]:
+    """Return the atoms and the codes of an exact cover with a short codelength, in the time that is left."""
+    deadline = context.monitor.deadline
+    max_time = None if deadline == float("inf") else max(_LEAST_SECONDS, deadline - time.perf_counter())
+    params = with_defaults(CoverKwargs, {"objective": "codelength", "max_time": max_time, "callbacks": ()})
+    cover = search_cover(ones, params, context.random)
+    return cover.atoms, cover.codes
