@@ -56,6 +56,7 @@ CELL_OPTIONS = (
     "blocks",
     "phased",
 )  # what cells mean, for all data of a model
+_COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
@@ -104,7 +105,7 @@ def save(
         "parameters": {
             name: value
             for name, value in (parameters or {}).items()
-            if name in result_parameters() and _is_json_scalar(value)
+            if name in result_parameters() and name not in _COSTS and _is_json_scalar(value)
         },
         "reading": reading or {},
     }
@@ -145,7 +146,8 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         metadata = file.read_metadata(MODEL_FORMAT, VERSION, "; 'bitatoms fit DATA -o MODEL.npz' writes a model")
         try:
             model = _read_model(file, metadata)
-            return LoadedModel(model, _read_parameters(metadata["parameters"]), _read_options(metadata["reading"]))
+            parameters = _read_parameters(metadata["parameters"]) | _cost_parameters(model.costs)
+            return LoadedModel(model, parameters, _read_options(metadata["reading"]))
         except FileError:
             raise
         except KeyError as error:
@@ -246,6 +248,14 @@ def _read_costs(file: NpzReader, n_features: int) -> ErrorCosts | None:
     if any(each.shape != (n_features,) or not (each >= 1).all() for each in costs):
         raise ValueError("its costs of errors do not fit its atoms")
     return ErrorCosts(*costs)
+
+
+def _cost_parameters(costs: ErrorCosts | None) -> dict[str, Any]:
+    """Return the costs of errors as parameters: one cost if it is the same in all columns."""
+    if costs is None:
+        return {}
+    pairs = zip(_COSTS, (costs.missed, costs.added), strict=True)
+    return {name: float(each[0]) if (each == each[:1]).all() and len(each) else each for name, each in pairs}
 
 
 def _read_remembered(file: NpzReader, atoms: Bits) -> BitMatrix | None:

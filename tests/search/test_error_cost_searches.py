@@ -1,0 +1,186 @@
+"""Searches with costs of missed and added ones: what is forbidden never happens, wherever rows are."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+from bitatoms.errors import InputError
+from support.plans import use_small_budget
+from support.strategies import random_bits
+
+factorize = partial(ba.factorize, algebra="or")
+Learning = partial(ba.BinaryDictionaryLearning, algebra="or")
+COST = st.sampled_from([1.0, 3.0, 50.0, math.inf])
+
+
+@pytest.fixture(autouse=True)
+def small_budget(monkeypatch):
+    use_small_budget(monkeypatch)
+
+
+def noisy(seed=0, n=120, m=40, noise=0.04):
+    return ba.datasets.planted(n, m, 5, algebra="or", code_density=0.3, noise=noise, random_state=seed).X
+
+
+def errors_of(X, result):
+    """Return the numbers of missed and of added ones."""
+    known, made = X <= 1, result.reconstruct().to_dense()
+    return int(((X == 1) & (made == 0)).sum()), int(((X == 0) & (made == 1) & known).sum())
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 50), COST, COST, st.booleans(), st.booleans())
+def test_infinite_costs_are_never_violated(seed, missed_cost, added_cost, has_unknown, per_column):
+    X = noisy(seed, n=60, m=30)
+    if has_unknown:
+        X[random_bits(seed, 60, 30, 0.1) == 1] = 2
+    costs = [np.full(30, missed_cost), np.full(30, added_cost)]
+    if per_column:
+        for each in costs:
+            each[::2] = 1.0
+    result = factorize(
+        np.where(X == 2, np.nan, X), false_negative_cost=costs[0], false_positive_cost=costs[1], random_state=seed
+    )
+    made = result.reconstruct().to_dense()
+    assert not ((X == 1) & (made == 0))[:, np.isinf(costs[0])].any()
+    assert not ((X == 0) & (made == 1))[:, np.isinf(costs[1])].any()
+    if np.isinf(costs[1]).all():  # from below
+        for k, atom in enumerate(result.atoms.to_dense()):
+            users = result.codes.to_dense()[:, k] == 1
+            assert (X[users][:, atom == 1] >= 1).all()
+
+
+def test_costs_of_1_are_the_search_without_costs():
+    X = noisy()
+    plain, with_costs = (
+        factorize(X, random_state=0, **costs)
+        for costs in ({}, {"false_negative_cost": 1, "false_positive_cost": np.ones(40)})
+    )
+    assert (plain.atoms, plain.codes) == (with_costs.atoms, with_costs.codes)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_added_ones_become_fewer_as_they_cost_more(seed):
+    X = noisy(seed, n=200, m=60, noise=0.05)
+    added = [errors_of(X, factorize(X, false_positive_cost=cost, random_state=0))[1] for cost in (1, 3, 10, math.inf)]
+    assert added == sorted(added, reverse=True)
+    assert added[0] > 0
+    assert added[-1] == 0
+
+
+def test_costs_may_be_given_by_name():
+    X = ba.Table.from_any(pd.DataFrame(noisy(m=5), columns=list("abcde")))
+    by_name = factorize(X, false_positive_cost={"b": math.inf, "d": 4}, random_state=0)
+    by_column = factorize(X, false_positive_cost=[1, math.inf, 1, 4, 1], random_state=0)
+    assert (by_name.atoms, by_name.codes) == (by_column.atoms, by_column.codes)
+    assert by_name.costs.added.tolist() == [1, math.inf, 1, 4, 1]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_threads_do_not_change_the_result(workers):
+    X = noisy(3, n=300, m=70)
+    results = [factorize(X, false_positive_cost=5, random_state=1, n_jobs=n) for n in (1, workers)]
+    assert results[0].atoms == results[1].atoms
+    assert results[0].codes == results[1].codes
+
+
+def test_a_store_gives_the_model_of_memory_and_codes_from_below(tmp_path):
+    X = noisy(5, n=900, m=48)
+    settings = {"false_positive_cost": math.inf, "search_rows": 300, "random_state": 0}
+    in_memory = Learning(**settings).fit(X)
+    store = ba.pack(X, tmp_path / "rows.zarr")
+    stored = Learning(**settings).fit(store)
+    np.testing.assert_array_equal(in_memory.components_, stored.components_)
+    assert len(stored.components_)
+    codes = stored.transform(X)
+    assert not (stored.inverse_transform(codes) & ~X.astype(bool)).any()
+
+
+def test_streams_and_loaded_models_code_from_below(tmp_path):
+    X = noisy(6, n=600, m=40)
+    model = Learning(false_positive_cost=math.inf, random_state=0)
+    for start in range(0, 600, 150):
+        model.partial_fit(X[start : start + 150])
+    assert len(model.components_)
+    codes = model.transform(X)
+    assert not (model.inverse_transform(codes) & ~X.astype(bool)).any()
+    model.save(tmp_path / "model.npz")
+    loaded = ba.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.transform(X), codes)
+    assert np.isinf(loaded.as_model().costs.added).all()
+    assert (loaded.false_negative_cost, loaded.false_positive_cost) == (1, math.inf)
+    assert not loaded.as_model().has_bias
+
+
+def test_a_resumed_fit_is_the_one_that_was_not_interrupted(tmp_path):
+    X = noisy(7, n=800, m=40)
+    settings = {"false_positive_cost": np.linspace(1, 9, 40), "search_rows": 300, "random_state": 0}
+    whole = Learning(**settings).fit(X)
+
+    def interrupt(row):
+        if row.move.startswith("pass"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(ba.Interrupted):
+        Learning(**settings, checkpoint=tmp_path, callbacks=[interrupt]).fit(X)
+    resumed = Learning(**settings, checkpoint=tmp_path, resume=True).fit(X)
+    np.testing.assert_array_equal(whole.components_, resumed.components_)
+    assert whole.codelength_ == resumed.codelength_
+    other = Learning(**settings | {"false_positive_cost": 2}, checkpoint=tmp_path, resume=True)
+    with pytest.raises(InputError, match="different call: costs was"):
+        other.fit(X)
+
+
+def test_an_exact_cover_if_no_error_is_allowed():
+    X = noisy(8, n=40, m=20)
+    result = factorize(X, false_negative_cost=math.inf, false_positive_cost=math.inf, random_state=0)
+    assert errors_of(X, result) == (0, 0)
+    assert result.wrong_bits == 0
+    assert "0 ones are missed at a cost of inf, 0 added at a cost of inf" in result.summary()
+
+
+def test_a_wide_table_is_searched_with_costs_by_windows():
+    X = ba.datasets.planted(
+        80, 2300, 6, algebra="or", atom_density=0.02, code_density=0.5, noise=0.01, random_state=0
+    ).X
+    costs = np.ones(2300)
+    costs[::3] = math.inf
+    result = factorize(X, false_positive_cost=costs, random_state=0)
+    made = result.reconstruct().to_dense()
+    assert len(result.atoms)
+    assert not ((X == 0) & (made == 1))[:, ::3].any()
+    with pytest.raises(InputError, match="windows of its columns"):
+        factorize(X, false_negative_cost=math.inf, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"false_positive_cost": 0.5}, "must be 1 or more"),
+        ({"false_positive_cost": "high"}, "must be 1 or more"),
+        ({"false_negative_cost": math.nan}, "must be 1 or more"),
+        ({"false_negative_cost": [[1, 2]]}, "must be 1 or more"),
+        ({"false_negative_cost": [2, 2]}, "has 2 costs, but the table has 20 columns"),
+        ({"false_negative_cost": {"x": 2}}, "the columns have no names"),
+        ({"false_positive_cost": 2, "algebra": "xor"}, "under XOR"),
+        ({"false_positive_cost": 2, "search": "paper"}, "does not know costs"),
+        ({"false_positive_cost": 2, "n_components": 2, "objective": "errors"}, "does not know costs"),
+        ({"false_negative_cost": math.inf, "n_components": 2}, "n_components"),
+        ({"false_negative_cost": math.inf, "max_atoms_per_sample": 2}, "max_atoms_per_sample"),
+        ({"false_negative_cost": math.inf, "search_rows": 20}, "a sample of 20 of its rows"),
+    ],
+)
+def test_costs_that_cannot_be(parameters, message):
+    with pytest.raises(InputError, match=message):
+        factorize(noisy(n=40, m=20), random_state=0, **parameters)
+
+
+def test_a_stream_cannot_promise_to_miss_no_one():
+    with pytest.raises(InputError, match="all rows at once"):
+        Learning(false_negative_cost=math.inf).partial_fit(noisy())
