@@ -851,6 +851,29 @@ class RuleKwargs(TypedDict, total=False):
     ]
 
 
+class PeerKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.role_report`: which users are compared, and what counts as a difference."""
+
+    min_peers: Annotated[
+        int,
+        Param(
+            5,
+            "Number of other users that a role must have for its users to be compared with them.",
+            minimum=1,
+            option="min-peers",
+        ),
+    ]
+    min_share: Annotated[
+        float,
+        Param(
+            0.9,
+            "Share of the other users of a role who must lack a permission that a user has, or have one that it lacks.",
+            check=check_fraction,
+            option="min-share",
+        ),
+    ]
+
+
 RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
 _REMOVED_IN = "will be removed in version 0.3"
 
@@ -865,7 +888,7 @@ def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
 def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
     known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
-    return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs))[name]
+    return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs) | declarations(PeerKwargs))[name]
 
 
 def result_parameters() -> dict[str, tuple[Any, Param]]:

@@ -47,7 +47,7 @@ from .spelling import STANDARD
 from .streams import lines_beside
 
 BAD_INPUT = 2
-_COMPARISON, _RULES = "Comparison options", "Rule options"
+_COMPARISON, _RULES, _REPORT = "Comparison options", "Rule options", "Report options"
 _PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
 _ROLES = CoverObjective("roles")
 
@@ -446,6 +446,8 @@ def stability(
         "bitatoms roles users.csv -o roles.csv",
         "bitatoms roles users.csv -o roles.csv --codes user-roles.csv --objective assignments",
         "bitatoms roles users.csv -o roles.csv --objective assignments --direct-weight 2 --direct exceptions.csv",
+        "bitatoms roles users.csv -o roles.csv --report roles.html",
+        "bitatoms roles users.csv --roles roles.csv --report roles.html --direct exceptions.csv",
     )
 )
 @with_reading_options
@@ -460,6 +462,19 @@ def roles(
     direct: Annotated[
         Path | None, _output("--direct", help="Write the permissions granted outside of roles, in any format.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        _output("--report", help="Write a report for auditors, an HTML page; with --json, its data are printed too."),
+    ] = None,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--roles",
+            help="Give the users these roles, a table with one row per role, instead of a search.",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     objective: Annotated[CoverObjective, parameter("objective", panel=SEARCH, kind=CoverKwargs)] = _ROLES,
     weights: Annotated[
         str, parameter("weights", panel=SEARCH, kind=CoverKwargs, metavar="ROLE,USER,PERMISSION")
@@ -468,6 +483,8 @@ def roles(
     max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverKwargs, min=1)] = 100,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH, kind=CoverKwargs)] = None,
     seed: Annotated[int, parameter("random_state", "--seed", "--random-state", panel=SEARCH, min=0)] = 0,
+    min_peers: Annotated[int, parameter("min_peers", panel=_REPORT, min=1)] = default_of("min_peers"),
+    min_share: Annotated[float, parameter("min_share", panel=_REPORT)] = default_of("min_share"),
     top: Annotated[int, typer.Option(min=0, help="Number of roles to show.", rich_help_panel=GENERAL)] = 5,
     quiet: Quiet = False,
     json: AsJson = False,
@@ -477,8 +494,12 @@ def roles(
 
     A user gets every permission of each of its roles, and no other. The summary gives a lower bound: no cover has
     fewer roles, or a lower cost.
+
+    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, the fewest
+    that give as many of their permissions as these roles can. Columns are matched by name. The report lists the
+    permissions that come from no role, unusual permissions, and who fits no role.
     """
-    from .roles import RoleOutputs, find_roles
+    from .roles import RoleOutputs, RoleSearch, audit_roles, find_roles
 
     parameters = {
         "objective": str(objective),
@@ -488,9 +509,62 @@ def roles(
         "max_time": max_time,
         "random_state": seed,
     }
-    outputs = RoleOutputs(output, codes, direct)
+    outputs = RoleOutputs(output, codes, direct, report)
+    search, display = (
+        RoleSearch(parameters, {"min_peers": min_peers, "min_share": min_share}),
+        Display(quiet, json, top),
+    )
     with lines_beside(*outputs):
-        _exit(find_roles(Input(data, reading), outputs, parameters, Display(quiet, json, top)))
+        if given is not None:
+            audit_roles(Input(data, reading), given, outputs, search, display)
+        else:
+            _exit(find_roles(Input(data, reading), outputs, search, display))
+
+
+@app.command(
+    "roles-diff",
+    epilog=_examples(
+        "bitatoms roles-diff old-roles.csv roles.csv",
+        "bitatoms roles-diff old-roles.csv roles.csv --users users.csv --report changes.html",
+    ),
+)
+@with_reading_options
+def roles_diff(
+    old: Annotated[Path, typer.Argument(help="The old roles, a table with one row per role.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="The new roles.", show_default=False)],
+    users: Annotated[
+        Path | None,
+        typer.Option(
+            help="Users and their permissions, to see whose roles change; options for reading apply to this table.",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        _output("--report", help="Write the report on the new roles with the changes, an HTML page; needs --users."),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            help="Overlap of permissions (Jaccard index) from which a role is changed; below, it is gone and a new one "
+            "is there.",
+        ),
+    ] = 0.5,
+    top: Annotated[int, typer.Option(min=0, help="Number of roles and users to show.", rich_help_panel=GENERAL)] = 10,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Compare two sets of roles: which are unchanged, changed, new and gone, and whose roles change.
+
+    Roles are matched by their permissions, and permissions by their names. Users get roles of both sets as by 'bitatoms
+    roles --roles'.
+    """
+    from .roles_diff import RoleSets, compare_roles
+
+    sets = RoleSets(old, new, None if users is None else Input(users, reading))
+    with lines_beside(report):
+        compare_roles(sets, report, threshold, Display(quiet, json, top))
 
 
 @app.command(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.result import reconstruct
+from ..formatting import counted
 from ..mdl import Codelength, codelength_from_counts
 from .monitor import CoverRound
 
@@ -97,18 +98,18 @@ class Cover:
         n_users = int((self.codes.row_weights() > 0).sum())
         roles = "1 role covers" if self.n_roles == 1 else f"{self.n_roles} roles cover"
         lines = [
-            f"{roles} all ones of {_counted(self.codes.n_rows, 'row')} exactly: "
-            f"{_counted(self.n_user_assignments, 'user assignment')} and "
-            f"{_counted(self.n_permission_assignments, 'permission assignment')}"
+            f"{roles} all ones of {counted(self.codes.n_rows, 'row')} exactly: "
+            f"{counted(self.n_user_assignments, 'user assignment')} and "
+            f"{counted(self.n_permission_assignments, 'permission assignment')}"
         ]
         if self.n_direct:
-            lines[0] += f", and {_counted(self.n_direct, 'direct grant')}"
+            lines[0] += f", and {counted(self.n_direct, 'direct grant')}"
         if n_users:
             lines.append(f"A user with roles has {self.n_user_assignments / n_users:.1f} of them")
         what = {
             "roles": f"The number of roles is {self.cost}",
             "assignments": f"The weighted structural complexity is {self.cost:.12g}",
-            "codelength": f"The codelength is {_counted(int(self.cost), 'bit')}",
+            "codelength": f"The codelength is {counted(int(self.cost), 'bit')}",
         }[self.objective]
         best = "the lowest possible" if self.is_optimal else f"and cannot be lower than {self.lower_bound:.12g}"
         lines.append(f"{what}, {best}")
@@ -121,8 +122,3 @@ class Cover:
         if self.ended in limits and not self.is_optimal:
             lines.append(limits[self.ended])
         return ".\n".join(lines) + "."
-
-
-def _counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular for 1."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
