@@ -134,7 +134,8 @@ class RoleDiff:
                 sum(bool(getattr(user, name)) for user in self.users)
                 for name in ("permissions_lost", "permissions_gained")
             )
-            lines.append(f"Of {counted(self.n_users, 'user')}, {n_others} gain or lose roles")
+            verb = "gains or loses" if n_others == 1 else "gain or lose"
+            lines.append(f"Of {counted(self.n_users, 'user')}, {n_others} {verb} roles")
             if self.keeps_permissions:
                 lines.append("The roles give every user the same permissions as before")
             else:
