@@ -1085,14 +1085,17 @@ def rectangles_of_ones(X):
     return [(rows, columns) for rows in some_rows for columns in some_columns if X[np.ix_(rows, columns)].all()]
 
 
-def cheapest_cover(X, role_cost, direct_cost=None):
+def cheapest_cover(X, role_cost, direct_cost=None, allowed=lambda columns: True):
     """Return the lowest cost of an exact cover of a tiny table, over all sets of rectangles of ones.
 
     ``role_cost`` is a function of the numbers of rows and columns of a rectangle, ``direct_cost`` that of a single one.
+    ``allowed`` returns whether a role may have these columns.
     """
     n, m = X.shape
     options = {}  # the ones that each rectangle covers, as a set of bits, and its cost
     for rows, columns in rectangles_of_ones(X):
+        if not allowed(columns):
+            continue
         cells = sum(1 << (row * m + column) for row in rows for column in columns)
         options[cells] = role_cost(len(rows), len(columns))
         if direct_cost is not None and len(rows) == len(columns) == 1:

@@ -13,7 +13,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -125,6 +125,24 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
 def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
     """Return one name of a column or several as a tuple."""
     return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
+def _check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
+    """Return sets of features, each by name or index; one set may be passed alone."""
+    if value is None:
+        return ()
+    sets = [value] if isinstance(value, (set, frozenset)) else value
+    if isinstance(sets, (str, Mapping)) or not hasattr(sets, "__iter__"):
+        raise InputError(Parameter(name), f" must be a list of sets of features, not {value!r}")
+    found = []
+    for features in sets:
+        if not isinstance(features, (set, frozenset, list, tuple)) or len(features) < 2:
+            raise InputError(Parameter(name), f" must be a list of sets of two features or more, not {features!r}")
+        for feature in features:
+            if not isinstance(feature, (str, Integral)) or isinstance(feature, bool):
+                raise InputError(Parameter(name), f" must have names or indices of features, not {feature!r}")
+        found.append(tuple(sorted(features, key=str)))
+    return tuple(found)
 
 
 def _check_weights(name: str, value: Any) -> tuple[float, ...]:
@@ -537,6 +555,44 @@ class CoverKwargs(TypedDict, total=False):
             'For ``objective="assignments"``.',
             check=lambda name, value: None if value is None else check_not_negative(name, value),
             option="direct-weight",
+        ),
+    ]
+    fixed_atoms: Annotated[
+        Any,
+        Param(
+            None,
+            "Roles that are known, as a table with one row per role: they are kept as they are, and come first.",
+            "Columns that have names are matched by name. A row gets those of them all of whose ones it has, the "
+            "fewest that cover as much as they can; other roles are found for the rest.",
+            check=lambda name, value: value,
+            type="table of roles x features, optional",
+            option="fixed",
+        ),
+    ]
+    max_features_per_atom: Annotated[
+        int | None,
+        Param(None, "Number of features that a role has at most.", minimum=1, option="max-features-per-atom"),
+    ]
+    apart: Annotated[
+        Any,
+        Param(
+            None,
+            "Sets of features, by name or index, of which a role has at most one.",
+            "Separation of duties within a role; a user may still have several of them by different roles.",
+            check=_check_feature_sets,
+            type="list of sets of str or int, optional",
+            option="apart",
+        ),
+    ]
+    together: Annotated[
+        Any,
+        Param(
+            None,
+            "Sets of features, by name or index, of which a role has all or none.",
+            "Every row must have all or none of them too.",
+            check=_check_feature_sets,
+            type="list of sets of str or int, optional",
+            option="together",
         ),
     ]
     max_iter: Annotated[

@@ -117,6 +117,45 @@ def test_an_interrupt_writes_the_best_roles(bitatoms, folder, monkeypatch):
     assert ba.read(folder / "best.csv").columns == ba.datasets.permissions(1).columns
 
 
+def test_known_roles_and_limits(bitatoms, folder):
+    (folder / "fixed.csv").write_text(",mail,intranet\nonline,1,1\n")
+    how = (
+        "--fixed",
+        "fixed.csv",
+        "--apart",
+        "mail,calendar",
+        "--apart",
+        "wiki, source code",
+        "--max-features-per-atom",
+        3,
+    )
+    code, _, _ = bitatoms("roles", "users.csv", "-o", "limited.csv", "--report", "limited.html", *how, "--max-iter", 1)
+    assert code == 0
+    roles = ba.read(folder / "limited.csv").to_pandas()
+    assert roles.index[:2].tolist() == ["online", "role 2"]
+    assert roles.columns[roles.loc["online"] == 1].tolist() == ["intranet", "mail"]
+    assert (roles.sum(axis=1) <= 3).all()
+    assert (roles[["mail", "calendar"]].sum(axis=1) <= 1).all()
+    assert (roles[["wiki", "source code"]].sum(axis=1) <= 1).all()
+    assert "online" in (folder / "limited.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--together", "mail,wiki"), "--together cannot be kept: 'user 2' has 'mail', but not 'wiki'"),
+        (("--apart", "mail"), "--apart must be a list of sets of two features or more, not ('mail',)"),
+        (("--apart", "mail,male"), "--apart names a feature that the table does not have: 'male'"),
+        (("--fixed", "absent.csv"), "absent.csv: there is no such file"),
+        (("--roles", "users.csv", "--fixed", "users.csv"), "--fixed is for a search"),
+    ],
+)
+def test_errors_of_limits_are_one_line(bitatoms, arguments, message):
+    code, _, err = bitatoms("roles", "users.csv", *arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
 # --- report
 
 

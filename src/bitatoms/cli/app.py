@@ -446,6 +446,7 @@ def stability(
         "bitatoms roles users.csv -o roles.csv",
         "bitatoms roles users.csv -o roles.csv --codes user-roles.csv --objective assignments",
         "bitatoms roles users.csv -o roles.csv --objective assignments --direct-weight 2 --direct exceptions.csv",
+        "bitatoms roles users.csv -o roles.csv --fixed known-roles.csv --apart 'pay,approve'",
         "bitatoms roles users.csv -o roles.csv --report roles.html",
         "bitatoms roles users.csv --roles roles.csv --report roles.html --direct exceptions.csv",
     )
@@ -480,6 +481,39 @@ def roles(
         str, parameter("weights", panel=SEARCH, kind=CoverKwargs, metavar="ROLE,USER,PERMISSION")
     ] = "1,1,1",
     direct_weight: Annotated[float | None, parameter("direct_weight", panel=SEARCH, kind=CoverKwargs)] = None,
+    fixed: Annotated[
+        Path | None,
+        parameter(
+            "fixed_atoms",
+            panel=SEARCH,
+            kind=CoverKwargs,
+            metavar="FILE",
+            help="Keep these roles, a table with one row per role, as they are, and find others for the rest.",
+        ),
+    ] = None,
+    max_features: Annotated[
+        int | None, parameter("max_features_per_atom", panel=SEARCH, kind=CoverKwargs, min=1)
+    ] = None,
+    apart: Annotated[
+        list[str] | None,
+        parameter(
+            "apart",
+            panel=SEARCH,
+            kind=CoverKwargs,
+            metavar="PERMISSION,...",
+            help="Permissions of which a role has at most one, separated by commas; may be repeated.",
+        ),
+    ] = None,
+    together: Annotated[
+        list[str] | None,
+        parameter(
+            "together",
+            panel=SEARCH,
+            kind=CoverKwargs,
+            metavar="PERMISSION,...",
+            help="Permissions of which a role has all or none, separated by commas; may be repeated.",
+        ),
+    ] = None,
     max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverKwargs, min=1)] = 100,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH, kind=CoverKwargs)] = None,
     seed: Annotated[int, parameter("random_state", "--seed", "--random-state", panel=SEARCH, min=0)] = 0,
@@ -505,15 +539,16 @@ def roles(
         "objective": str(objective),
         "weights": _parse_weights(weights),
         "direct_weight": direct_weight,
+        "max_features_per_atom": max_features,
+        "apart": _parse_features(apart),
+        "together": _parse_features(together),
         "max_iter": max_iter,
         "max_time": max_time,
         "random_state": seed,
     }
     outputs = RoleOutputs(output, codes, direct, report)
-    search, display = (
-        RoleSearch(parameters, {"min_peers": min_peers, "min_share": min_share}),
-        Display(quiet, json, top),
-    )
+    search = RoleSearch(parameters, {"min_peers": min_peers, "min_share": min_share}, fixed)
+    display = Display(quiet, json, top)
     with lines_beside(*outputs):
         if given is not None:
             audit_roles(Input(data, reading), given, outputs, search, display)
@@ -1029,6 +1064,11 @@ def _parse_weights(text: str) -> tuple[float, ...]:
             f"--weights is {text!r}; pass three numbers separated by commas, such as 1,1,1"
         ) from None
     return tuple(int(number) if number.is_integer() else number for number in numbers)
+
+
+def _parse_features(sets: list[str] | None) -> list[tuple[str, ...]] | None:
+    """Return sets of names that are separated by commas."""
+    return None if not sets else [tuple(name.strip() for name in names.split(",")) for names in sets]
 
 
 def _parse_search_rows(text: str) -> int | str | None:

@@ -70,6 +70,7 @@ class RoleSearch(NamedTuple):
 
     parameters: dict[str, Any]
     peers: dict[str, Any]
+    fixed: Path | None = None
 
 
 def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: Display) -> str | None:
@@ -81,13 +82,15 @@ def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: D
             f"{outputs.direct}: without --direct-weight no permission is granted directly; pass "
             "--objective assignments and --direct-weight, such as 2, or omit --direct"
         )
-    outputs.check((data.path,), display.json)
+    outputs.check((data.path,) if search.fixed is None else (data.path, search.fixed), display.json)
     table = read_users(data, display.is_silent)
-    found = _found(table, search.parameters, display.is_silent)
-    _write(found, table, outputs)
+    fixed = None if search.fixed is None else read_roles(search.fixed, display.is_silent)
+    found = _found(table, search.parameters | {"fixed_atoms": fixed}, display.is_silent)
+    names = _names(found, fixed)
+    _write(found, names, table, outputs)
     report = None
     if outputs.report is not None:
-        report = role_report(table, found, **search.peers)
+        report = role_report(table, found, names=names, **search.peers)
         write_role_page(report, outputs.report, data.title, display.is_silent)
     if display.json:
         print_json(_as_json(found, table, display.top) | ({} if report is None else {"report": report.to_dict()}))
@@ -104,7 +107,7 @@ def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: D
 def audit_roles(data: Input, roles: Path, outputs: RoleOutputs, search: RoleSearch, display: Display) -> None:
     """Give users roles that are known, write these and the report, and print a summary."""
     defaults = with_defaults(CoverKwargs, {"random_state": 0})
-    for name, value in search.parameters.items():
+    for name, value in (search.parameters | {"fixed_atoms": search.fixed}).items():
         if value != defaults[name]:
             raise InputError(
                 Parameter(name), f" is for a search, but --roles {roles} gives the roles; omit one of them"
@@ -193,9 +196,15 @@ def _found(table: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
             return interrupted.result
 
 
-def _write(found: Cover, table: Table, outputs: RoleOutputs) -> None:
-    """Write what was requested."""
+def _names(found: Cover, fixed: Table | None) -> tuple[str, ...]:
+    """Return the names of roles: fixed ones keep theirs, unless other roles get the same."""
     names = role_names(found.n_roles)
+    known = () if fixed is None else fixed.row_names or ()
+    return names if set(known) & set(names[len(known) :]) else (*known, *names[len(known) :])
+
+
+def _write(found: Cover, names: tuple[str, ...], table: Table, outputs: RoleOutputs) -> None:
+    """Write what was requested."""
     if outputs.roles is not None:
         write_table(Table(found.atoms, names, table.columns), outputs.roles)
     if outputs.codes is not None:

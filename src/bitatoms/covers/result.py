@@ -21,7 +21,7 @@ class Cover:
     Attributes
     ----------
     atoms : BitMatrix of shape (n_roles, n_features)
-        The permissions of each role. The role that covers most ones comes first.
+        The permissions of each role. Fixed roles come first, then the role that covers most ones.
     codes : BitMatrix of shape (n_samples, n_roles)
         The roles of each user. A user has only roles all of whose permissions are ones of its row.
     direct : BitMatrix of shape (n_samples, n_features)
@@ -31,10 +31,10 @@ class Cover:
     cost : int or float
         Its value: the number of roles, the weighted structural complexity, or the bits of the codelength.
     lower_bound : int or float
-        No exact cover costs less.
+        No exact cover costs less; with fixed roles, none that has them.
     independent : ndarray of shape (n, 2), int64
-        Ones of the table (row, column), no two of which fit into one role: without direct grants, every cover has at
-        least n roles.
+        Ones of the table (row, column), no two of which fit into one role, or are allowed in one: without direct
+        grants, every cover has at least n roles, besides fixed roles.
     ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
         Why the search ended.
     history : tuple of CoverRound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -147,7 +148,9 @@ class RoleReport:
 
 
 @documented(PeerKwargs)
-def role_report(users: Any, roles: Any, **limits: Unpack[PeerKwargs]) -> RoleReport:
+def role_report(
+    users: Any, roles: Any, *, names: Sequence[str] | None = None, **limits: Unpack[PeerKwargs]
+) -> RoleReport:
     """Collect what an auditor asks about roles: overlaps, exceptions, and who fits no role.
 
     Parameters
@@ -159,6 +162,8 @@ def role_report(users: Any, roles: Any, **limits: Unpack[PeerKwargs]) -> RoleRep
         of two tables with names are matched by name; permissions that only one of them has are part of the report.
         Users get roles of a table as `CoverMiner.transform` gives them: only roles all of whose permissions they have,
         the fewest that give as many of their permissions as these roles can.
+    names : sequence of str, optional
+        The names of the roles; by default those of the table, or role 1, role 2, ...
     {parameters}
 
     Returns
@@ -181,7 +186,7 @@ def role_report(users: Any, roles: Any, **limits: Unpack[PeerKwargs]) -> RoleRep
     ['user 95', 'user 96']
     """
     given = checked(PeerKwargs, with_defaults(PeerKwargs, limits))
-    table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles))
+    table, named = aligned(users=Table.from_any(users, missing="refuse"), roles=as_roles(roles, names))
     cover = roles if isinstance(roles, Cover) and _is_cover_of(roles, table) else None
     codes = code_from_below(table.bits, named.bits) if cover is None else cover.codes
     return _Collected(table, named, Table(codes, table.row_names, named.row_names)).report(cover, **given)

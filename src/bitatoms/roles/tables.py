@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,11 @@ def role_names(n_roles: int) -> Names:
     return tuple(f"role {number}" for number in range(1, n_roles + 1))
 
 
-def as_roles(roles: Any) -> Table:
+def as_roles(roles: Any, names: Sequence[str] | None = None) -> Table:
     """Return roles as a table of roles x permissions whose rows have different names."""
-    if isinstance(roles, Cover):
-        return Table(roles.atoms, role_names(roles.n_roles))
-    table = Table.from_any(roles, missing="refuse")
-    names = role_names(len(table)) if table.row_names is None else table.row_names
+    table = Table(roles.atoms) if isinstance(roles, Cover) else Table.from_any(roles, missing="refuse")
+    names = table.row_names if names is None else names
+    names = role_names(len(table)) if names is None else tuple(names)
     if (duplicate := first_duplicate(names)) is not None:
         raise InputError(f"two roles have the name {duplicate!r}; rename one of them")
     return Table(table.data, names, table.columns)
