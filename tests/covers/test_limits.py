@@ -39,7 +39,9 @@ def check_limits(found, X, fixed=(), max_features=None, apart=(), together=()):
     new = slice(len(fixed), None)
     assert codes[:, new].any(axis=0).all()
     for one, other in combinations(map(tuple, found.independent), 2):
-        is_apart = any(one[1] != other[1] and {one[1], other[1]} <= set(columns) for columns in apart)
+        needed = {one[1], other[1]}  # by a role that has both
+        needed.update(column for columns in together if needed & set(columns) for column in columns)
+        is_apart = any(len(needed & set(columns)) > 1 for columns in apart)
         assert is_apart or not naive.fit_into_one_role(X, one, other)
 
 
