@@ -1111,14 +1111,17 @@ def rectangles_of_ones(X):
     return [(rows, columns) for rows in some_rows for columns in some_columns if X[np.ix_(rows, columns)].all()]
 
 
-def cheapest_cover(X, role_cost, direct_cost=None):
+def cheapest_cover(X, role_cost, direct_cost=None, allowed=lambda columns: True):
     """Return the lowest cost of an exact cover of a tiny table, over all sets of rectangles of ones.
 
     ``role_cost`` is a function of the numbers of rows and columns of a rectangle, ``direct_cost`` that of a single one.
+    ``allowed`` returns whether a role may have these columns.
     """
     n, m = X.shape
     options = {}  # the ones that each rectangle covers, as a set of bits, and its cost
     for rows, columns in rectangles_of_ones(X):
+        if not allowed(columns):
+            continue
         cells = sum(1 << (row * m + column) for row in rows for column in columns)
         options[cells] = role_cost(len(rows), len(columns))
         if direct_cost is not None and len(rows) == len(columns) == 1:
@@ -1146,3 +1149,84 @@ def fewest_atoms_from_below(x, atoms):
             if (combine_row([1] * size, np.array(chosen).reshape(size, len(x)), "or") == covered).all():
                 return int(covered.sum()), size
     raise AssertionError
+
+
+def role_statements(X, atoms, codes, min_peers, min_share):
+    """Return what a role report states, by indices: roles, permissions, users, pairs of roles, unusual and missing."""
+    n, m, k = len(X), X.shape[1], len(atoms)
+    has = [{j for j in range(m) if X[i, j]} for i in range(n)]
+    gives = [{j for j in range(m) if atoms[r, j]} for r in range(k)]
+    roles_of = [[r for r in range(k) if codes[i, r]] for i in range(n)]
+    users_of = [[i for i in range(n) if codes[i, r]] for r in range(k)]
+    direct = [{j for j in has[i] if not any(j in gives[r] for r in roles_of[i])} for i in range(n)]
+
+    def role(r):
+        own = [j for j in sorted(gives[r]) if not any(j in gives[s] for s in range(k) if s != r)]
+        only = [i for i in users_of[r] if roles_of[i] == [r]]
+        n_only = sum(not any(j in gives[s] for s in roles_of[i] if s != r) for i in users_of[r] for j in gives[r])
+        return sorted(gives[r]), users_of[r], own, only, len(gives[r]) * len(users_of[r]), n_only
+
+    def fit(i):
+        if not has[i]:
+            return "empty"
+        if not roles_of[i]:
+            return "none"
+        return "shared" if any(len(users_of[r]) > 1 for r in roles_of[i]) else "own"
+
+    def jaccard(one, other):
+        return len(one & other) / max(1, len(one | other))
+
+    pairs = []
+    for r, s in combinations(range(k), 2):
+        users = set(users_of[r]), set(users_of[s])
+        shared, overlap, same = gives[r] & gives[s], jaccard(gives[r], gives[s]), jaccard(*users)
+        if shared or same >= 0.9:
+            within = s if gives[s] and gives[s] <= gives[r] else r if gives[r] and gives[r] <= gives[s] else None
+            pairs.append((r, s, len(shared), overlap, len(users[0] & users[1]), same, within))
+    pairs.sort(key=lambda pair: (-pair[3], -pair[5], pair[:2]))
+    unusual, missing = [], []
+    for i in range(n):
+        peers = {r: [u for u in users_of[r] if u != i] for r in roles_of[i]}
+        large = {r: others for r, others in peers.items() if len(others) >= min_peers}
+        for j in range(m):
+            n_with = {r: sum(int(X[u, j]) for u in others) for r, others in large.items()}
+            lack = [(len(large[r]) - n_with[r]) / len(large[r]) for r in large]
+            if X[i, j] and large and not any(j in gives[r] for r in large) and min(lack) >= min_share:
+                r = min(large, key=lambda r: (-len(large[r]), r))
+                given_by = [s for s in roles_of[i] if j in gives[s]]
+                unusual.append((i, j, r, len(large[r]), n_with[r], given_by))
+            having = [r for r in large if n_with[r] / len(large[r]) >= min_share and n_with[r]]
+            if not X[i, j] and having:
+                r = min(having, key=lambda r: (-Fraction(n_with[r], len(large[r])), -len(large[r]), r))
+                missing.append((i, j, r, len(large[r]), n_with[r], []))
+    return {
+        "roles": [role(r) for r in range(k)],
+        "permissions": [
+            (
+                [r for r in range(k) if j in gives[r]],
+                [i for i in range(n) if j in has[i]],
+                sum(j in direct[i] for i in range(n)),
+            )
+            for j in range(m)
+        ],
+        "users": [(roles_of[i], len(has[i]), sorted(direct[i]), fit(i)) for i in range(n)],
+        "pairs": pairs,
+        "unusual": unusual,
+        "missing": missing,
+    }
+
+
+def matched_roles(old, new, threshold):
+    """Return the pairs (old, new) of roles that are each other's counterpart: the largest overlap first."""
+
+    def overlap(r, s):
+        if not old[r].any() and not new[s].any():
+            return 1.0
+        return float((old[r] & new[s]).sum() / (old[r] | new[s]).sum())
+
+    candidates = [(-overlap(r, s), r != s, r, s) for r in range(len(old)) for s in range(len(new))]
+    pairs = []
+    for value, _, r, s in sorted(candidates):  # role r has the name of role s if r == s
+        if value and -value >= threshold and r not in [p[0] for p in pairs] and s not in [p[1] for p in pairs]:
+            pairs.append((r, s))
+    return sorted(pairs, key=lambda pair: pair[1])

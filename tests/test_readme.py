@@ -35,6 +35,7 @@ WITH_COMMANDS = [
     "docs/files.md",
     "docs/genomes.md",
     "docs/how-good.md",
+    "docs/roles.md",
     "docs/scale.md",
     "docs/tables-of-categories.md",
     "docs/the-paper.md",
@@ -105,6 +106,8 @@ def test_the_commands_run(page, monkeypatch, tmp_path, capsys):
     from bitatoms.cli.app import run
 
     monkeypatch.chdir(tmp_path)
+    if page == "docs/roles.md":
+        ba.write(ba.datasets.permissions(60), "users.csv")
     commands = [line.partition("#")[0].split() for block in code_of(page, "sh") for line in block.splitlines()]
     assert commands
     for name, *arguments in commands:
@@ -130,7 +133,7 @@ def test_the_make_targets_exist():
     assert {"demo", "test"} <= {one or other for one, other in named} <= targets
 
 
-@pytest.mark.parametrize("package", ["core", "search", "covers", "rows", "online", "io", "images"])
+@pytest.mark.parametrize("package", ["core", "search", "covers", "roles", "rows", "online", "io", "images"])
 def test_the_architecture_page_lists_all_modules(package):
     """The section of a package has a table row for each of its modules and subpackages."""
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

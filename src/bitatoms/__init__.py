@@ -32,6 +32,8 @@ _MODULE_OF = {
     "Pattern": "core.model",
     "Picture": "table",
     "Recommendations": "estimators",
+    "RoleDiff": "roles.diff",
+    "RoleReport": "roles.audit",
     "Round": "core.result",
     "RowFit": "core.row_fit",
     "Rule": "core.rules",
@@ -50,10 +52,13 @@ _MODULE_OF = {
     "pack": "rows.packing",
     "proximus": "api",
     "read": "io.api",
+    "role_diff": "roles.diff",
+    "role_report": "roles.audit",
     "stability": "estimators",
     "warm_up": "warmup",
     "write": "io.api",
     "write_report": "report",
+    "write_role_report": "roles.page",
 }
 _MODULES = ("baselines", "datasets", "plots")
 
@@ -79,6 +84,8 @@ __all__ = [
     "Pattern",
     "Picture",
     "Recommendations",
+    "RoleDiff",
+    "RoleReport",
     "Round",
     "RowFit",
     "Rule",
@@ -100,10 +107,13 @@ __all__ = [
     "plots",
     "proximus",
     "read",
+    "role_diff",
+    "role_report",
     "stability",
     "warm_up",
     "write",
     "write_report",
+    "write_role_report",
 ]
 
 if TYPE_CHECKING:
@@ -139,6 +149,9 @@ if TYPE_CHECKING:
     from .io.errors import FileError
     from .mdl import Codelength
     from .report import write_report
+    from .roles.audit import RoleReport, role_report
+    from .roles.diff import RoleDiff, role_diff
+    from .roles.page import write_role_report
     from .rows.packing import pack
     from .rows.store import Store
     from .table import Picture, Table

@@ -15,8 +15,9 @@ from .checks import check_choice
 from .core.block import Block
 from .core.result import Factorization, Interrupted, ResultBase
 from .covers.driver import search_cover
+from .covers.limits import has_limits, role_limits
 from .covers.result import Cover
-from .dataframes import as_array_like, axis_data, column_names
+from .dataframes import as_array_like, axis_data, axis_names, column_names
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts, spans
@@ -262,7 +263,10 @@ def cover(X: Any, **parameters: Unpack[CoverKwargs]) -> Cover:
     """
     given = checked_cover(with_defaults(CoverKwargs, parameters))
     data = packed(as_bits(X.data if isinstance(X, Table) else X, given["binarize"]))
-    return run_cover(data, given)
+    row_names, columns = None, None
+    if has_limits(given):
+        row_names, columns = (X.row_names, X.columns) if isinstance(X, Table) else axis_names(X)
+    return run_cover(Table(data, row_names, columns), given)
 
 
 def checked_cover(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,10 +278,11 @@ def checked_cover(given: Mapping[str, Any]) -> dict[str, Any]:
     return params
 
 
-def run_cover(data: BitMatrix, params: Mapping[str, Any]) -> Cover:
+def run_cover(table: Table, params: Mapping[str, Any]) -> Cover:
     """Return the cover of a table; raise `Interrupted` with the best one so far on Ctrl-C."""
+    limits = role_limits(params, table) if has_limits(params) else None
     with log_to_stderr(params["verbose"]):
-        found = search_cover(data, params, as_generator(params["random_state"]))
+        found = search_cover(table.bits, params, as_generator(params["random_state"]), limits)
     if found.ended == "interrupted":
         raise Interrupted(found)
     return found

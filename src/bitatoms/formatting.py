@@ -29,3 +29,18 @@ def percent(part: float, total: float) -> str:
     if value > 99.99:
         return "more than 99.99%"
     return f"{value:.2f}%" if value < 0.995 or value > 99 else f"{value:.1f}%"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the singular for 1."""
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def have(number: int) -> str:
+    """Return the verb of a sentence whose subject is a number of something."""
+    return "has" if number == 1 else "have"
+
+
+def be(number: int) -> str:
+    """Return the verb of a sentence whose subject is a number of something."""
+    return "is" if number == 1 else "are"

@@ -13,7 +13,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -143,6 +143,24 @@ def _check_costs(name: str, value: Any) -> Any:
 def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
     """Return one name of a column or several as a tuple."""
     return (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
+def _check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
+    """Return sets of features, each by name or index; one set may be passed alone."""
+    if value is None:
+        return ()
+    sets = [value] if isinstance(value, (set, frozenset)) else value
+    if isinstance(sets, (str, Mapping)) or not hasattr(sets, "__iter__"):
+        raise InputError(Parameter(name), f" must be a list of sets of features, not {value!r}")
+    found = []
+    for features in sets:
+        if not isinstance(features, (set, frozenset, list, tuple)) or len(features) < 2:
+            raise InputError(Parameter(name), f" must be a list of sets of two features or more, not {features!r}")
+        for feature in features:
+            if not isinstance(feature, (str, Integral)) or isinstance(feature, bool):
+                raise InputError(Parameter(name), f" must have names or indices of features, not {feature!r}")
+        found.append(tuple(sorted(features, key=str)))
+    return tuple(found)
 
 
 def _check_weights(name: str, value: Any) -> tuple[float, ...]:
@@ -580,6 +598,44 @@ class CoverKwargs(TypedDict, total=False):
             option="direct-weight",
         ),
     ]
+    fixed_atoms: Annotated[
+        Any,
+        Param(
+            None,
+            "Roles that are known, as a table with one row per role: they are kept as they are, and come first.",
+            "Columns that have names are matched by name. A row gets those of them all of whose ones it has, the "
+            "fewest that cover as much as they can; other roles are found for the rest.",
+            check=lambda name, value: value,
+            type="table of roles x features, optional",
+            option="fixed",
+        ),
+    ]
+    max_features_per_atom: Annotated[
+        int | None,
+        Param(None, "Number of features that a role has at most.", minimum=1, option="max-features-per-atom"),
+    ]
+    apart: Annotated[
+        Any,
+        Param(
+            None,
+            "Sets of features, by name or index, of which a role has at most one.",
+            "Separation of duties within a role; a user may still have several of them by different roles.",
+            check=_check_feature_sets,
+            type="list of sets of str or int, optional",
+            option="apart",
+        ),
+    ]
+    together: Annotated[
+        Any,
+        Param(
+            None,
+            "Sets of features, by name or index, of which a role has all or none.",
+            "Every row must have all or none of them too.",
+            check=_check_feature_sets,
+            type="list of sets of str or int, optional",
+            option="together",
+        ),
+    ]
     max_iter: Annotated[
         int,
         Param(
@@ -892,6 +948,29 @@ class RuleKwargs(TypedDict, total=False):
     ]
 
 
+class PeerKwargs(TypedDict, total=False):
+    """Parameters of `bitatoms.role_report`: which users are compared, and what counts as a difference."""
+
+    min_peers: Annotated[
+        int,
+        Param(
+            5,
+            "Number of other users that a role must have for its users to be compared with them.",
+            minimum=1,
+            option="min-peers",
+        ),
+    ]
+    min_share: Annotated[
+        float,
+        Param(
+            0.9,
+            "Share of the other users of a role who must lack a permission that a user has, or have one that it lacks.",
+            check=check_fraction,
+            option="min-share",
+        ),
+    ]
+
+
 RENAMED = {"sample_rows": "search_rows"}  # deprecated in 0.2, removed in 0.3
 _REMOVED_IN = "will be removed in version 0.3"
 
@@ -906,7 +985,7 @@ def declarations(kind: type) -> dict[str, tuple[Any, Param]]:
 def declaration(name: str) -> tuple[Any, Param]:
     """Return the type and the declaration of a parameter."""
     known = {"n_components": get_args(NComponents)} | declarations(ReadKwargs) | declarations(EstimatorKwargs)
-    return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs))[name]
+    return (known | declarations(DenoiseKwargs) | declarations(RuleKwargs) | declarations(PeerKwargs))[name]
 
 
 def result_parameters() -> dict[str, tuple[Any, Param]]:

@@ -1,4 +1,4 @@
-"""bitatoms roles."""
+"""bitatoms roles and roles-diff."""
 
 import json
 
@@ -115,3 +115,149 @@ def test_an_interrupt_writes_the_best_roles(bitatoms, folder, monkeypatch):
     assert code == 130
     assert "interrupted; the best roles so far are in best.csv" in err
     assert ba.read(folder / "best.csv").columns == ba.datasets.permissions(1).columns
+
+
+def test_known_roles_and_limits(bitatoms, folder):
+    (folder / "fixed.csv").write_text(",mail,intranet\nonline,1,1\n")
+    how = (
+        "--fixed",
+        "fixed.csv",
+        "--apart",
+        "mail,calendar",
+        "--apart",
+        "wiki, source code",
+        "--max-features-per-atom",
+        3,
+    )
+    code, _, _ = bitatoms("roles", "users.csv", "-o", "limited.csv", "--report", "limited.html", *how, "--max-iter", 1)
+    assert code == 0
+    roles = ba.read(folder / "limited.csv").to_pandas()
+    assert roles.index[:2].tolist() == ["online", "role 2"]
+    assert roles.columns[roles.loc["online"] == 1].tolist() == ["intranet", "mail"]
+    assert (roles.sum(axis=1) <= 3).all()
+    assert (roles[["mail", "calendar"]].sum(axis=1) <= 1).all()
+    assert (roles[["wiki", "source code"]].sum(axis=1) <= 1).all()
+    assert "online" in (folder / "limited.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--together", "mail,wiki"), "--together cannot be kept: 'user 2' has 'mail', but not 'wiki'"),
+        (("--apart", "mail"), "--apart must be a list of sets of two features or more, not ('mail',)"),
+        (("--apart", "mail,male"), "--apart names a feature that the table does not have: 'male'"),
+        (("--fixed", "absent.csv"), "absent.csv: there is no such file"),
+        (("--roles", "users.csv", "--fixed", "users.csv"), "--fixed is for a search"),
+    ],
+)
+def test_errors_of_limits_are_one_line(bitatoms, arguments, message):
+    code, _, err = bitatoms("roles", "users.csv", *arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
+# --- report
+
+
+@pytest.fixture(scope="module")
+def known(folder):
+    """Write roles of other users, without one role and one permission, and with one more of each."""
+    table = ba.datasets.permissions(60, 3)
+    found = ba.cover(table, random_state=0, max_iter=1)
+    ba.write(ba.Table(found.atoms, None, table.columns), folder / "old.csv")
+    frame = ba.Table(found.atoms, None, table.columns).to_pandas().iloc[1:].drop(columns="wiki").assign(fly=0)
+    frame.loc["pilot"] = [0] * (frame.shape[1] - 1) + [1]
+    frame.index = [f"r{number}" for number in range(len(frame) - 1)] + ["pilot \x1b[31m"]
+    ba.write(ba.Table.from_any(frame), folder / "known.csv")
+
+
+def test_a_report_on_roles_that_are_found(bitatoms, folder):
+    code, out, _ = bitatoms("roles", "users.csv", "-o", "r.csv", "--report", "r.html", "--max-iter", 1)
+    assert code == 0
+    assert out.splitlines()[-1] == "Written: r.csv, r.html"
+    html = (folder / "r.html").read_text(encoding="utf-8")
+    assert "<h1>users.csv</h1>" in html
+    assert "10 roles give 100 users" in html
+    code, out, _ = bitatoms("roles", "users.csv", "--report", "r.html", "--json", "--max-iter", 1, "--min-peers", 2)
+    assert code == 0
+    report = json.loads(out)["report"]
+    assert (len(report["roles"]), report["n_direct"], report["min_peers"]) == (10, 0, 2)
+
+
+def test_a_report_on_roles_that_are_given(bitatoms, folder, known):
+    how = ("--codes", "given.csv", "--direct", "exceptions.csv", "--report", "given.html")
+    code, out, _ = bitatoms("roles", "users.csv", "--roles", "known.csv", *how, "--top", 2)
+    assert code == 0
+    expected = ba.role_report(ba.read(folder / "users.csv"), ba.read(folder / "known.csv"))
+    assert expected.summary() in out
+    assert "Permissions that come from no role:" in out
+    n_more = sum(bool(user.direct) for user in expected.users) - 2
+    assert f"and {n_more} more (--top {n_more + 2} shows all)" in out
+    assert out.splitlines()[-1] == "Written: given.csv, exceptions.csv, given.html"
+    assert ba.read(folder / "given.csv").bits == expected.codes.bits
+    assert ba.read(folder / "exceptions.csv").bits == expected.direct.bits
+    code, out, _ = bitatoms("roles", "users.csv", "--roles", "known.csv", "--json")
+    assert json.loads(out)["report"] == json.loads(json.dumps(expected.to_dict()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "x.csv"), "x.csv: --roles known.csv already gives the roles; omit --output"),
+        (("--objective", "assignments"), "--objective is for a search, but --roles known.csv gives the roles"),
+        (("--seed", 3), "--seed is for a search, but --roles known.csv gives the roles"),
+        (("--min-share", 2), "--min-share must be between 0 and 1"),
+        (("--report", "known.csv"), "known.csv: this command already reads or writes this file"),
+        (("--report", "page.txt"), "page.txt: a report is an HTML page"),
+        (("--report", "-", "--json"), "--json already writes to it"),
+    ],
+)
+def test_errors_of_reports_are_one_line(bitatoms, known, arguments, message):
+    code, _, err = bitatoms("roles", "users.csv", "--roles", "known.csv", *arguments)
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
+# --- roles-diff
+
+
+def test_the_difference_of_two_sets_of_roles(bitatoms, folder, known):
+    old, new, users = (ba.read(folder / name) for name in ("old.csv", "known.csv", "users.csv"))
+    code, out, _ = bitatoms("roles-diff", "old.csv", "known.csv")
+    assert code == 0
+    assert out.startswith(ba.role_diff(old, new).summary())
+    assert "\x1b" not in out
+    assert "  pilot \\x1b[31m: fly" in out
+    how = ("--users", "users.csv", "--report", "diff.html", "--top", 1)
+    code, out, _ = bitatoms("roles-diff", "old.csv", "known.csv", *how)
+    expected = ba.role_diff(old, new, users)
+    assert expected.summary() in out
+    assert f"and {len(expected.users) - 1} more (--top {len(expected.users)} shows all)" in out
+    assert out.splitlines()[-1] == "Written: diff.html"
+    assert "<h2>Changes</h2>" in (folder / "diff.html").read_text(encoding="utf-8")
+    code, out, _ = bitatoms("roles-diff", "old.csv", "known.csv", "--users", "users.csv", "--json")
+    assert json.loads(out) == json.loads(json.dumps(expected.to_dict()))
+
+
+def test_equal_roles_have_no_difference(bitatoms, known):
+    code, out, _ = bitatoms("roles-diff", "old.csv", "old.csv")
+    assert (code, len(out.splitlines())) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("old.csv", "absent.csv"), "absent.csv: there is no such file"),
+        (("old.csv", "twice.csv"), "twice.csv: two roles have the name 'a'; rename one of them"),
+        (("old.csv", "old.csv", "--threshold", 2), "--threshold must be between 0 and 1"),
+        (
+            ("old.csv", "old.csv", "--report", "x.html"),
+            "x.html: the report is about users and their roles; pass --users",
+        ),
+    ],
+)
+def test_errors_of_differences_are_one_line(bitatoms, folder, known, arguments, message):
+    (folder / "twice.csv").write_text(",read,pay\na,1,0\na,0,1\n")
+    code, _, err = bitatoms("roles-diff", *arguments)
+    assert code == 2
+    assert message in " ".join(err.split())

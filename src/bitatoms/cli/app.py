@@ -47,7 +47,7 @@ from .spelling import STANDARD
 from .streams import lines_beside
 
 BAD_INPUT = 2
-_COMPARISON, _RULES = "Comparison options", "Rule options"
+_COMPARISON, _RULES, _REPORT = "Comparison options", "Rule options", "Report options"
 _PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
 _ROLES = CoverObjective("roles")
 
@@ -450,6 +450,9 @@ def stability(
         "bitatoms roles users.csv -o roles.csv",
         "bitatoms roles users.csv -o roles.csv --codes user-roles.csv --objective assignments",
         "bitatoms roles users.csv -o roles.csv --objective assignments --direct-weight 2 --direct exceptions.csv",
+        "bitatoms roles users.csv -o roles.csv --fixed known-roles.csv --apart 'pay,approve'",
+        "bitatoms roles users.csv -o roles.csv --report roles.html",
+        "bitatoms roles users.csv --roles roles.csv --report roles.html --direct exceptions.csv",
     )
 )
 @with_reading_options
@@ -464,14 +467,62 @@ def roles(
     direct: Annotated[
         Path | None, _output("--direct", help="Write the permissions granted outside of roles, in any format.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        _output("--report", help="Write a report for auditors, an HTML page; with --json, its data are printed too."),
+    ] = None,
+    given: Annotated[
+        Path | None,
+        typer.Option(
+            "--roles",
+            help="Give the users these roles, a table with one row per role, instead of a search.",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     objective: Annotated[CoverObjective, parameter("objective", panel=SEARCH, kind=CoverKwargs)] = _ROLES,
     weights: Annotated[
         str, parameter("weights", panel=SEARCH, kind=CoverKwargs, metavar="ROLE,USER,PERMISSION")
     ] = "1,1,1",
     direct_weight: Annotated[float | None, parameter("direct_weight", panel=SEARCH, kind=CoverKwargs)] = None,
+    fixed: Annotated[
+        Path | None,
+        parameter(
+            "fixed_atoms",
+            panel=SEARCH,
+            kind=CoverKwargs,
+            metavar="FILE",
+            help="Keep these roles, a table with one row per role, as they are, and find others for the rest.",
+        ),
+    ] = None,
+    max_features: Annotated[
+        int | None, parameter("max_features_per_atom", panel=SEARCH, kind=CoverKwargs, min=1)
+    ] = None,
+    apart: Annotated[
+        list[str] | None,
+        parameter(
+            "apart",
+            panel=SEARCH,
+            kind=CoverKwargs,
+            metavar="PERMISSION,...",
+            help="Permissions of which a role has at most one, separated by commas; may be repeated.",
+        ),
+    ] = None,
+    together: Annotated[
+        list[str] | None,
+        parameter(
+            "together",
+            panel=SEARCH,
+            kind=CoverKwargs,
+            metavar="PERMISSION,...",
+            help="Permissions of which a role has all or none, separated by commas; may be repeated.",
+        ),
+    ] = None,
     max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverKwargs, min=1)] = 100,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH, kind=CoverKwargs)] = None,
     seed: Annotated[int, parameter("random_state", "--seed", "--random-state", panel=SEARCH, min=0)] = 0,
+    min_peers: Annotated[int, parameter("min_peers", panel=_REPORT, min=1)] = default_of("min_peers"),
+    min_share: Annotated[float, parameter("min_share", panel=_REPORT)] = default_of("min_share"),
     top: Annotated[int, typer.Option(min=0, help="Number of roles to show.", rich_help_panel=GENERAL)] = 5,
     quiet: Quiet = False,
     json: AsJson = False,
@@ -481,20 +532,78 @@ def roles(
 
     A user gets every permission of each of its roles, and no other. The summary gives a lower bound: no cover has
     fewer roles, or a lower cost.
+
+    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, the fewest
+    that give as many of their permissions as these roles can. Columns are matched by name. The report lists the
+    permissions that come from no role, unusual permissions, and who fits no role.
     """
-    from .roles import RoleOutputs, find_roles
+    from .roles import RoleOutputs, RoleSearch, audit_roles, find_roles
 
     parameters = {
         "objective": str(objective),
         "weights": _parse_weights(weights),
         "direct_weight": direct_weight,
+        "max_features_per_atom": max_features,
+        "apart": _parse_features(apart),
+        "together": _parse_features(together),
         "max_iter": max_iter,
         "max_time": max_time,
         "random_state": seed,
     }
-    outputs = RoleOutputs(output, codes, direct)
+    outputs = RoleOutputs(output, codes, direct, report)
+    search = RoleSearch(parameters, {"min_peers": min_peers, "min_share": min_share}, fixed)
+    display = Display(quiet, json, top)
     with lines_beside(*outputs):
-        _exit(find_roles(Input(data, reading), outputs, parameters, Display(quiet, json, top)))
+        if given is not None:
+            audit_roles(Input(data, reading), given, outputs, search, display)
+        else:
+            _exit(find_roles(Input(data, reading), outputs, search, display))
+
+
+@app.command(
+    "roles-diff",
+    epilog=_examples(
+        "bitatoms roles-diff old-roles.csv roles.csv",
+        "bitatoms roles-diff old-roles.csv roles.csv --users users.csv --report changes.html",
+    ),
+)
+@with_reading_options
+def roles_diff(
+    old: Annotated[Path, typer.Argument(help="The old roles, a table with one row per role.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="The new roles.", show_default=False)],
+    users: Annotated[
+        Path | None,
+        typer.Option(
+            help="Users and their permissions, to see whose roles change; options for reading apply to this table.",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        _output("--report", help="Write the report on the new roles with the changes, an HTML page; needs --users."),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            help="Overlap of permissions (Jaccard index) from which a role is changed; below, it is gone and a new one "
+            "is there.",
+        ),
+    ] = 0.5,
+    top: Annotated[int, typer.Option(min=0, help="Number of roles and users to show.", rich_help_panel=GENERAL)] = 10,
+    quiet: Quiet = False,
+    json: AsJson = False,
+    reading: Any = None,
+) -> None:
+    """Compare two sets of roles: which are unchanged, changed, new and gone, and whose roles change.
+
+    Roles are matched by their permissions, and permissions by their names. Users get roles of both sets as by 'bitatoms
+    roles --roles'.
+    """
+    from .roles_diff import RoleSets, compare_roles
+
+    sets = RoleSets(old, new, None if users is None else Input(users, reading))
+    with lines_beside(report):
+        compare_roles(sets, report, threshold, Display(quiet, json, top))
 
 
 @app.command(
@@ -959,6 +1068,11 @@ def _parse_weights(text: str) -> tuple[float, ...]:
             f"--weights is {text!r}; pass three numbers separated by commas, such as 1,1,1"
         ) from None
     return tuple(int(number) if number.is_integer() else number for number in numbers)
+
+
+def _parse_features(sets: list[str] | None) -> list[tuple[str, ...]] | None:
+    """Return sets of names that are separated by commas."""
+    return None if not sets else [tuple(name.strip() for name in names.split(",")) for names in sets]
 
 
 def _parse_search_rows(text: str) -> int | str | None:

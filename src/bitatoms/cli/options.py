@@ -94,6 +94,9 @@ def default_of(name: str) -> Any:
     return None if name in ("format", "tile") else declaration(name)[1].default
 
 
+PLAIN = Reading(None, {name: param.default for name, (_, param) in declarations(parameters.ReadKwargs).items()}, None)
+
+
 class Input(NamedTuple):
     """A table to read: its path, and how it is read."""
 

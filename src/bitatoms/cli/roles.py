@@ -1,7 +1,8 @@
-"""`bitatoms roles`: an exact cover of a table of users and permissions."""
+"""`bitatoms roles`: an exact cover of a table of users and permissions, and the report on it or on given roles."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,27 +13,51 @@ from ..api import checked_cover, cover
 from ..core.result import Interrupted
 from ..covers.monitor import CoverRound
 from ..covers.result import Cover
+from ..errors import InputError, Parameter
 from ..io.errors import FileError
-from ..parameters import CoverKwargs, with_defaults
+from ..parameters import CoverKwargs, PeerKwargs, checked, with_defaults
+from ..roles.audit import RoleReport, role_report
+from ..roles.diff import RoleDiff
+from ..roles.page import write_role_report
+from ..roles.tables import as_roles, role_names
 from ..table import Table
 from ..verbosity import escape_name
 from .commands import listed
 from .console import Display, print_json, print_line, print_rich
-from .files import check_writable, read_with_status, table_format, write_code_table, write_table
-from .options import Input
+from .files import (
+    check_html_extension,
+    check_json_output,
+    check_writable,
+    read_with_status,
+    table_format,
+    write_code_table,
+    write_table,
+)
+from .options import PLAIN, Input
 from .progress import ProgressLine, show_status
-from .streams import is_stdout
+from .streams import output_file
 from .summary import describe_table
 
 _MAX_NAMES = 12  # permissions listed for a role
 
 
 class RoleOutputs(NamedTuple):
-    """The tables to write."""
+    """The files to write."""
 
     roles: Path | None = None
     codes: Path | None = None
     direct: Path | None = None
+    report: Path | None = None
+
+    def check(self, read: tuple[Path, ...], json: bool) -> None:
+        """Check before long work that all files can be written."""
+        check_writable(*self, read=read)
+        check_json_output(json, *self)
+        for path in (self.roles, self.codes, self.direct):
+            if path is not None:
+                table_format(path)
+        if self.report is not None:
+            check_html_extension(self.report)
 
     @property
     def paths(self) -> list[Path]:
@@ -40,30 +65,36 @@ class RoleOutputs(NamedTuple):
         return [path for path in self if path is not None]
 
 
-def find_roles(data: Input, outputs: RoleOutputs, parameters: dict[str, Any], display: Display) -> str | None:
+class RoleSearch(NamedTuple):
+    """How roles are searched, and which users the report compares."""
+
+    parameters: dict[str, Any]
+    peers: dict[str, Any]
+    fixed: Path | None = None
+
+
+def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: Display) -> str | None:
     """Find roles, write them, and print a summary. If Ctrl-C ended it early, return what was written."""
-    params = checked_cover(with_defaults(CoverKwargs, parameters))
+    params = checked_cover(with_defaults(CoverKwargs, search.parameters))
+    checked(PeerKwargs, search.peers)
     if outputs.direct is not None and params["direct_weight"] is None:
         raise FileError(
             f"{outputs.direct}: without --direct-weight no permission is granted directly; pass "
             "--objective assignments and --direct-weight, such as 2, or omit --direct"
         )
-    check_writable(*outputs, read=(data.path,))
-    if display.json and any(map(is_stdout, outputs.paths)):
-        raise FileError("standard output: --json already writes to it; choose a file for other output")
-    for path in outputs.paths:
-        table_format(path)
-    quiet = display.quiet or display.json
-    table = read_with_status(data.with_all_known(), quiet)
-    if 0 in table.shape:
-        raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
-    if not quiet:
-        print_line(f"{data.title}: {describe_table(table)}")
-    found = _found(table, parameters, quiet)
-    _write(found, table, outputs)
+    outputs.check((data.path,) if search.fixed is None else (data.path, search.fixed), display.json)
+    table = read_users(data, display.is_silent)
+    fixed = None if search.fixed is None else read_roles(search.fixed, display.is_silent)
+    found = _found(table, search.parameters | {"fixed_atoms": fixed}, display.is_silent)
+    names = _names(found, fixed)
+    _write(found, names, table, outputs)
+    report = None
+    if outputs.report is not None:
+        report = role_report(table, found, names=names, **search.peers)
+        write_role_page(report, outputs.report, data.title, display.is_silent)
     if display.json:
-        print_json(_as_json(found, table, display.top))
-    elif not quiet:
+        print_json(_as_json(found, table, display.top) | ({} if report is None else {"report": report.to_dict()}))
+    elif not display.quiet:
         print_line(f"\n{found.summary()}")
         _print_roles(found, table, display.top)
         written = f"Written: {listed(outputs.paths)}" if outputs.paths else "Nothing was written; -o keeps the roles."
@@ -71,6 +102,83 @@ def find_roles(data: Input, outputs: RoleOutputs, parameters: dict[str, Any], di
     if found.ended != "interrupted":
         return None
     return f"the best roles so far are in {listed(outputs.paths)}" if outputs.paths else "nothing was written"
+
+
+def audit_roles(data: Input, roles: Path, outputs: RoleOutputs, search: RoleSearch, display: Display) -> None:
+    """Give users roles that are known, write these and the report, and print a summary."""
+    defaults = with_defaults(CoverKwargs, {"random_state": 0})
+    for name, value in (search.parameters | {"fixed_atoms": search.fixed}).items():
+        if value != defaults[name]:
+            raise InputError(
+                Parameter(name), f" is for a search, but --roles {roles} gives the roles; omit one of them"
+            )
+    if outputs.roles is not None:
+        raise FileError(f"{outputs.roles}: --roles {roles} already gives the roles; omit --output")
+    peers = checked(PeerKwargs, search.peers)
+    outputs.check((data.path, roles), display.json)
+    table, given = read_users(data, display.is_silent), read_roles(roles, display.is_silent)
+    report = role_report(table, given, **peers)
+    if outputs.codes is not None:
+        write_code_table(report.codes, outputs.codes)
+    if outputs.direct is not None:
+        write_table(report.direct, outputs.direct)
+    if outputs.report is not None:
+        write_role_page(report, outputs.report, data.title, display.is_silent)
+    if display.json:
+        print_json({"users": len(report.users), "roles": len(report.roles), "report": report.to_dict()})
+    elif not display.quiet:
+        print_line(f"\n{report.summary()}")
+        direct = [(user.name, user.direct) for user in report.users if user.direct]
+        print_lists("\nPermissions that come from no role:", direct, display.top)
+        own = [(user.name, user.roles) for user in report.users_by_fit("own")]
+        print_lists("\nUsers with roles that nobody else has:", own, display.top)
+        print_lists("\nUsers without a role:", [(user.name, ()) for user in report.users_by_fit("none")], display.top)
+        if outputs.paths:
+            print_line(f"\nWritten: {listed(outputs.paths)}")
+
+
+def read_users(data: Input, quiet: bool) -> Table:
+    """Read a table of users and permissions without missing values, and describe it."""
+    table = read_with_status(data.with_all_known(), quiet)
+    if 0 in table.shape:
+        raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
+    if not quiet:
+        print_line(f"{data.title}: {describe_table(table)}")
+    return table
+
+
+def read_roles(path: Path, quiet: bool) -> Table:
+    """Read a table of roles, with the defaults of all options for reading."""
+    data = Input(path, PLAIN).with_all_known()
+    table = read_with_status(data, quiet)
+    try:
+        return as_roles(table)
+    except InputError as error:
+        raise FileError(f"{data.name}: ", *error.args) from error
+
+
+def write_role_page(report: RoleReport, path: Path, title: str, quiet: bool, diff: RoleDiff | None = None) -> None:
+    """Write the page of a report to a file or a stream."""
+    with show_status("Writing the report", quiet), output_file(path, ".html") as file:
+        write_role_report(report, file, title=title, diff=diff)
+
+
+def print_lists(heading: str, lists: Sequence[tuple[str, Sequence[str]]], n_shown: int) -> None:
+    """Print a name and other names in each line, and how many lines there are more."""
+    if not lists or not n_shown:
+        return
+    print_line(heading)
+    for name, others in lists[:n_shown]:
+        print_line(f"  {escape_name(name)}" + (f": {_cut(others)}" if others else ""))
+    if len(lists) > n_shown:
+        print_line(f"and {len(lists) - n_shown} more (--top {len(lists)} shows all)")
+
+
+def _cut(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    shown = len(names) if len(names) <= _MAX_NAMES + 2 else _MAX_NAMES
+    text = ", ".join(map(escape_name, names[:shown]))
+    return f"{text} and {len(names) - shown} more" if len(names) > shown else text
 
 
 def _found(table: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
@@ -88,14 +196,15 @@ def _found(table: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
             return interrupted.result
 
 
-def _role_names(found: Cover) -> tuple[str, ...]:
-    """Return the names of roles in tables."""
-    return tuple(f"role {number}" for number in range(1, found.n_roles + 1))
+def _names(found: Cover, fixed: Table | None) -> tuple[str, ...]:
+    """Return the names of roles: fixed ones keep theirs, unless other roles get the same."""
+    names = role_names(found.n_roles)
+    known = () if fixed is None else fixed.row_names or ()
+    return names if set(known) & set(names[len(known) :]) else (*known, *names[len(known) :])
 
 
-def _write(found: Cover, table: Table, outputs: RoleOutputs) -> None:
+def _write(found: Cover, names: tuple[str, ...], table: Table, outputs: RoleOutputs) -> None:
     """Write what was requested."""
-    names = _role_names(found)
     if outputs.roles is not None:
         write_table(Table(found.atoms, names, table.columns), outputs.roles)
     if outputs.codes is not None:
@@ -117,10 +226,7 @@ def _print_roles(found: Cover, table: Table, n_shown: int) -> None:
     users = found.codes.column_weights()
     for role in range(n_shown):
         names = table.names_of(found.atoms[role].nonzero()[0])
-        shown = len(names) if len(names) <= _MAX_NAMES + 2 else _MAX_NAMES
-        text = ", ".join(map(escape_name, names[:shown]))
-        text += f" and {len(names) - shown} more" if len(names) > shown else ""
-        grid.add_row(str(role + 1), Text(text), str(users[role]))
+        grid.add_row(str(role + 1), Text(_cut(names)), str(users[role]))
     print_rich(grid, soft_wrap=False)
     if found.n_roles > n_shown:
         print_line(f"and {found.n_roles - n_shown} more (--top {found.n_roles} shows all)")

@@ -15,6 +15,7 @@ from ..parameters import (
     EstimatorKwargs,
     NComponents,
     Param,
+    PeerKwargs,
     ReadKwargs,
     RuleKwargs,
     declarations,
@@ -26,10 +27,11 @@ _DECLARED: dict[str, Param] = {
     for name, (_, param) in {
         **declarations(CoverKwargs), "n_components": get_args(NComponents), **declarations(ReadKwargs),
         **declarations(EstimatorKwargs), **declarations(DenoiseKwargs), **declarations(RuleKwargs),
+        **declarations(PeerKwargs),
     }.items()
 }  # fmt: skip
 _OPTIONS = {name: param.option for name, param in _DECLARED.items() if param.option} | {
-    name: name for name in ("format", "objective", "output", "tile")
+    name: name for name in ("format", "objective", "output", "threshold", "tile")
 }
 _REPEATED = ("without", "as_category", "as_number")  # options that take one of several values each time
 STANDARD = Path("-")  # the standard input or output

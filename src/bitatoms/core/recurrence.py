@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..sparse_bits import Bits
 from .result import ResultBase
 
 
@@ -51,25 +52,40 @@ def overlaps(first: ResultBase, second: ResultBase) -> NDArray[np.float64]:
     them. The number of features of which both say the same is divided by the number of statements that either makes.
     An atom without ones says nothing, and overlaps with none.
     """
-    agreed = np.flatnonzero(first.bias == second.bias)
-    said, other = (result.atoms.to_sparse().astype(np.int64)[:, agreed] for result in (first, second))
-    same = (said @ other.T).toarray()
-    either = first.atoms.row_weights()[:, np.newaxis] + second.atoms.row_weights() - same
+    return atom_overlaps(first.atoms, second.atoms, np.flatnonzero(first.bias == second.bias))
+
+
+def atom_overlaps(first: Bits, second: Bits, agreed: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.float64]:
+    """Return the Jaccard index of each atom of the first set with each of the second.
+
+    Ones in columns other than the ``agreed`` ones are never shared.
+    """
+    ones, others = (atoms.to_sparse().astype(np.int64)[:, agreed] for atoms in (first, second))
+    same = (ones @ others.T).toarray()
+    either = first.row_weights()[:, np.newaxis] + second.row_weights() - same
     return same / np.maximum(either, 1)
 
 
 def match_atoms(overlap: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Match atoms one to one, and return the overlap of each atom of the rows with its partner, 0 if it has none.
-
-    The pair with the largest overlap is matched first, on a tie the one with the lowest row, then the lowest column;
-    then the next among the atoms that are left.
-    """
+    """Match atoms one to one, and return the overlap of each atom of the rows with its partner, 0 if it has none."""
     matched = np.zeros(overlap.shape[0])
-    is_free = np.ones(overlap.shape[1], np.bool_)
-    is_matched = np.zeros(overlap.shape[0], np.bool_)
-    rows, columns = np.nonzero(overlap)
-    for pair in np.argsort(-overlap[rows, columns], kind="stable"):
-        row, column = rows[pair], columns[pair]
-        if is_free[column] and not is_matched[row]:
-            matched[row], is_matched[row], is_free[column] = overlap[row, column], True, False
+    for row, column in match_pairs(overlap):
+        matched[row] = overlap[row, column]
     return matched
+
+
+def match_pairs(overlap: NDArray[np.float64], preferred: NDArray[np.bool_] | None = None) -> list[tuple[int, int]]:
+    """Match atoms that overlap one to one, and return the row and the column of each pair.
+
+    The pair with the largest overlap is matched first, on a tie a preferred one, then the one with the lowest row, then
+    the lowest column; then the next among the atoms that are left.
+    """
+    rows, columns = np.nonzero(overlap)
+    others = np.zeros(len(rows), bool) if preferred is None else ~preferred[rows, columns]
+    pairs, matched_rows, matched_columns = [], set(), set()
+    for row, column in np.stack([rows, columns], axis=1)[np.lexsort((others, -overlap[rows, columns]))].tolist():
+        if row not in matched_rows and column not in matched_columns:
+            pairs.append((row, column))
+            matched_rows.add(row)
+            matched_columns.add(column)
+    return pairs

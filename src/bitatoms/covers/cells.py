@@ -56,19 +56,34 @@ def essential_cells(problem: Problem, should_stop: Callable[[], bool]) -> Cells:
     return Cells(np.array(rows, np.intp), np.array(columns, np.intp))
 
 
+def cells_to_cover(problem: Problem) -> Cells:
+    """Return all ones that fixed roles do not cover."""
+    rows, columns = np.nonzero(rows_of_masks(problem.to_cover, len(problem.columns)))
+    return Cells(rows, columns)
+
+
 def compatible(problem: Problem, cells: Cells) -> Graph:
     """Return the graph of the cells, in which two are adjacent if they fit into one role."""
     row_cells = [mask_of(row[cells.columns]) for row in rows_of_masks(problem.rows, len(problem.columns))]
     column_cells = [mask_of(column[cells.rows]) for column in rows_of_masks(problem.columns, len(problem.rows))]
     pairs = zip(cells.rows.tolist(), cells.columns.tolist(), strict=True)
-    return Graph(tuple(row_cells[row] & column_cells[column] for row, column in pairs))
+    if not problem.apart:
+        return Graph(tuple(row_cells[row] & column_cells[column] for row, column in pairs))
+    apart = []  # cells in columns that are apart from each column
+    for column in range(len(problem.columns)):
+        others = union(columns for columns in problem.apart if columns >> column & 1) & ~(1 << column)
+        apart.append(mask_of(rows_of_masks([others], len(problem.columns))[0][cells.columns]))
+    return Graph(tuple(row_cells[row] & column_cells[column] & ~apart[column] for row, column in pairs))
 
 
 def role_of(problem: Problem, cells: Cells, clique: int) -> Role:
-    """Return the role of all rows with the columns of cells that fit together, and of all columns these rows share."""
-    chosen = list(indices(clique))
-    users = problem.support(union(1 << int(cells.columns[cell]) for cell in chosen))
-    return Role(users, problem.common(users))
+    """Return the role of all rows with the columns of cells that fit together, and of all columns these rows share.
+
+    If roles are limited, it has only the columns of the cells.
+    """
+    columns = union(1 << int(cells.columns[cell]) for cell in indices(clique))
+    users = problem.support(columns)
+    return Role(users, columns if problem.restricts else problem.common(users))
 
 
 def _subsets(sets: Sequence[int], elements: Sequence[int]) -> Iterator[int]:

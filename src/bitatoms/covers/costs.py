@@ -45,23 +45,26 @@ class AssignmentCost:
         self.role, self.user, self.permission = scaled[:3]
         self.direct = None if direct is None else scaled[3]
 
+    def of_fixed(self, n_users: int, n_permissions: int) -> int:
+        """Return the cost of a role that is never granted directly instead."""
+        return self.role + self.user * n_users + self.permission * n_permissions
+
     def of(self, n_users: int, n_permissions: int) -> int:
         """Return the cost of a role with this many users and permissions of the table."""
-        cost = self.role + self.user * n_users + self.permission * n_permissions
+        cost = self.of_fixed(n_users, n_permissions)
         return cost if self.direct is None else min(cost, self.direct * n_users * n_permissions)
 
     def is_direct(self, n_users: int, n_permissions: int) -> bool:
         """Whether the permissions are granted directly, without a role."""
-        if self.direct is None:
-            return False
-        cost = self.role + self.user * n_users + self.permission * n_permissions
-        return self.direct * n_users * n_permissions < cost
+        return self.direct is not None and self.direct * n_users * n_permissions < self.of_fixed(n_users, n_permissions)
 
 
-def fewest_roles(n_rows: int, n_columns: int) -> AssignmentCost:
-    """Return the cost by which a cover with fewer roles is better, and of those the one with fewer assignments."""
-    # The search starts with no more roles than there are rows or columns, so that one role less outweighs the rest.
-    return AssignmentCost([min(n_rows, n_columns) * (n_rows + n_columns) + 1, 1, 1])
+def fewest_roles(n_rows: int, n_columns: int, most: int) -> AssignmentCost:
+    """Return the cost by which a cover with fewer roles is better, and of those the one with fewer assignments.
+
+    The search starts with ``most`` roles or fewer, so that one role less outweighs the rest.
+    """
+    return AssignmentCost([most * (n_rows + n_columns) + 1, 1, 1])
 
 
 class CodelengthCost:
@@ -77,6 +80,12 @@ class CodelengthCost:
     def of(self, n_users: int, n_permissions: int) -> int:
         """Return the bits of a role with this many users and permissions of the table."""
         return self._users[n_users] + self._permissions[n_permissions]
+
+    of_fixed = of
+
+    def least_of(self, n_permissions: int) -> int:
+        """Return the fewest bits of a role with this many permissions."""
+        return min(self._users) + self._permissions[n_permissions]
 
     def is_direct(self, n_users: int, n_permissions: int) -> bool:
         """Whether the permissions are granted directly: never."""

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.result import reconstruct
 from ..mdl import string_bits
-from . import costs
-from .bounds import assignment_bound, codelength_bound
+from . import bounds, costs
 from .cells import Cells
+from .coding import code_from_below
+from .limits import RoleLimits
 from .monitor import CoverMonitor
 from .problem import Problem, Role
 from .result import Cover
@@ -24,31 +25,43 @@ from .search import CoverPlan, find_cover
 PLAN = CoverPlan()
 
 
-def search_cover(data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator) -> Cover:
+def search_cover(
+    data: BitMatrix, params: Mapping[str, Any], generator: np.random.Generator, limits: RoleLimits | None = None
+) -> Cover:
     """Return an exact cover of a table whose cells are all known; ``params`` are those of `CoverKwargs`, checked.
 
     After Ctrl-C in the search it is the best one so far.
     """
     objective, n_seconds = params["objective"], params["max_time"]
     deadline = float("inf") if n_seconds is None else time.perf_counter() + n_seconds
-    problem = Problem.from_bits(data)
+    problem = Problem.from_bits(data, limits)
+    fixed = BitMatrix.zeros(0, data.n_cols) if limits is None else limits.fixed
+    fixed_codes = code_from_below(data, fixed)
     cost = _role_cost(objective, params["weights"], params["direct_weight"], problem)
-    monitor = CoverMonitor(problem, cost, deadline, params["callbacks"])
+    fixed_counts = len(fixed), fixed_codes.count() + fixed.count()
+    monitor = CoverMonitor(problem, cost, deadline, params["callbacks"], fixed_counts)
     rng = random.Random(int(generator.integers(2**63)))
     ended = find_cover(monitor, rng, params["max_iter"], PLAN)
     roles = _without_direct(problem, cost, monitor.roles)
-    atoms, codes = problem.atoms(roles), problem.codes(roles)
+    atoms = stack_rows([fixed, problem.atoms(roles)], data.n_cols)
+    codes = stack_rows([fixed_codes.T, problem.codes(roles).T], len(data)).T
     product = reconstruct(codes, atoms, np.zeros(data.n_cols, np.uint8), "or")
     direct = data ^ product  # every role consists of ones
     total, n_independent = sum(cost.of(*problem.size(role)) for role in roles), len(monitor.independent.rows)
+    fixed_sizes = list(zip(fixed_codes.column_weights().tolist(), fixed.row_weights().tolist(), strict=True))
+    total += sum(cost.of_fixed(*size) for size in fixed_sizes)
+    n_needed = n_independent if params["direct_weight"] is not None else bounds.n_needed(problem, n_independent)
     if isinstance(cost, costs.CodelengthCost):
         errors = int(string_bits(len(data), np.zeros(data.n_cols, np.int64)).sum())  # no cell is wrong
-        total, bound = errors + total, errors + codelength_bound(cost, n_independent)
+        total, bound = errors + total, errors + bounds.codelength_bound(cost, n_needed)
+        bound += sum(cost.least_of(n_permissions) for _, n_permissions in fixed_sizes)
     elif objective == "roles":
-        total, bound = len(roles), n_independent
+        total, bound = len(atoms), len(fixed) + n_needed
     else:
         total += (cost.direct or 0) * direct.count()
-        bound = assignment_bound(problem, cost, n_independent)
+        bound = bounds.assignment_bound(problem, cost, n_needed) + sum(
+            cost.of_fixed(0, size[1]) for size in fixed_sizes
+        )
     return Cover(
         atoms=atoms,
         codes=codes,
@@ -68,7 +81,10 @@ def _role_cost(
     """Return what a role costs."""
     if objective == "codelength":
         return costs.CodelengthCost(*problem.shape)
-    return costs.fewest_roles(*problem.shape) if objective == "roles" else costs.AssignmentCost(weights, direct_weight)
+    if objective == "roles":
+        n_rows, n_columns = problem.shape
+        return costs.fewest_roles(n_rows, n_columns, n_columns if problem.restricts else min(n_rows, n_columns))
+    return costs.AssignmentCost(weights, direct_weight)
 
 
 def _without_direct(problem: Problem, cost: costs.RoleCost, roles: Sequence[Role]) -> list[Role]:

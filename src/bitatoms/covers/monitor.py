@@ -35,6 +35,7 @@ class CoverMonitor:
         cost: RoleCost,
         deadline: float = float("inf"),
         callbacks: Sequence[Callable[[CoverRound], object]] = (),
+        fixed_counts: tuple[int, int] = (0, 0),
     ) -> None:
         self.problem, self.cost = problem, cost
         self.roles = problem.row_roles  # a cover from the start, whenever the search ends
@@ -43,6 +44,7 @@ class CoverMonitor:
         self.history: list[CoverRound] = []
         self.stop_reason: str | None = None
         self._deadline, self._callbacks = deadline, callbacks
+        self._fixed_counts = fixed_counts  # fixed roles, and their assignments
         self._started = time.perf_counter()
 
     def keep(self, roles: Iterable[Role], cost: int) -> None:
@@ -63,7 +65,7 @@ class CoverMonitor:
 
     def record(self, move: str) -> None:
         """Add the best cover to the history, log it, and call the callbacks."""
-        n_roles, n_assignments = 0, 0
+        n_roles, n_assignments = self._fixed_counts
         for role in self.roles:
             n_users, n_permissions = self.problem.size(role)
             if self.cost.is_direct(n_users, n_permissions):

@@ -1,20 +1,22 @@
 """`Problem`: the ones to cover. Equal rows and equal columns are one each, which loses nothing.
 
 Equal rows can use the same roles, and equal columns can be in the same roles, in some best cover: all of them take
-over what the cheapest of them has.
+over what the cheapest of them has. If roles are limited, equal columns stay separate, unless they are together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from .masks import Weights, full, indices, masks_of_rows, rows_of_masks
+from .limits import RoleLimits
+from .masks import Weights, full, indices, masks_of_rows, rows_of_masks, union
 
 
 class Role(NamedTuple):
@@ -35,14 +37,18 @@ class Problem:
     column_counts: Weights
     row_of: NDArray[np.intp]  # the row for each row of the table, -1 for one without ones
     column_of: NDArray[np.intp]
+    fixed: tuple[int, ...] = ()  # the columns of the fixed roles
+    apart: tuple[int, ...] = ()  # sets of columns of which a role has at most one
+    max_columns: int | None = None  # of the table, in a role
 
     @classmethod
-    def from_bits(cls, data: BitMatrix) -> Problem:
+    def from_bits(cls, data: BitMatrix, limits: RoleLimits | None = None) -> Problem:
         """Return the problem of a table whose cells are all known."""
         distinct, row_of, row_counts = _distinct(data)
-        transposed, column_of, column_counts = _distinct(distinct.T)
-        dense = transposed.to_dense(bool)  # columns x rows; equal columns do not make rows equal
-        return cls(
+        columns = distinct.T if limits is None else _with_keys(distinct, limits)
+        transposed, column_of, column_counts = _distinct(columns)
+        dense = transposed.to_dense(bool)[:, : len(distinct)]  # columns x rows; equal columns do not make rows equal
+        problem = cls(
             data.shape,
             masks_of_rows(dense.T),
             masks_of_rows(dense),
@@ -51,21 +57,76 @@ class Problem:
             row_of,
             column_of,
         )
+        if limits is None:
+            return problem
+        # A fixed role that has a column without ones is the role of no row.
+        within = [role for role in limits.fixed.to_dense(bool) if (column_of[role] >= 0).all()]
+        return replace(
+            problem,
+            fixed=tuple(_mask_of_columns(column_of[role]) for role in within),
+            apart=tuple(_mask_of_columns(column_of[list(columns)]) for columns in limits.apart),
+            max_columns=limits.max_features,
+        )
+
+    @cached_property
+    def given(self) -> tuple[int, ...]:
+        """The columns of each row that its fixed roles cover."""
+        return tuple(union(role for role in self.fixed if not role & ~row) for row in self.rows)
+
+    @cached_property
+    def to_cover(self) -> tuple[int, ...]:
+        """The columns of each row that other roles must cover."""
+        return tuple(row & ~given for row, given in zip(self.rows, self.given, strict=True))
+
+    @cached_property
+    def rows_to_cover(self) -> tuple[int, ...]:
+        """The rows of each column in which other roles must cover it."""
+        found = [0] * len(self.columns)
+        for row, columns in enumerate(self.to_cover):
+            for column in indices(columns):
+                found[column] |= 1 << row
+        return tuple(found)
 
     @property
-    def n_ones(self) -> int:
-        """Number of ones of the distinct rows and columns."""
-        return sum(mask.bit_count() for mask in self.rows)
+    def restricts(self) -> bool:
+        """Whether not every set of columns may be a role."""
+        return self.max_columns is not None or bool(self.apart)
+
+    def allows(self, permissions: int) -> bool:
+        """Return whether these columns may be a role; if they may, so may all of their subsets."""
+        if self.max_columns is not None and self.column_counts.of(permissions) > self.max_columns:
+            return False
+        return all((permissions & columns).bit_count() <= 1 for columns in self.apart)
+
+    def allowed_part(self, columns: Iterable[int]) -> int:
+        """Return the columns that may be a role, each taken if it may be together with those before."""
+        part = 0
+        for column in columns:
+            if self.allows(part | 1 << column):
+                part |= 1 << column
+        return part
+
+    def allowed_parts(self, permissions: int) -> list[int]:
+        """Return sets of columns that may be roles, and together are these columns."""
+        if not self.restricts:
+            return [permissions] if permissions else []
+        parts = []
+        while permissions:
+            parts.append(self.allowed_part(indices(permissions)))
+            permissions &= ~parts[-1]
+        return parts
 
     @property
     def row_roles(self) -> tuple[Role, ...]:
-        """The cover with one role per distinct row."""
-        return tuple(Role(1 << row, columns) for row, columns in enumerate(self.rows))
+        """The cover with one role per distinct row, or as many as it needs."""
+        return tuple(
+            Role(1 << row, part) for row, columns in enumerate(self.to_cover) for part in self.allowed_parts(columns)
+        )
 
     @property
     def column_roles(self) -> tuple[Role, ...]:
         """The cover with one role per distinct column."""
-        return tuple(Role(rows, 1 << column) for column, rows in enumerate(self.columns))
+        return tuple(Role(rows, 1 << column) for column, rows in enumerate(self.rows_to_cover) if rows)
 
     def support(self, permissions: int) -> int:
         """Return the rows that have all of these columns."""
@@ -100,6 +161,21 @@ def _distinct(data: BitMatrix) -> tuple[BitMatrix, NDArray[np.intp], NDArray[np.
     kept = words.any(axis=1)
     new_index = np.where(kept, np.cumsum(kept) - 1, -1)
     return BitMatrix.from_words(words[kept], data.n_cols, check=False), new_index[index.reshape(-1)], counts[kept]
+
+
+def _with_keys(distinct: BitMatrix, limits: RoleLimits) -> BitMatrix:
+    """Return the columns of distinct rows, followed by what tells columns apart that limits distinguish."""
+    keys = limits.fixed.to_dense(bool)
+    if limits.restricts:
+        digits = np.arange(distinct.n_cols.bit_length())[:, np.newaxis]
+        keys = np.concatenate([keys, limits.groups() >> digits & 1 == 1])  # groups by number
+    keys = keys & (distinct.column_weights() > 0)  # columns without ones are left out
+    return BitMatrix.from_dense(np.concatenate([distinct.to_dense(bool), keys]).T)
+
+
+def _mask_of_columns(columns: NDArray[np.intp]) -> int:
+    """Return the set of columns that are not left out."""
+    return union(1 << column for column in columns.tolist() if column >= 0)
 
 
 def _expanded(masks: list[int], element_of: NDArray[np.intp], n: int) -> BitMatrix:

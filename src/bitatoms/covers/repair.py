@@ -88,7 +88,7 @@ def repair(
 
 def _best_choice(state: CoverState, row: int, uncovered: Uncovered, rng: random.Random, noise: float) -> _Choice:
     """Return the best role for a row."""
-    best, best_value = _Choice(uncovered.rows[row], 1 << row, None), -1.0
+    best, best_value = _Choice(state.problem.allowed_parts(uncovered.rows[row])[0], 1 << row, None), -1.0
     for permissions, number in _candidates(state, row, uncovered, rng):
         value, users = _value(state, permissions, number, uncovered)
         value *= 1 + noise * rng.random()
@@ -106,6 +106,8 @@ def _candidates(state: CoverState, row: int, uncovered: Uncovered, rng: random.R
     shared = [lacking]
     for other in others:
         shared += (lacking & uncovered.rows[other], lacking & rows[other])
+    if state.problem.restricts:
+        shared = [_allowed(state, permissions, rng) for permissions in shared]
     found: dict[int, int | None] = {permissions: None for permissions in shared if permissions}
     for number in indices(union(state.column_roles[column] for column in indices(lacking))):
         permissions = state.roles[number].permissions
@@ -113,6 +115,15 @@ def _candidates(state: CoverState, row: int, uncovered: Uncovered, rng: random.R
             found[permissions] = number
     candidates = list(found.items())
     return candidates if len(candidates) <= _MAX_CANDIDATES else rng.sample(candidates, _MAX_CANDIDATES)
+
+
+def _allowed(state: CoverState, permissions: int, rng: random.Random) -> int:
+    """Return permissions if they may be a role, otherwise some of them that may."""
+    if state.problem.allows(permissions):
+        return permissions
+    columns = list(indices(permissions))
+    rng.shuffle(columns)
+    return state.problem.allowed_part(columns)
 
 
 def _value(state: CoverState, permissions: int, number: int | None, uncovered: Uncovered) -> tuple[float, int]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.result import reconstruct
+from ..formatting import counted
 from ..mdl import Codelength, codelength_from_counts
 from .monitor import CoverRound
 
@@ -20,7 +21,7 @@ class Cover:
     Attributes
     ----------
     atoms : BitMatrix of shape (n_roles, n_features)
-        The permissions of each role. The role that covers most ones comes first.
+        The permissions of each role. Fixed roles come first, then the role that covers most ones.
     codes : BitMatrix of shape (n_samples, n_roles)
         The roles of each user. A user has only roles all of whose permissions are ones of its row.
     direct : BitMatrix of shape (n_samples, n_features)
@@ -30,10 +31,10 @@ class Cover:
     cost : int or float
         Its value: the number of roles, the weighted structural complexity, or the bits of the codelength.
     lower_bound : int or float
-        No exact cover costs less.
+        No exact cover costs less; with fixed roles, none that has them.
     independent : ndarray of shape (n, 2), int64
-        Ones of the table (row, column), no two of which fit into one role: without direct grants, every cover has at
-        least n roles.
+        Ones of the table (row, column), no two of which fit into one role, or are allowed in one: without direct
+        grants, every cover has at least n roles, besides fixed roles.
     ended : {"converged", "max_iter", "max_time", "callback", "interrupted"}
         Why the search ended.
     history : tuple of CoverRound
@@ -97,18 +98,18 @@ class Cover:
         n_users = int((self.codes.row_weights() > 0).sum())
         roles = "1 role covers" if self.n_roles == 1 else f"{self.n_roles} roles cover"
         lines = [
-            f"{roles} all ones of {_counted(self.codes.n_rows, 'row')} exactly: "
-            f"{_counted(self.n_user_assignments, 'user assignment')} and "
-            f"{_counted(self.n_permission_assignments, 'permission assignment')}"
+            f"{roles} all ones of {counted(self.codes.n_rows, 'row')} exactly: "
+            f"{counted(self.n_user_assignments, 'user assignment')} and "
+            f"{counted(self.n_permission_assignments, 'permission assignment')}"
         ]
         if self.n_direct:
-            lines[0] += f", and {_counted(self.n_direct, 'direct grant')}"
+            lines[0] += f", and {counted(self.n_direct, 'direct grant')}"
         if n_users:
             lines.append(f"A user with roles has {self.n_user_assignments / n_users:.1f} of them")
         what = {
             "roles": f"The number of roles is {self.cost}",
             "assignments": f"The weighted structural complexity is {self.cost:.12g}",
-            "codelength": f"The codelength is {_counted(int(self.cost), 'bit')}",
+            "codelength": f"The codelength is {counted(int(self.cost), 'bit')}",
         }[self.objective]
         best = "the lowest possible" if self.is_optimal else f"and cannot be lower than {self.lower_bound:.12g}"
         lines.append(f"{what}, {best}")
@@ -121,8 +122,3 @@ class Cover:
         if self.ended in limits and not self.is_optimal:
             lines.append(limits[self.ended])
         return ".\n".join(lines) + "."
-
-
-def _counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular for 1."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

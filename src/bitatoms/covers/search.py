@@ -14,7 +14,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from .cells import Cells, compatible, essential_cells, role_of
+from .cells import Cells, cells_to_cover, compatible, essential_cells, role_of
 from .graph import cover_by_cliques
 from .masks import indices, union
 from .monitor import CoverMonitor
@@ -47,7 +47,7 @@ def find_cover(monitor: CoverMonitor, rng: random.Random, max_rounds: int, plan:
         if roles is not None:
             _keep_trimmed(monitor, CoverState(problem, cost, roles), "cliques")
         state = CoverState(problem, cost, ())
-        if repair(state, Uncovered(dict(enumerate(problem.rows))), rng, 0.0, monitor.should_stop):
+        if repair(state, Uncovered(dict(enumerate(problem.to_cover))), rng, 0.0, monitor.should_stop):
             _keep_trimmed(monitor, state, "greedy")
         return _exchange_rounds(monitor, rng, max_rounds, plan)
     except KeyboardInterrupt:
@@ -60,7 +60,9 @@ def fewest_roles(monitor: CoverMonitor, rng: random.Random, plan: CoverPlan) -> 
     The monitor keeps ones no two of which fit into one role.
     """
     problem, should_stop = monitor.problem, monitor.should_stop
-    cells = essential_cells(problem, should_stop)
+    # With limits, roles that cover a one cannot always be extended to the ones that it implies.
+    is_limited = problem.restricts or problem.fixed
+    cells = cells_to_cover(problem) if is_limited else essential_cells(problem, should_stop)
     if should_stop():
         return None
     roles: list[Role] = []
@@ -72,7 +74,11 @@ def fewest_roles(monitor: CoverMonitor, rng: random.Random, plan: CoverPlan) -> 
         chosen = cells.take(batch)
         found = cover_by_cliques(compatible(problem, chosen), rng, plan.clique_steps, should_stop)
         monitor.keep_independent(chosen.take(list(indices(found.independent))))
-        added = [role_of(problem, chosen, clique) for clique in found.cliques]
+        added = [
+            Role(role.users, part)
+            for role in (role_of(problem, chosen, clique) for clique in found.cliques)
+            for part in problem.allowed_parts(role.permissions)
+        ]
         roles += added
         left = left[~_covered(problem, cells.take(left), added)]
     return roles

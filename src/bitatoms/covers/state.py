@@ -80,9 +80,9 @@ class CoverState:
         return self.role_cost.of(*self.problem.size(role))
 
     def covered(self, row: int) -> int:
-        """Return the columns that the roles of a row cover."""
+        """Return the columns that the roles of a row cover, fixed ones included."""
         self.work += 1
-        numbers, roles, columns = self.row_roles[row], self.roles, 0
+        numbers, roles, columns = self.row_roles[row], self.roles, self.problem.given[row]
         while numbers:
             lowest = numbers & -numbers
             columns |= roles[lowest.bit_length() - 1].permissions
@@ -90,9 +90,9 @@ class CoverState:
         return columns
 
     def covered_twice(self, row: int) -> int:
-        """Return the columns that at least two roles of a row cover."""
+        """Return the columns that at least two roles of a row cover, or one besides the fixed roles."""
         self.work += 1
-        numbers, roles, once, twice = self.row_roles[row], self.roles, 0, 0
+        numbers, roles, once, twice = self.row_roles[row], self.roles, self.problem.given[row], 0
         while numbers:
             lowest = numbers & -numbers
             permissions = roles[lowest.bit_length() - 1].permissions

@@ -18,6 +18,7 @@ from ..covers.result import Cover
 from ..errors import Parameter
 from ..parameters import CoverKwargs, documented, select, with_defaults
 from ..rows import dispatch
+from ..table import Table
 from .dictionary_learning import SearchLimitWarning
 
 
@@ -85,9 +86,9 @@ class CoverMiner(TableTransformer):
         """
         self._reset()
         params = checked_cover(select(CoverKwargs, vars(self)))
-        data = self._data(X, reset=True)
+        table = self._table(X, reset=True)
         try:
-            found = run_cover(data, params)
+            found = run_cover(table, params)
         except Interrupted as interrupted:
             self._set_cover(interrupted.result)
             raise
@@ -123,7 +124,7 @@ class CoverMiner(TableTransformer):
         ndarray of shape (n_samples, n_components_), uint8
         """
         check_is_fitted(self, "n_components_")
-        data = self._data(X, reset=False)
+        data = self._table(X, reset=False).bits
         return code_from_below(data, BitMatrix.from_dense(self.components_)).to_dense()
 
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
@@ -145,8 +146,8 @@ class CoverMiner(TableTransformer):
         bias = np.zeros(self.n_features_in_, np.uint8)
         return reconstruct(codes, BitMatrix.from_dense(self.components_), bias, "or").to_dense()
 
-    def _data(self, X: Any, reset: bool) -> BitMatrix:
-        """Return X as packed bits in memory."""
+    def _table(self, X: Any, reset: bool) -> Table:
+        """Return X as a table in memory."""
         if dispatch.is_out_of_core(X):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
-        return self._validate_table(X, reset).bits
+        return self._validate_table(X, reset)

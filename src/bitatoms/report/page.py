@@ -43,7 +43,8 @@ def render(data: ReportData, title: str | None, parameters: dict[str, Any]) -> s
         heading=heading,
         skip_link=("patterns", "the patterns"),
     )
-    style, script = (read_asset("report", name) for name in ("page.css", "page.js"))
+    style = read_asset("html", "cards.css") + read_asset("report", "page.css")
+    script = read_asset("report", "page.js")
     return html_document(header, _sections(data), _footer(data, parameters), style, script)
 
 

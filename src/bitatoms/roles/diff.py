@@ -1,0 +1,309 @@
+"""`role_diff`: what changes from one set of roles to another, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bits import BitMatrix
+from ..checks import check_fraction
+from ..core.recurrence import atom_overlaps, match_pairs
+from ..core.result import reconstruct
+from ..covers.coding import code_from_below
+from ..formatting import counted
+from ..table import Names, Table
+from .tables import aligned, as_roles
+
+
+class RoleChange(NamedTuple):
+    """A role of the old set and its counterpart in the new set.
+
+    Attributes
+    ----------
+    old, new : str
+        Its names.
+    overlap : float
+        The Jaccard index of its permissions before and after.
+    added, removed : tuple of str
+        Permissions that it gains and loses.
+    n_users : tuple of int or None
+        Number of its users before and after, if users are given.
+    """
+
+    old: str
+    new: str
+    overlap: float
+    added: Names
+    removed: Names
+    n_users: tuple[int, int] | None
+
+
+class UnmatchedRole(NamedTuple):
+    """A role that only one of the sets has.
+
+    Attributes
+    ----------
+    name : str
+    permissions : tuple of str
+    n_users : int or None
+        Number of its users, if users are given.
+    """
+
+    name: str
+    permissions: Names
+    n_users: int | None
+
+
+class UserChange(NamedTuple):
+    """A user whose roles, or whose permissions from roles, are others.
+
+    Attributes
+    ----------
+    row : int
+        Its row in the table, counted from 0.
+    name : str
+    gained : tuple of str
+        Roles of the new set that it has now, and whose counterpart in the old set it did not have.
+    lost : tuple of str
+        Roles of the old set that it had, and whose counterpart in the new set it does not have.
+    permissions_gained, permissions_lost : tuple of str
+        Permissions that roles give it now and did not give it before, and the other way round. The user has all of
+        them: a permission that no role gives any more must be granted directly, or is lost.
+    """
+
+    row: int
+    name: str
+    gained: Names
+    lost: Names
+    permissions_gained: Names
+    permissions_lost: Names
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RoleDiff:
+    """The difference of two sets of roles, as `role_diff` returns it.
+
+    Attributes
+    ----------
+    unchanged, changed : tuple of RoleChange
+        Roles of both sets, with the same permissions and with others.
+    new, gone : tuple of UnmatchedRole
+        Roles that only the new set has, or only the old set.
+    users : tuple of UserChange or None
+        Users whose roles, or whose permissions from roles, are others; None if no users are given.
+    n_users : int
+        Number of all users.
+    threshold : float
+        The overlap from which a role of the new set can be the counterpart of one of the old set.
+    """
+
+    unchanged: tuple[RoleChange, ...] = field(repr=False)
+    changed: tuple[RoleChange, ...] = field(repr=False)
+    new: tuple[UnmatchedRole, ...] = field(repr=False)
+    gone: tuple[UnmatchedRole, ...] = field(repr=False)
+    users: tuple[UserChange, ...] | None = field(default=None, repr=False)
+    n_users: int = 0
+    threshold: float = 0.5
+
+    @property
+    def has_same_roles(self) -> bool:
+        """Whether both sets have the same roles, whatever their names are."""
+        return not (self.changed or self.new or self.gone)
+
+    @property
+    def keeps_permissions(self) -> bool | None:
+        """Whether all users get the same permissions from roles as before; None if no users are given."""
+        if self.users is None:
+            return None
+        return not any(user.permissions_gained or user.permissions_lost for user in self.users)
+
+    def summary(self) -> str:
+        """Return a description in a few sentences."""
+        n_both = len(self.unchanged) + len(self.changed)
+        lines = [
+            f"{counted(n_both + len(self.gone), 'role')} before and {n_both + len(self.new)} after: "
+            f"{len(self.unchanged)} unchanged, {len(self.changed)} changed, {len(self.new)} new, {len(self.gone)} gone"
+        ]
+        if self.users is not None:
+            n_others = sum(bool(user.gained or user.lost) for user in self.users)
+            n_losing, n_gaining = (
+                sum(bool(getattr(user, name)) for user in self.users)
+                for name in ("permissions_lost", "permissions_gained")
+            )
+            verb = "gains or loses" if n_others == 1 else "gain or lose"
+            lines.append(f"Of {counted(self.n_users, 'user')}, {n_others} {verb} roles")
+            if self.keeps_permissions:
+                lines.append("The roles give every user the same permissions as before")
+            else:
+                lines.append(
+                    f"{counted(n_gaining, 'user')} {_get(n_gaining)} more permissions from roles than before, and "
+                    f"{n_losing} {_get(n_losing)} fewer"
+                )
+        return ".\n".join(lines) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as a dictionary that can be stored as JSON."""
+        found: dict[str, Any] = {
+            name: [entry._asdict() for entry in getattr(self, name)] for name in ("unchanged", "changed", "new", "gone")
+        }
+        if self.users is not None:
+            found["users"] = [user._asdict() for user in self.users]
+            found |= {"n_users": self.n_users, "keeps_permissions": self.keeps_permissions}
+        return found | {"has_same_roles": self.has_same_roles, "threshold": self.threshold}
+
+
+def role_diff(old: Any, new: Any, users: Any = None, *, threshold: float = 0.5) -> RoleDiff:
+    """Compare two sets of roles: which are unchanged, changed, new and gone, and what that means for users.
+
+    Roles are matched one to one by their permissions, whatever their names are: the two that overlap most first, on a
+    tie those with the same name.
+
+    Parameters
+    ----------
+    old, new : Cover, Table, or any input of Table.from_any
+        The roles, one row per role and one column per permission. Columns that have names are matched by name.
+    users : Table, or any input of Table.from_any, optional
+        Users and their permissions. They get roles of both sets as `CoverMiner.transform` gives them: only roles all of
+        whose permissions they have, the fewest that give as many of their permissions as these roles can.
+    threshold : float, default=0.5
+        The overlap of permissions (Jaccard index) from which a role is changed; below, one role is gone and another one
+        is new.
+
+    Returns
+    -------
+    RoleDiff
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> diff = ba.role_diff([[1, 1, 0, 0], [0, 0, 1, 1]], [[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 0]])
+    >>> print(diff.summary())
+    2 roles before and 3 after: 1 unchanged, 1 changed, 1 new, 0 gone.
+    >>> diff.changed[0].added
+    ('x1',)
+    """
+    threshold = check_fraction("threshold", threshold)
+    tables = {"old roles": as_roles(old), "new roles": as_roles(new)}
+    if users is not None:
+        tables["users"] = Table.from_any(users, missing="refuse")
+    before, after, *rest = aligned(**tables)
+    pairs = _matched(before, after, threshold)
+    if not rest:
+        return _RolePairs(before, after, pairs).diff(threshold)
+    return _RolePairs(before, after, pairs, rest[0]).diff(threshold)
+
+
+def _matched(before: Table, after: Table, threshold: float) -> list[tuple[int, int, float]]:
+    """Return pairs of roles that are each other's counterpart, and their overlaps, in the order of the new roles."""
+    overlap = atom_overlaps(before.bits, after.bits)
+    overlap[np.ix_(before.bits.row_weights() == 0, after.bits.row_weights() == 0)] = 1  # roles without permissions
+    overlap[overlap < threshold] = 0
+    names, others = (np.array(table.row_names, object) for table in (before, after))
+    pairs = match_pairs(overlap, np.asarray(names[:, np.newaxis] == others, bool).reshape(overlap.shape))
+    return [(old, new, float(overlap[old, new])) for old, new in sorted(pairs, key=lambda pair: pair[1])]
+
+
+class _Assigned:
+    """The roles of users from below, and the permissions that these give."""
+
+    def __init__(self, users: BitMatrix, roles: BitMatrix) -> None:
+        self.codes = code_from_below(users, roles)
+        self.given = reconstruct(self.codes, roles, np.zeros(roles.n_cols, np.uint8), "or")
+        self.n_users: Sequence[int] = self.codes.column_weights().tolist()
+
+
+class _RolePairs:
+    """Two sets of roles with the same columns, and which of them are each other's counterpart."""
+
+    def __init__(
+        self, before: Table, after: Table, pairs: list[tuple[int, int, float]], users: Table | None = None
+    ) -> None:
+        self.before, self.after, self.pairs, self.users = before, after, pairs, users
+        self.assigned = None
+        if users is not None:
+            self.assigned = _Assigned(users.bits, before.bits), _Assigned(users.bits, after.bits)
+
+    def diff(self, threshold: float) -> RoleDiff:
+        """Return the difference."""
+        changes = [self._change(*pair) for pair in self.pairs]
+        return RoleDiff(
+            unchanged=tuple(change for change in changes if not (change.added or change.removed)),
+            changed=tuple(change for change in changes if change.added or change.removed),
+            new=self._unmatched(self.after, {new for _, new, _ in self.pairs}, 1),
+            gone=self._unmatched(self.before, {old for old, _, _ in self.pairs}, 0),
+            users=self._user_changes(),
+            n_users=0 if self.users is None else len(self.users),
+            threshold=threshold,
+        )
+
+    def _change(self, old: int, new: int, overlap: float) -> RoleChange:
+        """Return what changes in a role."""
+        before, after = self.before.bits[old].astype(bool), self.after.bits[new].astype(bool)
+        n_users = None
+        if self.assigned is not None:
+            n_users = self.assigned[0].n_users[old], self.assigned[1].n_users[new]
+        names = self.before.row_name(old), self.after.row_name(new)
+        return RoleChange(
+            *names, overlap, self._permissions(after & ~before), self._permissions(before & ~after), n_users
+        )
+
+    def _unmatched(self, roles: Table, matched: set[int], side: int) -> tuple[UnmatchedRole, ...]:
+        """Return the roles of a set without a counterpart."""
+        return tuple(
+            UnmatchedRole(
+                roles.row_name(role),
+                self._permissions(roles.bits[role].astype(bool)),
+                None if self.assigned is None else self.assigned[side].n_users[role],
+            )
+            for role in range(len(roles))
+            if role not in matched
+        )
+
+    def _user_changes(self) -> tuple[UserChange, ...] | None:
+        """Return the users with other roles, or other permissions from roles."""
+        if self.users is None or self.assigned is None:
+            return None
+        before, after = self.assigned
+        counterpart = np.full(len(self.before), -1, np.int64)
+        for old, new, _ in self.pairs:
+            counterpart[old] = new
+        backwards = np.full(len(self.after), -1, np.int64)
+        backwards[counterpart[counterpart >= 0]] = np.flatnonzero(counterpart >= 0)
+        gained = _minus(after.codes, before.codes.take_columns(backwards))
+        lost = _minus(before.codes, after.codes.take_columns(counterpart))
+        more, less = _minus(after.given, before.given), _minus(before.given, after.given)
+        weights = sum(bits.row_weights() for bits in (gained, lost, more, less))
+        return tuple(
+            UserChange(
+                row,
+                self.users.row_name(row),
+                _names(self.after, gained[row]),
+                _names(self.before, lost[row]),
+                self._permissions(more[row]),
+                self._permissions(less[row]),
+            )
+            for row in np.flatnonzero(weights).tolist()
+        )
+
+    def _permissions(self, members: NDArray[Any]) -> Names:
+        """Return the names of permissions."""
+        return self.before.names_of(np.flatnonzero(members).tolist())
+
+
+def _names(roles: Table, members: NDArray[Any]) -> Names:
+    """Return the names of some roles."""
+    chosen: Iterable[int] = np.flatnonzero(members).tolist()
+    return tuple(map(roles.row_name, chosen))
+
+
+def _get(number: int) -> str:
+    return "gets" if number == 1 else "get"
+
+
+def _minus(first: BitMatrix, second: BitMatrix) -> BitMatrix:
+    """Return the ones of the first matrix that the second one does not have."""
+    return BitMatrix.from_words(first.words & ~second.words, first.n_cols, check=False)

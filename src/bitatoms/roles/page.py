@@ -1,0 +1,105 @@
+"""The page of a role report: its sections from top to bottom, the glossary and the footer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .._version import __version__
+from ..html.document import PageHeader, Section, html_document, read_asset
+from ..html.text import pluralize
+from ..io.atomic import atomic_write
+from .audit import RoleReport
+from .details import (
+    MAX_ROLES,
+    changes_section,
+    overlaps_section,
+    permissions_section,
+    roles_section,
+    users_section,
+)
+from .diff import RoleDiff
+from .findings import exceptions_section, summary_section, unfitting_section
+from .listing import RoleLinks
+
+_GLOSSARY = (
+    ("role", "A set of permissions. A user with a role has all of them."),
+    ("user", "A row of the table."),
+    ("permission", "A column of the table. A user has it if its cell is 1."),
+    ("user assignment", "A role of a user."),
+    ("permission assignment", "A permission of a role."),
+    ("from no role", "A permission that a user has, but none of the user's roles: it is granted directly."),
+    ("of either", "What both roles have, in percent of what at least one of them has (Jaccard index)."),
+)
+
+
+def role_report_html(report: RoleReport, *, title: str | None = None, diff: RoleDiff | None = None) -> str:
+    """Return a role report as a string of HTML.
+
+    Parameters
+    ----------
+    report : RoleReport
+        What `role_report` returned.
+    title : str, optional
+        The title of the page, for example the name of the table's file.
+    diff : RoleDiff, optional
+        What `role_diff` returned, for a section about what changed from earlier roles.
+
+    Returns
+    -------
+    str
+        The page. Equal reports give equal pages.
+
+    Examples
+    --------
+    >>> import bitatoms as ba
+    >>> from bitatoms.roles.page import role_report_html
+    >>> X = [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]]
+    >>> "<h1>rights</h1>" in role_report_html(ba.role_report(X, ba.cover(X)), title="rights")
+    True
+    """
+    users = pluralize(len(report.users), "user")
+    heading = title or f"Roles of {users} and {pluralize(len(report.permissions), 'permission')}"
+    header = PageHeader(f"{heading} – roles", "Roles, users and permissions", heading, ("roles", "the roles"))
+    links = RoleLinks(report, MAX_ROLES)
+    sections = [
+        Section(summary_section(report)),
+        Section("" if diff is None else changes_section(diff), "changes", "Changes"),
+        Section(exceptions_section(report, links), "exceptions", "Exceptions"),
+        Section(unfitting_section(report, links), "unfitting", "Who fits no role"),
+        Section(roles_section(report), "roles", "Roles"),
+        Section(permissions_section(report, links), "permissions", "Permissions"),
+        Section(users_section(report, links), "users", "Users"),
+        Section(overlaps_section(report, links), "overlaps", "Overlaps"),
+        Section(_glossary(), "words", "Glossary"),
+    ]
+    style = read_asset("html", "cards.css") + read_asset("roles", "page.css")
+    footer = f"<footer><p>Made by bitatoms {__version__}.</p></footer>"
+    return html_document(header, [section for section in sections if section.html], footer, style)
+
+
+def write_role_report(
+    report: RoleReport, path: str | os.PathLike[str], *, title: str | None = None, diff: RoleDiff | None = None
+) -> None:
+    """Write a role report as an HTML page that any browser opens without a network. The write is atomic.
+
+    Parameters
+    ----------
+    report : RoleReport
+        What `role_report` returned.
+    path : str or path-like
+        The file to write, usually ending in .html.
+    title : str, optional
+        The title of the page, for example the name of the table's file.
+    diff : RoleDiff, optional
+        What `role_diff` returned, for a section about what changed from earlier roles.
+    """
+    html = role_report_html(report, title=title, diff=diff)
+    with atomic_write(Path(path)) as temporary:
+        temporary.write_text(html, encoding="utf-8", newline="\n")
+
+
+def _glossary() -> str:
+    """Return the definitions of terms."""
+    items = "".join(f"<dt>{term}</dt><dd>{meaning}</dd>" for term, meaning in _GLOSSARY)
+    return f'<section id="words"><details><summary><h2>Glossary</h2></summary><dl>{items}</dl></details></section>'

@@ -1,0 +1,60 @@
+"""Roles and users as tables with common columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..bits import BitMatrix
+from ..covers.result import Cover
+from ..errors import InputError
+from ..table import Names, Table, first_duplicate
+
+
+def role_names(n_roles: int) -> Names:
+    """Return the names of roles that have none: role 1, role 2, ..."""
+    return tuple(f"role {number}" for number in range(1, n_roles + 1))
+
+
+def as_roles(roles: Any, names: Sequence[str] | None = None) -> Table:
+    """Return roles as a table of roles x permissions whose rows have different names."""
+    table = Table(roles.atoms) if isinstance(roles, Cover) else Table.from_any(roles, missing="refuse")
+    names = table.row_names if names is None else names
+    names = role_names(len(table)) if names is None else tuple(names)
+    if (duplicate := first_duplicate(names)) is not None:
+        raise InputError(f"two roles have the name {duplicate!r}; rename one of them")
+    return Table(table.data, names, table.columns)
+
+
+def aligned(**tables: Table) -> tuple[Table, ...]:
+    """Return tables with the same columns: all that any of them has, those of the first one first.
+
+    Columns are matched by name; a column that a table lacks is zero in all its rows. If a table has no names, all must
+    have the same number of columns, and the names are those of the first one that has any.
+    """
+    (first, other), *_ = tables.items()
+    named = [table.columns for table in tables.values() if table.columns is not None]
+    if len(named) < len(tables):
+        for name, table in tables.items():
+            if table.shape[1] != other.shape[1]:
+                raise InputError(
+                    f"the {name} have {table.shape[1]} columns, and the {first} {other.shape[1]}; pass tables whose "
+                    "columns have names, or with the same columns"
+                )
+        columns = named[0] if named else None
+        return tuple(Table(table.bits, table.row_names, columns) for table in tables.values())
+    union = tuple(dict.fromkeys(name for names in named for name in names))
+    return tuple(
+        Table(_with_columns(table.bits, names, union), table.row_names, union)
+        for table, names in zip(tables.values(), named, strict=True)
+    )
+
+
+def _with_columns(bits: BitMatrix, names: Names, wanted: Names) -> BitMatrix:
+    """Return the columns with these names; those that are absent are zero."""
+    if names == wanted:
+        return bits
+    index = {name: column for column, name in enumerate(names)}
+    return bits.take_columns(np.array([index.get(name, -1) for name in wanted], np.int64))

@@ -1,0 +1,173 @@
+"""Covers with fixed roles and limits: exact, never violated, and never below their bound."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bitatoms as ba
+import naive
+from support.strategies import SEEDS, matrices, random_bits
+
+pytestmark = pytest.mark.usefixtures("few_exchanges")
+
+OBJECTIVES = ("roles", "assignments", "codelength")
+tables = matrices(st.sampled_from((0, 1, 5, 17)), st.sampled_from((2, 8, 31, 65)))
+
+
+def drawn_sets(seed, n_features):
+    """Return two sets of two and three columns, or fewer where there are few."""
+    rng = np.random.default_rng(seed)
+    return [sorted(rng.choice(n_features, min(size, n_features), replace=False).tolist()) for size in (2, 3)]
+
+
+def check_limits(found, X, fixed=(), max_features=None, apart=(), together=()):
+    """Check a cover and its limits by the definitions."""
+    atoms, codes = found.atoms.to_dense(), found.codes.to_dense()
+    assert (naive.product(codes, atoms, "or") | found.direct.to_dense() == X).all()
+    assert found.reconstruct() == ba.BitMatrix.from_dense(X)
+    assert found.lower_bound <= found.cost
+    assert (atoms[: len(fixed)] == np.reshape(fixed, (-1, X.shape[1]))).all()
+    for columns in apart:
+        assert (atoms[:, columns].sum(axis=1) <= 1).all()
+    for columns in together:
+        assert np.isin(atoms[:, columns].sum(axis=1), (0, len(columns))).all()
+    assert max_features is None or (atoms.sum(axis=1) <= max_features).all()
+    new = slice(len(fixed), None)
+    assert codes[:, new].any(axis=0).all()
+    for one, other in combinations(map(tuple, found.independent), 2):
+        needed = {one[1], other[1]}  # by a role that has both
+        needed.update(column for columns in together if needed & set(columns) for column in columns)
+        is_apart = any(len(needed & set(columns)) > 1 for columns in apart)
+        assert is_apart or not naive.fit_into_one_role(X, one, other)
+
+
+@given(
+    X=tables,
+    seed=SEEDS,
+    max_features=st.sampled_from((None, 1, 2, 5)),
+    with_apart=st.booleans(),
+    objective=st.sampled_from(OBJECTIVES),
+)
+def test_limits_are_never_violated(X, seed, max_features, with_apart, objective):
+    apart = drawn_sets(seed, X.shape[1]) if with_apart else []
+    found = ba.cover(
+        X, objective=objective, max_features_per_atom=max_features, apart=apart, max_iter=1, random_state=seed
+    )
+    check_limits(found, X, max_features=max_features, apart=apart)
+    if objective == "codelength":
+        assert found.cost == found.codelength.total
+    elif objective == "roles":
+        assert found.cost == found.n_roles
+
+
+@given(X=tables, seed=SEEDS, n_fixed=st.integers(0, 4), objective=st.sampled_from(OBJECTIVES))
+def test_fixed_roles_are_kept_and_counted(X, seed, n_fixed, objective):
+    fixed = random_bits(seed, n_fixed, X.shape[1], 0.4)
+    if len(X):  # some of them are roles of users
+        fixed[::2] &= X[np.arange(len(fixed[::2])) % len(X)]
+    found = ba.cover(X, objective=objective, fixed_atoms=fixed, max_iter=1, random_state=seed)
+    check_limits(found, X, fixed)
+    if objective == "assignments":
+        assert found.cost == found.n_roles + found.n_user_assignments + found.n_permission_assignments
+    elif objective == "codelength":
+        assert found.cost == found.codelength.total
+    history = found.history[-1]
+    assert (history.roles, history.assignments) == (
+        found.n_roles,
+        found.n_user_assignments + found.n_permission_assignments,
+    )
+
+
+@given(X=tables, seed=SEEDS, direct=st.sampled_from((0, 1, 3)))
+def test_all_limits_with_direct_grants(X, seed, direct):
+    pair, apart = [0, 1], drawn_sets(seed, X.shape[1])
+    apart = [columns for columns in apart if not {0, 1} <= set(columns)]
+    X[:, 1] = X[:, 0]
+    fixed = np.eye(X.shape[1], dtype=np.uint8)[2:4]
+    found = ba.cover(
+        X, objective="assignments", direct_weight=direct, fixed_atoms=fixed, max_features_per_atom=2, apart=apart,
+        together=[pair], max_iter=1, random_state=seed,
+    )  # fmt: skip
+    check_limits(found, X, fixed, 2, apart, [pair])
+    n_assignments = found.n_user_assignments + found.n_permission_assignments
+    assert found.cost == found.n_roles + n_assignments + direct * found.n_direct
+
+
+@given(
+    X=matrices(st.integers(1, 3), st.integers(2, 4)), seed=SEEDS, limit=st.sampled_from(("apart", "max", "both")),
+)  # fmt: skip
+def test_tiny_tables_are_covered_by_the_fewest_allowed_roles(X, seed, limit):
+    limits = {"apart": [{0, 1}]} if limit != "max" else {}
+    limits |= {"max_features_per_atom": 2} if limit != "apart" else {}
+
+    def allowed(columns):
+        return not (("apart" in limits and {0, 1} <= set(columns)) or (limit != "apart" and len(columns) > 2))
+
+    found = ba.cover(X, max_iter=2, random_state=seed, **limits)
+    assert found.lower_bound <= naive.cheapest_cover(X, lambda *_: 1, allowed=allowed) == found.cost
+
+
+def test_without_limits_nothing_changes():
+    X = ba.datasets.permissions(60)
+    plain, limited = (
+        ba.cover(X, max_iter=1, random_state=0, **limits)
+        for limits in ({}, {"fixed_atoms": None, "apart": [], "together": None})
+    )
+    assert (plain.atoms, plain.codes) == (limited.atoms, limited.codes)
+
+
+def test_names_of_features():
+    users = ba.datasets.permissions(60)
+    roles = ba.cover(users, max_iter=1, random_state=0)
+    known = ba.Table(roles.atoms[3:5], None, users.columns).to_pandas().iloc[:, ::-1].assign(fly=0)
+    miner = ba.CoverMiner(fixed_atoms=known, apart=[{"mail", "calendar"}], max_iter=1, random_state=0).fit(users)
+    assert (miner.components_[:2] == roles.atoms[3:5].to_dense()).all()
+    both = [users.columns.index(name) for name in ("mail", "calendar")]
+    assert (miner.components_[:, both].sum(axis=1) <= 1).all()
+    assert (miner.inverse_transform(miner.transform(users)) == users.to_dense()).all()
+    frame = ba.cover(users.to_pandas(), apart=[("mail", "calendar")], max_iter=1)
+    assert (frame.atoms.to_dense()[:, both].sum(axis=1) <= 1).all()
+
+
+FRAME = pd.DataFrame([[1, 1, 0], [1, 0, 1]], index=["ann", "bob"], columns=["pay", "approve", "read"])
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (
+            {"together": [{"pay", "approve"}]},
+            r"together cannot be kept: 'bob' has 'pay', but not 'approve' \(1 such row\)",
+        ),
+        ({"apart": [{"pay", "aprove"}]}, "apart names a feature that the table does not have: 'aprove'"),
+        ({"apart": [{0, 3}]}, "apart names a feature that the table does not have: 3"),
+        ({"apart": "pay"}, "apart must be a list of sets of features, not 'pay'"),
+        ({"apart": ["pay", "approve"]}, "apart must be a list of sets of two features or more, not 'pay'"),
+        ({"together": [{"pay"}]}, "together must be a list of sets of two features or more"),
+        ({"together": [(1, 0.5)]}, "together must have names or indices of features, not 0.5"),
+        ({"max_features_per_atom": 0}, "max_features_per_atom must be at least 1"),
+        ({"fixed_atoms": [[1, 0]]}, "fixed_atoms have 2 columns, and the table 3"),
+        ({"fixed_atoms": pd.DataFrame([[1]], columns=["fly"])}, "fixed_atoms have columns that the table lacks: 'fly'"),
+        ({"fixed_atoms": [[1, 1, 1]], "max_features_per_atom": 2}, "role 1 of fixed_atoms has 3 features"),
+        ({"fixed_atoms": [[1, 1, 0]], "apart": [{0, 1}]}, "fixed_atoms has 'pay', 'approve', which are apart"),
+    ],
+)
+def test_limits_are_checked(limits, message):
+    with pytest.raises(ValueError, match=message):
+        ba.cover(FRAME, **limits)
+
+
+def test_limits_that_contradict_each_other_are_refused():
+    X = [[1, 1, 1], [0, 0, 0]]
+    with pytest.raises(ValueError, match="'x0', 'x2' are in a set of together and in one of apart"):
+        ba.cover(X, together=[{0, 1}, {1, 2}], apart=[{0, 2}])
+    with pytest.raises(
+        ValueError, match="together has 3 features that stay together, more than max_features_per_atom=2"
+    ):
+        ba.cover(X, together=[{0, 1}, {1, 2}], max_features_per_atom=2)
+    with pytest.raises(ValueError, match="has 'x0' only, of features that are together"):
+        ba.cover(X, together=[{0, 1}], fixed_atoms=[[1, 0, 0]])
