@@ -37,6 +37,10 @@ class ErrorCosts:
         """Return the costs of some columns."""
         return ErrorCosts(self.missed[columns], self.added[columns])
 
+    def limited(self, most: float) -> ErrorCosts:
+        """Return the costs, none higher than this."""
+        return ErrorCosts(np.minimum(self.missed, most), np.minimum(self.added, most))
+
     @cached_property
     def missed_bits(self) -> NDArray[np.int64]:
         """The bits that a missed one in each column costs beyond its code."""

@@ -26,7 +26,9 @@ from .mdl_search import search_mdl
 from .monitor import SearchMonitor
 from .params import SearchParams
 from .plan import AnytimeTuning
-from .stopping import MAX_MEMORY, MAX_TIME, REASONS, SearchResult
+from .stopping import CONVERGED, MAX_MEMORY, MAX_TIME, REASONS, SearchResult
+
+_MODERATE_COST = 3.0  # of an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +137,22 @@ def _search_widely(context: SearchContext, params: SearchParams) -> SearchResult
         if not params.by_codelength:
             return finish(context, first, params.coder_after)
     if context.objective.costs is not None and given is None:
-        first = _search_without_costs(context, first)
+        first = _search_at_lower_costs(context, first)
     return finish(context, search_mdl(context, given, first), params.coder_after)
 
 
-def _search_without_costs(context: SearchContext, first: SearchResult | None) -> SearchResult:
-    """Search as if all errors cost the same, and code the rows at their costs: a start of the search with costs.
+def _search_at_lower_costs(context: SearchContext, first: SearchResult | None) -> SearchResult:
+    """Search as if all errors cost the same, then at moderate costs: a start of the search at the full costs.
 
-    What belongs together is seen best if a missing one is no worse than an added one.
+    What belongs together is seen best if a missing one is no worse than an added one. From there to costs at which few
+    rows may use an atom, atoms need time to adapt.
     """
-    objective = context.objective
+    objective, plan = context.objective, replace(context.plan, starts=(), only_starts=True)
+    assert objective.costs is not None
     found = search_mdl(replace(context, objective=replace(objective, costs=None)), None, first)
+    moderate = replace(objective, costs=objective.costs.limited(_MODERATE_COST))
+    if found.ended == CONVERGED:
+        found = search_mdl(replace(context, objective=moderate, plan=plan), None, found)
     change = code_from_scratch(found.block, objective.rule(found.block))
     context.monitor.record(found.block, change, 1, "recode")
     return found
