@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from numbers import Integral
 from typing import Any, Unpack
 
 import numpy as np
 
-from .bits import BitMatrix, either, stack_rows
+from .bits import BitMatrix, either
 from .checks import check_choice
 from .core.block import Block
-from .core.result import Factorization, Interrupted, ResultBase
+from .core.result import Factorization, Interrupted
 from .covers.driver import search_cover
 from .covers.limits import has_limits, role_limits
 from .covers.result import Cover
@@ -36,7 +36,7 @@ from .parameters import (
 from .rows.budget import given_memory_limit
 from .rows.checkpoint import Checkpoint
 from .rows.memory import MemoryRows, fingerprint_of
-from .rows.passes import PassResult
+from .rows.passes import PassResult, with_codes
 from .rows.source import RowSource
 from .rows.subsample import learn
 from .search.given_costs import costs_of_columns
@@ -133,15 +133,34 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
     """Return the parameters of a search of a table with these columns.
 
     Windows of columns follow their positions, if they have any; errors cost what they cost in each column. The columns
-    of the atoms in ``init`` are put in the order of the table, if both have names.
+    of the atoms in ``init`` and ``fixed_atoms`` are put in the order of the table, if both have names.
     """
-    params = replace(params, regions=regions(header.data), costs=costs_of_columns(*params.given_costs, header))
+    costs, limits = costs_of_columns(*params.given_costs, header), params.limits.in_columns(header.n_cols, header.names)
+    params = replace(params, regions=regions(header.data), costs=costs, limits=limits)
+    if params.fixed_atoms is not None:
+        params = replace(params, fixed_atoms=_fixed_atoms(params, header))
     atoms = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
     if isinstance(atoms, str) or header.names is None or _names_of(atoms) is None:
         return params
     # Atoms are matched by name: one that counts the other allele is not the inverse of a sample.
     matched = matched_table(atoms, header._replace(data=None), table="init", missing="refuse").bits
     return replace(params, init=(matched, *params.init[1:]) if isinstance(params.init, tuple) else matched)
+
+
+def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
+    """Return the fixed atoms with the columns of a table, after checking them."""
+    given, name = params.fixed_atoms, "fixed_atoms"
+    if header.names is not None and _names_of(given) is not None:
+        atoms = matched_table(given, header._replace(data=None), absent="refuse", table=name, missing="refuse").bits
+    else:
+        atoms = BitMatrix.from_any(given.data if isinstance(given, Table) else given, name=name)
+    if atoms.n_cols != header.n_cols:
+        raise InputError(Parameter(name), f" have {atoms.n_cols} features, but X has {header.n_cols}")
+    for limit in ("n_components", "max_components"):
+        most = getattr(params, limit)
+        if most not in (None, "mdl") and len(atoms) > most:
+            raise InputError(Parameter(name), f" are {len(atoms)} atoms, more than ", Parameter(limit, most))
+    return atoms
 
 
 def _header_of(X: Any, n_cols: int) -> Header:
@@ -183,8 +202,10 @@ def no_checkpoint() -> InputError:
 
 def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str, Any]:
     """Return what determines the result of a call, to recognize the call when it is resumed."""
-    no_influence = ("callbacks", "max_time", "regions", "bias", "given_costs", "costs")  # regions belong to the rows
-    call = {field.name: getattr(params, field.name) for field in fields(params) if field.name not in no_influence}
+    no_influence = ("callbacks", "max_time", "regions")  # regions belong to the rows
+    constraints = ("fixed_atoms", "bias", "limits", "given_costs", "costs")  # below, if any: earlier versions had none
+    names = [field.name for field in fields(params) if field.name not in (*no_influence, *constraints)]
+    call = {name: getattr(params, name) for name in names}
     call["sample_rows"] = call.pop("search_rows")  # the name in version 0.1, whose checkpoints stay readable
     call["init"] = params.init if isinstance(params.init, str) else _init_fingerprint(params.init)
     call["plan"] = repr(params.plan)
@@ -193,8 +214,14 @@ def _call(rows: RowSource, params: SearchParams, random_state: Any) -> dict[str,
     call["rows"] = rows.fingerprint()
     if params.regions is not None:
         call["regions"] = fingerprint_of(*params.regions)
-    if params.costs is not None:  # checkpoints of earlier versions say nothing of costs
+    if params.costs is not None:
         call["costs"] = fingerprint_of(params.costs.missed, params.costs.added)
+    if params.n_fixed:
+        call["fixed_atoms"] = fingerprint_of(params.fixed_atoms.words)
+    if not params.bias:
+        call["bias"] = False
+    if params.limits:
+        call["limits"] = asdict(params.limits)
     return call
 
 
@@ -211,13 +238,6 @@ def _init_fingerprint(init: Any) -> str:
     """Return the fingerprint of atoms, or of atoms and codes."""
     tables = init if isinstance(init, tuple) else (init,)
     return fingerprint_of(*(BitMatrix.from_any(table).words for table in tables if table is not None))
-
-
-def with_codes(found: PassResult) -> Factorization:
-    """Return the result of passes over rows in memory, with their codes."""
-    kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
-    codes = stack_rows(found.codes, found.spec.atoms.n_rows)
-    return Factorization(**kept, codes=codes.T[found.indices].T)
 
 
 @documented(CoverKwargs)

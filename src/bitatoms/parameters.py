@@ -11,7 +11,7 @@ import inspect
 import os
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -145,22 +145,41 @@ def _check_column_names(name: str, value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
+def _check_fixed_atoms(name: str, value: Any) -> Any:
+    """Check that atoms are a table; its cells are checked when the table to learn from is known."""
+    if isinstance(value, (str, Real)):
+        raise InputError(Parameter(name), f" must be an array or a table of atoms, or None, not {value!r}")
+    return value
+
+
+def _check_bool(name: str, value: Any) -> bool:
+    """Return a boolean."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
 def _check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:
-    """Return sets of features, each by name or index; one set may be passed alone."""
+    """Return sets of features by name or index; a single set may be passed as it is."""
     if value is None:
         return ()
-    sets = [value] if isinstance(value, (set, frozenset)) else value
-    if isinstance(sets, (str, Mapping)) or not hasattr(sets, "__iter__"):
-        raise InputError(Parameter(name), f" must be a list of sets of features, not {value!r}")
-    found = []
-    for features in sets:
-        if not isinstance(features, (set, frozenset, list, tuple)) or len(features) < 2:
-            raise InputError(Parameter(name), f" must be a list of sets of two features or more, not {features!r}")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InputError(Parameter(name), f' must be sets of features, such as [["a", "b"]], not {value!r}')
+    sets = list(value)
+    if sets and all(isinstance(each, (str, Integral)) for each in sets):
+        sets = [sets]
+    checked = []
+    for each in sets:
+        if isinstance(each, str) or not isinstance(each, Iterable):
+            raise InputError(Parameter(name), f' must be sets of features, such as [["a", "b"]], not {value!r}')
+        features = list(dict.fromkeys(each))
         for feature in features:
-            if not isinstance(feature, (str, Integral)) or isinstance(feature, bool):
-                raise InputError(Parameter(name), f" must have names or indices of features, not {feature!r}")
-        found.append(tuple(sorted(features, key=str)))
-    return tuple(found)
+            if isinstance(feature, bool) or not isinstance(feature, (str, Integral)):
+                raise InputError(Parameter(name), f" has {feature!r}, which is neither a name nor an index")
+        if len(features) < 2:
+            raise InputError(Parameter(name), f" has the set {features!r}; a set needs at least two features")
+        checked.append(tuple(each if isinstance(each, str) else int(each) for each in features))
+    return tuple(checked)
 
 
 def _check_weights(name: str, value: Any) -> tuple[float, ...]:
@@ -319,11 +338,77 @@ class SearchKwargs(TypedDict, total=False):
             '"samples": distinct nonzero rows drawn at random. "bernoulli": random bits. "spread": rows far from each '
             'other. "greedy": one atom at a time, each fitted to the errors that the previous ones leave; this takes '
             "longer and ends with the fewest wrong cells. An array of atoms, or a pair (atoms, codes), is used as it "
-            "is. "
+            "is; if it has fewer atoms than ``n_components``, others are grown from the errors that these leave. "
             'With "auto", "fast" and "thorough" try several starts; with "paper" it is "samples", or "greedy" with '
             '``coder="exact"``.',
             check=_check_init,
             type=f"{{{', '.join(map(repr, INITS))}}}, array of atoms, or pair (atoms, codes), default='auto'",
+        ),
+    ]
+    fixed_atoms: Annotated[
+        Any,
+        Param(
+            None,
+            "Known atoms: they stay as they are, and others are learned beside them.",
+            "They come first in the result, in their order, also if no sample uses them, and count as atoms of "
+            "``n_components`` and ``max_components``. Columns of a table with names are matched by name. See "
+            "docs/given-atoms.md.",
+            check=_check_fixed_atoms,
+            type="array-like, Table or BitMatrix of shape (n_atoms, n_features), optional",
+            option="fixed",
+        ),
+    ]
+    bias: Annotated[
+        bool,
+        Param(
+            True,
+            "Whether columns that are one in most rows may be a bias, which all samples have.",
+            "Without a bias, a table is codes times atoms, and atoms that most samples use take its place. With a "
+            'given number of atoms and the fewest wrong cells, and with ``search="paper"``, there is none in any case.',
+            check=_check_bool,
+            option="bias",
+        ),
+    ]
+    max_features_per_atom: Annotated[
+        int | None,
+        Param(
+            None,
+            "Maximum number of features (ones) of an atom.",
+            "This limit and the next three hold for atoms that are learned, not for ``fixed_atoms``.",
+            minimum=1,
+            option="max-features-per-atom",
+        ),
+    ]
+    min_samples_per_atom: Annotated[
+        int | None,
+        Param(
+            None,
+            "Minimum number of training rows that use an atom.",
+            "In a stream, rows count as much as they are remembered (see ``forget``).",
+            minimum=1,
+            option="min-samples-per-atom",
+        ),
+    ]
+    apart: Annotated[
+        Any,
+        Param(
+            None,
+            "Sets of features of which an atom has at most one (separation of duty).",
+            "By name or index, such as ``[[\"create order\", \"pay order\"]]``.",
+            check=_check_feature_sets,
+            type="list of sets of features, optional",
+            option="apart",
+        ),
+    ]
+    together: Annotated[
+        Any,
+        Param(
+            None,
+            "Sets of features of which an atom has all or none.",
+            "By name or index. Sets that share a feature are one set.",
+            check=_check_feature_sets,
+            type="list of sets of features, optional",
+            option="together",
         ),
     ]
     init_density: Annotated[

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.atoms import flips_by_column, flips_together
 from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
@@ -24,7 +24,7 @@ from ..core.counts import Counts
 from ..core.error_costs import ErrorCosts
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, RowCounts
-from ..core.result import CountsResult, Factorization, Interrupted, Round
+from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
 from ..core.voted_bits import voted_bits
 from ..errors import InputError, warn
 from ..mdl import string_bits
@@ -108,10 +108,13 @@ def run_passes(
     limits: PassLimits = PassLimits(),  # noqa: B008 - immutable
     journal: Journal | None = None,
     keeps_codes: bool = False,
+    codes: Any = None,
+    share: float = 1.0,
 ) -> PassResult:
     """Run passes over all rows from a state on, and return the best one; its codes too, if ``keeps_codes``.
 
-    The codes of rows in memory are always returned.
+    The codes of rows in memory are always returned. ``codes`` are those before the first pass, if the rows have any.
+    ``share`` is the share of all rows that these are, if atoms cost them only that.
 
     Raises
     ------
@@ -120,7 +123,8 @@ def run_passes(
     OutOfTime, MemoryError, MemoryLimitError
         The first pass took too long, or more memory than there is.
     """
-    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None)
+    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None, share)
+    passes.set_first_codes(codes)
     ended = None
     try:
         passes.run()
@@ -172,15 +176,21 @@ class _Passes:
         limits: PassLimits,
         journal: Journal | None,
         keeps_codes: bool,
+        share: float,
     ) -> None:
         self.state = state
         self._keeps_codes = keeps_codes
         self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
-        self._objective = params.objective(state.algebra)
+        self._objective = params.objective(state.algebra, share)
         self._codes: dict[int, Any] = {}  # by number of the pass
         self._monitor = SearchMonitor(
             params.by_codelength, limits.deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
         )
+
+    def set_first_codes(self, codes: Any) -> None:
+        """Let the first pass start from these codes, in the form of the row source."""
+        if codes is not None:
+            self._codes = {0: codes}
 
     def run(self) -> None:
         """Run passes until they no longer gain, or a limit stops them."""
@@ -227,7 +237,7 @@ class _Passes:
         """Return the state after a pass: record it, compare it with the best one, and specify the next."""
         spec = self.state.specs[-1]
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
-        atoms, n_flipped = _updated_atoms(spec, settled, self._objective.costs)
+        atoms, n_flipped = _updated_atoms(spec, settled, self._params)
         change = Change(codes=counts.codes_changed, atoms=n_flipped)
         length = settled.codelength(spec.atoms, bias, self._objective.ranks)
         self._monitor.record_counts(
@@ -240,7 +250,10 @@ class _Passes:
             f"pass {number} over all rows",
         )
         best, best_counts, gains = number, counts, True
-        if self.state.counts is not None:
+        is_allowed = self._is_allowed(counts)
+        if not is_allowed:  # the next pass has fewer atoms
+            best, best_counts = self.state.best, self.state.counts
+        elif self.state.counts is not None:
             if any((getattr(self.state.counts, name) != getattr(counts, name)).any() for name in ("ones", "known")):
                 raise InputError("the rows changed between two passes over them; fit again")
             cost = self._cost(spec, counts)
@@ -249,7 +262,8 @@ class _Passes:
             n_more = spec.atoms.n_rows - self.state.specs[self.state.best - 1].atoms.n_rows
             if (cost, n_more) >= (least, 0):
                 best, best_counts = self.state.best, self.state.counts
-        finished = not gains or number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
+        is_last = number >= min(_MAX_PASSES[self._params.search], self._params.max_iter)
+        finished = not gains or (is_last and best > 0)
         following = () if finished else (self._next_spec(replace(spec, bias=bias), settled, atoms),)
         return replace(
             self.state,
@@ -266,11 +280,16 @@ class _Passes:
         bias, settled = settle_counts(spec.bias, counts, self._params.settles_bias)
         return self._objective.cost_of_counts(settled, spec.atoms, bias)
 
+    def _is_allowed(self, counts: Counts) -> bool:
+        """Return whether the atoms of a pass are few enough, and those that are learned have enough users."""
+        n_fixed, most = self._params.n_fixed, self._params.plan.most
+        has_enough = self._params.limits.has_enough_users(counts.uses[n_fixed:])
+        return bool(has_enough.all()) and (most is None or len(counts.uses) <= most)
+
     def _next_spec(self, spec: PassSpec, counts: Counts, updated: Bits) -> PassSpec:
         """Return a pass with updated atoms, without those that cost more than they save."""
         saved = savings(spec.atoms, counts, self._objective)
-        droppable = np.argsort(saved, kind="stable")[: max(0, len(saved) - self._params.plan.fewest)]
-        dropped = droppable[saved[droppable] <= 0]
+        dropped = dropped_atoms(saved, counts.uses, self._params)
         kept = np.setdiff1d(np.arange(len(saved)), dropped)
         atoms = updated[kept]
         bias, wrong = self._bias_without(dropped, spec, counts)
@@ -324,14 +343,39 @@ class _Passes:
         return remembered.T[indices].T
 
 
-def _updated_atoms(spec: PassSpec, counts: Counts, costs: ErrorCosts | None) -> tuple[Bits, int]:
-    """Return the atoms without the bits that differ in most of their users, and the number of these bits."""
+def _updated_atoms(spec: PassSpec, counts: Counts, params: SearchParams) -> tuple[Bits, int]:
+    """Return the atoms without the bits that differ in most of their users, and the number of these bits.
+
+    Fixed atoms stay as they are, and the others within their limits.
+    """
+    bad = counts.bad
+    if params.n_fixed:  # rows have no wrong votes on them
+        bad = bad.copy()
+        bad[: params.n_fixed if counts.voted is None else counts.voted.indptr[params.n_fixed]] = 0
     if counts.voted is not None:
-        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms, costs)
-        return toggled(spec.atoms, atom, column), len(atom)
+        atom, column = flips_by_column(counts.free, bad, counts.voted, spec.atoms, params.costs)
+        return params.limits.projected(spec.atoms, toggled(spec.atoms, atom, column), params.n_fixed), len(atom)
     words = packed(spec.atoms).words
-    flips, n_flipped = flips_together(counts.free, counts.bad, counts.pairs, words.copy(), spec.rule.covers, costs)
-    return BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False), n_flipped
+    flips, n_flipped = flips_together(counts.free, bad, counts.pairs, words.copy(), spec.rule.covers, params.costs)
+    updated = BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False)
+    return params.limits.projected(spec.atoms, updated, params.n_fixed), n_flipped
+
+
+def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: SearchParams) -> NDArray[np.intp]:
+    """Return the indices of atoms that a next pass leaves out, from what each saves and how many rows use it.
+
+    They save nothing, or have too few users, or are more than are allowed. Fixed atoms always stay.
+    """
+    order = np.argsort(saved, kind="stable")
+    order = order[order >= params.n_fixed]
+    droppable = order[: max(0, len(saved) - params.plan.fewest)]
+    dropped = droppable[saved[droppable] <= 0]
+    if params.is_constrained:
+        is_rare = ~params.limits.has_enough_users(uses[order])
+        dropped = np.union1d(dropped, order[is_rare])
+        n_surplus = 0 if params.plan.most is None else len(saved) - len(dropped) - params.plan.most
+        dropped = np.union1d(dropped, order[~np.isin(order, dropped)][: max(0, n_surplus)])
+    return dropped
 
 
 def result_from_counts(
@@ -339,7 +383,7 @@ def result_from_counts(
 ) -> tuple[CountsResult, NDArray[np.intp]]:
     """Return the result that counts of all rows give, and the indices of its atoms.
 
-    Atoms are sorted by the bits they save; unused and empty ones are left out.
+    Fixed atoms come first. The others are sorted by the bits they save; unused and empty ones are left out.
     """
     counted_bias = bias
     bias, counts = settle_counts(bias, counts, params.settles_bias)
@@ -348,7 +392,8 @@ def result_from_counts(
     objective = replace(params.objective(algebra), by_codelength=True)
     saved = savings(atoms, counts, objective, bias if params.settles_bias else None)
     indices = np.argsort(-saved, kind="stable")
-    indices = indices[(counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)]
+    is_learned = (indices >= params.n_fixed) & (counts.uses[indices] > 0) & (atoms.row_weights()[indices] > 0)
+    indices = np.append(np.arange(params.n_fixed), indices[is_learned])
     counted_atoms, atoms, uses = atoms, atoms[indices], counts.uses[indices]
     all_known = not isinstance(counts.n_known, np.ndarray)
     length = replace(counts, uses=uses).codelength(atoms, bias, objective.ranks)
@@ -377,6 +422,13 @@ def result_from_counts(
         uses=uses,
     )
     return result, indices
+
+
+def with_codes(found: PassResult) -> Factorization:
+    """Return the result of passes over rows in memory, with their codes."""
+    kept = {name: getattr(found.result, name) for name in ResultBase.__dataclass_fields__}
+    codes = stack_rows(found.codes, found.spec.atoms.n_rows)
+    return Factorization(**kept, codes=codes.T[found.indices].T)
 
 
 def savings(atoms: Bits, counts: Counts, objective: Objective, bias: BitMatrix | None = None) -> NDArray[np.int64]:

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 _Made = tuple[str, Factorization | None]  # the reason that a start ended, and its result
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
     """The result of a start, and the cost by which it is compared."""
 
     cost: int
@@ -68,11 +68,16 @@ def search(
         ended = starts.run(workers)
     except KeyboardInterrupt:
         winners = starts.interrupted(workers)
-        best = _best_algebra(winners, params, holdout, share) if winners else None
+        best = best_of_algebras(winners, params, holdout, share) if winners else None
         raise Interrupted(best and replace(best, ended="interrupted", **always)) from None
-    best = replace(_best_algebra(starts.winners, params, holdout, share), **always)
+    best = replace(best_of_algebras(starts.winners, params, holdout, share), **always)
     best = replace(best, ended=ended or best.ended)
-    if holdout is not None or params.n_components != "mdl" or not params.is_mdl_search or not best.saves_little:
+    return best if holdout is not None else with_evidence(best, table, params)
+
+
+def with_evidence(best: Factorization, table: Bits, params: SearchParams) -> Factorization:
+    """Return the result of a search of all rows and, if it saves little, whether that is more than chance."""
+    if params.n_components != "mdl" or not params.is_mdl_search or not best.saves_little:
         return best
     try:
         return replace(best, beyond_chance=beyond_chance(best, table, params.plan.mdl.sparse_share))
@@ -100,7 +105,7 @@ class _Starts:
     ) -> None:
         self.table, self.params, self.deadline, self.holdout = table, params, deadline, holdout
         self.share, self.steps, self.margins = share, steps, _margins(table, params, holdout)
-        self.winners: dict[str, _Candidate] = {}  # by algebra
+        self.winners: dict[str, Candidate] = {}  # by algebra
         self._places = [(algebra, start + 1) for algebra in params.algebras for start in range(params.n_init)]
         self._seeds = random.integers(2**63, size=(len(self._places), 4))  # starts do not depend on each other
         self._times: dict[str, tuple[float, float]] = {}  # begin and deadline of each algebra
@@ -129,7 +134,7 @@ class _Starts:
                 self._n_taken += 1  # now the next start may call the callbacks
         return ended
 
-    def interrupted(self, workers: Workers) -> dict[str, _Candidate]:
+    def interrupted(self, workers: Workers) -> dict[str, Candidate]:
         """Return the winners so far of starts that were interrupted; their own threads are cancelled."""
         for number, run in sorted(self._runs.items()):
             self._keep_better(number, run.stopped("interrupted", workers), run)
@@ -204,7 +209,7 @@ class _Starts:
         algebra = self._places[number][0]
         before = self.winners.get(algebra)
         if result is not None and (before is None or run.best_cost < before.cost):
-            self.winners[algebra] = _Candidate(run.best_cost, result)
+            self.winners[algebra] = Candidate(run.best_cost, result)
 
 
 def _as_searched(data: Bits, params: SearchParams, holdout: HoldOut | None) -> Bits:
@@ -242,8 +247,8 @@ def report_result(result: ResultBase, params: SearchParams) -> None:
         warn(f"{wanted} atoms were requested, but {why}; {n_atoms} are returned")
 
 
-def _best_algebra(
-    winners: dict[str, _Candidate], params: SearchParams, holdout: HoldOut | None, share: float
+def best_of_algebras(
+    winners: dict[str, Candidate], params: SearchParams, holdout: HoldOut | None, share: float
 ) -> Factorization:
     """Return the result of the algebra to keep, with what the results of all algebras cost."""
     codelengths = {algebra: winner.result.codelength.total for algebra, winner in winners.items()}

@@ -18,6 +18,7 @@ from ..errors import InputError, Parameter
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
 from ..variants import ranks_in
 from .given_costs import check_costs, is_neutral
+from .limits import AtomLimits
 from .plan import PLANS, Plan
 
 _CODERS_OF_SEARCH = {  # "auto" selects the first
@@ -60,6 +61,8 @@ class SearchParams:
     callbacks: tuple[Callable[[Round], object], ...]
     regions: tuple[NDArray[np.intp], ...] | None = None  # the columns of each chromosome in the order of positions
     bias: bool = True  # whether a bias may be learned
+    fixed_atoms: Any = None  # as the user passed them; after `api.with_columns_of` bits with the columns of the table
+    limits: AtomLimits = AtomLimits()
     given_costs: tuple[Any, Any] = (1.0, 1.0)  # of missed and of added ones, as the user passed them
     costs: ErrorCosts | None = None  # the same for each column, once the columns are known
 
@@ -86,6 +89,37 @@ class SearchParams:
     def is_mdl_search(self) -> bool:
         """Whether moves of the search lower the codelength; the paper's search only compares results by it."""
         return self.by_codelength and self.search != "paper"
+
+    @property
+    def n_fixed(self) -> int:
+        """The number of atoms that stay as they are; in results and passes, they come first."""
+        return 0 if self.fixed_atoms is None else len(self.fixed_atoms)
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether the result must fulfil what a search does not know of (see `search.constrained`)."""
+        return self.n_fixed > 0 or bool(self.limits)
+
+    def unconstrained(self, n_frozen: int) -> SearchParams | None:
+        """Return the parameters of a search without constraints for atoms beside this many others; None for none."""
+        wanted, most = self.n_components, self.max_components
+        if wanted != "mdl":
+            wanted -= n_frozen
+        most = None if most is None else most - n_frozen
+        if 0 in (wanted, most):
+            return None
+        starts = self.plan.starts
+        if wanted != "mdl" and not self.plan.only_starts:
+            starts = (wanted, *(size for size in starts if size > wanted))
+        plan = replace(
+            self.plan,
+            starts=starts,
+            fewest=0 if wanted == "mdl" else wanted,
+            most=most if wanted == "mdl" else wanted,
+        )
+        return replace(
+            self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits()
+        )
 
     @property
     def prefers_or(self) -> bool:
@@ -164,7 +198,11 @@ def resolve(n_components: Any = "mdl", **parameters: Unpack[SearchKwargs]) -> Se
         max_time=_ANYTIME_SECONDS if is_anytime and given["max_time"] is None else given["max_time"],
         search_rows=given["search_rows"],
         callbacks=given["callbacks"],
-        bias=not has_costs,
+        bias=given["bias"] and not has_costs,
+        fixed_atoms=given["fixed_atoms"],
+        limits=AtomLimits(
+            given["max_features_per_atom"], given["min_samples_per_atom"], given["apart"], given["together"]
+        ),
         given_costs=costs,
     )
 
@@ -183,6 +221,13 @@ def _check_together(given: dict[str, Any], by_mdl: bool, by_codelength: bool) ->
             Parameter("search", "fast"), ", ", Parameter("n_components", "mdl"), " or ",
             Parameter("objective", "errors"),
         )  # fmt: skip
+    for name in ("fixed_atoms", "max_features_per_atom", "min_samples_per_atom", "apart", "together"):
+        is_given = given[name] is not None and not (isinstance(given[name], tuple) and not given[name])
+        if as_published and is_given:
+            raise InputError(
+                search, " learns all atoms, without limits, as published; use ", Parameter("search", "fast"),
+                " with ", Parameter(name),
+            )  # fmt: skip
     if given["update"] == "k-prox" and not as_published:
         raise InputError(
             Parameter("update", "k-prox"), " requires ", Parameter("search", "paper"), "; ", search,
