@@ -394,7 +394,7 @@ class SearchKwargs(TypedDict, total=False):
         Param(
             None,
             "Sets of features of which an atom has at most one (separation of duty).",
-            "By name or index, such as ``[[\"create order\", \"pay order\"]]``.",
+            'By name or index, such as ``[["create order", "pay order"]]``.',
             check=_check_feature_sets,
             type="list of sets of features, optional",
             option="apart",

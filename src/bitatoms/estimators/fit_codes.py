@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..api import with_codes
 from ..bits import BitMatrix
 from ..core.result import Factorization
-from ..rows.passes import PassResult
+from ..rows.passes import PassResult, with_codes
 from ..rows.store import StoreRows
 from .dictionary_learning import BinaryDictionaryLearning
 

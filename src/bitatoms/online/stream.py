@@ -37,7 +37,7 @@ from ..mdl import Codelength
 from ..parallel import Workers
 from ..rows.memory import MemoryRows
 from ..rows.passes import codes_exactly, result_from_counts, savings
-from ..search.driver import search
+from ..search.constrained import search
 from ..search.initial import start_factors
 from ..search.moves.grow import grow
 from ..search.params import SearchParams
@@ -121,6 +121,8 @@ class StreamLearner:
             state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
         bias, counts = settle_counts(state.bias, state.counts, self.params.settles_bias)
         state = replace(state, bias=bias, counts=counts)
+        while self._is_rare(state.counts.rounded()).any():
+            state = self._without_useless(state, self.params.objective(state.algebra), first=self.params.n_fixed)
         row = self._as_round(state, time.perf_counter() - started)
         history = (*state.history, row)[-self.tuning.max_history :]
         logger.info("batch %d: %d atoms, %d bits, %d bits wrong", row.round, row.atoms, row.bits, row.wrong_bits)
@@ -134,7 +136,7 @@ class StreamLearner:
         """Learn from the first batch: by one step from the atoms passed by the user, or by a search."""
         n, m = batch.shape
         draw = np.random.default_rng([*deepcopy(random).integers(2**63, size=4), 1])  # without advancing ``random``
-        if not isinstance(self.params.init, str):
+        if not isinstance(self.params.init, str) and not self.params.is_constrained:
             state, codes = self._step_from_given(batch, random, draw, workers)
             sample = state.sample.with_batch(batch, codes, self.forget, self.tuning.sample_rows(m), draw)
             return replace(state, sample=sample, recent=_last_rows(batch, self.tuning.recent_rows))
@@ -267,12 +269,16 @@ class StreamLearner:
         counts, covers = state.counts.rounded(), covering(state.algebra)
         if not state.atoms.n_rows:
             return state
-        flips, flipped = flips_together(
-            counts.free, counts.bad, counts.pairs, state.atoms.words.copy(), covers, self.params.costs
-        )
+        words, n_fixed, bad = state.atoms.words.copy(), self.params.n_fixed, counts.bad
+        if n_fixed:  # rows have no wrong votes on them
+            bad = bad.copy()
+            bad[:n_fixed] = 0
+        flips, flipped = flips_together(counts.free, bad, counts.pairs, words, covers, self.params.costs)
         if not flipped:
             return state
-        atoms = BitMatrix.from_words(state.atoms.words ^ flips, state.atoms.n_cols, check=False)
+        updated = BitMatrix.from_words(words ^ flips, state.atoms.n_cols, check=False)
+        atoms = packed(self.params.limits.projected(state.atoms, updated, n_fixed))
+        flips = atoms.words ^ words
         return replace(state, atoms=atoms, counts=state.counts.flipped(state.atoms, flips, covers, state.bias))
 
     # Replacement of atoms.
@@ -280,7 +286,7 @@ class StreamLearner:
     def _replace_unused(self, state: StreamState, workers: Workers) -> StreamState:
         """Drop atoms that save nothing, and grow others from the errors of the latest rows."""
         objective, wanted = self.params.objective(state.algebra), self.params.n_components
-        state = replace(self._without_useless(state, objective), n_since_replacement=0)
+        state = replace(self._without_useless(state, objective, first=self.params.n_fixed), n_since_replacement=0)
         p = state.atoms.n_rows
         if wanted != "mdl" and p >= wanted:
             return state
@@ -298,6 +304,8 @@ class StreamLearner:
             while block.n_atoms < wanted and append_rank_one(block, rule, state.random, n_seeds):
                 if not block.uses()[-1]:
                     break
+        if self.params.limits.of_features:
+            block.discard(~self.params.limits.allows(block.atoms()) & (np.arange(block.n_atoms) >= p))
         n_new = block.n_atoms - p
         if n_new == 0:
             return state
@@ -318,6 +326,7 @@ class StreamLearner:
         counts, words = state.counts.rounded(), state.atoms.words
         saved = savings(state.atoms, counts, objective)
         dropped = (saved <= 0) & (np.arange(len(saved)) >= first)
+        dropped |= self._is_rare(counts)
         if not dropped.any():
             return state
         flips = np.where(dropped[:, np.newaxis], words, np.uint64(0))
@@ -330,12 +339,18 @@ class StreamLearner:
             sample=state.sample.with_atoms(kept),
         )
 
+    def _is_rare(self, counts: Counts) -> NDArray[np.bool_]:
+        """Return which learned atoms fewer rows use than the limits require."""
+        is_learned = np.arange(len(counts.uses)) >= self.params.n_fixed
+        return is_learned & ~self.params.limits.has_enough_users(counts.uses)
+
     # Searches.
 
     def _refined(self, state: StreamState, workers: Workers) -> StreamState:
         """Search the sample from the current atoms, or from scratch while there are few rows; keep the better state."""
         rows, n_rows = state.sample.rows, state.counts.n_rows
-        if n_rows <= self.tuning.scratch_rows and isinstance(self.params.init, str):
+        is_small = n_rows <= self.tuning.scratch_rows and isinstance(self.params.init, str)
+        if is_small or self.params.is_constrained:
             found_state = self._search_sample(state.sample, n_rows, state.random, state.draw, workers)
             return replace(found_state, recent=state.recent, history=state.history, n_batches=state.n_batches)
         state = replace(state, n_since_search=0, n_since_replacement=0, n_at_search=n_rows)

@@ -21,7 +21,6 @@ from ..core.bias import flip_bias, mostly_wrong, settle_counts
 from ..core.block import Change
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.counts import Counts
-from ..core.error_costs import ErrorCosts
 from ..core.objective import Objective
 from ..core.pass_spec import PassSpec, RowCounts
 from ..core.result import CountsResult, Factorization, Interrupted, ResultBase, Round
@@ -249,7 +248,8 @@ class _Passes:
             1,
             f"pass {number} over all rows",
         )
-        best, best_counts, gains = number, counts, True
+        best, gains = number, True
+        best_counts: Counts | None = counts
         is_allowed = self._is_allowed(counts)
         if not is_allowed:  # the next pass has fewer atoms
             best, best_counts = self.state.best, self.state.counts

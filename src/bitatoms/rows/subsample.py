@@ -19,7 +19,8 @@ from ..bits import BitMatrix
 from ..core.result import Factorization, Interrupted
 from ..errors import InputError, Parameter
 from ..parallel import OutOfTime, Workers
-from ..search.driver import report_result, search
+from ..search.constrained import search
+from ..search.driver import report_result
 from ..search.holdout import HoldOut, split_rows
 from ..search.journal import StepStore
 from ..search.params import SearchParams

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from ..bits import BitMatrix
 from ..core.block import Block, Change, uncode_within_limit
 from ..core.coding import PRICED_CODERS
 from ..core.complete import complete_atoms, hash_rows
@@ -31,7 +33,8 @@ def best_result(
     if best is None:
         return None
     atoms, codes, bias, length, wrong = best.atoms, best.codes, best.bias, best.codelength, best.wrong
-    saved = ones = missed = known = complete = lacking = atom_known = rows_hash = remembered = None
+    saved = remembered = None
+    statistics: dict[str, Any] = {}
     if block is not None:
         if block.factors() != (atoms, codes) or block.bias != best.bias:
             block = block.with_factors(atoms, codes, best.bias)
@@ -65,15 +68,7 @@ def best_result(
         if coder in PRICED_CODERS and remembers:
             remembered = hard_codes(block, context.objective.rule(block))
             remembered = remembered and remembered.T[order].T
-        data = block.data()
-        ones, missed = data.column_weights() + (block.rest.ones if block.rest else 0), block.missed(data)
-        known = block.n_known if isinstance(block.n_known, np.ndarray) else None
-        complete = complete_atoms(data, atoms, block.workers, bias).column_weights() + block.complete_in_rest(atoms)
-        members = count_members(data, atoms, block.workers, bias)
-        if block.rest is not None:
-            members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
-        lacking, atom_known = members.lacking, None if known is None else members.atom_known
-        rows_hash = hash_rows(data)
+        statistics = described(block, atoms, bias)
     return Factorization(
         atoms=atoms,
         codes=codes,
@@ -86,15 +81,27 @@ def best_result(
         coder=coder,
         objective="codelength" if monitor.by_codelength else "errors",
         saved=saved,
-        ones=ones,
-        missed=missed,
-        known=known,
-        complete=complete,
-        lacking=lacking,
-        atom_known=atom_known,
-        rows_hash=rows_hash,
         remembered=remembered,
+        **statistics,
     )
+
+
+def described(block: Block, atoms: BitMatrix, bias: BitMatrix) -> dict[str, Any]:
+    """Return what a result states about the rows of a block; its atoms in the order of the result, and its bias."""
+    data, known = block.data(), block.n_known if isinstance(block.n_known, np.ndarray) else None
+    complete = complete_atoms(data, atoms, block.workers, bias).column_weights() + block.complete_in_rest(atoms)
+    members = count_members(data, atoms, block.workers, bias)
+    if block.rest is not None:
+        members = sum_members((members, count_members_in_rest(block.rest, atoms, bias)))
+    return {
+        "ones": data.column_weights() + (block.rest.ones if block.rest else 0),
+        "missed": block.missed(data),
+        "known": known,
+        "complete": complete,
+        "lacking": members.lacking,
+        "atom_known": None if known is None else members.atom_known,
+        "rows_hash": hash_rows(data),
+    }
 
 
 def stopped_result(

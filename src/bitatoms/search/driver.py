@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     result: Factorization
 
 
-def search(
+def search_freely(
     data: Bits,
     params: SearchParams,
     workers: Workers,

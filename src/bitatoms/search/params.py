@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -62,7 +62,7 @@ class SearchParams:
     regions: tuple[NDArray[np.intp], ...] | None = None  # the columns of each chromosome in the order of positions
     bias: bool = True  # whether a bias may be learned
     fixed_atoms: Any = None  # as the user passed them; after `api.with_columns_of` bits with the columns of the table
-    limits: AtomLimits = AtomLimits()
+    limits: AtomLimits = field(default_factory=AtomLimits)
     given_costs: tuple[Any, Any] = (1.0, 1.0)  # of missed and of added ones, as the user passed them
     costs: ErrorCosts | None = None  # the same for each column, once the columns are known
 
@@ -117,9 +117,7 @@ class SearchParams:
             fewest=0 if wanted == "mdl" else wanted,
             most=most if wanted == "mdl" else wanted,
         )
-        return replace(
-            self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits()
-        )
+        return replace(self, n_components=wanted, max_components=most, plan=plan, fixed_atoms=None, limits=AtomLimits())
 
     @property
     def prefers_or(self) -> bool:

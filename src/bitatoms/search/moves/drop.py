@@ -82,7 +82,7 @@ def _sums(ones: SparseBits, values: NDArray[np.int64]) -> NDArray[np.int64]:
 def prune(block: Block, objective: Objective, min_atoms: int = 0) -> int:
     """Drop atoms that save nothing, and return how many."""
     saved = savings(block, objective)
-    return _drop(block, objective, np.flatnonzero(saved <= 0), block.n_atoms - min_atoms, always=False)
+    return drop_some(block, objective, np.flatnonzero(saved <= 0), block.n_atoms - min_atoms)
 
 
 def drop_useless(block: Block, objective: Objective, min_atoms: int = 0) -> Block | None:
@@ -132,16 +132,18 @@ def are_by_chance(block: Block, objective: Objective, margins: Margins) -> bool:
 def eliminate(block: Block, objective: Objective, min_atoms: int = 0) -> int:
     """Drop every atom without which the cost is lower, trying the one that saves least first; return how many."""
     order = np.argsort(savings(block, objective), kind="stable")
-    return _drop(block, objective, order, block.n_atoms - min_atoms, always=False)
+    return drop_some(block, objective, order, block.n_atoms - min_atoms)
 
 
 def shrink(block: Block, objective: Objective, max_atoms: int) -> int:
     """Drop the atoms that save least, whatever it costs, until at most ``max_atoms`` are left; return how many."""
     excess = max(0, block.n_atoms - max_atoms)
-    return _drop(block, objective, np.argsort(savings(block, objective), kind="stable"), excess, always=True)
+    return drop_some(block, objective, np.argsort(savings(block, objective), kind="stable"), excess, always=True)
 
 
-def _drop(block: Block, objective: Objective, order: NDArray[np.intp], max_dropped: int, always: bool) -> int:
+def drop_some(
+    block: Block, objective: Objective, order: NDArray[np.intp], max_dropped: int, always: bool = False
+) -> int:
     """Try to drop these atoms one at a time, until ``max_dropped`` are dropped; ``always``: whatever it costs."""
     if len(order) == 0 or max_dropped <= 0:
         return 0
