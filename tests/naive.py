@@ -1120,3 +1120,8 @@ def fewest_atoms_from_below(x, atoms):
             if (combine_row([1] * size, np.array(chosen).reshape(size, len(x)), "or") == covered).all():
                 return int(covered.sum()), size
     raise AssertionError
+
+
+def repeat_rows(X, weights):
+    """Return the rows of a table, each as often as its weight states."""
+    return np.array([row for row, weight in zip(X, weights, strict=True) for _ in range(int(weight))])
