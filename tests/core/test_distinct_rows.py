@@ -1,5 +1,7 @@
 """Equal rows are coded once, and get the codes that they would get if all rows were coded."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +10,6 @@ from hypothesis import strategies as st
 import bitatoms as ba
 from bitatoms.bits import BitMatrix
 from bitatoms.core import distinct_rows, pass_spec
-from bitatoms.core.distinct_rows import find_distinct
 from bitatoms.core.pass_spec import PassSpec, coded_block, row_codes
 from bitatoms.core.row_pass import run_pass
 from bitatoms.parallel import Workers
@@ -17,6 +18,7 @@ from support.blocks import ALGEBRAS, bits_of, priced_rule
 from support.strategies import SEEDS, priced_factorisations, random_bits
 
 CODERS = ("mdl", "mend", "beam")
+find_distinct = partial(distinct_rows.find_distinct, max_share=3 / 4)
 
 
 @st.composite
@@ -27,6 +29,15 @@ def repeated_tables(draw):
     if draw(st.booleans()):
         rows = np.sort(rows)
     return X[rows], atoms, codes[rows], prices
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_tables():
+    """Let rows of small tables be compared, whatever the coder."""
+    with pytest.MonkeyPatch.context() as patch:
+        for limits in ("_WITH_FAST_CODER", "_WITH_SLOW_CODER"):
+            patch.setattr(pass_spec, limits, (1, 3 / 4))
+        yield
 
 
 @given(repeated_tables(), ALGEBRAS, st.sampled_from(CODERS), st.booleans(), st.booleans())
@@ -41,7 +52,7 @@ def test_rows_coded_once_have_the_codes_of_all_rows_coded(table, algebra, coder,
     assert find_distinct(data, start) is not None
     once, counts = run_pass(data, start, spec, Workers())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pass_spec, "find_distinct", lambda *tables: None)
+        patch.setattr(pass_spec, "find_distinct", lambda *tables, max_share: None)
         everywhere, expected = run_pass(data, start, spec, Workers())
         by_chunks = [
             coded_block(data[first : first + 7], start and start[first : first + 7], spec, Workers())
@@ -97,10 +108,20 @@ def test_distinct_rows_are_those_of_numpy(n_kinds, seed, has_unknown):
     assert len(distinct.rows) == len(np.unique(X, axis=0))
 
 
-@pytest.mark.parametrize(("n_rows", "expected"), [(63, False), (64, True), (70_000, True)])
-def test_small_tables_are_not_compared(n_rows, expected):
-    data = BitMatrix.from_dense(random_bits(0, 10, 9, 0.5)[np.arange(n_rows) % 10])
-    assert (find_distinct(data) is not None) == expected
+@pytest.mark.parametrize(
+    ("coder", "n_atoms", "least"),
+    [("greedy", 3, 1 << 14), ("beam", 3, 1 << 8), ("exact", 3, 1 << 14), ("exact", 9, 1 << 8)],
+)
+def test_few_rows_are_compared_only_if_coding_them_takes_long(coder, n_atoms, least, monkeypatch):
+    compared = []
+    monkeypatch.setattr(pass_spec, "_WITH_FAST_CODER", (1 << 14, 1 / 4))
+    monkeypatch.setattr(pass_spec, "_WITH_SLOW_CODER", (1 << 8, 3 / 4))
+    monkeypatch.setattr(pass_spec, "find_distinct", lambda data, codes, max_share: compared.append(len(data)))
+    rule = priced_rule("or", (np.ones(9), np.zeros(n_atoms)))
+    spec = PassSpec(BitMatrix.from_dense(random_bits(0, n_atoms, 9, 0.4)), BitMatrix.zeros(1, 9), coder, rule)
+    for n_rows in (least - 1, least):
+        row_codes(BitMatrix.zeros(n_rows, 9), spec, Workers())
+    assert compared == [least]
 
 
 @pytest.mark.parametrize(("repetitions", "expected"), [(1, False), (2, True), (5, True)])

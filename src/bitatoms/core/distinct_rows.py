@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +11,7 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from .complete import row_hashes
 
-_MIN_ROWS = 64
-_PROBED_ROWS, _PROBED_SHARE = (
-    1 << 10,
-    1 / 16,
-)  # rows that are compared first: few, because most tables have no equal ones
-_MAX_DISTINCT = 3 / 4  # share of distinct rows; finding them takes about as long as coding some rows
+_EXPECTED_PAIRS = 8  # of equal rows among those that are compared first: most tables have none
 _SEED = 0  # of the rows that are compared first; they do not change results
 
 
@@ -26,19 +22,19 @@ class DistinctRows(NamedTuple):
     numbers: NDArray[np.intp]
 
 
-def find_distinct(*tables: BitMatrix | None) -> DistinctRows | None:
-    """Return the distinct rows of tables side by side, unknown cells included, or None if these are almost all.
+def find_distinct(*tables: BitMatrix | None, max_share: float) -> DistinctRows | None:
+    """Return the distinct rows of tables side by side, unknown cells included, or None if their share is larger.
 
     Rows are compared by hashes, and a result is returned only after comparing their bits.
     """
     given = [table for table in tables if table is not None]
     n = len(given[0])
-    if n < _MIN_ROWS or not _seems_to_pay(given):
+    if not _may_have_equal_rows(given, max_share):
         return None
     hashes = _hashes(given)
     order = np.argsort(hashes)
     is_new = _are_new(hashes[order])
-    if is_new.sum() > _MAX_DISTINCT * n:
+    if is_new.sum() > max_share * n:
         return None
     rows, numbers = order[is_new], np.empty(n, np.intp)
     numbers[order] = np.cumsum(is_new) - 1
@@ -47,18 +43,18 @@ def find_distinct(*tables: BitMatrix | None) -> DistinctRows | None:
     return DistinctRows(rows, numbers) if all((words[rows[numbers]] == words).all() for words in arrays) else None
 
 
-def _seems_to_pay(tables: list[BitMatrix]) -> bool:
-    """Return whether rows drawn at random have about as many pairs of equal rows as they would if it pays."""
+def _may_have_equal_rows(tables: list[BitMatrix], max_share: float) -> bool:
+    """Return whether rows drawn at random have about as many equal pairs as expected with this share of distinct ones.
+
+    If each row occurs 1 / share times, two rows are equal with a probability of about (1 / share - 1) / n.
+    """
     n = len(tables[0])
-    n_drawn = max(_PROBED_ROWS, int(_PROBED_SHARE * n))
+    n_drawn = math.ceil(math.sqrt(2 * _EXPECTED_PAIRS * n / (1 / max_share - 1)))
     if n_drawn >= n:
         return True
     drawn = np.unique(np.random.default_rng(_SEED).integers(n, size=n_drawn))
     hashes = np.sort(_hashes([table[drawn] for table in tables]))
-    n_equal = len(hashes) - int(_are_new(hashes).sum())
-    # A pair of rows is equal with a probability of about (1 / share - 1) / n, if each row occurs 1 / share times.
-    expected = len(drawn) ** 2 / (2 * n) * (1 / _MAX_DISTINCT - 1)
-    return n_equal >= expected / 2
+    return len(hashes) - int(_are_new(hashes).sum()) >= _EXPECTED_PAIRS / 2
 
 
 def _hashes(tables: list[BitMatrix]) -> NDArray[np.uint64]:

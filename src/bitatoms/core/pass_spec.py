@@ -23,6 +23,9 @@ from .coding import CODERS, NO_LIMIT, code, code_and_repair, typical_cost
 from .distinct_rows import DistinctRows, find_distinct
 from .remembered import code_from_nearest
 
+# Equal rows are looked for among at least this many rows, and coded once if at most this share of them is distinct.
+_WITH_FAST_CODER, _WITH_SLOW_CODER = (1 << 14, 1 / 4), (1 << 8, 3 / 4)
+_FEW_ATOMS = 8  # all codes of which are soon tried
 _MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
 
 
@@ -166,7 +169,9 @@ def _distinct(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec) -> Disti
     rule = spec.rule
     if rule.prices is not None and not rule.covers and not rule.typical:
         return None
-    return find_distinct(data, codes)
+    is_slow = spec.coder in ("beam", "mend") or (spec.coder == "exact" and spec.atoms.n_rows > _FEW_ATOMS)
+    least, max_share = _WITH_SLOW_CODER if is_slow or spec.remembered is not None else _WITH_FAST_CODER
+    return find_distinct(data, codes, max_share=max_share) if len(data) >= least else None
 
 
 def _coded_once(
