@@ -162,6 +162,6 @@ def test_too_many_repetitions_are_an_error(table, weight, how, limit):
 
 
 def test_score_checks_the_number_of_repetitions():
-    model = ba.BinaryDictionaryLearning(random_state=0).fit(np.eye(20, dtype=np.uint8))
+    model = ba.BinaryDictionaryLearning(3, search="paper", random_state=0).fit(np.eye(20, dtype=np.uint8))
     with pytest.raises(MemoryLimitError, match=r"sum of sample_weight is 2e\+13"):
         model.score(np.eye(20, dtype=np.uint8), sample_weight=np.full(20, 10**12))
