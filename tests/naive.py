@@ -1230,3 +1230,8 @@ def matched_roles(old, new, threshold):
         if value and -value >= threshold and r not in [p[0] for p in pairs] and s not in [p[1] for p in pairs]:
             pairs.append((r, s))
     return sorted(pairs, key=lambda pair: pair[1])
+
+
+def repeat_rows(X, weights):
+    """Return the rows of a table, each as often as its weight states."""
+    return np.array([row for row, weight in zip(X, weights, strict=True) for _ in range(int(weight))])

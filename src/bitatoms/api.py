@@ -13,6 +13,7 @@ import numpy as np
 from .bits import BitMatrix, either
 from .checks import check_choice
 from .core.block import Block
+from .core.model import Model
 from .core.result import Factorization, Interrupted
 from .covers.driver import search_cover
 from .covers.limits import has_limits, role_limits
@@ -39,6 +40,7 @@ from .rows.memory import MemoryRows, fingerprint_of
 from .rows.passes import PassResult, with_codes
 from .rows.source import RowSource
 from .rows.subsample import learn
+from .rows.weights import WeightedRows
 from .search.given_costs import costs_of_columns
 from .search.params import SearchParams, resolve
 from .search.proximus import partition
@@ -51,7 +53,12 @@ from .verbosity import log_to_stderr
 
 @documented(FactorizeKwargs)
 def factorize(
-    X: Any, n_components: NComponents = "mdl", *, mask: Any = None, **parameters: Unpack[FactorizeKwargs]
+    X: Any,
+    n_components: NComponents = "mdl",
+    *,
+    mask: Any = None,
+    sample_weight: Any = None,
+    **parameters: Unpack[FactorizeKwargs],
 ) -> Factorization:
     """Find the binary patterns (atoms) that explain a table, and the atoms each row uses (its code).
 
@@ -62,6 +69,10 @@ def factorize(
         influence on the result.
     mask : BitMatrix, sparse or dense array-like of bool of shape (n_samples, n_features), optional
         True where a cell is unknown, whatever X contains there, as in `numpy.ma`; in addition to missing values.
+    sample_weight : array-like of shape (n_samples,), optional
+        Whole numbers from 0 up. A sample with weight w counts as w equal samples that follow each other, to the bit;
+        one with weight 0 is left out of learning. Codes are those of the samples in X: of the first of the repetitions,
+        or, with weight 0, those of a new sample.
     {parameters}
 
     Returns
@@ -90,9 +101,34 @@ def factorize(
     params = with_columns_of(params, _header_of(X, data.n_cols))
     workers = Workers(count_threads(given["n_jobs"]))
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
-    rows = MemoryRows(data, workers, given_memory_limit(given["max_memory"]))
+    limit, weighted = given_memory_limit(given["max_memory"]), WeightedRows.of(data, sample_weight)
+    if weighted is None:
+        return _factorize(MemoryRows(data, workers, limit), params, workers, run)
+    params = replace(params, init=weighted.repeated_init(params.init))
+    limits = params.max_atoms_per_sample, params.residual_limit
+    rows = MemoryRows(weighted.repeated(limit), workers, limit)
+    try:
+        found = _factorize(rows, params, workers, run)
+    except Interrupted as interrupted:
+        found = interrupted.result
+        if not isinstance(found, Factorization) or found.n_samples != rows.n_rows:
+            raise
+        raise Interrupted(_of_given_rows(found, weighted, limits, workers)) from None
+    return _of_given_rows(found, weighted, limits, workers)
+
+
+def _factorize(rows: MemoryRows, params: SearchParams, workers: Workers, run: dict[str, Any]) -> Factorization:
+    """Factorize rows in memory, and return the result with the codes of all of them."""
     learned = learn_from(rows, params, workers, **run)
     return with_codes(learned) if isinstance(learned, PassResult) else learned
+
+
+def _of_given_rows(
+    found: Factorization, weighted: WeightedRows, limits: tuple[int | None, int], workers: Workers
+) -> Factorization:
+    """Return the factorization of repeated rows with the codes of the rows that were passed."""
+    codes = weighted.own_codes(found.codes, Model.from_factorization(found, *limits), workers)
+    return replace(found, codes=codes, sample_weight=weighted.weights, weighted_uses=found.uses)
 
 
 def _as_bits(X: Any, mask: Any, binarize: float | None) -> Bits:

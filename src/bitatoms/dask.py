@@ -42,4 +42,4 @@ def fit(model: BinaryDictionaryLearning, X: Any, client: Any = None) -> BinaryDi
     >>> fit(ba.BinaryDictionaryLearning(random_state=0), X).n_components_
     4
     """
-    return model._fit(X, client)
+    return model._fit(X, client=client)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import naive
 from bitatoms import BitMatrix, factorize
 from bitatoms.core.model import Model
-from bitatoms.core.pass_spec import coded_block
+from bitatoms.core.pass_spec import row_codes
 from bitatoms.datasets import planted
 from bitatoms.parallel import Workers
 from bitatoms.sparse_bits import SparseBits
@@ -121,9 +121,9 @@ def test_rows_without_ones_in_the_columns_of_atoms_are_coded_once_at_most(bias, 
 
     def recorded(data, *others):
         coded.append(len(data))
-        return coded_block(data, *others)
+        return row_codes(data, *others)
 
-    monkeypatch.setattr("bitatoms.core.pass_spec.coded_block", recorded)
+    monkeypatch.setattr("bitatoms.core.pass_spec.row_codes", recorded)
     assert model.codes(SparseBits.from_bits(BitMatrix.from_dense(rows)), SINGLE) == expected
     assert sum(coded) == 100 + bias  # without a bias, such a row uses no atom
     coded.clear()

@@ -80,7 +80,7 @@ def test_parameters_and_defaults_equal_those_of_factorize():
         }
 
     own = ("absent", "forget")  # for new rows and streams, which the function does not accept
-    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X", "mask"))
+    assert parameters(BinaryDictionaryLearning, own) == parameters(factorize, ("X", "mask", "sample_weight"))
 
 
 def test_parameters_are_not_checked_before_fit():

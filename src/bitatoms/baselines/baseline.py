@@ -14,7 +14,7 @@ from ..base import TableTransformer
 from ..bits import BitMatrix
 from ..checks import check_int
 from ..core.coding import coding_rule
-from ..core.pass_spec import PassSpec, coded_block
+from ..core.pass_spec import PassSpec, row_codes
 from ..core.result import reconstruct
 from ..parallel import Workers
 from ..validation import as_generator
@@ -87,7 +87,7 @@ class Baseline(TableTransformer):
     def _code(self, data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
         """Return the codes of samples, each coded greedily to leave few wrong cells."""
         spec = PassSpec(atoms, BitMatrix.zeros(1, data.n_cols), "greedy", coding_rule("greedy", self.algebra))
-        return coded_block(data, None, spec, Workers()).codes()
+        return row_codes(data, spec, Workers())
 
     def inverse_transform(self, X: Any) -> NDArray[np.uint8]:
         """Return the product of codes and atoms.

@@ -138,6 +138,7 @@ def common(
         "bitatoms fit baskets.csv -o model.npz",
         "bitatoms fit cells.h5ad --binarize 0 --algebra or -o model.npz --patterns patterns.md",
         "bitatoms fit picture.pbm --blocks 16x16 -o model.npz --search thorough",
+        "bitatoms fit counted.csv --weight-column count -o model.npz",
         "zcat big.csv.gz | bitatoms fit - -o model.npz",
         "bitatoms fit rows.zarr -o model.npz --max-memory 500MB --checkpoint checkpoint --resume",
     )
@@ -159,6 +160,16 @@ def fit(
     checkpoint: Annotated[Path | None, parameter("checkpoint", panel=SEARCH, metavar="FOLDER")] = None,
     resume: Annotated[bool, parameter("resume", panel=SEARCH)] = False,
     max_memory: Annotated[str | None, options.max_memory(SEARCH)] = None,
+    weight_column: Annotated[
+        str | None,
+        typer.Option(
+            "--weight-column",
+            help="Column, no feature, with the weight of each row: a whole number, how many times the row counts.",
+            metavar="NAME",
+            show_default=False,
+            rich_help_panel=SEARCH,
+        ),
+    ] = None,
     codes: Annotated[
         Path | None,
         _output("--codes", help="Write the codes of the fit (which atoms each row uses) as a table, in any format."),
@@ -198,7 +209,7 @@ def fit(
     outputs = commands.Outputs(output, codes, atoms_to, patterns, report)
     run = RunOptions(jobs, max_memory, checkpoint, resume)
     with lines_beside(*outputs):
-        _exit(commands.fit(Input(data, reading), outputs, parameters, run, Display(quiet, json, top)))
+        _exit(commands.fit(Input(data, reading), outputs, parameters, run, Display(quiet, json, top), weight_column))
 
 
 @app.command(

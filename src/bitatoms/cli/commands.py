@@ -16,6 +16,7 @@ from ..bits import BitMatrix
 from ..core.model import Model
 from ..dataframes import obsm_key
 from ..encoding import Encoding
+from ..errors import Parameter
 from ..io import model_file
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
@@ -28,7 +29,8 @@ from ..report import write_report
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
-from ..table import Header, Table, listed_names, match_columns
+from ..rows.weights import WeightedRows, Weights, checked_weights
+from ..table import Header, Picture, Table, listed_names, match_columns
 from . import stores
 from .console import Display, print_json, print_line, print_note, print_result
 from .files import (
@@ -44,6 +46,7 @@ from .files import (
     open_packed,
     path_of_interrupted,
     read_with_status,
+    read_with_weights,
     remembered_options,
     table_format,
     write_code_table,
@@ -94,7 +97,14 @@ class OutputTable(NamedTuple):
     format: str | None = None
 
 
-def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, display: Display) -> str | None:
+def fit(
+    data: Input,
+    outputs: Outputs,
+    search: dict[str, Any],
+    run: RunOptions,
+    display: Display,
+    weight_column: str | None = None,
+) -> str | None:
     """Learn from a table. If Ctrl-C ended it early, return what was written."""
     outputs.check(data.path, display.json)
     if run.checkpoint is not None:
@@ -102,7 +112,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
     elif run.resume:
         raise no_checkpoint()
     quiet = display.quiet or display.json
-    table = open_data(data, quiet)
+    table, weights = _open_weighted(data, weight_column, quiet)
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
@@ -114,11 +124,14 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
             print_line(unknown)
         if (encoding := Encoding.of(table)) is not None:
             print_line(f"Encoded: {encoding.described()}")
+        if weights is not None:
+            print_line(f"Weights: column {weight_column!r}, {weights.sum()} rows in all")
     resume_hint = (
         "" if run.checkpoint is None else f"; repeat the command with --resume to resume from {run.checkpoint}"
     )
     keeps_model = outputs.model is not None or run.checkpoint is not None
-    with _learned(table, search, run, quiet, keeps_model, outputs.codes is not None) as (model, codes, interrupted):
+    fitting = _learned(table, weights, search, run, quiet, keeps_model, outputs.codes is not None)
+    with fitting as (model, codes, interrupted):
         if model is None:
             return f"nothing was written{resume_hint}"
         written = []
@@ -136,7 +149,8 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
                 save()
         if complete:
             try:
-                for path in () if interrupted else _write_outputs(model, codes, table, outputs, data, run, quiet):
+                writing = _write_outputs(model, codes, table, weights, outputs, data, run, quiet)
+                for path in () if interrupted else writing:
                     written.append(path)
             except KeyboardInterrupt:
                 interrupted = True
@@ -151,7 +165,7 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
                 f"\nWritten: {listed(written)}" if written else "\nNothing was written; -o model.npz keeps the model."
             )
             can_be_read = outputs.model is not None and not is_stream(outputs.model) and not is_stream(data.path)
-            if complete and can_be_read and model.atoms.n_rows:
+            if complete and can_be_read and model.atoms.n_rows and weights is None:
                 _print_next_command(data, outputs, run, table)
         if complete:
             return None
@@ -159,6 +173,30 @@ def fit(data: Input, outputs: Outputs, search: dict[str, Any], run: RunOptions, 
         if model.ended == "max_memory":
             raise MemoryError(f"memory ran out; {result}")
         return result
+
+
+def _open_weighted(data: Input, column: str | None, quiet: bool) -> tuple[Table | Store, Weights | None]:
+    """Open a packed store, or read other data with the weights of its rows, if they are in a column."""
+    if column is None:
+        return open_data(data, quiet), None
+    if is_packed(data.path, data.reading.format):
+        raise FileError(
+            f"{data.name}: ",
+            Parameter("sample_weight", column),
+            " does not apply to packed stores; pass the file that was packed",
+        )
+    table, weights = read_with_weights(data, column, quiet)
+    return table, checked_weights(weights, len(table)) if len(table) else None
+
+
+def _repeated(table: Table, weights: Weights | None) -> Table:
+    """Return a table with the rows that a fit has seen, each as often as its weight states."""
+    if weights is None:
+        return table
+    names = None if table.row_names is None else tuple(np.repeat(np.array(table.row_names, object), weights).tolist())
+    rows = WeightedRows(table.data, weights).repeated(None)
+    picture = None if table.picture is None else Picture(table.picture.tile)
+    return Table(rows, names, table.columns, picture, column_data=table.column_data)
 
 
 def save_model(model: Model, path: Path, search: dict[str, Any], reading: dict[str, Any]) -> None:
@@ -227,7 +265,13 @@ class LearnedModel(NamedTuple):
 
 @contextmanager
 def _learned(
-    table: Table | Store, search: dict[str, Any], run: RunOptions, quiet: bool, keeps_model: bool, keeps_codes: bool
+    table: Table | Store,
+    weights: Weights | None,
+    search: dict[str, Any],
+    run: RunOptions,
+    quiet: bool,
+    keeps_model: bool,
+    keeps_codes: bool,
 ) -> Iterator[LearnedModel]:
     """Fit the estimator with progress, and yield the model: after Ctrl-C the best so far, if any."""
     # Only this needs scikit-learn, which takes longer to import than many commands take to run.
@@ -237,14 +281,15 @@ def _learned(
     codes, interrupted = None, False
     with ExitStack() as stack:
         with show_status("Starting", quiet) as status:
-            progress = SearchProgress(len(table), quiet, status, keeps_model)
+            n_rows = len(table) if weights is None else int(weights.sum())
+            progress = SearchProgress(n_rows, quiet, status, keeps_model)
             estimator = BinaryDictionaryLearning(**search, callbacks=progress, **run._asdict())
             data = ObservedStore(table, progress.update_rows) if isinstance(table, Store) else table
             try:
                 if keeps_codes:
-                    codes = stack.enter_context(fit_with_codes(estimator, data))
+                    codes = stack.enter_context(fit_with_codes(estimator, data, weights))
                 else:
-                    estimator.fit(data)
+                    estimator.fit(data, sample_weight=weights)
             except KeyboardInterrupt:
                 interrupted = True
         yield LearnedModel(estimator.as_model() if hasattr(estimator, "n_iter_") else None, codes, interrupted)
@@ -254,6 +299,7 @@ def _write_outputs(
     model: Model,
     codes: Iterable[BitMatrix] | None,
     table: Table | Store,
+    weights: Weights | None,
     outputs: Outputs,
     data: Input,
     run: RunOptions,
@@ -267,14 +313,15 @@ def _write_outputs(
         write_pattern_file(model, outputs.patterns)
         yield outputs.patterns
     if outputs.report is not None:
-        rows = read_with_status(data, quiet) if isinstance(table, Store) else table
+        rows = read_with_status(data, quiet) if isinstance(table, Store) else _repeated(table, weights)
         _write_report(model, rows, ReportPage(outputs.report, data.title), run.n_jobs, quiet)
         yield outputs.report
     if outputs.codes is not None:
         if codes is None and not quiet:
+            n_rows = len(table) if weights is None else weights.sum()
             print_note(
                 f"the search ended before all rows were coded: the counts of the model are those of {model.n_samples} "
-                f"of {len(table)} rows, and {outputs.codes} has the codes that bitatoms transform gives"
+                f"of {n_rows} rows, and {outputs.codes} has the codes that bitatoms transform gives"
             )
         if isinstance(table, Store):
             write_codes(table, model, outputs.codes, None, run, quiet, fitted=codes)

@@ -10,6 +10,9 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..core.model import Model
 from ..encoding import Encoding
 from ..errors import Parameter
@@ -21,6 +24,7 @@ from ..io.formats import FORMATS, GENOTYPE_FORMATS, check_one_file, infer_format
 from ..io.packed_store import METADATA_KEY, TABLE_FORMAT
 from ..io.stream import ReadOptions
 from ..io.values import check_values_format, write_values
+from ..io.weight_column import read_weight_column
 from ..rows.store import Store
 from ..table import Header, Picture, Table, check_picture
 from .console import print_note
@@ -64,6 +68,17 @@ def read_with_status(data: Input, quiet: bool, learned: Header | None = None, ab
     """Read a table, and show that while it takes long."""
     with show_status(f"Reading {data.title}", quiet):
         return read_table(data, learned, absent)
+
+
+def read_with_weights(data: Input, column: str, quiet: bool) -> tuple[Table, NDArray[np.float64]]:
+    """Read a table, and the weights of its rows from one of its columns, which is left out of the table."""
+    with show_status(f"Reading {data.title}", quiet), spooled(data) as file, named_in_errors(data, file):
+        options = data.reading.options
+        weights, is_first = read_weight_column(file, column, data.reading.format, ReadOptions(**options))
+        own: dict[str, Any] = {"without": (*options["without"], column)}
+        if is_first and options["row_names"] is None:
+            own["row_names"] = False  # different weights could be taken for names
+        return read_table(Input(file, data.reading.updated(own))), weights
 
 
 def remembered_options(reading: Reading) -> dict[str, Any]:

@@ -73,6 +73,11 @@ def hash_rows(data: Bits) -> int | None:
             return None
         size = max(1, _HASHED_WORDS // n_words)
         return sum(hash_rows(data[start : start + size].bits) or 0 for start in range(0, len(data), size)) % 2**64
+    return int(row_hashes(data).sum(dtype=np.uint64))
+
+
+def row_hashes(data: BitMatrix) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each row, its unknown cells included."""
     state = np.full(data.n_rows, data.n_cols, np.uint64)
     for words_of_column in data.words.T:
         state = _mixed(state ^ words_of_column)
@@ -80,7 +85,7 @@ def hash_rows(data: Bits) -> int | None:
         incomplete = np.flatnonzero(data.unknown.words.any(axis=1))
         for words_of_column in data.unknown.words[incomplete].T:
             state[incomplete] = _mixed(state[incomplete] ^ words_of_column)
-    return int(_mixed(state).sum(dtype=np.uint64))
+    return _mixed(state)
 
 
 def _mixed(state: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -20,8 +20,12 @@ from ..sparse_bits import Bits, SparseBits, packed
 from .atom_groups import atom_groups
 from .block import Block, lanes_of
 from .coding import CODERS, NO_LIMIT, code, code_and_repair, typical_cost
+from .distinct_rows import DistinctRows, find_distinct
 from .remembered import code_from_nearest
 
+# Equal rows are looked for among at least this many rows, and coded once if at most this share of them is distinct.
+_WITH_FAST_CODER, _WITH_SLOW_CODER = (1 << 14, 1 / 4), (1 << 8, 3 / 4)
+_FEW_ATOMS = 8  # all codes of which are soon tried
 _MIN_SPLIT, _GROUP_COLUMNS = 1 << 11, 1 << 9  # columns of atoms that are coded in groups, and of a group
 
 
@@ -125,14 +129,14 @@ class AtomGroup(NamedTuple):
         In sparse tables, most rows have no ones in these columns, and all of these have the same code.
         """
         if self.columns is None or isinstance(data, BitMatrix):
-            return None, coded_block(self.columns_of(data), None, self.spec, workers).codes()
+            return None, row_codes(self.columns_of(data), self.spec, workers)
         rows, own = data.window(self.columns, 1)
         if not self.spec.bias.count():
-            return rows, coded_block(own, None, self.spec, workers).codes()
+            return rows, row_codes(own, self.spec, workers)
         own = stack_rows((own, BitMatrix.zeros(1, own.n_cols)), own.n_cols)
         index = np.full(len(data), len(rows))
         index[rows] = np.arange(len(rows))
-        return None, coded_block(own, None, self.spec, workers).codes()[index]
+        return None, row_codes(own, self.spec, workers)[index]
 
     def block(self, data: Bits, codes: BitMatrix, workers: Workers) -> Block:
         """Return the columns of rows as a block with their codes, of which those of other atoms are ignored."""
@@ -153,6 +157,44 @@ def _of_columns(prices: Prices, columns: NDArray[np.intp], n_features: int) -> P
 
 def coded_block(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:
     """Return rows coded with all atoms together, starting from their codes or from scratch."""
+    distinct = _distinct(data, codes, spec)
+    if distinct is None:
+        return _coded(data, codes, spec, workers)
+    after = _coded_once(distinct, data, codes, spec, workers)
+    return Block(data, packed(spec.atoms), after, spec.rule.covers, workers, spec.bias)
+
+
+def row_codes(data: BitMatrix, spec: PassSpec, workers: Workers) -> BitMatrix:
+    """Return the codes of rows from scratch, found with all atoms together."""
+    distinct = _distinct(data, None, spec)
+    if distinct is None:
+        return _coded(data, None, spec, workers).codes()
+    return _coded_once(distinct, data, None, spec, workers)
+
+
+def _distinct(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec) -> DistinctRows | None:
+    """Return the distinct rows, if these are much fewer and the codes of equal rows are equal.
+
+    They are if rows start from the same codes, and what a typical row costs is not taken from the other rows.
+    """
+    rule = spec.rule
+    if rule.prices is not None and not rule.covers and not rule.typical:
+        return None
+    is_slow = spec.coder in ("beam", "mend") or (spec.coder == "exact" and spec.atoms.n_rows > _FEW_ATOMS)
+    least, max_share = _WITH_SLOW_CODER if is_slow or spec.remembered is not None else _WITH_FAST_CODER
+    return find_distinct(data, codes, max_share=max_share) if len(data) >= least else None
+
+
+def _coded_once(
+    distinct: DistinctRows, data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers
+) -> BitMatrix:
+    """Return the codes of rows, of which equal ones are coded once."""
+    starts = None if codes is None else codes[distinct.rows]
+    return _coded(data[distinct.rows], starts, spec, workers).codes()[distinct.numbers]
+
+
+def _coded(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> Block:
+    """Return rows coded, all of them."""
     block = Block(data, packed(spec.atoms), codes, spec.rule.covers, workers, spec.bias)
     prices = spec.rule.prices
     if prices is not None:  # numba would compile the kernels again for read-only arrays

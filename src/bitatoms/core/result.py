@@ -315,7 +315,7 @@ class Factorization(ResultBase):
         The patterns, the one that saves most bits first. Where features are many and the ones of the atoms few, only
         the ones are stored; both types have the same methods.
     codes : BitMatrix of shape (n_samples, n_atoms)
-        The atoms that each sample uses.
+        The atoms that each sample uses. With ``sample_weight``, one row per sample that was passed.
     bias : ndarray of shape (n_features,), uint8
         Added to every sample. All zeros, unless ``search`` is "fast" or "thorough", the objective is the codelength,
         and a bias shortens it.
@@ -365,19 +365,26 @@ class Factorization(ResultBase):
         Number of atoms with features that occur together more often, under XOR also less often, than the numbers of
         ones per sample and feature explain; without atoms, the number of pairs of features that do. None if this was
         not counted: only where little is saved, by a search of all samples for the codelength that was not cut short.
+    sample_weight : ndarray of shape (n_samples,), int64, or None
+        The weights of the samples, if these were passed. All numbers then count repetitions: ``n_samples`` is the sum
+        of the weights.
+    weighted_uses : ndarray of shape (n_atoms,), int64, or None
+        With weights, ``uses``. Repetitions of a sample may use different atoms; ``codes`` are those of the first.
     """
 
     codes: BitMatrix
+    sample_weight: NDArray[np.int64] | None = field(default=None, repr=False)
+    weighted_uses: NDArray[np.int64] | None = field(default=None, repr=False)
 
     @property
     def n_samples(self) -> int:
         """Number of samples learned from."""
-        return self.codes.n_rows
+        return self.codes.n_rows if self.sample_weight is None else int(self.sample_weight.sum())
 
     @property
     def uses(self) -> NDArray[np.int64]:
         """Number of samples that use each atom, of shape (n_atoms,)."""
-        return self.codes.column_weights()
+        return self.codes.column_weights() if self.weighted_uses is None else self.weighted_uses
 
     def reconstruct(self) -> BitMatrix:
         """Return the product of codes and atoms, with the bias."""

@@ -289,13 +289,13 @@ def _open_new(X: Any, result: Factorization | None, parameters: dict[str, Any]) 
         given = {} if result.objective == "codelength" else {"n_components": result.atoms.n_rows}
         parameters = {"algebra": result.algebra, **given, **parameters}
     estimator = BinaryDictionaryLearning(**parameters)
-    with estimator._opened(X) as (rows, picture):
+    with estimator._opened(X) as opened:
         if result is None:
-            estimator._learn(rows, picture)
+            estimator._learn(opened)
         else:
-            match_columns(Header(result.atoms.n_cols), Header(rows.n_features), table="X")
-            estimator._set_model(estimator._model_of(result, picture))
-        yield _Opened(estimator, with_columns_of(estimator._search_params(), estimator._header), rows)
+            match_columns(Header(result.atoms.n_cols), Header(opened.rows.n_features), table="X")
+            estimator._set_model(estimator._model_of(result, opened.picture))
+        yield _Opened(estimator, with_columns_of(estimator._search_params(), estimator._header), opened.rows)
 
 
 @contextmanager

@@ -39,6 +39,7 @@ from ..rows import dispatch
 from ..rows.budget import DEFAULT_LIMIT, SEARCH_FACTOR, bytes_of
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
+from ..rows.weights import WeightedRows
 from ..search.branches import at_once
 from ..search.params import SearchParams, resolve
 from ..table import Table
@@ -115,7 +116,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         for name, value in with_defaults(ClassifierKwargs, parameters).items():
             setattr(self, name, value)
 
-    def fit(self, X: Any, y: Any) -> BinaryDictionaryClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BinaryDictionaryClassifier:
         """Learn the atoms of each class.
 
         Parameters
@@ -124,6 +125,9 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             The samples, of shape (n_samples, n_features).
         y : array-like of shape (n_samples,)
             The class of each sample.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers from 0 up. A sample with weight w counts as w equal samples that follow each other, to the
+            bit; one with weight 0 is left out.
 
         Returns
         -------
@@ -140,7 +144,12 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             check(name, getattr(self, name), declarations(ClassifierKwargs)[name])
         params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
         table, workers = self._checked_table(X, reset=True), self._workers()
-        classes, labels = np.unique(_checked_labels(y, table.bits, type(self).__name__), return_inverse=True)
+        given_labels = _checked_labels(y, table.bits, type(self).__name__)
+        weighted = WeightedRows.of(table.bits, sample_weight)
+        if weighted is not None:
+            table = Table(weighted.repeated(None), picture=tile_of(table))
+            given_labels = np.repeat(given_labels, weighted.weights)
+        classes, labels = np.unique(given_labels, return_inverse=True)
         counts, random = np.bincount(labels), as_generator(self.random_state)
         priors = counts / len(labels) if self.priors is None else _checked_priors(self.priors, len(classes))
         rows = [np.flatnonzero(labels == label) for label in range(len(classes))]

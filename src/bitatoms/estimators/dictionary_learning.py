@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +43,9 @@ from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
 from ..rows.source import RowSource
 from ..rows.store_transform import code_store, codes_in_memory, dense_bytes, score_samples, soft_codes
+from ..rows.weights import WeightedRows, check_total, checked_weights
 from ..search.params import SearchParams, resolve
-from ..sparse_bits import Bits
+from ..sparse_bits import Bits, packed
 from ..table import Picture, Table
 from ..validation import as_generator, restored_on_error
 from ..verbosity import log_to_stderr
@@ -54,6 +55,14 @@ from .statements import StatementsMixin
 
 class SearchLimitWarning(InputWarning, ConvergenceWarning):
     """A limit on rounds or seconds ended a search before it converged."""
+
+
+class TrainingRows(NamedTuple):
+    """The rows of a fit, what picture each of them is, and, if they have weights, the rows before they are repeated."""
+
+    rows: RowSource
+    picture: Picture | None
+    weighted: WeightedRows | None = None
 
 
 def _has_partial_fit(estimator: BinaryDictionaryLearning) -> bool:
@@ -160,7 +169,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         warnings.warn(renamed_warning("sample_rows"), stacklevel=2)
         return self.search_rows
 
-    def fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryDictionaryLearning:
         """Learn the atoms of a table.
 
         Parameters
@@ -170,6 +179,9 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             they are stored.
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers from 0 up, for tables in memory. A sample with weight w counts as w equal samples that follow
+            each other, to the bit; one with weight 0 is left out.
 
         Returns
         -------
@@ -181,16 +193,16 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         Interrupted
             On Ctrl-C. It is a KeyboardInterrupt; the estimator then holds the best model so far.
         """
-        return self._fit(X)
+        return self._fit(X, sample_weight)
 
-    def _fit(self, X: Any, client: Any = None) -> BinaryDictionaryLearning:
+    def _fit(self, X: Any, sample_weight: Any = None, client: Any = None) -> BinaryDictionaryLearning:
         """Learn the atoms of a table, of a Dask collection on the cluster of a client."""
-        with self._opened(X, client) as (rows, picture):
-            self._learn(rows, picture)
+        with self._opened(X, sample_weight, client) as opened:
+            self._learn(opened)
         return self
 
     @available_if(_has_partial_fit)
-    def partial_fit(self, X: Any, y: Any = None) -> BinaryDictionaryLearning:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryDictionaryLearning:
         """Learn from one more batch of samples.
 
         The samples are not stored: the estimator keeps counts of earlier rows, which fade by ``forget``, and a
@@ -206,6 +218,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             The batch, of shape (n_samples, n_features).
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers from 0 up: how many equal samples each sample of the batch counts as.
 
         Returns
         -------
@@ -225,47 +239,60 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         before = dict(vars(self))
         try:
             with restored_on_error(self.random_state):
-                self._learn_batch(X, copy(getattr(self, "_stream", None)))
+                self._learn_batch(X, sample_weight, copy(getattr(self, "_stream", None)))
         except BaseException:
             self.__dict__ = before
             raise
         return self
 
-    def _learn_batch(self, X: Any, stream: StreamLearner | None) -> None:
+    def _learn_batch(self, X: Any, sample_weight: Any, stream: StreamLearner | None) -> None:
         """Learn from one more batch of a stream, or from the first batch of a new one."""
         if stream is None:
             self._reset()
         batch = self._validate_table(X, reset=stream is None)
+        weighted = WeightedRows.of(batch.bits, sample_weight)
         if stream is None:
             params = with_columns_of(self._search_params(), self._header)
+            if weighted is not None:
+                params = replace(params, init=weighted.repeated_init(params.init))
             stream = StreamLearner(params, self.forget, as_generator(self.random_state))
+        rows = batch.bits if weighted is None else packed(weighted.repeated(given_memory_limit(self.max_memory)))
         with log_to_stderr(self.verbose):
-            stream.partial_fit(batch.bits, self._workers())
+            stream.partial_fit(rows, self._workers())
         self._stream = stream
         self._set_model(self._model_of(stream.as_result(), tile_of(batch)))
 
     @contextmanager
-    def _opened(self, X: Any, client: Any = None) -> Iterator[tuple[RowSource, Picture | None]]:
+    def _opened(self, X: Any, sample_weight: Any = None, client: Any = None) -> Iterator[TrainingRows]:
         """Open the rows to fit, of a Dask collection on the cluster of a client; their columns become the model's."""
         self._search_params()  # check them before rows are read
+        limit = given_memory_limit(self.max_memory)
         if not dispatch.is_out_of_core(X):
             self._reset()
             table = self._validate_table(X, reset=True)
-            yield MemoryRows(table.data, self._workers(), given_memory_limit(self.max_memory)), tile_of(table)
+            weighted = WeightedRows.of(table.data, sample_weight)
+            data = table.data if weighted is None else weighted.repeated(limit)
+            yield TrainingRows(MemoryRows(data, self._workers(), limit), tile_of(table), weighted)
             return
-        how = self.binarize, self._workers(), given_memory_limit(self.max_memory), self.checkpoint, client
+        if sample_weight is not None:
+            raise InputError(
+                Parameter("sample_weight"),
+                f" is for tables in memory, not for a {type(X).__name__}; repeat its rows, or read it into memory",
+            )
+        how = self.binarize, self._workers(), limit, self.checkpoint, client
         with dispatch.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
             self._set_features(header)
-            yield rows, picture
+            yield TrainingRows(rows, picture)
 
-    def _learn(
-        self, rows: RowSource, picture: Picture | None = None, keeps_codes: bool = False
-    ) -> Factorization | PassResult:
+    def _learn(self, opened: TrainingRows, keeps_codes: bool = False) -> Factorization | PassResult:
         """Search, and store the model that is found."""
+        rows, picture, weighted = opened
         own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
         params = with_columns_of(self._search_params(), self._header)
+        if weighted is not None:
+            params = replace(params, init=weighted.repeated_init(params.init))
         try:
             learned = learn_from(rows, params, *own, must_cover_all_rows=False, keeps_codes=keeps_codes)
         except Interrupted as interrupted:
@@ -559,7 +586,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         model, data = self.as_model(), self._validate_table(X, reset=False).data
         return model, data, coding_rows(data, model, given_memory_limit(self.max_memory))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return minus the mean number of bits per sample; higher is better.
 
         Parameters
@@ -568,13 +595,21 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             The samples, of shape (n_samples, n_features).
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers from 0 up: how many equal samples each sample counts as.
 
         Returns
         -------
         float
-            The mean of ``score_samples(X)``.
+            The mean of ``score_samples(X)``, with weights that of the repeated samples.
         """
-        return float(self.score_samples(X).mean())
+        scores = self.score_samples(X)
+        if sample_weight is None:
+            return float(scores.mean())
+        scores = np.asarray(scores)
+        weights = checked_weights(sample_weight, len(scores))
+        check_total(weights, scores.itemsize, given_memory_limit(self.max_memory))
+        return float(np.repeat(scores, weights).mean())
 
     def patterns(self) -> list[Pattern]:
         """Return the atoms in readable form: features by name, how many samples use them, bits saved.

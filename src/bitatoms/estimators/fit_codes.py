@@ -14,21 +14,26 @@ from .dictionary_learning import BinaryDictionaryLearning
 
 
 @contextmanager
-def fit_with_codes(estimator: BinaryDictionaryLearning, X: Any) -> Iterator[Iterable[BitMatrix] | None]:
+def fit_with_codes(
+    estimator: BinaryDictionaryLearning, X: Any, sample_weight: Any = None
+) -> Iterator[Iterable[BitMatrix] | None]:
     """Fit an estimator to a table in memory or to a packed store, and yield the codes of the fit in chunks of rows.
 
     The codes are available until the exit. They are None if the model is that of a sample, because a limit was reached
-    before all rows were coded.
+    before all rows were coded. With weights, they are those of `WeightedRows.own_codes`.
     """
-    with estimator._opened(X) as (rows, picture):
-        learned = estimator._learn(rows, picture, keeps_codes=True)
+    with estimator._opened(X, sample_weight) as opened:
+        rows, weighted = opened.rows, opened.weighted
+        learned = estimator._learn(opened, keeps_codes=True)
         try:
-            if isinstance(learned, Factorization):
-                yield [learned.codes] if learned.n_samples == rows.n_rows else None
-            elif isinstance(rows, StoreRows):
+            if isinstance(rows, StoreRows) and not isinstance(learned, Factorization):
                 yield _code_chunks(rows, learned)
+                return
+            codes = (learned if isinstance(learned, Factorization) else with_codes(learned)).codes
+            if len(codes) != rows.n_rows:
+                yield None
             else:
-                yield [with_codes(learned).codes]
+                yield [codes if weighted is None else weighted.own_codes(codes, estimator._model, estimator._workers())]
         finally:
             rows.discard_codes(set())
 

@@ -34,7 +34,9 @@ from ..parameters import (
 from ..rows import dispatch
 from ..rows.memory import MemoryRows
 from ..rows.passes import PassResult
+from ..rows.weights import WeightedRows
 from ..search.params import SearchParams, resolve
+from ..sparse_bits import packed
 from ..table import feature_names
 from ..validation import as_generator, is_sparse
 from .same_kind import dense_dtype
@@ -105,7 +107,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         for name, value in with_defaults(ImputerKwargs, parameters).items():
             setattr(self, name, value)
 
-    def fit(self, X: Any, y: Any = None) -> BinaryImputer:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BinaryImputer:
         """Learn from the known cells of a table.
 
         Parameters
@@ -114,6 +116,9 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             The samples, of shape (n_samples, n_features).
         y : None
             Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers from 0 up. A sample with weight w counts as w equal samples that follow each other, to the
+            bit; one with weight 0 is left out.
 
         Returns
         -------
@@ -125,6 +130,8 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             check(name, getattr(self, name), declarations(ImputerKwargs)[name])
         params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
         data = self._data(X, reset=True)
+        weighted = WeightedRows.of(data, sample_weight)
+        data = data if weighted is None else packed(weighted.repeated(None))
         params, random = with_columns_of(params, self._header), as_generator(self.random_state)
         self._never_known = np.broadcast_to(data.n_known, data.n_cols) == 0
         if self._never_known.any():

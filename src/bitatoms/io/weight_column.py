@@ -1,0 +1,95 @@
+"""A column of a file that holds the weights of its rows, such as how often each row was counted."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Parameter
+from ..variables import parse_number
+from .formats import infer_format
+from .records import read_records, unit_of
+from .stream import ReadOptions, Source, find_columns
+
+_TEXT, _ARROW = ("csv", "tsv", "xlsx"), ("parquet", "feather")
+
+
+class WeightColumn(NamedTuple):
+    """The weights of the rows, and whether their column is the first of the file."""
+
+    weights: NDArray[np.float64]
+    is_first: bool
+
+
+def read_weight_column(
+    path: str | os.PathLike[str], column: str, format: str | None, options: ReadOptions
+) -> WeightColumn:
+    """Return the numbers of a column of a text file, a sheet, or a Parquet or Feather file, one per row of the table.
+
+    Raises FileError if there is no such column, or if a cell of it is not a number.
+    """
+    source = Source(Path(path), infer_format(path, format), os.fspath(path))
+    given = Parameter("sample_weight", column)
+    if source.format not in (*_TEXT, *_ARROW):
+        formats = ", ".join((*_TEXT, *_ARROW))
+        raise source.error(given, f" applies to {formats}, not to {source.format!r}; omit it")
+    for name in ("long", "transpose"):
+        if getattr(options, name):
+            raise source.error(given, " cannot be combined with ", Parameter(name))
+    if not source.path.is_file():
+        raise source.error("there is no such file")
+    return _in_text(source, column, options) if source.format in _TEXT else _in_arrow(source, column)
+
+
+def _in_text(source: Source, column: str, options: ReadOptions) -> WeightColumn:
+    """Return the weights of a text file or a sheet, whose first row has the names of the columns."""
+    records = (record for record in read_records(source, options) if record[1])
+    first, second = next(records, (0, [])), next(records, None)
+    labels = [cell.strip() for cell in first[1]]
+    if second is not None and len(second[1]) == len(labels) + 1 and second[1][-1].strip():
+        labels = ["", *labels]  # R writes no cell above the names of rows
+    index = _find(source, column, labels)
+    body = itertools.chain(() if second is None else (second,), records)
+    return WeightColumn(np.fromiter(_numbers(source, column, index, body), float), index == 0)
+
+
+def _numbers(source: Source, column: str, index: int, records: Iterator[tuple[int, list[str]]]) -> Iterator[float]:
+    """Yield the number in a cell of each row."""
+    for line, cells in records:
+        text = cells[index].strip() if index < len(cells) else ""
+        number = parse_number(text)
+        if number is None:
+            raise source.error(
+                f"{unit_of(source)} {line}, column {column!r}: {text[:40]!r} is not a number; a weight is a whole "
+                "number from 0 up"
+            )
+        yield number
+
+
+def _in_arrow(source: Source, column: str) -> WeightColumn:
+    """Return the weights of a Parquet or Feather file."""
+    from .readers.arrow_chunks import open_arrow
+
+    with source.catch_library_errors(), open_arrow(source) as file:
+        index = _find(source, column, file.names)
+        chunks = (part[0] for chunk in file.chunks() for part in chunk.read_columns([index], max(1, chunk.n_rows)))
+        values = [value for part in chunks for value in part.to_pylist()]
+    for row, value in enumerate(values):
+        if not isinstance(value, (int, float)):
+            raise source.error(
+                f"row {row}, column {column!r}: {str(value)[:40]!r} is not a number; a weight is a whole number from 0 "
+                "up"
+            )
+    return WeightColumn(np.array(values, float), index == 0)
+
+
+def _find(source: Source, column: str, labels: list[str]) -> int:
+    """Return the index of a column."""
+    (name,) = find_columns(source, [column], labels)
+    return labels.index(name)
