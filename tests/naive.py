@@ -1235,3 +1235,16 @@ def matched_roles(old, new, threshold):
 def repeat_rows(X, weights):
     """Return the rows of a table, each as often as its weight states."""
     return np.array([row for row, weight in zip(X, weights, strict=True) for _ in range(int(weight))])
+
+
+def violates_limits(atoms, max_features, apart, together):
+    """Return whether an atom has too many features, several of a set that is apart, or some of a set but not all."""
+    for atom in atoms:
+        ones = {i for i, bit in enumerate(atom) if bit}
+        if max_features is not None and len(ones) > max_features:
+            return True
+        if any(len(ones & set(each)) > 1 for each in apart):
+            return True
+        if any(0 < len(ones & set(each)) < len(set(each)) for each in together):
+            return True
+    return False

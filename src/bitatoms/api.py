@@ -16,7 +16,7 @@ from .core.block import Block
 from .core.model import Model
 from .core.result import Factorization, Interrupted
 from .covers.driver import search_cover
-from .covers.limits import has_limits, role_limits
+from .covers.limits import fixed_bits, has_limits, role_limits
 from .covers.result import Cover
 from .dataframes import as_array_like, axis_data, axis_names, column_names
 from .errors import InputError, Parameter
@@ -185,13 +185,7 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
 
 def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
     """Return the fixed atoms with the columns of a table, after checking them."""
-    given, name = params.fixed_atoms, "fixed_atoms"
-    if header.names is not None and _names_of(given) is not None:
-        atoms = matched_table(given, header._replace(data=None), absent="refuse", table=name, missing="refuse").bits
-    else:
-        atoms = BitMatrix.from_any(given.data if isinstance(given, Table) else given, name=name)
-    if atoms.n_cols != header.n_cols:
-        raise InputError(Parameter(name), f" have {atoms.n_cols} features, but X has {header.n_cols}")
+    atoms, name = fixed_bits(params.fixed_atoms, header), "fixed_atoms"
     for limit in ("n_components", "max_components"):
         most = getattr(params, limit)
         if most not in (None, "mdl") and len(atoms) > most:

@@ -6,22 +6,17 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
 from bitatoms.errors import InputError
-from support.plans import use_small_budget
 from support.strategies import random_bits
 
+pytestmark = pytest.mark.usefixtures("few_trials")
 factorize = partial(ba.factorize, algebra="or")
 Learning = partial(ba.BinaryDictionaryLearning, algebra="or")
 COST = st.sampled_from([1.0, 3.0, 50.0, math.inf])
-
-
-@pytest.fixture(autouse=True)
-def small_budget(monkeypatch):
-    use_small_budget(monkeypatch)
 
 
 def noisy(seed=0, n=120, m=40, noise=0.04):
@@ -34,7 +29,7 @@ def errors_of(X, result):
     return int(((X == 1) & (made == 0)).sum()), int(((X == 0) & (made == 1) & known).sum())
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 50), COST, COST, st.booleans(), st.booleans())
 def test_infinite_costs_are_never_violated(seed, missed_cost, added_cost, has_unknown, per_column):
     X = noisy(seed, n=60, m=30)

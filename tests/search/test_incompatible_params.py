@@ -60,7 +60,7 @@ pytestmark = pytest.mark.usefixtures("few_trials")
         ({"objective": "errors"}, 'objective="errors" requires a number as n_components'),
         ({"start_components": 5, "max_components": 4}, "start_components=5 is greater than max_components=4"),
         ({"init": np.ones((3, 3)), "max_components": 2}, "init has 3 atoms, more than max_components=2"),
-        ({"init": np.ones((3, 3)), "n_components": 2}, "init has 3 atoms, but n_components=2; make them agree"),
+        ({"init": np.ones((3, 3)), "n_components": 2}, "init has 3 atoms, more than n_components=2"),
         (
             {"init": (np.ones((2, 3)), np.ones((2, 2))), "max_atoms_per_sample": 1},
             "the codes in init use 2 atoms in row 0, more than max_atoms_per_sample=1",

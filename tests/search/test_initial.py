@@ -187,8 +187,7 @@ CODES = np.tril(np.ones((10, 3), np.uint8), -1)
     ("init", "how", "message"),
     [
         (ATOMS[:, :5], {}, "the atoms in init have 5 features, but X has 6"),
-        (ATOMS[:2], {}, "init has 2 atoms, but n_components=3; make them agree"),
-        ((ATOMS[:2], CODES[:, :2]), {}, "init has 2 atoms, but n_components=3; make them agree"),
+        (np.vstack([ATOMS, ATOMS]), {}, "init has 6 atoms, more than n_components=3"),
         (ATOMS, {"n_components": "mdl", "max_components": 2}, "init has 3 atoms, more than max_components=2"),
         ((ATOMS, CODES[:9]), {}, r"the codes in init have shape \(9, 3\); 10 samples and 3 atoms need \(10, 3\)"),
         ((ATOMS, CODES[:, :2]), {}, r"the codes in init have shape \(10, 2\); .* need \(10, 3\)"),

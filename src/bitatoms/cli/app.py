@@ -47,6 +47,10 @@ from .spelling import STANDARD
 from .streams import lines_beside
 
 BAD_INPUT = 2
+_LIMITS = "Constraints"
+_FIXED_HELP = "Known atoms, a table with one row per atom: they stay as they are, and others are learned beside them."
+_APART_HELP = "Features of which an atom has at most one, separated by commas; may be repeated."
+_TOGETHER_HELP = "Features of which an atom has all or none, separated by commas; may be repeated."
 _COMPARISON, _RULES, _REPORT = "Comparison options", "Rule options", "Report options"
 _PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
 _ROLES = CoverObjective("roles")
@@ -151,8 +155,18 @@ def fit(
     algebra: Annotated[Algebra, parameter("algebra", panel=SEARCH)] = _PREFER_OR,
     search: Annotated[Search, parameter("search", panel=SEARCH)] = _FAST,
     max_atoms: Annotated[int | None, parameter("max_components", panel=SEARCH)] = None,
-    false_negative_cost: Annotated[float, parameter("false_negative_cost", panel=SEARCH, metavar="COST")] = 1.0,
-    false_positive_cost: Annotated[float, parameter("false_positive_cost", panel=SEARCH, metavar="COST")] = 1.0,
+    false_negative_cost: Annotated[float, parameter("false_negative_cost", panel=_LIMITS, metavar="COST")] = 1.0,
+    false_positive_cost: Annotated[float, parameter("false_positive_cost", panel=_LIMITS, metavar="COST")] = 1.0,
+    fixed: Annotated[Path | None, parameter("fixed_atoms", panel=_LIMITS, metavar="FILE", help=_FIXED_HELP)] = None,
+    bias: Annotated[bool, parameter("bias", "--bias/--no-bias", panel=_LIMITS)] = True,
+    max_features: Annotated[int | None, parameter("max_features_per_atom", panel=_LIMITS, min=1)] = None,
+    min_samples: Annotated[int | None, parameter("min_samples_per_atom", panel=_LIMITS, min=1)] = None,
+    apart: Annotated[
+        list[str] | None, parameter("apart", panel=_LIMITS, metavar="FEATURE,...", help=_APART_HELP)
+    ] = None,
+    together: Annotated[
+        list[str] | None, parameter("together", panel=_LIMITS, metavar="FEATURE,...", help=_TOGETHER_HELP)
+    ] = None,
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
     search_rows: Annotated[str, parameter("search_rows", panel=SEARCH, metavar="INTEGER|all|auto")] = "auto",
@@ -202,14 +216,19 @@ def fit(
         "max_components": max_atoms,
         "false_negative_cost": false_negative_cost,
         "false_positive_cost": false_positive_cost,
+        "bias": bias,
+        "max_features_per_atom": max_features,
+        "min_samples_per_atom": min_samples,
+        "apart": _parse_features(apart),
+        "together": _parse_features(together),
         "max_time": max_time,
         "random_state": seed,
         "search_rows": _parse_search_rows(search_rows),
     }
     outputs = commands.Outputs(output, codes, atoms_to, patterns, report)
-    run = RunOptions(jobs, max_memory, checkpoint, resume)
+    run, beside = RunOptions(jobs, max_memory, checkpoint, resume), commands.BesideTable(weight_column, fixed)
     with lines_beside(*outputs):
-        _exit(commands.fit(Input(data, reading), outputs, parameters, run, Display(quiet, json, top), weight_column))
+        _exit(commands.fit(Input(data, reading), outputs, parameters, run, Display(quiet, json, top), beside))
 
 
 @app.command(

@@ -53,7 +53,7 @@ from .files import (
     write_decoded,
     write_table,
 )
-from .options import Input, NewRows
+from .options import PLAIN, Input, NewRows
 from .progress import ObservedStore, SearchProgress, show_status
 from .spelling import STANDARD, as_arguments, quote_path
 from .stores import RunOptions, show_store, write_codes
@@ -90,6 +90,13 @@ class Outputs(NamedTuple):
         return [path for path in self if path is not None]
 
 
+class BesideTable(NamedTuple):
+    """What a fit takes beside its table: the column with the weights of rows, and the file of fixed atoms."""
+
+    weight_column: str | None = None
+    fixed: Path | None = None
+
+
 class OutputTable(NamedTuple):
     """A table to write: its path, and its format if the path does not show it."""
 
@@ -103,7 +110,7 @@ def fit(
     search: dict[str, Any],
     run: RunOptions,
     display: Display,
-    weight_column: str | None = None,
+    beside: BesideTable = BesideTable(),  # noqa: B008 - immutable
 ) -> str | None:
     """Learn from a table. If Ctrl-C ended it early, return what was written."""
     outputs.check(data.path, display.json)
@@ -112,7 +119,9 @@ def fit(
     elif run.resume:
         raise no_checkpoint()
     quiet = display.quiet or display.json
-    table, weights = _open_weighted(data, weight_column, quiet)
+    table, weights = _open_weighted(data, beside.weight_column, quiet)
+    if beside.fixed is not None:
+        search = search | {"fixed_atoms": read_with_status(Input(beside.fixed, PLAIN).with_all_known(), quiet)}
     if 0 in table.shape:
         raise FileError(f"{data.name}: the table has no {'rows' if len(table) == 0 else 'columns'}")
     if isinstance(table, Store):
@@ -125,7 +134,7 @@ def fit(
         if (encoding := Encoding.of(table)) is not None:
             print_line(f"Encoded: {encoding.described()}")
         if weights is not None:
-            print_line(f"Weights: column {weight_column!r}, {weights.sum()} rows in all")
+            print_line(f"Weights: column {beside.weight_column!r}, {weights.sum()} rows in all")
     resume_hint = (
         "" if run.checkpoint is None else f"; repeat the command with --resume to resume from {run.checkpoint}"
     )

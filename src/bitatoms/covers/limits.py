@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
+from ..core.atom_limits import AtomLimits, FeatureSets
 from ..errors import InputError, Parameter
-from ..table import Names, Table, listed_names
+from ..table import Header, Names, Table, listed_names
 
 _NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
-FeatureSets = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,32 +63,29 @@ def _is_empty(value: Any) -> bool:
 
 def role_limits(params: Mapping[str, Any], table: Table) -> RoleLimits:
     """Return the limits that parameters give; raise `InputError` if no cover of the table keeps to them."""
-    limits = RoleLimits(
-        _fixed_bits(params["fixed_atoms"], table),
-        params["max_features_per_atom"],
-        *(_columns(name, params[name], table) for name in ("apart", "together")),
-    )
+    given = AtomLimits(params["max_features_per_atom"], None, params["apart"], params["together"])
+    found = given.in_columns(table.shape[1], table.columns)
+    fixed = fixed_bits(params["fixed_atoms"], table.header)
+    limits = RoleLimits(fixed, found.max_features, found.apart, found.together)
     _check_rows(limits, table)
-    _check_groups(limits, table)
     _check_fixed(limits, table)
     return limits
 
 
-def _fixed_bits(fixed: Any, table: Table) -> BitMatrix:
-    """Return fixed roles with the columns of the table."""
-    n_columns = table.shape[1]
+def fixed_bits(fixed: Any, header: Header) -> BitMatrix:
+    """Return fixed roles, or other atoms, with the columns of a table; they need not have all of them."""
     if fixed is None:
-        return BitMatrix.zeros(0, n_columns)
+        return BitMatrix.zeros(0, header.n_cols)
     roles = Table.from_any(fixed, missing="refuse")
-    if roles.columns is None or table.columns is None:
-        if roles.shape[1] != n_columns:
+    if roles.columns is None or header.names is None:
+        if roles.shape[1] != header.n_cols:
             raise InputError(
                 Parameter("fixed_atoms"),
-                f" have {roles.shape[1]} columns, and the table {n_columns}; pass tables whose columns have names, or "
-                "with the same columns",
+                f" have {roles.shape[1]} columns, and the table {header.n_cols}; pass tables whose columns have names, "
+                "or with the same columns",
             )
         return roles.bits
-    known = set(table.columns)
+    known = set(header.names)
     used = roles.bits.column_weights()
     lacking = [name for name, n in zip(roles.columns, used, strict=True) if n and name not in known]
     if lacking:
@@ -97,25 +93,7 @@ def _fixed_bits(fixed: Any, table: Table) -> BitMatrix:
             Parameter("fixed_atoms"), f" have columns that the table lacks: {listed_names(lacking)}; add or remove them"
         )
     index = {name: column for column, name in enumerate(roles.columns)}
-    return roles.bits.take_columns(np.array([index.get(name, -1) for name in table.columns], np.int64))
-
-
-def _columns(parameter: str, sets: Sequence[Sequence[int | str]], table: Table) -> FeatureSets:
-    """Return sets of features as sets of columns."""
-    index = {} if table.columns is None else {name: column for column, name in enumerate(table.columns)}
-    found = []
-    for features in sets:
-        columns = set()
-        for feature in features:
-            column = index.get(feature, -1) if isinstance(feature, str) else int(feature)
-            if not 0 <= column < table.shape[1]:
-                raise InputError(
-                    Parameter(parameter),
-                    f" names a feature that the table does not have: {feature!r}; check its spelling",
-                )
-            columns.add(column)
-        found.append(tuple(sorted(columns)))
-    return tuple(found)
+    return roles.bits.take_columns(np.array([index.get(name, -1) for name in header.names], np.int64))
 
 
 def _check_rows(limits: RoleLimits, table: Table) -> None:
@@ -134,27 +112,6 @@ def _check_rows(limits: RoleLimits, table: Table) -> None:
                 f" cannot be kept: {table.row_name(row)!r} has {listed_names(has)}, but not {listed_names(lacks)} "
                 f"({int(partly.sum())} such row{'s' * (int(partly.sum()) > 1)}); change the table or omit the set",
             )
-
-
-def _check_groups(limits: RoleLimits, table: Table) -> None:
-    """Raise if columns that are together are apart too, or more than a role may have."""
-    groups = limits.groups()
-    for columns in limits.apart:
-        for one, other in combinations(columns, 2):
-            if groups[one] == groups[other]:
-                raise InputError(
-                    f"{listed_names(table.names_of((one, other)))} are in a set of ",
-                    Parameter("together"),
-                    " and in one of ",
-                    Parameter("apart"),
-                    "; remove one of the sets",
-                )
-    largest = int(np.bincount(groups, minlength=1).max()) if len(groups) else 0
-    if limits.max_features is not None and largest > limits.max_features:
-        raise InputError(
-            Parameter("together"), f" has {largest} features that stay together, more than ",
-            Parameter("max_features_per_atom", limits.max_features), "; raise it",
-        )  # fmt: skip
 
 
 def _check_fixed(limits: RoleLimits, table: Table) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..bits import BitMatrix, either, stack_rows
+from ..core.atom_limits import AtomLimits
 from ..core.atoms import flips_together
 from ..core.block import Block, Change
 from ..core.coding import CODERS, PRICED_CODERS, code, code_and_repair
@@ -32,7 +33,6 @@ from .best_result import described
 from .driver import Candidate, best_of_algebras, search_freely, with_evidence
 from .holdout import HoldOut
 from .journal import StepStore
-from .limits import AtomLimits
 from .monitor import SearchMonitor
 from .moves.drop import drop_some, savings
 from .params import SearchParams

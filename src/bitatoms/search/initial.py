@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
 from ..core.atoms import update_together
 from ..core.block import Block
 from ..core.coding import code, coding_rule
@@ -32,6 +32,8 @@ def start_factors(
     wanted = params.start_components if params.n_components == "mdl" else params.n_components
     if not isinstance(params.init, str):
         atoms, codes = _given_factors(data, params, None if by_mdl else wanted)
+        if not by_mdl and atoms.n_rows < wanted:
+            atoms, codes = _with_more_atoms(data, atoms, codes, wanted, covers, workers, random)
         check_exact(params.coder, atoms.n_rows)
         return atoms, codes
     check_exact(params.coder, wanted)
@@ -71,8 +73,8 @@ def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) ->
         atoms, codes = BitMatrix.from_any(given, name="init (atoms)"), None
     if atoms.n_cols != data.n_cols:
         raise InputError(f"the atoms in init have {atoms.n_cols} features, but X has {data.n_cols}")
-    if wanted is not None and atoms.n_rows != wanted:
-        raise InputError(f"init has {atoms.n_rows} atoms, but ", Parameter("n_components", wanted), "; make them agree")
+    if wanted is not None and atoms.n_rows > wanted:
+        raise InputError(f"init has {atoms.n_rows} atoms, more than ", Parameter("n_components", wanted))
     if params.max_components is not None and atoms.n_rows > params.max_components:
         limit = Parameter("max_components", params.max_components)
         raise InputError(f"init has {atoms.n_rows} atoms, more than ", limit)
@@ -89,6 +91,27 @@ def _given_factors(data: BitMatrix, params: SearchParams, wanted: int | None) ->
         row = int(np.argmax(uses > max_atoms))
         limit = Parameter("max_atoms_per_sample", max_atoms)
         raise InputError(f"the codes in init use {uses[row]} atoms in row {row}, more than ", limit)
+    return atoms, codes
+
+
+def _with_more_atoms(
+    data: BitMatrix,
+    atoms: BitMatrix,
+    codes: BitMatrix | None,
+    wanted: int,
+    covers: bool | None,
+    workers: Workers,
+    random: np.random.Generator,
+) -> tuple[BitMatrix, BitMatrix | None]:
+    """Return atoms with others, what they leave over of random rows; no row uses these, and there may be fewer."""
+    block = Block(data, atoms, codes, covers, workers)
+    if codes is None:
+        code(block, coding_rule("greedy", "or" if covers else "xor"))
+    left = BitMatrix.from_words(block.fixable_errors(np.arange(data.n_rows)), data.n_cols, check=False)
+    more = samples(left, wanted - atoms.n_rows, random)
+    atoms = stack_rows([atoms, more], data.n_cols)
+    if codes is not None:
+        codes = stack_rows([codes.T, BitMatrix.zeros(more.n_rows, data.n_rows)], data.n_rows).T
     return atoms, codes
 
 

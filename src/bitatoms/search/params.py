@@ -10,6 +10,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.atom_limits import AtomLimits
 from ..core.coding import MOST_EXACT_ATOMS
 from ..core.error_costs import ErrorCosts
 from ..core.objective import Objective
@@ -18,7 +19,6 @@ from ..errors import InputError, Parameter
 from ..parameters import SearchKwargs, check, checked, declaration, with_defaults
 from ..variants import ranks_in
 from .given_costs import check_costs, is_neutral
-from .limits import AtomLimits
 from .plan import PLANS, Plan
 
 _CODERS_OF_SEARCH = {  # "auto" selects the first

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, Parameter
 from ..sparse_bits import Bits, toggled
 
-FeatureSets = tuple[tuple[int | str, ...], ...]
+FeatureSets = tuple[tuple[int, ...], ...]  # by index; before `in_columns` also by name
 Columns = NDArray[np.intp]
 
 

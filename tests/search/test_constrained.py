@@ -1,0 +1,236 @@
+"""Fixed atoms stay bit for bit, and learned atoms keep to their limits, wherever rows are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bitatoms as ba
+import naive
+from bitatoms.core.atom_limits import AtomLimits
+from bitatoms.errors import InputError
+from support.strategies import random_bits
+
+pytestmark = pytest.mark.usefixtures("few_trials")
+M = 24
+LIMITS = st.sampled_from(
+    [
+        {},
+        {"max_features_per_atom": 3},
+        {"min_samples_per_atom": 20},
+        {"apart": [(0, 1, 2), (5, 9)]},
+        {"together": [(3, 4), (7, 8, 11)]},
+        {"max_features_per_atom": 5, "apart": [(0, 12), (1, 13)], "together": [(3, 4)], "min_samples_per_atom": 9},
+    ]
+)
+
+
+def table(seed, n=80, algebra="or"):
+    return ba.datasets.planted(n, M, 5, algebra=algebra, code_density=0.3, noise=0.03, random_state=seed).X
+
+
+def check(X, model, fixed, limits):
+    """Check what a model promises, from its atoms and its counts."""
+    atoms, n_fixed = model.atoms.to_dense(), 0 if fixed is None else len(fixed)
+    if fixed is not None:
+        np.testing.assert_array_equal(atoms[:n_fixed], fixed)
+    of_features = limits.get("max_features_per_atom"), limits.get("apart", ()), limits.get("together", ())
+    assert not naive.violates_limits(atoms[n_fixed:], *of_features)
+    assert (model.uses[n_fixed:] >= limits.get("min_samples_per_atom", 1)).all()
+
+
+@pytest.mark.filterwarnings("ignore:6 atoms were requested")
+@settings(max_examples=15, deadline=None)
+@given(
+    st.integers(0, 30),
+    st.sampled_from(["xor", "or", "auto"]),
+    st.sampled_from([0, 2]),
+    LIMITS,
+    st.sampled_from(["mdl", 6]),
+    st.booleans(),
+)
+def test_constraints_are_never_violated(seed, algebra, n_fixed, limits, n_components, has_unknown):
+    X = table(seed, algebra="or" if algebra == "auto" else algebra).astype(float)
+    if has_unknown:
+        X[random_bits(seed, *X.shape, 0.1) == 1] = np.nan
+    fixed = random_bits(seed + 1, n_fixed, M, 0.3) if n_fixed else None
+    result = ba.factorize(X, n_components, algebra=algebra, fixed_atoms=fixed, random_state=seed, **limits)
+    check(X, result, fixed, limits)
+    if n_components == 6:
+        assert len(result.atoms) <= 6
+    # The result describes the table: its figures are those of its factors.
+    known = ~np.isnan(X)
+    errors = (result.reconstruct().to_dense() != X) & known
+    assert result.wrong.tolist() == errors.sum(axis=0).tolist()
+    np.testing.assert_array_equal(result.uses, result.codes.to_dense().sum(axis=0))
+    if not n_fixed and not limits:
+        return
+    length = ba.codelength(np.where(known, X, np.nan), result.atoms, result.codes, result.bias, result.algebra)
+    assert result.codelength == length
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_other_atoms_are_found_beside_fixed_ones(algebra):
+    made = ba.datasets.planted(300, 60, 8, algebra=algebra, code_density=0.3, noise=0.02, random_state=1)
+    free = ba.factorize(made.X, algebra=algebra, random_state=0)
+    fixed = ba.factorize(made.X, algebra=algebra, fixed_atoms=made.atoms[:4], random_state=0)
+    np.testing.assert_array_equal(fixed.atoms.to_dense()[:4], made.atoms[:4])
+    assert fixed.codelength.total <= 1.01 * free.codelength.total
+    useless = random_bits(5, 3, 60, 0.3)
+    beside = ba.factorize(made.X, algebra=algebra, fixed_atoms=useless, random_state=0)
+    described = ba.codelength(made.X, useless, np.zeros((300, 3), np.uint8), algebra=algebra)
+    assert beside.codelength.total <= 1.01 * free.codelength.total + described.atoms + described.codes
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_features_per_atom": 4, "min_samples_per_atom": 30}])
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_constraints_hold_in_memory_stores_and_clusters(tmp_path, limits, algebra):
+    import dask.array as da
+
+    X, fixed = table(3, 500, algebra), random_bits(9, 2, M, 0.3)
+    parameters = {"algebra": algebra, "fixed_atoms": fixed, "search_rows": 200, "random_state": 0, **limits}
+    models = [
+        ba.BinaryDictionaryLearning(**parameters).fit(rows)
+        for rows in (X, ba.pack(X, tmp_path / "rows.zarr"), da.from_array(X, chunks=(200, M)))
+    ]
+    for model in models:
+        check(X, model.as_model(), fixed, limits)
+        np.testing.assert_array_equal(model.components_, models[0].components_)
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_features_per_atom": 4, "min_samples_per_atom": 15, "apart": [(0, 5)]}])
+def test_constraints_hold_after_every_batch_of_a_stream(limits):
+    X, fixed = table(4, 480), random_bits(8, 2, M, 0.3)
+    model = ba.BinaryDictionaryLearning(algebra="or", fixed_atoms=fixed, random_state=0, **limits)
+    for start in range(0, 480, 120):
+        model.partial_fit(X[start : start + 120])
+        check(X, model.as_model(), fixed, limits)
+    assert len(model.components_) > 2
+
+
+def test_a_resumed_fit_with_constraints_is_that_of_one_call(tmp_path):
+    X, fixed = table(5, 450), random_bits(7, 2, M, 0.3)
+    parameters = {"algebra": "or", "fixed_atoms": fixed, "max_features_per_atom": 6, "search_rows": 200}
+    whole = ba.BinaryDictionaryLearning(random_state=0, **parameters).fit(X)
+
+    def interrupt(row):
+        if row.move.startswith("pass"):
+            raise KeyboardInterrupt
+
+    interrupted = ba.BinaryDictionaryLearning(random_state=0, **parameters, checkpoint=tmp_path, callbacks=[interrupt])
+    with pytest.raises(ba.Interrupted):
+        interrupted.fit(X)
+    resumed = ba.BinaryDictionaryLearning(random_state=0, **parameters, checkpoint=tmp_path, resume=True).fit(X)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    other = ba.BinaryDictionaryLearning(
+        random_state=0, **parameters | {"fixed_atoms": 1 - fixed}, checkpoint=tmp_path, resume=True
+    )
+    with pytest.raises(InputError, match="fixed_atoms was"):
+        other.fit(X)
+
+
+def test_an_interrupted_search_keeps_fixed_atoms():
+    X, fixed = table(6, 200), random_bits(6, 2, M, 0.3)
+
+    def interrupt(row):
+        if row.round == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(ba.Interrupted) as caught:
+        ba.factorize(X, algebra="or", fixed_atoms=fixed, callbacks=[interrupt], random_state=0)
+    check(X, caught.value.result, fixed, {})
+    assert caught.value.result.ended == "interrupted"
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_no_bias_is_learned_if_none_is_wanted(algebra):
+    X = table(7, 300, algebra)
+    X[:, :4] |= random_bits(3, 300, 4, 0.9)  # columns that most rows have
+    biased, unbiased = (ba.factorize(X, algebra=algebra, bias=bias, random_state=0) for bias in (True, False))
+    assert biased.bias.any()
+    assert not unbiased.bias.any()
+    made = unbiased.reconstruct().to_dense()
+    assert ((X != made).mean(axis=0) < 0.5).all()  # atoms take its place
+    model = ba.BinaryDictionaryLearning(algebra=algebra, bias=False, random_state=0)
+    for start in (0, 150):
+        model.partial_fit(X[start : start + 150])
+    assert not model.bias_.any()
+
+
+def test_a_loaded_model_without_bias_codes_as_the_fitted_one(tmp_path):
+    X = table(8, 300)
+    X[:, :4] |= random_bits(3, 300, 4, 0.9)
+    model = ba.BinaryDictionaryLearning(algebra="or", bias=False, random_state=0).fit(X)
+    model.save(tmp_path / "model.npz")
+    loaded = ba.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    assert loaded.bias is False
+
+
+def test_fixed_atoms_are_matched_by_name():
+    X = pd.DataFrame(table(9), columns=[f"c{i}" for i in range(M)])
+    fixed = pd.DataFrame([[1, 1, 0], [0, 1, 1]], columns=["c20", "c3", "c7"])
+    result = ba.factorize(X, fixed_atoms=fixed, random_state=0)
+    atoms = result.atoms.to_dense()[:2]
+    assert [np.flatnonzero(atom).tolist() for atom in atoms] == [[3, 20], [3, 7]]
+    with pytest.raises(InputError, match="columns that the table lacks: 'other'"):
+        ba.factorize(X, fixed_atoms=fixed.rename(columns={"c7": "other"}), random_state=0)
+
+
+@pytest.mark.parametrize("search", ["fast", "paper"])
+@pytest.mark.parametrize("with_codes", [False, True])
+def test_init_may_have_fewer_atoms_than_are_learned(search, with_codes):
+    made = ba.datasets.planted(200, 40, 6, code_density=0.3, noise=0.02, random_state=2)
+    init = (made.atoms[:3], made.codes[:, :3]) if with_codes else made.atoms[:3]
+    result = ba.factorize(made.X, 6, init=init, search=search, random_state=0)
+    assert len(result.atoms) == 6
+    assert result.wrong_bits < 0.1 * made.X.size
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"fixed_atoms": np.ones((2, 5))}, "have 5 columns, and the table 24"),
+        ({"fixed_atoms": np.ones((3, M)), "n_components": 2}, "3 atoms, more than n_components=2"),
+        ({"fixed_atoms": "known.csv"}, "must be an array or a table"),
+        ({"fixed_atoms": np.ones((2, M)), "search": "paper"}, "as published"),
+        ({"max_features_per_atom": 0}, "max_features_per_atom"),
+        ({"apart": [("a", "b")]}, "no column names"),
+        ({"apart": [(0, 99)]}, "has the index 99"),
+        ({"apart": [(0,)]}, "at least two features"),
+        ({"apart": [(0, 1)], "together": [(1, 0, 2)]}, "no atom could have them"),
+        ({"max_features_per_atom": 2, "together": [(1, 0, 2)]}, "more than max_features_per_atom=2"),
+    ],
+)
+def test_constraints_that_cannot_be(parameters, message):
+    with pytest.raises(InputError, match=message):
+        ba.factorize(table(0, 30), random_state=0, **parameters)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 100), st.sampled_from([None, 1, 2, 5]), st.booleans(), st.booleans())
+def test_pieces_and_projections_keep_to_the_limits(seed, max_features, has_apart, has_together):
+    apart = ((0, 1, 2), (2, 9)) if has_apart else ()
+    together = ((3, 4),) if has_together and max_features != 1 else ()
+    limits = AtomLimits(max_features, None, apart, together)
+    atoms, counts = random_bits(seed, 4, M, 0.4), np.random.default_rng(seed).integers(0, 50, M)
+    for atom in atoms:
+        features = np.flatnonzero(atom)
+        pieces = limits.pieces(features, counts, 50)
+        made = np.array([np.isin(np.arange(M), piece) for piece in pieces]).reshape(-1, M)
+        assert not naive.violates_limits(made, max_features, apart, together)
+        covered = set(np.flatnonzero(made.any(axis=0)))
+        tied = {i for each in together for i in each}
+        assert set(features.tolist()) - tied == covered - tied
+    before = np.array(
+        [row if not naive.violates_limits([row], max_features, apart, together) else 0 * row for row in atoms]
+    )
+    after = before ^ random_bits(seed + 1, 4, M, 0.3)
+    projected = limits.projected(ba.BitMatrix.from_dense(before), ba.BitMatrix.from_dense(after), 1).to_dense()
+    np.testing.assert_array_equal(projected[0], after[0])
+    assert not naive.violates_limits(projected[1:], max_features, apart, together)
+    for old, new, made in zip(before[1:], after[1:], projected[1:], strict=True):
+        if not naive.violates_limits([new], max_features, apart, together):
+            np.testing.assert_array_equal(made, new)
+        assert ((made == old) | (made == new)).all()
