@@ -165,7 +165,7 @@ def test_limits_that_contradict_each_other_are_refused():
     with pytest.raises(ValueError, match="feature 0 and feature 2 are in a set of apart and belong together"):
         ba.cover(X, together=[{0, 1}, {1, 2}], apart=[{0, 2}])
     with pytest.raises(
-        ValueError, match="together has 3 features that belong together .*, more than max_features_per_atom=2"
+        ValueError, match=r"together has 3 features that belong together .*, more than max_features_per_atom=2"
     ):
         ba.cover(X, together=[{0, 1}, {1, 2}], max_features_per_atom=2)
     with pytest.raises(ValueError, match="has 'x0' only, of features that are together"):

@@ -119,7 +119,8 @@ class StreamLearner:
                 )
             generators = deepcopy((before.random, before.draw))
             state = self._next_batch(replace(before, random=generators[0], draw=generators[1]), batch, workers)
-        bias, counts = settle_counts(state.bias, state.counts, self.params.settles_bias)
+        settles_bias = self.params.in_algebra(state.algebra).settles_bias
+        bias, counts = settle_counts(state.bias, state.counts, settles_bias)
         state = replace(state, bias=bias, counts=counts)
         while self._is_rare(state.counts.rounded()).any():
             state = self._without_useless(state, self.params.objective(state.algebra), first=self.params.n_fixed)

@@ -179,6 +179,7 @@ class _Passes:
     ) -> None:
         self.state = state
         self._keeps_codes = keeps_codes
+        params = params.in_algebra(state.algebra)
         self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
         self._objective = params.objective(state.algebra, share)
         self._codes: dict[int, Any] = {}  # by number of the pass
@@ -385,7 +386,7 @@ def result_from_counts(
 
     Fixed atoms come first. The others are sorted by the bits they save; unused and empty ones are left out.
     """
-    counted_bias = bias
+    counted_bias, params = bias, params.in_algebra(algebra)
     bias, counts = settle_counts(bias, counts, params.settles_bias)
     if counts.complete is not None and atoms.column_weights()[(bias ^ counted_bias).to_dense(bool)[0]].any():
         counts = replace(counts, complete=None, lacking=None, atom_known=None)  # they were counted with another bias

@@ -13,6 +13,7 @@ the next search finds what they leave over.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,10 +26,12 @@ from ..core.coding import CODERS, PRICED_CODERS, code, code_and_repair
 from ..core.objective import Objective
 from ..core.remembered import hard_codes
 from ..core.result import Factorization, Interrupted, Round, reconstruct
-from ..kernels.structs import covering
+from ..errors import InputError
+from ..kernels.structs import Rule, covering
 from ..mdl import string_bits
+from ..memory import memory_limit
 from ..parallel import Workers
-from ..sparse_bits import Bits, packed
+from ..sparse_bits import Bits, SparseBits, packed
 from .best_result import described
 from .driver import Candidate, best_of_algebras, search_freely, with_evidence
 from .holdout import HoldOut
@@ -39,6 +42,7 @@ from .params import SearchParams
 from .stopping import CONVERGED
 
 _MAX_ROUNDS = 4  # searches of a residual table
+_BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
 _MAX_SWEEPS = 8  # of coding and update, after each of them
 
 
@@ -58,6 +62,12 @@ def search(
     """
     if not params.is_constrained:
         return search_freely(data, params, workers, random, deadline, holdout, share, steps)
+    n_bytes = _BYTES_PER_BYTE * data.n_rows * data.n_cols // 8
+    if isinstance(data, SparseBits) and n_bytes > memory_limit():
+        raise InputError(
+            f"fixed atoms and limits need the table of {data.n_rows} rows and {data.n_cols} columns packed, which takes "
+            f"about {n_bytes / 2**30:.1f} GiB of memory, more than there is; select rows or columns"
+        )
     table, winners, interrupted = packed(data), {}, False
     for number, algebra in enumerate(params.algebras):
         now = time.perf_counter()
@@ -98,9 +108,7 @@ class ConstrainedSearch:
     def __post_init__(self) -> None:
         (self.algebra,) = self.params.algebras
         self.limits = self.params.limits.of_share(self.share)
-        # Under OR, an atom would take away what a bias sets: fixed atoms must mean what they say.
-        has_bias = self.params.bias and not (self.algebra == "or" and self.params.n_fixed)
-        self.params = replace(self.params, bias=has_bias)
+        self.params = self.params.in_algebra(self.algebra)
         self.objective = self.params.objective(self.algebra, self.share)
 
     def run(self) -> None:
@@ -125,7 +133,7 @@ class ConstrainedSearch:
                 starts.append((self._block(none), 0))
             found = [self._beside(start, n, free, number) for start, n in starts]
             block = min(found, key=self._cost)
-            if not self._keep(block):
+            if not self._keep(block) or self.ended != CONVERGED:
                 break
             if self.limits.of_features:
                 n_frozen = block.n_atoms
@@ -217,18 +225,21 @@ class ConstrainedSearch:
 
     def _sweep(self, block: Block) -> None:
         """Code all rows and update the learned atoms, while that lowers the cost; then code as `transform` does."""
-        coders = [code] * _MAX_SWEEPS + [CODERS["beam"]]
-        cost = None
-        for coder in coders:
-            before = block.save()
-            coder(block, self.objective.rule(block))
-            update_within(block, self.objective, self.params.n_fixed, self.limits)
-            now = self.objective.cost(block)
-            if cost is not None and now >= cost:
-                block.restore(before)
-                if coder is code:
-                    continue
-            cost = now if cost is None else min(cost, now)
+        code(block, self.objective.rule(block))
+        for _ in range(_MAX_SWEEPS):
+            if not self._sweep_once(block, code):
+                break
+        self._sweep_once(block, CODERS["beam"])
+
+    def _sweep_once(self, block: Block, coder: Callable[[Block, Rule], Change]) -> bool:
+        """Code all rows and update the learned atoms; undo it unless it lowers the cost, and return whether it does."""
+        before, cost = block.save(), self.objective.cost(block)
+        coder(block, self.objective.rule(block))
+        update_within(block, self.objective, self.params.n_fixed, self.limits)
+        gains = self.objective.cost(block) < cost
+        if not gains:
+            block.restore(before)
+        return gains
 
     def _without_useless(self, block: Block) -> Block:
         """Return the rows without learned atoms that save nothing, have too few users, or are too many.

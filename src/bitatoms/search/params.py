@@ -69,7 +69,8 @@ class SearchParams:
     def objective(self, algebra: str, share: float = 1.0) -> Objective:
         """Return what to minimize in this algebra, on this share of the rows."""
         limits = self.max_atoms_per_sample, self.residual_limit
-        costs, has_bias = self.costs if self.by_codelength else None, self.bias or not self.is_mdl_search
+        has_bias = self.in_algebra(algebra).bias or not self.is_mdl_search
+        costs = self.costs if self.by_codelength else None
         return Objective(self.by_codelength, algebra, *limits, share, ranks=self.ranks, costs=costs, has_bias=has_bias)
 
     @property
@@ -89,6 +90,13 @@ class SearchParams:
     def is_mdl_search(self) -> bool:
         """Whether moves of the search lower the codelength; the paper's search only compares results by it."""
         return self.by_codelength and self.search != "paper"
+
+    def in_algebra(self, algebra: str) -> SearchParams:
+        """Return the parameters for this algebra: under OR, there is no bias beside fixed atoms.
+
+        An atom would take away what the bias sets, and fixed atoms must mean what they say.
+        """
+        return replace(self, bias=False) if algebra == "or" and self.n_fixed and self.bias else self
 
     @property
     def n_fixed(self) -> int:
