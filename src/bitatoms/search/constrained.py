@@ -65,8 +65,8 @@ def search(
     n_bytes = _BYTES_PER_BYTE * data.n_rows * data.n_cols // 8
     if isinstance(data, SparseBits) and n_bytes > memory_limit():
         raise InputError(
-            f"fixed atoms and limits need the table of {data.n_rows} rows and {data.n_cols} columns packed, which takes "
-            f"about {n_bytes / 2**30:.1f} GiB of memory, more than there is; select rows or columns"
+            f"fixed atoms and limits need the table of {data.n_rows} rows and {data.n_cols} columns packed, "
+            f"which takes about {n_bytes / 2**30:.1f} GiB of memory, more than there is; select rows or columns"
         )
     table, winners, interrupted = packed(data), {}, False
     for number, algebra in enumerate(params.algebras):
