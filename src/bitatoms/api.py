@@ -186,10 +186,13 @@ def with_columns_of(params: SearchParams, header: Header) -> SearchParams:
 def _fixed_atoms(params: SearchParams, header: Header) -> BitMatrix:
     """Return the fixed atoms with the columns of a table, after checking them."""
     atoms, name = fixed_bits(params.fixed_atoms, header), "fixed_atoms"
+    given = params.init[0] if isinstance(params.init, tuple) and params.init else params.init
+    n_init = 0 if isinstance(given, str) else BitMatrix.from_any(given, name="init (atoms)").n_rows
     for limit in ("n_components", "max_components"):
         most = getattr(params, limit)
-        if most not in (None, "mdl") and len(atoms) > most:
-            raise InputError(Parameter(name), f" are {len(atoms)} atoms, more than ", Parameter(limit, most))
+        if most not in (None, "mdl") and len(atoms) + n_init > most:
+            n_others = f" and init {n_init}" if n_init else ""
+            raise InputError(Parameter(name), f" are {len(atoms)} atoms{n_others}, more than ", Parameter(limit, most))
     return atoms
 
 

@@ -154,9 +154,9 @@ def _check_fixed_atoms(name: str, value: Any) -> Any:
 
 def _check_bool(name: str, value: Any) -> bool:
     """Return a boolean."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{name} must be True or False, not {value!r}")
-    return value
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(Parameter(name), f" must be True or False, not {value!r}")
+    return bool(value)
 
 
 def _check_feature_sets(name: str, value: Any) -> tuple[tuple[int | str, ...], ...]:

@@ -158,6 +158,36 @@ def test_no_bias_is_learned_if_none_is_wanted(algebra):
     assert not model.bias_.any()
 
 
+def test_an_interrupted_search_keeps_what_it_has_learned_within_a_limit_on_rows():
+    def interrupt(row):
+        if row.round == 12:
+            raise KeyboardInterrupt
+
+    limits = {"max_features_per_atom": 6, "max_atoms_per_sample": 3}
+    with pytest.raises(ba.Interrupted) as caught:
+        ba.factorize(table(6, 200), algebra="or", callbacks=[interrupt], random_state=0, **limits)
+    result = caught.value.result
+    assert len(result.atoms) > 0
+    assert result.codes.row_weights().max() <= 3
+
+
+def test_the_minimum_of_rows_is_scaled_to_resamples():
+    X = ba.datasets.planted(200, M, 3, algebra="or", code_density=0.4, noise=0.01, random_state=0).X
+    result = ba.factorize(X, algebra="or", random_state=0)
+    recurrence = ba.stability(X, result, min_samples_per_atom=60, n_resamples=4, random_state=0)
+    assert (recurrence.overlaps > 0.5).any()
+
+
+def test_a_loaded_model_keeps_its_constraints(tmp_path):
+    X, fixed = pd.DataFrame(table(8), columns=[f"c{i}" for i in range(M)]), random_bits(6, 2, M, 0.3)
+    limits = {"apart": [("c0", "c5")], "together": [(3, 4)], "max_features_per_atom": 5}
+    model = ba.BinaryDictionaryLearning(algebra="or", fixed_atoms=fixed, random_state=0, **limits).fit(X)
+    model.save(tmp_path / "model.npz")
+    loaded = ba.load(tmp_path / "model.npz")
+    again = ba.BinaryDictionaryLearning(**loaded.get_params() | {"random_state": 0}).fit(X)
+    np.testing.assert_array_equal(again.components_, model.components_)
+
+
 def test_a_loaded_model_without_bias_codes_as_the_fitted_one(tmp_path):
     X = table(8, 300)
     X[:, :4] |= random_bits(3, 300, 4, 0.9)
@@ -193,6 +223,8 @@ def test_init_may_have_fewer_atoms_than_are_learned(search, with_codes):
     [
         ({"fixed_atoms": np.ones((2, 5))}, "have 5 columns, and the table 24"),
         ({"fixed_atoms": np.ones((3, M)), "n_components": 2}, "3 atoms, more than n_components=2"),
+        ({"fixed_atoms": np.ones((1, M)), "n_components": 3, "init": np.ones((3, M))}, "1 atoms and init 3, more than"),
+        ({"bias": 1}, "bias must be True or False"),
         ({"fixed_atoms": "known.csv"}, "must be an array or a table"),
         ({"fixed_atoms": np.ones((2, M)), "search": "paper"}, "as published"),
         ({"max_features_per_atom": 0}, "max_features_per_atom"),

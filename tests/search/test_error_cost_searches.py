@@ -77,6 +77,14 @@ def test_costs_may_be_given_by_name():
     assert by_name.costs.added.tolist() == [1, math.inf, 1, 4, 1]
 
 
+@pytest.mark.parametrize("cost", [1e9, 1e17, 1e300])
+def test_a_cost_may_be_as_large_as_a_number_can_be(cost):
+    X = noisy(4)
+    result = factorize(X, false_positive_cost=cost, false_negative_cost={0: cost}, random_state=0)
+    assert errors_of(X, result)[1] <= errors_of(X, factorize(X, random_state=0))[1]
+    assert result.costs.missed[0] == cost
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_threads_do_not_change_the_result(workers):
     X = noisy(3, n=300, m=70)
@@ -162,7 +170,9 @@ def test_a_wide_table_is_searched_with_costs_by_windows():
         ({"false_negative_cost": math.nan}, "must be 1 or more"),
         ({"false_negative_cost": [[1, 2]]}, "must be 1 or more"),
         ({"false_negative_cost": [2, 2]}, "has 2 costs, but the table has 20 columns"),
-        ({"false_negative_cost": {"x": 2}}, "the columns have no names"),
+        ({"false_negative_cost": {"x": 2}}, "columns without names are given by their index"),
+        ({"false_negative_cost": math.inf, "min_samples_per_atom": 5}, "min_samples_per_atom"),
+        ({"false_negative_cost": math.inf, "together": [(0, 1)]}, "together"),
         ({"false_positive_cost": 2, "algebra": "xor"}, "under XOR"),
         ({"false_positive_cost": 2, "search": "paper"}, "does not know costs"),
         ({"false_positive_cost": 2, "n_components": 2, "objective": "errors"}, "does not know costs"),

@@ -17,6 +17,7 @@ from ..bits import BitMatrix
 
 ERROR_BITS = 8  # what the code of an error takes in a column that is wrong in 1 of 256 rows
 _INFINITE_BITS = 1 << 32  # more than any atom saves; sums over 2**30 cells fit into 64 bits
+_MAX_FINITE_BITS = 1 << 30
 _WEIGHT_UNIT, _INFINITE_WEIGHT = 16, 1 << 24  # costs in votes, as integers
 
 
@@ -50,6 +51,11 @@ class ErrorCosts:
     def added_bits(self) -> NDArray[np.int64]:
         """The bits that an added one in each column costs beyond its code."""
         return _bits(self.added)
+
+    @property
+    def forbids_missed(self) -> bool:
+        """Whether there are columns in which no one may be missed."""
+        return bool(np.isinf(self.missed).any())
 
     @property
     def forbidden(self) -> NDArray[np.uint64]:
@@ -96,10 +102,10 @@ class ErrorCosts:
 
 def _bits(costs: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the bits beyond the code of an error of these costs."""
-    finite = np.where(np.isinf(costs), 1.0, costs)
+    finite = np.minimum(costs, _MAX_FINITE_BITS / ERROR_BITS)  # an infinite one, too
     return np.where(np.isinf(costs), _INFINITE_BITS, np.rint((finite - 1) * ERROR_BITS).astype(np.int64))
 
 
 def _weights(costs: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return costs as integers."""
-    return np.rint(np.minimum(costs * _WEIGHT_UNIT, _INFINITE_WEIGHT)).astype(np.int64)
+    return np.rint(_WEIGHT_UNIT * np.minimum(costs, _INFINITE_WEIGHT / _WEIGHT_UNIT)).astype(np.int64)

@@ -15,7 +15,7 @@ from ..parallel import MAX_CHUNK_NS
 from .block import Block
 from .coding import code_cost, priced
 
-_FORBIDDEN = 1 << 27  # a price at which no row uses an atom
+_REFUSED = 1 << 27  # a price at which no row uses an atom
 
 
 class RemovalCounts(NamedTuple):
@@ -73,7 +73,7 @@ class AtomRemoval:
             prices, one_row, scratch = self._scratch()
             rule = self.rule._replace(prices=prices)
             coding.code_without(
-                block._read_rows, self.tables, rule, _FORBIDDEN, tested, tests, indices, start, stop, one_row, wrong,
+                block._read_rows, self.tables, rule, _REFUSED, tested, tests, indices, start, stop, one_row, wrong,
                 added, uses, scratch,
             )  # fmt: skip
             with adding:
@@ -96,7 +96,7 @@ class AtomRemoval:
         """Code the users of atom k without it."""
         block, (rows,) = self.block, self.users_of(np.array([k]))
         for prices in (self.prices, *(prices for prices, *_ in self._scratches.values())):
-            prices.uses[k] = _FORBIDDEN
+            prices.uses[k] = _REFUSED
         _, _, scratch = self._scratch()
         rows_per_call = 1 + int(MAX_CHUNK_NS / self._row_cost)
         for start in range(0, len(rows), rows_per_call):

@@ -23,7 +23,7 @@ from ..core.remembered import max_remembered
 from ..core.result import Round
 from ..mdl import Codelength
 from ..parameters import RENAMED, check, result_parameters
-from ..sparse_bits import Bits, SparseBits
+from ..sparse_bits import Bits, SparseBits, packed
 from ..table import check_picture
 from .annotations import decode_annotations, encode_annotations
 from .atomic import atomic_write
@@ -57,6 +57,7 @@ CELL_OPTIONS = (
     "phased",
 )  # what cells mean, for all data of a model
 _COSTS = ("false_negative_cost", "false_positive_cost")  # stored as arrays
+_FEATURE_SETS = ("apart", "together")  # lists of names or indices
 _OPTIONAL_COUNTS = ("saved", "ones", "missed", "known", "complete", "lacking", "atom_known")
 _COUNTS_PER_ATOM = ("uses", "saved", "complete", "atom_known")
 _CHOICES = {"algebra": ("xor", "or"), "coder": tuple(CODERS), "objective": ("codelength", "errors")}
@@ -105,12 +106,14 @@ def save(
         "parameters": {
             name: value
             for name, value in (parameters or {}).items()
-            if name in result_parameters() and name not in _COSTS and _is_json_scalar(value)
+            if name in result_parameters() and name not in _COSTS and (_is_json_scalar(value) or name in _FEATURE_SETS)
         },
         "reading": reading or {},
     }
     if model.beyond_chance is not None:
         metadata["beyond_chance"] = model.beyond_chance
+    if (fixed := (parameters or {}).get("fixed_atoms")) is not None:
+        metadata["n_fixed"] = fixed.shape[0] if hasattr(fixed, "shape") else len(fixed)  # they are the first atoms
     if not model.has_bias:
         metadata["has_bias"] = False
     if model.recurrence is not None:
@@ -147,6 +150,9 @@ def load(path: str | os.PathLike[str]) -> LoadedModel:
         try:
             model = _read_model(file, metadata)
             parameters = _read_parameters(metadata["parameters"]) | _cost_parameters(model.costs)
+            if "n_fixed" in metadata:
+                n_fixed = min(check_metadata_int(metadata, "n_fixed"), model.atoms.n_rows)
+                parameters["fixed_atoms"] = packed(model.atoms[np.arange(n_fixed)])
             return LoadedModel(model, parameters, _read_options(metadata["reading"]))
         except FileError:
             raise

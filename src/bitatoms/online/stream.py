@@ -93,7 +93,7 @@ class StreamLearner:
         if params.search == "paper":
             paper, fast = Parameter("search", "paper"), Parameter("search", "fast")
             raise InputError(paper, " needs all rows at once; learn from batches with ", fast)
-        if params.costs is not None and np.isinf(params.costs.missed).any():
+        if params.costs is not None and params.costs.forbids_missed:
             raise InputError(
                 Parameter("false_negative_cost", math.inf),
                 " needs all rows at once, with fit; pass a large finite cost to learn from batches",

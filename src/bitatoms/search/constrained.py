@@ -39,7 +39,7 @@ from .journal import StepStore
 from .monitor import SearchMonitor
 from .moves.drop import drop_some, savings
 from .params import SearchParams
-from .stopping import CONVERGED
+from .stopping import CONVERGED, MAX_ITER
 
 _MAX_ROUNDS = 4  # searches of a residual table
 _BYTES_PER_BYTE = 6  # of memory that a search of a packed table takes
@@ -131,20 +131,30 @@ class ConstrainedSearch:
             starts = [(block, n_frozen)]
             if number == 0 and n_frozen:  # rows may use fixed atoms otherwise if others are there
                 starts.append((self._block(none), 0))
-            found = [self._beside(start, n, free, number) for start, n in starts]
-            block = min(found, key=self._cost)
-            if not self._keep(block) or self.ended != CONVERGED:
+            found = []
+            for i, (start, n) in enumerate(starts):
+                now = time.perf_counter()
+                end = now + (self.deadline - now) / (len(starts) - i)
+                found.append(self._beside(start, n, free, number, end))
+            block = min(found, key=lambda each: each[0])[1]
+            if not any(is_better for _, _, is_better in found) or self.ended not in (CONVERGED, MAX_ITER):
                 break
             if self.limits.of_features:
                 n_frozen = block.n_atoms
 
-    def _beside(self, block: Block, n_frozen: int, free: SearchParams, number: int) -> Block:
-        """Return the rows with the first atoms of a block, frozen, and with others that explain the rest."""
-        block = self._joined(block, n_frozen, self._search(block, n_frozen, free, number))
-        self._sweep(block)
-        return self._without_useless(block)
+    def _beside(
+        self, block: Block, n_frozen: int, free: SearchParams, number: int, deadline: float
+    ) -> tuple[int, Block, bool]:
+        """Put atoms that explain the rest beside the first atoms of a block, which are frozen.
 
-    def _search(self, block: Block, n_frozen: int, free: SearchParams, number: int) -> Factorization:
+        Return what that costs, the block, and whether it is the best so far, which is kept.
+        """
+        block = self._joined(block, n_frozen, self._search(block, n_frozen, free, number, deadline))
+        self._sweep(block)
+        block = self._without_useless(block)
+        return self._cost(block), block, self._keep(block)
+
+    def _search(self, block: Block, n_frozen: int, free: SearchParams, number: int, deadline: float) -> Factorization:
         """Search what the frozen atoms leave over; an interrupted search ends the loop, with its result so far."""
         atoms, codes = block.factors()
         frozen, own_codes = atoms[:n_frozen], codes.T[:n_frozen].T
@@ -157,10 +167,12 @@ class ConstrainedSearch:
             holdout = replace(holdout, rows=rows)
         steps = self.steps if number == 0 and n_frozen == self.params.n_fixed else None
         try:
-            found = search_freely(residual, free, self.workers, self.random, self.deadline, holdout, self.share, steps)
+            found = search_freely(residual, free, self.workers, self.random, deadline, holdout, self.share, steps)
         except Interrupted as interrupted:
             if interrupted.result is not None:
-                self._keep(self._without_useless(self._joined(block, n_frozen, interrupted.result)))
+                joined = self._joined(block, n_frozen, interrupted.result)
+                code(joined, self.objective.rule(joined))
+                self._keep(self._without_useless(joined))
             raise
         self.ended, self.history = found.ended, (*self.history, *found.history)
         return found
@@ -202,16 +214,14 @@ class ConstrainedSearch:
         features, rows = [], []
         filled = self.data.filled()
         for k in np.flatnonzero(~allowed):
-            own = np.flatnonzero(users[k : k + 1].to_dense()[0])
-            pieces = self.limits.pieces(
-                np.flatnonzero(atoms[k : k + 1].to_dense()[0]), filled[own].column_weights(), len(own)
-            )
+            uses = users[k : k + 1].to_dense(bool)[0]
+            own, counts = np.flatnonzero(atoms[k : k + 1].to_dense()[0]), filled[np.flatnonzero(uses)].column_weights()
             is_free = np.ones(self.data.n_cols, bool)
-            for piece in pieces:
-                features.append(np.isin(np.arange(self.data.n_cols), piece))
-                is_part = is_free[piece].all()
+            for piece in self.limits.pieces(own, counts, int(uses.sum())):
+                features.append(np.zeros(self.data.n_cols, bool))
+                features[-1][piece] = True
+                rows.append(uses if is_free[piece].all() else np.zeros(self.data.n_rows, bool))
                 is_free[piece] = False
-                rows.append(np.isin(np.arange(self.data.n_rows), own) & is_part)
         kept = np.flatnonzero(allowed)
         if not features:
             return atoms[kept], users[kept]

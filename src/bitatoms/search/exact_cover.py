@@ -25,7 +25,7 @@ def cover_missed(context: SearchContext) -> None:
     If no one may be added either, a cover of the entire table is recorded as well: the monitor keeps the better one.
     """
     costs, best = context.objective.costs, context.monitor.best
-    if costs is None or best is None or not np.isinf(costs.missed).any():
+    if costs is None or best is None or not costs.forbids_missed:
         return
     block = context.block(best.atoms, best.codes, best.bias)
     data, columns = context.data.filled(), np.isinf(costs.missed)

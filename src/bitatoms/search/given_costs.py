@@ -1,4 +1,4 @@
-"""Costs of errors as users pass them: one cost, one per column, or by name of the column."""
+"""Costs of errors as users pass them: one cost, one per column, or by name or index of the column."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ def check_costs(given: dict[str, Any], by_mdl: bool, by_codelength: bool) -> Non
             "max_components": given["max_components"] is not None,
             "max_atoms_per_sample": given["max_atoms_per_sample"] is not None,
             "residual_limit": given["residual_limit"] > 0,
+            "fixed_atoms": given["fixed_atoms"] is not None,
+            "max_features_per_atom": given["max_features_per_atom"] is not None,
+            "min_samples_per_atom": given["min_samples_per_atom"] is not None,
+            "apart": bool(given["apart"]),
+            "together": bool(given["together"]),
         }
         if limits := [name for name, value in is_set.items() if value]:
             raise InputError(
@@ -59,9 +64,10 @@ def _of_columns(name: str, cost: Any, header: Header) -> NDArray[np.float64]:
         if costs.ndim and len(costs) != header.n_cols:
             raise InputError(Parameter(name), f" has {len(costs)} costs, but the table has {header.n_cols} columns")
         return costs
-    index = {column: i for i, column in enumerate(header.names or ())}
+    index: dict[Any, int] = {i: i for i in range(header.n_cols)}
+    index |= {column: i for i, column in enumerate(header.names or ())}
     if unknown := [column for column in cost if column not in index]:
-        why = "the table has no such column" if index else "the columns have no names; pass one cost per column"
+        why = "the table has no such column" if header.names else "columns without names are given by their index"
         raise InputError(Parameter(name), f" has a cost for {unknown[0]!r}, but {why}")
     costs = np.ones(header.n_cols)
     costs[[index[column] for column in cost]] = list(cost.values())

@@ -570,10 +570,10 @@ def code_at_prices(rows, atoms, rule, indices, from_scratch, code, errors, scrat
 
 
 @kernel
-def code_without(rows, atoms, rule, forbidden, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
+def code_without(rows, atoms, rule, refused, tested, tests, indices, start, stop, own, wrong, added, uses, scratch):
     """Count what changes if rows are coded without an atom; the rows are left as they are.
 
-    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is ``forbidden``. The changes
+    Entry i of start..stop is row indices[i], without atom tested[tests[i]], whose price is ``refused``. The changes
     in errors per column and uses per atom are added to rows tests[i] of ``wrong`` and ``uses``, and those in added ones
     to ``added``, if it has rows. ``own`` has one row, which is coded.
     """
@@ -588,7 +588,7 @@ def code_without(rows, atoms, rule, forbidden, tested, tests, indices, start, st
             copy_row(rows.unknown, j, own.unknown[0])
         k = tested[tests[i]]
         price = rule.prices.uses[k]
-        rule.prices.uses[k] = forbidden
+        rule.prices.uses[k] = refused
         _code_row(own, 0, atoms, rule, weight(own.errors, 0), scratch)
         rule.prices.uses[k] = price
         _count_changes(own.codes, 0, rows.codes[j], uses[tests[i]])
