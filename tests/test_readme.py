@@ -21,6 +21,7 @@ WITH_CODE = [
     "docs/classification.md",
     "docs/files.md",
     "docs/genomes.md",
+    "docs/given-atoms.md",
     "docs/images.md",
     "docs/missing.md",
     "docs/roles.md",

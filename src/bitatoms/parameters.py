@@ -17,8 +17,6 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from .checks import (
     check_choice,
     check_fraction,
@@ -126,6 +124,8 @@ def _check_sizes(name: str, value: Any) -> tuple[int, ...]:
 
 def _check_costs(name: str, value: Any) -> Any:
     """Check the costs of errors: numbers of at least 1; how many are needed is checked when a table is known."""
+    import numpy as np  # not needed for help
+
     costs = list(value.values()) if isinstance(value, Mapping) else value
     try:
         numbers = np.asarray(costs, np.float64)
@@ -154,7 +154,7 @@ def _check_fixed_atoms(name: str, value: Any) -> Any:
 
 def _check_bool(name: str, value: Any) -> bool:
     """Return a boolean."""
-    if not isinstance(value, (bool, np.bool_)):
+    if not isinstance(value, bool) and type(value).__name__ != "bool":  # NumPy's is called bool, too
         raise InputError(Parameter(name), f" must be True or False, not {value!r}")
     return bool(value)
 

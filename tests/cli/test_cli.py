@@ -319,7 +319,7 @@ def test_compilation_is_noted_without_a_terminal(folder, monkeypatch, capsys, qu
     monkeypatch.chdir(folder)
     fit = ba.BinaryDictionaryLearning.fit
 
-    def compiling(*arguments):
+    def compiling(*arguments, **kwargs):
         logging.getLogger("bitatoms.kernels.jit").info("compiling kernels")
         return fit(*arguments)
 

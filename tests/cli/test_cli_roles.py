@@ -144,8 +144,8 @@ def test_known_roles_and_limits(bitatoms, folder):
     ("arguments", "message"),
     [
         (("--together", "mail,wiki"), "--together cannot be kept: 'user 2' has 'mail', but not 'wiki'"),
-        (("--apart", "mail"), "--apart must be a list of sets of two features or more, not ('mail',)"),
-        (("--apart", "mail,male"), "--apart names a feature that the table does not have: 'male'"),
+        (("--apart", "mail"), "--apart has the set ['mail']; a set needs at least two features"),
+        (("--apart", "mail,male"), "--apart names 'male', which is not a column of the table"),
         (("--fixed", "absent.csv"), "absent.csv: there is no such file"),
         (("--roles", "users.csv", "--fixed", "users.csv"), "--fixed is for a search"),
     ],

@@ -228,7 +228,7 @@ def test_init_may_have_fewer_atoms_than_are_learned(search, with_codes):
         ({"fixed_atoms": "known.csv"}, "must be an array or a table"),
         ({"fixed_atoms": np.ones((2, M)), "search": "paper"}, "as published"),
         ({"max_features_per_atom": 0}, "max_features_per_atom"),
-        ({"apart": [("a", "b")]}, "no column names"),
+        ({"apart": [("a", "b")]}, "columns have no names"),
         ({"apart": [(0, 99)]}, "has the index 99"),
         ({"apart": [(0,)]}, "at least two features"),
         ({"apart": [(0, 1)], "together": [(1, 0, 2)]}, "no atom could have them"),

@@ -189,12 +189,12 @@ def _columns(
     for feature in features:
         if isinstance(feature, str):
             if index is None:
-                raise InputError(Parameter(name), f" names {feature!r}, but X has no column names; pass indices")
+                raise InputError(Parameter(name), f" names {feature!r}, but the columns have no names; pass indices")
             if feature not in index:
-                raise InputError(Parameter(name), f" names {feature!r}, which is not a column of X")
+                raise InputError(Parameter(name), f" names {feature!r}, which is not a column of the table")
             columns.append(index[feature])
         elif not -n_features <= feature < n_features:
-            raise InputError(Parameter(name), f" has the index {feature}, but X has {n_features} features")
+            raise InputError(Parameter(name), f" has the index {feature}, but the table has {n_features} columns")
         else:
             columns.append(feature % n_features)
     return tuple(sorted(set(columns)))
