@@ -180,6 +180,7 @@ def test_columns_are_matched_by_name():
     [
         ([[1, 0]], [[1, 0, 1]], "the roles have 3 columns, and the users 2"),
         ([[1, np.nan]], [[1, 0]], "missing value"),
+        (USERS, ROLES.T, "the roles have no column of the users: they have 'clerk', 'printing', 'payer', 'guard', and"),
         ([[1, 0]], pd.DataFrame([[1, 0], [1, 1]], index=["a", "a"]), "two roles have the name 'a'"),
     ],
 )

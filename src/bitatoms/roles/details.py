@@ -90,7 +90,7 @@ def overlaps_section(report: RoleReport, links: RoleLinks) -> str:
         body += f"<h3>Roles within others</h3>{table}"
     if same_users:
         table = _pairs("Roles with the same users", same_users, links)
-        body += f"<h3>Roles with the same users</h3><p>Each such pair could be one role.</p>{table}"
+        body += f"<h3>Roles with the same users</h3><p>The same users have both roles of each pair.</p>{table}"
     if sharing:
         body += f"<h3>Common permissions</h3>{_pairs('Roles with common permissions', sharing, links)}"
     body = body or "<p>No two roles have common permissions, or the same users.</p>"
