@@ -570,7 +570,7 @@ def roles(
     A user gets every permission of each of its roles, and no other. The summary gives a lower bound: no cover has
     fewer roles, or a lower cost.
 
-    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, the fewest
+    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, and few
     that give as many of their permissions as these roles can. Columns are matched by name. The report lists the
     permissions that come from no role, unusual permissions, and who fits no role.
     """
