@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 def times(lift: float | None) -> str:
     """Return how many times as often something occurs: two digits, or all of an integer; a dash if it is unknown."""
@@ -44,3 +46,20 @@ def have(number: int) -> str:
 def be(number: int) -> str:
     """Return the verb of a sentence whose subject is a number of something."""
     return "is" if number == 1 else "are"
+
+
+def tally(noun: str, *parts: tuple[int, Callable[[int], str], str]) -> str:
+    """Return a clause about how many have or are what, without those that are none; empty if all are none.
+
+    Examples
+    --------
+    >>> tally("role", (1, have, "a single user"), (0, have, "two users"), (3, have, "none"))
+    '1 role has a single user, and 3 have none'
+    """
+    clauses: list[str] = []
+    for number, verb, what in parts:
+        if number:
+            clauses.append(f"{number if clauses else counted(number, noun)} {verb(number)} {what}")
+    if len(clauses) > 1:
+        clauses[-1] = f"and {clauses[-1]}"
+    return ", ".join(clauses)

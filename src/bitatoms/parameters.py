@@ -688,8 +688,8 @@ class CoverKwargs(TypedDict, total=False):
         Param(
             None,
             "Roles that are known, as a table with one row per role: they are kept as they are, and come first.",
-            "Columns that have names are matched by name. A row gets those of them all of whose ones it has, the "
-            "fewest that cover as much as they can; other roles are found for the rest.",
+            "Columns that have names are matched by name. A row gets those of them all of whose ones it has, and "
+            "few that cover as much as they can; other roles are found for the rest.",
             check=lambda name, value: value,
             type="table of roles x features, optional",
             option="fixed",

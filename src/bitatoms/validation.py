@@ -17,6 +17,17 @@ from .errors import Cell, InvalidCell, InvalidCellType, MissingCell, Parameter
 
 _COMPLEX = "Complex data not supported: {name} contains complex numbers; take their real part or magnitude"
 
+MAX_WEIGHT = 2.0**62  # of a row, exclusive
+
+
+def weight_advice(value: float) -> str | None:
+    """Return how to replace a number that is no weight of a row; None for a whole number from 0 up."""
+    if math.isnan(value) or value < 0:
+        return "pass 0 to leave a row out"
+    if value >= MAX_WEIGHT:
+        return "a weight is how often a row counts, and below 2**62"
+    return None if value.is_integer() else "multiply all weights by a number that makes them whole, or round them"
+
 
 def binarize_advice(value: float) -> tuple[str | Parameter, ...]:
     """Return how to read a table that contains this value, which is neither 0 nor 1, as a part of a message."""

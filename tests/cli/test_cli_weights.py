@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("few_trials")
 NAMES = [f"item{number}" for number in range(12)]
 X = ba.datasets.planted(60, 12, 3, code_density=0.4, noise=0.02, random_state=0).X
 WEIGHTS = np.random.default_rng(0).permutation(60)
+LINE = f"line {np.argmin(WEIGHTS) + 2}"
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +103,15 @@ def test_other_formats(folder, extension):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (",0.0\n", ",0.5\n", "--weight-column must consist of whole numbers from 0 up, but the weight of row "),
-        (",0.0\n", ",-1\n", "is -1.0 (1 in all); pass 0 to leave a row out"),
+        (",0.0\n", ",2.5\n", f"bad.csv: {LINE}, column 'count': '2.5' is not a whole number from 0 up; multiply all"),
+        (",0.0\n", ",-1\n", f"{LINE}, column 'count': '-1' is not a whole number from 0 up; pass 0 to leave a row out"),
+        (
+            ",0.0\n",
+            ",1e300\n",
+            f"{LINE}, column 'count': '1e300' is not a whole number from 0 up; a weight is how often",
+        ),
+        (",0.0\n", ",inf\n", f"{LINE}, column 'count': 'inf' is not a "),
+        ("item3", "count", "columns 5 and 14 have the same name 'count'; rename one"),
         (",0.0\n", ",many\n", ", column 'count': 'many' is not a number; a weight is a whole number from 0 up"),
         (",0.0\n", ",\n", ", column 'count': '' is not a number"),
         (",count\n", ",n\n", "there is no column 'count'"),

@@ -115,9 +115,18 @@ def test_without_limits_nothing_changes():
     X = ba.datasets.permissions(60)
     plain, limited = (
         ba.cover(X, max_iter=1, random_state=0, **limits)
-        for limits in ({}, {"fixed_atoms": None, "apart": [], "together": None})
+        for limits in ({}, {"fixed_atoms": [], "apart": [], "together": None})
     )
     assert (plain.atoms, plain.codes) == (limited.atoms, limited.codes)
+    assert (plain.is_limited, limited.is_limited) == (False, False)
+    assert ba.factorize(X, 2, fixed_atoms=[], max_iter=1).atoms.n_rows == 2
+
+
+def test_the_summary_qualifies_the_lowest_cost():
+    X = [[1, 1, 0], [0, 0, 1]]
+    assert "is 2, the lowest possible.\n" in ba.cover(X, fixed_atoms=np.zeros((0, 3))).summary() + "\n"
+    for limits in ({"fixed_atoms": [[1, 0, 0]]}, {"apart": [{0, 1}]}, {"together": [{0, 1}]}):
+        assert ", the lowest possible with these fixed roles and limits." in ba.cover(X, **limits).summary()
 
 
 def test_names_of_features():
@@ -149,6 +158,7 @@ FRAME = pd.DataFrame([[1, 1, 0], [1, 0, 1]], index=["ann", "bob"], columns=["pay
         ({"together": [{"pay"}]}, "together has the set .* a set needs at least two features"),
         ({"together": [(1, 0.5)]}, "together has 0.5, which is neither a name nor an index"),
         ({"max_features_per_atom": 0}, "max_features_per_atom must be at least 1"),
+        ({"fixed_atoms": [[1, np.nan, 0]]}, r"fixed_atoms contains a missing value \(NaN\) at row 0, column 1"),
         ({"fixed_atoms": [[1, 0]]}, "fixed_atoms have 2 columns, and the table 3"),
         ({"fixed_atoms": pd.DataFrame([[1]], columns=["fly"])}, "fixed_atoms have columns that the table lacks: 'fly'"),
         ({"fixed_atoms": [[1, 1, 1]], "max_features_per_atom": 2}, "role 1 of fixed_atoms has 3 features"),

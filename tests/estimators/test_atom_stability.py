@@ -244,3 +244,12 @@ def test_other_tables_and_algebras_are_reported(X, model):
         stability(X[:, :63], model)
     with pytest.raises(ValueError, match="X has 63 columns, but the model was learned from 64"):
         stability(X[:, :63], ba.factorize(X, **PAPER))
+
+
+def test_a_weighted_factorization_is_refused():
+    X = ba.datasets.planted(40, 12, 2, noise=0, random_state=0).X
+    weighted = ba.factorize(X, sample_weight=np.arange(40), random_state=0)
+    with pytest.raises(ValueError, match=r"repeat the rows by their weights, X = np\.repeat\(X, weights, axis=0\)"):
+        ba.stability(X, weighted)
+    once = ba.factorize(X, sample_weight=np.ones(40), random_state=0)
+    assert ba.stability(X, once, n_resamples=1).n_resamples == 1

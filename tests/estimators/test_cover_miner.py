@@ -4,6 +4,7 @@ import inspect
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -87,3 +88,22 @@ def test_an_interrupted_miner_holds_the_best_cover(table):
     with pytest.raises(ba.Interrupted):
         miner.fit(table)
     assert (miner.inverse_transform(miner.transform(table)) == table.to_dense()).all()
+
+
+FRAME = pd.DataFrame(
+    [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 1]], index=["ann", "bob", "cat"], columns=["a", "b", "c", "d"]
+)
+
+
+def test_names_of_a_data_frame_apply_to_limits():
+    fixed = pd.DataFrame([[1, 0, 0, 1]], columns=["d", "b", "a", "c"])
+    miner = CoverMiner(fixed_atoms=fixed, max_iter=1, random_state=0).fit(FRAME)
+    assert miner.components_[0].tolist() == [0, 0, 1, 1]
+    miner = CoverMiner(apart=[("b", "a")], max_iter=1, random_state=0).fit(FRAME)
+    assert (miner.components_[:, :2].sum(axis=1) <= 1).all()
+    assert miner.feature_names_in_.tolist() == list(FRAME.columns)
+    together = [("d", "c")]
+    miner = CoverMiner(together=together, max_iter=1, random_state=0).fit(FRAME[["c", "a", "d", "b"]])
+    assert (miner.components_[:, 0] == miner.components_[:, 2]).all()
+    with pytest.raises(ValueError, match="together cannot be kept: 'dan' has 'c', but not 'd'"):
+        CoverMiner(together=together).fit(pd.concat([FRAME, FRAME.iloc[2:].rename({"cat": "dan"}).assign(d=0)]))

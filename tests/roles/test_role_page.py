@@ -1,5 +1,7 @@
 """The page of a role report: complete, cut where lists are long, and safe."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,9 +66,16 @@ def test_the_bound_of_a_cover_is_shown():
 def test_changes_are_shown():
     old, new, users = [[1, 1, 0], [0, 0, 1]], [[1, 1, 1], [1, 0, 0]], [[1, 1, 1], [1, 0, 0]]
     outline = page(ba.role_report(users, new), diff=ba.role_diff(old, new, users))
-    assert "2 roles before and 2 after: 0 unchanged, 1 changed, 1 new, 1 gone." in outline.text
+    assert "2 roles before and 2 after: 1 changed, 1 new, 1 gone." in outline.text
     assert outline.find_all("li", class_="added")
     assert outline.find_all("li", class_="removed")
+
+
+def test_the_number_of_all_overlaps_is_shown():
+    report = ba.role_report([[1, 1, 1]] * 2, [[1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+    assert "pairs of roles overlap" not in page(report).text
+    cut = page(replace(report, overlaps=report.overlaps[:2]))
+    assert "4 pairs of roles overlap. These are the 2 that overlap most." in cut.text
 
 
 def test_long_lists_are_cut():

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import bitatoms as ba
 import naive
 from bitatoms.covers.coding import code_from_below
+from bitatoms.roles.pairs import overlapping_pairs
 from support.strategies import matrices, random_bits
 
 pytestmark = pytest.mark.usefixtures("few_exchanges")
@@ -135,10 +137,17 @@ def test_overlaps_and_exceptions_by_hand(report):
 def test_the_summary_by_hand(report):
     assert report.summary() == (
         "4 roles for 9 users and 6 permissions: 13 user assignments and 6 permission assignments.\n"
-        "1 of 20 grants is given by no role, of 1 user.\n"
-        "2 roles have a single user, 0 none.\n"
+        "Of 20 permissions of users, 1 comes from no role (1 user).\n"
+        "2 roles have a single user.\n"
         "1 user has only roles that nobody else has, 1 has no role, and 1 has no permission.\n"
-        "1 permission of users is unusual among users with the same roles, and 1 is missing."
+        "Compared with users of the same roles, 1 permission is unusual, and 1 is missing."
+    )
+
+
+def test_counts_of_none_are_left_out_of_the_summary():
+    assert ba.role_report([[1, 1], [1, 1]], [[1, 1]]).summary() == (
+        "1 role for 2 users and 2 permissions: 2 user assignments and 2 permission assignments.\n"
+        "The roles give all users exactly their permissions, 4 in all."
     )
 
 
@@ -152,6 +161,16 @@ def test_roles_within_others_and_of_the_same_users():
     ]
     assert report.overlaps[-1][2:6] == (0, 0, 2, 1)
     assert [role.name for role in report.unassigned_roles] == ["role 2", "role 3"]
+
+
+def test_only_the_pairs_that_overlap_most_are_kept():
+    atoms = csr_array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]])
+    codes = csr_array([[1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]])
+    every, n_pairs = overlapping_pairs(atoms, codes, ("a", "b", "c", "d"))
+    assert [pair[:2] for pair in every] == [("a", "b"), ("c", "d"), ("a", "c"), ("a", "d"), ("b", "c")]
+    kept, n_found = overlapping_pairs(atoms, codes, ("a", "b", "c", "d"), max_pairs=3)
+    assert n_pairs == n_found == len(every) == 5
+    assert kept == (every[0], every[3], every[4])  # the same users of a and d, and of b and c
 
 
 def test_a_cover_is_reported_with_its_own_codes_and_bound():
@@ -180,6 +199,7 @@ def test_columns_are_matched_by_name():
     [
         ([[1, 0]], [[1, 0, 1]], "the roles have 3 columns, and the users 2"),
         ([[1, np.nan]], [[1, 0]], "missing value"),
+        (USERS, ROLES.T, "the roles have no column of the users: they have 'clerk', 'printing', 'payer', 'guard', and"),
         ([[1, 0]], pd.DataFrame([[1, 0], [1, 1]], index=["a", "a"]), "two roles have the name 'a'"),
     ],
 )

@@ -1,6 +1,7 @@
 """A weight equals that many repetitions of a row, bit for bit, wherever rows are learned from or scored."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,11 +125,15 @@ def test_interrupted_search_has_the_codes_of_the_rows_passed():
     [
         ([1, 0.5, 2], "whole numbers from 0 up, but the weight of row 1 is 0.5 .1 in all.; multiply all weights by"),
         ([1, 2, -1], "the weight of row 2 is -1 .1 in all.; pass 0 to leave a row out"),
-        ([np.nan, 1, np.nan], "the weight of row 0 is nan .2 in all.; pass 0 to leave a row out"),
-        ([None, 1, 1], "the weight of row 0 is nan"),
-        (np.ma.masked_array([1, 1, 1], [0, 1, 0]), "the weight of row 1 is nan"),
-        ([1, np.inf, 1], "the weight of row 1 is inf"),
-        ([1, 2**62, 1], "row 1 is 4611686018427387904 .1 in all.; divide all weights"),
+        ([np.nan, 1, np.nan], "the weight of row 0 is missing .2 in all.; pass 0 to leave a row out"),
+        ([None, 1, 1], "the weight of row 0 is missing"),
+        (np.array([1, "3", 1], object), r"the weight of row 1 is text \('3'\); convert it"),
+        (pd.Series(["1", "3", "1"]), r"the weight of row 0 is text \('1'\)"),
+        (np.array([1, b"3", 1], object), "the weight of row 1 is text"),
+        ([1, 1e300, 1], "the weight of row 1 is 1e.300 .1 in all.; a weight is how often a row counts, and below"),
+        ([1, np.inf, 1], "the weight of row 1 is inf .1 in all.; a weight is how often a row counts, and below"),
+        (np.ma.masked_array([1, 1, 1], [0, 1, 0]), "the weight of row 1 is missing"),
+        ([1, 2**62, 1], "row 1 is 4611686018427387904 .1 in all.; a weight is how often a row counts"),
         ([1, 2], "has shape .2,., but X has 3 rows; pass one weight per row"),
         ([[1], [2], [3]], "has shape .3, 1."),
         (2, r"has shape \(\)"),

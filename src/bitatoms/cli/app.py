@@ -4,6 +4,7 @@ What they do is in `commands.py`, which is imported when a command runs, so that
 """
 
 # Typer reads annotations at run time, so they are not postponed here.
+import csv
 import io
 import os
 import sys
@@ -49,8 +50,12 @@ from .streams import lines_beside
 BAD_INPUT = 2
 _LIMITS = "Constraints"
 _FIXED_HELP = "Known atoms, a table with one row per atom: they stay as they are, and others are learned beside them."
-_APART_HELP = "Features of which an atom has at most one, separated by commas; may be repeated."
-_TOGETHER_HELP = "Features of which an atom has all or none, separated by commas; may be repeated."
+_APART_HELP = (
+    "Features of which an atom has at most one, separated by commas (quote names that contain commas); may be repeated."
+)
+_TOGETHER_HELP = (
+    "Features of which an atom has all or none, separated by commas (quote names that contain commas); may be repeated."
+)
 _COMPARISON, _RULES, _REPORT = "Comparison options", "Rule options", "Report options"
 _PREFER_OR, _XOR, _FAST = Algebra("prefer-or"), Algebra("xor"), Search(default_of("search"))
 _ROLES = CoverObjective("roles")
@@ -535,7 +540,8 @@ def roles(
             panel=SEARCH,
             kind=CoverKwargs,
             metavar="PERMISSION,...",
-            help="Permissions of which a role has at most one, separated by commas; may be repeated.",
+            help="Permissions of which a role has at most one, separated by commas (quote names that contain commas); "
+            "may be repeated.",
         ),
     ] = None,
     together: Annotated[
@@ -545,7 +551,8 @@ def roles(
             panel=SEARCH,
             kind=CoverKwargs,
             metavar="PERMISSION,...",
-            help="Permissions of which a role has all or none, separated by commas; may be repeated.",
+            help="Permissions of which a role has all or none, separated by commas (quote names that contain commas); "
+            "may be repeated.",
         ),
     ] = None,
     max_iter: Annotated[int, parameter("max_iter", panel=SEARCH, kind=CoverKwargs, min=1)] = 100,
@@ -563,7 +570,7 @@ def roles(
     A user gets every permission of each of its roles, and no other. The summary gives a lower bound: no cover has
     fewer roles, or a lower cost.
 
-    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, the fewest
+    With --roles, nothing is searched: users get those of the given roles all of whose permissions they have, and few
     that give as many of their permissions as these roles can. Columns are matched by name. The report lists the
     permissions that come from no role, unusual permissions, and who fits no role.
     """
@@ -619,6 +626,8 @@ def roles_diff(
             "is there.",
         ),
     ] = 0.5,
+    min_peers: Annotated[int, parameter("min_peers", panel=_REPORT, min=1)] = default_of("min_peers"),
+    min_share: Annotated[float, parameter("min_share", panel=_REPORT)] = default_of("min_share"),
     top: Annotated[int, typer.Option(min=0, help="Number of roles and users to show.", rich_help_panel=GENERAL)] = 10,
     quiet: Quiet = False,
     json: AsJson = False,
@@ -629,11 +638,12 @@ def roles_diff(
     Roles are matched by their permissions, and permissions by their names. Users get roles of both sets as by 'bitatoms
     roles --roles'.
     """
-    from .roles_diff import RoleSets, compare_roles
+    from .roles_diff import ComparisonOptions, RoleSets, compare_roles
 
     sets = RoleSets(old, new, None if users is None else Input(users, reading))
+    options = ComparisonOptions(threshold, {"min_peers": min_peers, "min_share": min_share})
     with lines_beside(report):
-        compare_roles(sets, report, threshold, Display(quiet, json, top))
+        compare_roles(sets, report, options, Display(quiet, json, top))
 
 
 @app.command(
@@ -1101,8 +1111,17 @@ def _parse_weights(text: str) -> tuple[float, ...]:
 
 
 def _parse_features(sets: list[str] | None) -> list[tuple[str, ...]] | None:
-    """Return sets of names that are separated by commas."""
-    return None if not sets else [tuple(name.strip() for name in names.split(",")) for names in sets]
+    """Return sets of names that are separated by commas, and quoted as in CSV files if they contain any."""
+    return None if not sets else [_parse_names(names) for names in sets]
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    """Return names that are separated by commas."""
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True)
+    except csv.Error as error:
+        raise typer.BadParameter(f"{text!r} is not a list of names separated by commas: {error}") from None
+    return tuple(name.strip() for name in names)
 
 
 def _parse_search_rows(text: str) -> int | str | None:

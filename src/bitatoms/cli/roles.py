@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -20,7 +21,7 @@ from ..roles.audit import RoleReport, role_report
 from ..roles.diff import RoleDiff
 from ..roles.page import write_role_report
 from ..roles.tables import as_roles, role_names
-from ..table import Table
+from ..table import Names, Table
 from ..verbosity import escape_name
 from .commands import listed
 from .console import Display, print_json, print_line, print_rich
@@ -76,7 +77,7 @@ class RoleSearch(NamedTuple):
 def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: Display) -> str | None:
     """Find roles, write them, and print a summary. If Ctrl-C ended it early, return what was written."""
     params = checked_cover(with_defaults(CoverKwargs, search.parameters))
-    checked(PeerKwargs, search.peers)
+    checked_peers(search.peers, outputs.report)
     if outputs.direct is not None and params["direct_weight"] is None:
         raise FileError(
             f"{outputs.direct}: without --direct-weight no permission is granted directly; pass "
@@ -86,22 +87,33 @@ def find_roles(data: Input, outputs: RoleOutputs, search: RoleSearch, display: D
     table = read_users(data, display.is_silent)
     fixed = None if search.fixed is None else read_roles(search.fixed, display.is_silent)
     found = _found(table, search.parameters | {"fixed_atoms": fixed}, display.is_silent)
-    names = _names(found, fixed)
+    names = role_names(found.n_roles, () if fixed is None else fixed.row_names or ())
     _write(found, names, table, outputs)
     report = None
     if outputs.report is not None:
         report = role_report(table, found, names=names, **search.peers)
         write_role_page(report, outputs.report, data.title, display.is_silent)
     if display.json:
-        print_json(_as_json(found, table, display.top) | ({} if report is None else {"report": report.to_dict()}))
+        print_json(
+            _as_json(found, names, table, display.top) | ({} if report is None else {"report": report.to_dict()})
+        )
     elif not display.quiet:
         print_line(f"\n{found.summary()}")
-        _print_roles(found, table, display.top)
+        _print_roles(found, names, table, display.top)
         written = f"Written: {listed(outputs.paths)}" if outputs.paths else "Nothing was written; -o keeps the roles."
         print_line(f"\n{written}")
     if found.ended != "interrupted":
         return None
     return f"the best roles so far are in {listed(outputs.paths)}" if outputs.paths else "nothing was written"
+
+
+def checked_peers(peers: dict[str, Any], report: Path | None) -> dict[str, Any]:
+    """Return the options of a report after checking them; raise if there is none that they could apply to."""
+    found = checked(PeerKwargs, peers)
+    for name, value in with_defaults(PeerKwargs, {}).items():
+        if report is None and found[name] != value:
+            raise InputError(Parameter(name), " requires --report; pass it, or omit this option")
+    return found
 
 
 def audit_roles(data: Input, roles: Path, outputs: RoleOutputs, search: RoleSearch, display: Display) -> None:
@@ -196,14 +208,7 @@ def _found(table: Table, parameters: dict[str, Any], quiet: bool) -> Cover:
             return interrupted.result
 
 
-def _names(found: Cover, fixed: Table | None) -> tuple[str, ...]:
-    """Return the names of roles: fixed ones keep theirs, unless other roles get the same."""
-    names = role_names(found.n_roles)
-    known = () if fixed is None else fixed.row_names or ()
-    return names if set(known) & set(names[len(known) :]) else (*known, *names[len(known) :])
-
-
-def _write(found: Cover, names: tuple[str, ...], table: Table, outputs: RoleOutputs) -> None:
+def _write(found: Cover, names: Names, table: Table, outputs: RoleOutputs) -> None:
     """Write what was requested."""
     if outputs.roles is not None:
         write_table(Table(found.atoms, names, table.columns), outputs.roles)
@@ -213,26 +218,32 @@ def _write(found: Cover, names: tuple[str, ...], table: Table, outputs: RoleOutp
         write_table(Table(found.direct, table.row_names, table.columns), outputs.direct)
 
 
-def _print_roles(found: Cover, table: Table, n_shown: int) -> None:
+def _largest(found: Cover, n_shown: int) -> list[int]:
+    """Return the roles that cover most ones; fixed roles need not come first."""
+    covered = found.codes.column_weights() * found.atoms.row_weights()
+    return np.argsort(-covered, kind="stable")[:n_shown].tolist()
+
+
+def _print_roles(found: Cover, names: Names, table: Table, n_shown: int) -> None:
     """Print the roles that cover most ones, with the names of their permissions."""
-    n_shown = min(n_shown, found.n_roles)
-    if not n_shown:
+    shown = _largest(found, n_shown)
+    if not shown:
         return
     print_line("\nThe largest roles:")
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    grid.add_column("role", justify="right")
+    grid.add_column("role")
     grid.add_column("permissions", ratio=1)
     grid.add_column("users", justify="right", no_wrap=True)
     users = found.codes.column_weights()
-    for role in range(n_shown):
-        names = table.names_of(found.atoms[role].nonzero()[0])
-        grid.add_row(str(role + 1), Text(_cut(names)), str(users[role]))
+    for role in shown:
+        permissions = table.names_of(found.atoms[role].nonzero()[0])
+        grid.add_row(Text(escape_name(names[role])), Text(_cut(permissions)), str(users[role]))
     print_rich(grid, soft_wrap=False)
-    if found.n_roles > n_shown:
-        print_line(f"and {found.n_roles - n_shown} more (--top {found.n_roles} shows all)")
+    if found.n_roles > len(shown):
+        print_line(f"and {found.n_roles - len(shown)} more (--top {found.n_roles} shows all)")
 
 
-def _as_json(found: Cover, table: Table, n_shown: int) -> dict[str, Any]:
+def _as_json(found: Cover, names: Names, table: Table, n_shown: int) -> dict[str, Any]:
     """Return the figures of a cover and its largest roles, for ``--json``."""
     users = found.codes.column_weights().tolist()
     return {
@@ -251,9 +262,10 @@ def _as_json(found: Cover, table: Table, n_shown: int) -> dict[str, Any]:
         "largest": [
             {
                 "role": role + 1,
+                "name": names[role],
                 "users": users[role],
                 "permissions": list(table.names_of(found.atoms[role].nonzero()[0])),
             }
-            for role in range(min(n_shown, found.n_roles))
+            for role in _largest(found, n_shown)
         ],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..io.errors import FileError
 from ..roles.audit import role_report
@@ -11,7 +11,7 @@ from ..roles.diff import RoleChange, RoleDiff, UnmatchedRole, UserChange, role_d
 from .console import Display, print_json, print_line
 from .files import check_html_extension, check_json_output, check_writable
 from .options import Input
-from .roles import print_lists, read_roles, read_users, write_role_page
+from .roles import checked_peers, print_lists, read_roles, read_users, write_role_page
 
 
 class RoleSets(NamedTuple):
@@ -22,9 +22,16 @@ class RoleSets(NamedTuple):
     users: Input | None = None
 
 
-def compare_roles(sets: RoleSets, report: Path | None, threshold: float, display: Display) -> None:
+class ComparisonOptions(NamedTuple):
+    """From which overlap roles are counterparts, and which users the report compares."""
+
+    threshold: float
+    peers: dict[str, Any]
+
+
+def compare_roles(sets: RoleSets, report: Path | None, options: ComparisonOptions, display: Display) -> None:
     """Print which roles are changed, new and gone, and which users have others."""
-    quiet = display.is_silent
+    quiet, peers = display.is_silent, checked_peers(options.peers, report)
     if report is not None:
         if sets.users is None:
             raise FileError(f"{report}: the report is about users and their roles; pass --users")
@@ -33,9 +40,9 @@ def compare_roles(sets: RoleSets, report: Path | None, threshold: float, display
         check_html_extension(report)
     old, new = read_roles(sets.old, quiet), read_roles(sets.new, quiet)
     users = None if sets.users is None else read_users(sets.users, quiet)
-    diff = role_diff(old, new, users, threshold=threshold)
+    diff = role_diff(old, new, users, threshold=options.threshold)
     if report is not None and sets.users is not None:
-        write_role_page(role_report(users, new), report, sets.users.title, quiet, diff)
+        write_role_page(role_report(users, new, **peers), report, sets.users.title, quiet, diff)
     if display.json:
         print_json(diff.to_dict())
     elif not display.quiet:

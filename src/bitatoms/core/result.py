@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..formatting import percent
+from ..formatting import counted, percent
 from ..kernels.cpu import words
 from ..kernels.structs import covering
 from ..mdl import Codelength
@@ -141,7 +141,7 @@ class ResultBase:
         n, m, bits = self.n_samples, self.atoms.n_cols, self.codelength.total
         n_atoms = self.atoms.n_rows
         used = "1 atom describes" if n_atoms == 1 else f"{n_atoms} atoms describe"
-        lines = [f"{used} {_counted(n, 'sample')} of {_counted(m, 'feature')} in {_counted(bits, 'bit')}"]
+        lines = [f"{used} {counted(n, 'sample')} of {counted(m, 'feature')} in {counted(bits, 'bit')}"]
         if n_atoms:
             lines[0] = lines[0].replace(" describe", f" ({self.algebra.upper()}) describe", 1)
         if self.bits_without:
@@ -201,7 +201,7 @@ class ResultBase:
             return [f"{none}: there is none in the table, or none was found or allowed"]
         if not n_beyond:
             return [f"{none}, and no two features {more} {other}"]
-        pairs = f"{_counted(n_beyond, 'pair')} of features {more.replace('occur', 'occurs') if n_beyond == 1 else more}"
+        pairs = f"{counted(n_beyond, 'pair')} of features {more.replace('occur', 'occurs') if n_beyond == 1 else more}"
         return [f"{none}, although {pairs} {other}; {_alternatives(self.untried)} may find one"]
 
     @property
@@ -231,7 +231,7 @@ class ResultBase:
         name, difference = other.algebra.upper(), abs(other.cost - other.kept_cost)
         verb = "need" if other.unit == "bit" else "leave"
         verb = f"would {verb} about" if other.is_estimated else f"{verb}s"
-        line = f"{name} {verb} {_counted(other.cost, other.unit)}"
+        line = f"{name} {verb} {counted(other.cost, other.unit)}"
         if not difference:
             line += ", as many"
         elif other.cost > other.kept_cost:
@@ -258,7 +258,7 @@ class ResultBase:
             if self.costs is not None:
                 added = self.wrong_bits - missed
                 lines.append(
-                    f"{_counted(missed, 'one')} are missed at a cost of {_range(self.costs.missed)}, "
+                    f"{counted(missed, 'one')} are missed at a cost of {_range(self.costs.missed)}, "
                     f"{added} added at a cost of {_range(self.costs.added)}"
                 )
         return lines
@@ -298,11 +298,6 @@ def _range(costs: NDArray[np.float64]) -> str:
     """Return the lowest and the highest cost as text."""
     low, high = (f"{cost:g}" for cost in (costs.min(), costs.max()))
     return low if low == high else f"{low} to {high}"
-
-
-def _counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the singular for 1."""
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""`code_from_below`: the fewest of given atoms that cover what they can of each row, and add nothing."""
+"""`code_from_below`: few of given atoms that cover what they can of each row, and add nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_BRANCHES = 2000  # per distinct row, after which the fewest atoms found so 
 
 
 def code_from_below(data: BitMatrix, atoms: BitMatrix) -> BitMatrix:
-    """Return which atoms each row uses: only those all of whose ones it has, and as few as cover the most ones."""
+    """Return which atoms each row uses: only those all of whose ones it has, and few that cover the most ones."""
     distinct, index = np.unique(data.words, axis=0, return_inverse=True)
     rows = masks_of_rows(BitMatrix.from_words(distinct, data.n_cols, check=False).to_dense(bool))
     masks = masks_of_rows(atoms.to_dense(bool))

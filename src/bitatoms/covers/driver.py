@@ -71,6 +71,7 @@ def search_cover(
         lower_bound=_unscaled(bound, cost.scale),
         independent=_first_of_each(problem, monitor.independent),
         ended=ended,
+        is_limited=limits is not None and limits.has_any,
         history=tuple(monitor.history),
     )
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..core.atom_limits import AtomLimits, FeatureSets
+from ..dataframes import axis_names
 from ..errors import InputError, Parameter
+from ..sparse_bits import as_bits, packed
 from ..table import Header, Names, Table, listed_names
 
 _NAMES = ("fixed_atoms", "max_features_per_atom", "apart", "together")
@@ -43,6 +45,11 @@ class RoleLimits:
         """Whether not every set of columns may be a role; subsets of sets that may be roles may be, too."""
         return self.max_features is not None or bool(self.apart)
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there are fixed roles or limits."""
+        return len(self.fixed) > 0 or self.restricts or bool(self.together)
+
     def groups(self) -> NDArray[np.intp]:
         """Return for each column the first one of those that it is together with, itself included."""
         group = np.arange(self.fixed.n_cols)
@@ -58,7 +65,7 @@ def has_limits(params: Mapping[str, Any]) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    return isinstance(value, tuple) and not value
+    return isinstance(value, (list, tuple)) and not value
 
 
 def role_limits(params: Mapping[str, Any], table: Table) -> RoleLimits:
@@ -74,9 +81,10 @@ def role_limits(params: Mapping[str, Any], table: Table) -> RoleLimits:
 
 def fixed_bits(fixed: Any, header: Header) -> BitMatrix:
     """Return fixed roles, or other atoms, with the columns of a table; they need not have all of them."""
-    if fixed is None:
+    if fixed is None or _is_empty(fixed):
         return BitMatrix.zeros(0, header.n_cols)
-    roles = Table.from_any(fixed, missing="refuse")
+    values, names = (fixed.data, fixed.columns) if isinstance(fixed, Table) else (fixed, axis_names(fixed)[1])
+    roles = Table(packed(as_bits(values, name="fixed_atoms")), None, names)
     if roles.columns is None or header.names is None:
         if roles.shape[1] != header.n_cols:
             raise InputError(

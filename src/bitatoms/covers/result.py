@@ -31,7 +31,7 @@ class Cover:
     cost : int or float
         Its value: the number of roles, the weighted structural complexity, or the bits of the codelength.
     lower_bound : int or float
-        No exact cover costs less; with fixed roles, none that has them.
+        No exact cover costs less; with fixed roles and limits, none that keeps to them.
     independent : ndarray of shape (n, 2), int64
         Ones of the table (row, column), no two of which fit into one role, or are allowed in one: without direct
         grants, every cover has at least n roles, besides fixed roles.
@@ -39,6 +39,8 @@ class Cover:
         Why the search ended.
     history : tuple of CoverRound
         The best cover after each round: ``round``, ``move``, ``roles``, ``assignments``, ``seconds``.
+    is_limited : bool
+        Whether roles were fixed or limited; the lower bound is then that of such covers.
     """
 
     atoms: BitMatrix
@@ -50,6 +52,7 @@ class Cover:
     independent: NDArray[np.int64] = field(repr=False)
     ended: str = "converged"
     history: tuple[CoverRound, ...] = field(default=(), repr=False)
+    is_limited: bool = field(default=False, repr=False)
 
     @property
     def is_optimal(self) -> bool:
@@ -112,7 +115,7 @@ class Cover:
             "codelength": f"The codelength is {counted(int(self.cost), 'bit')}",
         }[self.objective]
         best = "the lowest possible" if self.is_optimal else f"and cannot be lower than {self.lower_bound:.12g}"
-        lines.append(f"{what}, {best}")
+        lines.append(f"{what}, {best}" + (" with these fixed roles and limits" if self.is_limited else ""))
         limits = {
             "interrupted": "The search was interrupted: with more time it may find a better cover",
             "max_time": "The search ended at its time limit: with more time it may find a better cover",

@@ -202,6 +202,7 @@ def stability(
         if not check_fraction(name, value) > 0:
             raise InputError(Parameter(name), f" must be above 0, not {value!r}")
     workers, random = Workers(count_threads(n_jobs)), as_generator(random_state)
+    _check_unweighted(model)
     if model is None or isinstance(model, Factorization):
         opened = _open_new(X, model, {"random_state": random_state, "n_jobs": n_jobs, **parameters})
     else:
@@ -331,6 +332,17 @@ def _as_estimator(model: Any) -> BinaryDictionaryLearning:
         "model must be a fitted BinaryDictionaryLearning, a Model, a Factorization or the path of a model file, "
         f"not {type(model).__name__}"
     )
+
+
+def _check_unweighted(model: Any) -> None:
+    """Raise an error for a factorization of weighted rows: the resamples would be drawn from rows without weights."""
+    weights = model.sample_weight if isinstance(model, Factorization) else None
+    if weights is not None and (weights != 1).any():
+        raise InputError(
+            "the factorization has weights of rows, which resamples would ignore; repeat the rows by their weights, "
+            "X = np.repeat(X, weights, axis=0), and factorize these without ",
+            Parameter("sample_weight"),
+        )
 
 
 def _check_algebra(parameters: dict[str, Any], learned: Model) -> None:

@@ -14,7 +14,9 @@ from ..base import TableTransformer
 from ..bits import BitMatrix
 from ..core.result import Interrupted, reconstruct
 from ..covers.coding import code_from_below
+from ..covers.limits import has_limits
 from ..covers.result import Cover
+from ..dataframes import axis_names
 from ..errors import Parameter
 from ..parameters import CoverKwargs, documented, select, with_defaults
 from ..rows import dispatch
@@ -87,6 +89,8 @@ class CoverMiner(TableTransformer):
         self._reset()
         params = checked_cover(select(CoverKwargs, vars(self)))
         table = self._table(X, reset=True)
+        if has_limits(params) and table.columns is None and table.row_names is None:
+            table = Table(table.data, *axis_names(X))  # scikit-learn's validation drops the names of a data frame
         try:
             found = run_cover(table, params)
         except Interrupted as interrupted:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Parameter
+from ..validation import weight_advice
 from ..variables import parse_number
 from .formats import infer_format
 from .records import read_records, unit_of
@@ -32,7 +33,7 @@ def read_weight_column(
 ) -> WeightColumn:
     """Return the numbers of a column of a text file, a sheet, or a Parquet or Feather file, one per row of the table.
 
-    Raises FileError if there is no such column, or if a cell of it is not a number.
+    Raises FileError if there is no such column, or several, or if a cell of it is not a whole number from 0 up.
     """
     source = Source(Path(path), infer_format(path, format), os.fspath(path))
     given = Parameter("sample_weight", column)
@@ -63,13 +64,7 @@ def _numbers(source: Source, column: str, index: int, records: Iterator[tuple[in
     """Yield the number in a cell of each row."""
     for line, cells in records:
         text = cells[index].strip() if index < len(cells) else ""
-        number = parse_number(text)
-        if number is None:
-            raise source.error(
-                f"{unit_of(source)} {line}, column {column!r}: {text[:40]!r} is not a number; a weight is a whole "
-                "number from 0 up"
-            )
-        yield number
+        yield _checked(source, f"{unit_of(source)} {line}", column, text, parse_number(text))
 
 
 def _in_arrow(source: Source, column: str) -> WeightColumn:
@@ -81,15 +76,26 @@ def _in_arrow(source: Source, column: str) -> WeightColumn:
         chunks = (part[0] for chunk in file.chunks() for part in chunk.read_columns([index], max(1, chunk.n_rows)))
         values = [value for part in chunks for value in part.to_pylist()]
     for row, value in enumerate(values):
-        if not isinstance(value, (int, float)):
-            raise source.error(
-                f"row {row}, column {column!r}: {str(value)[:40]!r} is not a number; a weight is a whole number from 0 "
-                "up"
-            )
+        number = float(value) if isinstance(value, (int, float)) else None
+        _checked(source, f"row {row}", column, str(value), number)
     return WeightColumn(np.array(values, float), index == 0)
+
+
+def _checked(source: Source, where: str, column: str, text: str, number: float | None) -> float:
+    """Return the number in a cell; raise FileError with the cell's text if it is no weight."""
+    problem, advice = "a number", "a weight is a whole number from 0 up"
+    if number is not None:
+        fix = weight_advice(number)
+        if fix is None:
+            return number
+        problem, advice = "a whole number from 0 up", fix
+    raise source.error(f"{where}, column {column!r}: {text[:40]!r} is not {problem}; {advice}")
 
 
 def _find(source: Source, column: str, labels: list[str]) -> int:
     """Return the index of a column."""
     (name,) = find_columns(source, [column], labels)
-    return labels.index(name)
+    first, *others = (index for index, label in enumerate(labels) if label == name)
+    if others:
+        raise source.error(f"columns {first + 1} and {others[0] + 1} have the same name {name[:40]!r}; rename one")
+    return first

@@ -11,7 +11,7 @@ import numpy as np
 from ..bits import BitMatrix
 from ..covers.coding import code_from_below
 from ..covers.result import Cover
-from ..formatting import be, counted, have
+from ..formatting import be, counted, have, tally
 from ..parameters import PeerKwargs, checked, documented, with_defaults
 from ..table import Names, Table
 from .entries import FITS, Fit, PeerDifference, PermissionEntry, RoleEntry, RolePair, UserEntry
@@ -35,7 +35,10 @@ class RoleReport:
     users : tuple of UserEntry
         Roles, permissions that come from no role, and whether the user fits a role.
     overlaps : tuple of RolePair
-        Pairs of roles with common permissions or nearly the same users.
+        Pairs of roles with common permissions or nearly the same users; if there are more than 5000, those that overlap
+        most.
+    n_overlaps : int
+        Number of all such pairs.
     unusual : tuple of PeerDifference
         Permissions of users that nearly all others with their roles lack, and that no role of many users gives them.
     missing : tuple of PeerDifference
@@ -56,6 +59,7 @@ class RoleReport:
     permissions: tuple[PermissionEntry, ...] = field(repr=False)
     users: tuple[UserEntry, ...] = field(repr=False)
     overlaps: tuple[RolePair, ...] = field(repr=False)
+    n_overlaps: int = field(repr=False)
     unusual: tuple[PeerDifference, ...] = field(repr=False)
     missing: tuple[PeerDifference, ...] = field(repr=False)
     codes: Table = field(repr=False)
@@ -113,25 +117,25 @@ class RoleReport:
         ]
         if self.n_direct:
             lines.append(
-                f"{self.n_direct} of {counted(self.n_grants, 'grant')} {be(self.n_direct)} given by no role, of "
-                f"{counted(n_with_direct, 'user')}"
+                f"Of {counted(self.n_grants, 'permission')} of users, {self.n_direct} "
+                f"{'comes' if self.n_direct == 1 else 'come'} from no role ({counted(n_with_direct, 'user')})"
             )
         else:
-            lines.append(f"The roles give every user exactly its permissions, {counted(self.n_grants, 'grant')}")
+            lines.append(f"The roles give all users exactly their permissions, {self.n_grants} in all")
         n_own, n_none, n_empty = map(len, map(self.users_by_fit, FITS[1:]))
+        n_single, n_unassigned = len(self.single_user_roles), len(self.unassigned_roles)
+        lines.append(tally("role", (n_single, have, "a single user"), (n_unassigned, have, "no user")))
         lines.append(
-            f"{counted(len(self.single_user_roles), 'role')} {have(len(self.single_user_roles))} a single user, "
-            f"{len(self.unassigned_roles)} none"
+            tally(
+                "user",
+                (n_own, have, "only roles that nobody else has"),
+                (n_none, have, "no role"),
+                (n_empty, have, "no permission"),
+            )
         )
-        lines.append(
-            f"{counted(n_own, 'user')} {have(n_own)} only roles that nobody else has, {n_none} {have(n_none)} no role, "
-            f"and {n_empty} {have(n_empty)} no permission"
-        )
-        lines.append(
-            f"{counted(len(self.unusual), 'permission')} of users {be(len(self.unusual))} unusual among users with the "
-            f"same roles, and {len(self.missing)} {be(len(self.missing))} missing"
-        )
-        return ".\n".join(lines) + "."
+        differences = tally("permission", (len(self.unusual), be, "unusual"), (len(self.missing), be, "missing"))
+        lines.append(differences and f"Compared with users of the same roles, {differences}")
+        return ".\n".join(filter(None, lines)) + "."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a dictionary that can be stored as JSON."""
@@ -141,6 +145,7 @@ class RoleReport:
             "n_direct": self.n_direct,
             "n_user_assignments": self.n_user_assignments,
             "n_permission_assignments": self.n_permission_assignments,
+            "n_overlaps": self.n_overlaps,
             "min_peers": self.min_peers,
             "min_share": self.min_share,
         }
@@ -161,7 +166,7 @@ def role_report(
         The cover of these users, or a table with one row per role, such as one that `bitatoms roles` wrote. The columns
         of two tables with names are matched by name; permissions that only one of them has are part of the report.
         Users get roles of a table as `CoverMiner.transform` gives them: only roles all of whose permissions they have,
-        the fewest that give as many of their permissions as these roles can.
+        and few that give as many of their permissions as these roles can.
     names : sequence of str, optional
         The names of the roles; by default those of the table, or role 1, role 2, ...
     {parameters}
@@ -217,13 +222,15 @@ class _Collected:
     def report(self, cover: Cover | None, min_peers: int, min_share: float) -> RoleReport:
         """Return the report."""
         peers = Peers(self.data, self.atoms, self.uses, min_peers, min_share)
+        overlaps, n_overlaps = overlapping_pairs(self.atoms, self.uses, self.role_names)
         return RoleReport(
             roles=self._roles(),
             permissions=self._permissions(),
             users=self._users(),
-            overlaps=overlapping_pairs(self.roles.bits, self.codes.bits, self.role_names),
-            unusual=tuple(self._difference(each) for each in peers.unusual()),
-            missing=tuple(map(self._difference, peers.missing())),
+            overlaps=overlaps,
+            n_overlaps=n_overlaps,
+            unusual=self._unusual(peers.unusual()),
+            missing=tuple(self._difference(each, ()) for each in peers.missing()),
             codes=self.codes,
             direct=self.users.with_bits(BitMatrix.from_any(self.direct)),
             min_peers=min_peers,
@@ -274,9 +281,16 @@ class _Collected:
             entries.append(UserEntry(row, name, roles, int(n_permissions[row]), direct, fit))
         return tuple(entries)
 
-    def _difference(self, found: Difference) -> PeerDifference:
+    def _unusual(self, differences: Sequence[Difference]) -> tuple[PeerDifference, ...]:
+        """Return unusual permissions with names, and with the roles that give them."""
+        gives = list(map(set, _lists(self.atoms)))
+        return tuple(
+            self._difference(each, [role for role in self.roles_of[each.row] if each.column in gives[role]])
+            for each in differences
+        )
+
+    def _difference(self, found: Difference, giving: Sequence[int]) -> PeerDifference:
         """Return a difference with names."""
-        giving = [role for role in self.roles_of[found.row] if self.atoms[role, found.column]]
         return PeerDifference(
             found.row,
             self.user_names[found.row],

@@ -90,9 +90,12 @@ def overlaps_section(report: RoleReport, links: RoleLinks) -> str:
         body += f"<h3>Roles within others</h3>{table}"
     if same_users:
         table = _pairs("Roles with the same users", same_users, links)
-        body += f"<h3>Roles with the same users</h3><p>Each such pair could be one role.</p>{table}"
+        body += f"<h3>Roles with the same users</h3><p>The same users have both roles of each pair.</p>{table}"
     if sharing:
         body += f"<h3>Common permissions</h3>{_pairs('Roles with common permissions', sharing, links)}"
+    if report.n_overlaps > len(report.overlaps):
+        n_pairs, n_kept = format_count(report.n_overlaps), format_count(len(report.overlaps))
+        body = f"<p>{n_pairs} pairs of roles overlap. These are the {n_kept} that overlap most.</p>{body}"
     body = body or "<p>No two roles have common permissions, or the same users.</p>"
     return f'<section id="overlaps"><h2>Overlaps of roles</h2>{body}</section>'
 
@@ -156,7 +159,7 @@ def _pairs(label: str, pairs: Sequence[RolePair], links: RoleLinks) -> str:
         )
         for pair in pairs[:MAX_ROWS]
     ]
-    columns = ("roles", "common permissions", "of either", "common users", "of either ")
+    columns = ("roles", "common permissions", "of either", "common users", "of either")
     return listing(label, columns, rows, columns[1:], len(pairs))
 
 

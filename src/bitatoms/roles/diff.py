@@ -14,7 +14,7 @@ from ..checks import check_fraction
 from ..core.recurrence import atom_overlaps, match_pairs
 from ..core.result import reconstruct
 from ..covers.coding import code_from_below
-from ..formatting import counted
+from ..formatting import counted, tally
 from ..table import Names, Table
 from .tables import aligned, as_roles
 
@@ -124,25 +124,23 @@ class RoleDiff:
     def summary(self) -> str:
         """Return a description in a few sentences."""
         n_both = len(self.unchanged) + len(self.changed)
-        lines = [
-            f"{counted(n_both + len(self.gone), 'role')} before and {n_both + len(self.new)} after: "
-            f"{len(self.unchanged)} unchanged, {len(self.changed)} changed, {len(self.new)} new, {len(self.gone)} gone"
-        ]
+        kinds = ("unchanged", "changed", "new", "gone")
+        numbers = ", ".join(f"{len(getattr(self, kind))} {kind}" for kind in kinds if getattr(self, kind))
+        lines = [f"{counted(n_both + len(self.gone), 'role')} before and {n_both + len(self.new)} after: {numbers}"]
+        lines[0] = lines[0].removesuffix(": ")
         if self.users is not None:
             n_others = sum(bool(user.gained or user.lost) for user in self.users)
             n_losing, n_gaining = (
                 sum(bool(getattr(user, name)) for user in self.users)
                 for name in ("permissions_lost", "permissions_gained")
             )
-            verb = "gains or loses" if n_others == 1 else "gain or lose"
-            lines.append(f"Of {counted(self.n_users, 'user')}, {n_others} {verb} roles")
+            verb = "gains or loses" if n_others <= 1 else "gain or lose"
+            lines.append(f"Of {counted(self.n_users, 'user')}, {n_others or 'none'} {verb} roles")
             if self.keeps_permissions:
                 lines.append("The roles give every user the same permissions as before")
             else:
-                lines.append(
-                    f"{counted(n_gaining, 'user')} {_get(n_gaining)} more permissions from roles than before, and "
-                    f"{n_losing} {_get(n_losing)} fewer"
-                )
+                more, fewer = (f"{amount} permissions from roles than before" for amount in ("more", "fewer"))
+                lines.append(tally("user", (n_gaining, _get, more), (n_losing, _get, fewer)))
         return ".\n".join(lines) + "."
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,7 +166,7 @@ def role_diff(old: Any, new: Any, users: Any = None, *, threshold: float = 0.5) 
         The roles, one row per role and one column per permission. Columns that have names are matched by name.
     users : Table, or any input of Table.from_any, optional
         Users and their permissions. They get roles of both sets as `CoverMiner.transform` gives them: only roles all of
-        whose permissions they have, the fewest that give as many of their permissions as these roles can.
+        whose permissions they have, and few that give as many of their permissions as these roles can.
     threshold : float, default=0.5
         The overlap of permissions (Jaccard index) from which a role is changed; below, one role is gone and another one
         is new.
@@ -182,7 +180,7 @@ def role_diff(old: Any, new: Any, users: Any = None, *, threshold: float = 0.5) 
     >>> import bitatoms as ba
     >>> diff = ba.role_diff([[1, 1, 0, 0], [0, 0, 1, 1]], [[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 0]])
     >>> print(diff.summary())
-    2 roles before and 3 after: 1 unchanged, 1 changed, 1 new, 0 gone.
+    2 roles before and 3 after: 1 unchanged, 1 changed, 1 new.
     >>> diff.changed[0].added
     ('x1',)
     """

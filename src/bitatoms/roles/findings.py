@@ -11,6 +11,7 @@ from .entries import PeerDifference, RoleEntry, UserEntry
 from .listing import MAX_ROWS, RoleLinks, chips, listing
 
 _MAX_NAMES = 20
+_COMPARED = "compared with users of the same roles"
 
 
 def summary_section(report: RoleReport) -> str:
@@ -30,7 +31,7 @@ def summary_section(report: RoleReport) -> str:
         n_given = report.n_grants - report.n_direct
         share = f"{format_count(n_given)} of {format_count(report.n_grants)} ({percent(n_given, report.n_grants)})"
         lede = f"{of_users} <b>{share} of the permissions they have</b>, and no others."
-    sentences = [*_optimality(report), _exceptions_in_short(report)]
+    sentences = filter(None, [*_optimality(report), _exceptions_in_short(report)])
     paragraphs = "".join(f"<p>{sentence}</p>" for sentence in sentences)
     return f"""<section id="summary">
 <p class="lede">{lede}</p>
@@ -42,21 +43,20 @@ def summary_section(report: RoleReport) -> str:
 def _optimality(report: RoleReport) -> list[str]:
     """Compare what was minimized with its lower bound, if that is known."""
     if report.cover is None:
-        return ["The roles were given. Users have only roles all of whose permissions they have, as few as possible."]
+        return ["The roles were given. Users have only roles all of whose permissions they have, and few of them."]
     return [f"{escape(line.rstrip('.'))}." for line in report.cover.summary().splitlines()[1:]]
 
 
 def _exceptions_in_short(report: RoleReport) -> str:
     """Count what the first sections list."""
-    n_single, n_own, n_none = (
-        len(found) for found in (report.single_user_roles, report.users_by_fit("own"), report.users_by_fit("none"))
+    n_single, n_unfitting = len(report.single_user_roles), sum(user.fit in ("own", "none") for user in report.users)
+    sentences = (
+        (n_single, "role", f"{have(n_single)} a single user"),
+        (n_unfitting, "user", f"{'fits' if n_unfitting == 1 else 'fit'} no role that others have"),
+        (len(report.unusual), "permission", f"{be(len(report.unusual))} unusual {_COMPARED}"),
+        (len(report.missing), "permission", f"{be(len(report.missing))} missing {_COMPARED}"),
     )
-    return (
-        f"{pluralize(n_single, 'role')} {have(n_single)} a single user. "
-        f"{pluralize(n_own + n_none, 'user')} {'fits' if n_own + n_none == 1 else 'fit'} no role that others have. "
-        f"{pluralize(len(report.unusual), 'permission')} of users {be(len(report.unusual))} unusual, and "
-        f"{format_count(len(report.missing))} {be(len(report.missing))} missing, compared with users of the same roles."
-    )
+    return " ".join(f"{pluralize(number, noun)} {what}." for number, noun, what in sentences if number)
 
 
 def exceptions_section(report: RoleReport, links: RoleLinks) -> str:
@@ -74,13 +74,13 @@ def exceptions_section(report: RoleReport, links: RoleLinks) -> str:
         ),
         _part(
             "Unusual permissions",
-            f"The user has them, but at least {nearly_all} of the other users of each of its roles lack them. They "
-            f"come from roles of few users, or from no role. {compared}",
+            f"The user has them, but at least {nearly_all} of the other users of each of the user's roles lack them. "
+            f"They come from roles of few users, or from no role. {compared}",
             _differences("Unusual permissions", report.unusual, links),
         ),
         _part(
             "Missing permissions",
-            f"The user lacks them, but at least {nearly_all} of the other users of one of its roles have them. "
+            f"The user lacks them, but at least {nearly_all} of the other users of one of the user's roles have them. "
             f"{compared}",
             _differences("Missing permissions", report.missing, links),
         ),

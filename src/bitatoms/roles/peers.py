@@ -36,6 +36,7 @@ class Peers:
         self.n_users: NDArray[np.int64] = np.asarray(codes.sum(axis=0)).reshape(-1)
         self.is_large = self.n_users > min_peers  # roles whose users have enough peers
         self.counts = (codes.T @ data).tocsr()  # users of each role who have each permission
+        self.counts.sort_indices()
 
     def unusual(self) -> list[Difference]:
         """Return the permissions of users that no large role of theirs gives, and that few users of these roles have.
@@ -54,7 +55,7 @@ class Peers:
             if not len(roles):
                 continue
             columns = _columns_of(rest, row)
-            n_with = self.counts[roles][:, columns].toarray() - 1  # without the user
+            n_with = np.stack([self._users_with(role, columns) for role in roles.tolist()]) - 1  # without the user
             n_peers = self.n_users[roles] - 1
             is_unusual = ((n_peers[:, np.newaxis] - n_with) / n_peers[:, np.newaxis] >= self.min_share).all(axis=0)
             most = int(np.argmax(n_peers))
@@ -62,6 +63,11 @@ class Peers:
                 values = (int(columns[index]), int(roles[most]), int(n_peers[most]), int(n_with[most, index]))
                 found.append(Difference(row, *values))
         return found
+
+    def _users_with(self, role: int, columns: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return how many users of a role have these permissions, each of which at least one of them has."""
+        start = self.counts.indptr[role]
+        return self.counts.data[start + np.searchsorted(_columns_of(self.counts, role), columns)]
 
     def missing(self) -> list[Difference]:
         """Return the permissions that users lack and nearly all other users of one of their roles have.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ import numpy as np
 from ..bits import BitMatrix
 from ..covers.result import Cover
 from ..errors import InputError
-from ..table import Names, Table, first_duplicate
+from ..table import Names, Table, first_duplicate, listed_names
 
 
-def role_names(n_roles: int) -> Names:
-    """Return the names of roles that have none: role 1, role 2, ..."""
-    return tuple(f"role {number}" for number in range(1, n_roles + 1))
+def role_names(n_roles: int, known: Names = ()) -> Names:
+    """Return the names of roles: first the known ones, then role 1, role 2, ... by their position, if it is free."""
+    taken = set(known)
+    free = (name for number in count(len(known) + 1) if (name := f"role {number}") not in taken)
+    return (*known, *islice(free, n_roles - len(known)))
 
 
 def as_roles(roles: Any, names: Sequence[str] | None = None) -> Table:
@@ -45,11 +48,24 @@ def aligned(**tables: Table) -> tuple[Table, ...]:
                 )
         columns = named[0] if named else None
         return tuple(Table(table.bits, table.row_names, columns) for table in tables.values())
+    _check_common(dict(zip(tables, named, strict=True)))
     union = tuple(dict.fromkeys(name for names in named for name in names))
     return tuple(
         Table(_with_columns(table.bits, names, union), table.row_names, union)
         for table, names in zip(tables.values(), named, strict=True)
     )
+
+
+def _check_common(named: dict[str, Names]) -> None:
+    """Raise if a table has no column that any other has."""
+    for name, columns in reversed(named.items()):
+        others = {other: names for other, names in named.items() if other != name and names}
+        if columns and others and set(columns).isdisjoint(set().union(*others.values())):
+            (other, names), *_ = others.items()
+            raise InputError(
+                f"the {name} have no column of the {other}: they have {listed_names(columns)}, and the {other} "
+                f"{listed_names(names)}; pass tables with one column per permission, whose names are spelled alike"
+            )
 
 
 def _with_columns(bits: BitMatrix, names: Names, wanted: Names) -> BitMatrix:

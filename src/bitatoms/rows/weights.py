@@ -17,13 +17,12 @@ from ..errors import InputError, Parameter
 from ..memory import memory_limit
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
-from ..validation import missing_cells
+from ..validation import MAX_WEIGHT, missing_cells, weight_advice
 from .budget import MemoryLimitError, bytes_of
 
 Weights = NDArray[np.int64]
 _INDEX_BYTES = 8  # of a repetition, while rows are repeated
 _MAX_SHARE = 0.5  # of the memory of the machine, for repeated rows
-_LIMIT = 2.0**62
 
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Weights:
@@ -52,7 +51,13 @@ def checked_weights(sample_weight: Any, n_rows: int) -> Weights:
 
 
 def _as_numbers(weights: NDArray[Any]) -> NDArray[Any]:
-    """Return objects as numbers, missing values as NaN; text is left as it is."""
+    """Return objects as numbers, missing values as NaN; raise for text, whatever it says."""
+    for row, value in enumerate(weights.ravel().tolist()):
+        if isinstance(value, (str, bytes)):
+            raise InputError(
+                Parameter("sample_weight"),
+                f" must consist of whole numbers, but the weight of row {row} is text ({value[:40]!r}); convert it",
+            )
     filled = np.where(missing_cells(weights), np.nan, weights)
     try:
         return filled.astype(float)
@@ -65,20 +70,15 @@ def _check_values(weights: NDArray[Any]) -> None:
     if weights.dtype.kind == "b":
         return
     values = weights.astype(float)
-    is_wrong = ~((values >= 0) & (values < _LIMIT) & (values == np.floor(values)))
+    is_wrong = ~((values >= 0) & (values < MAX_WEIGHT) & (values == np.floor(values)))
     if not is_wrong.any():
         return
     row = int(is_wrong.argmax())
-    value = values[row]
-    fix = "pass 0 to leave a row out"
-    if np.isfinite(value) and value > 0:
-        fix = "multiply all weights by a number that makes them whole, or round them"
-    if value >= _LIMIT:
-        fix = "divide all weights by a number that leaves them whole"
+    value = float(values[row])
     raise InputError(
         Parameter("sample_weight"),
-        f" must consist of whole numbers from 0 up, but the weight of row {row} is {weights[row]} "
-        f"({int(is_wrong.sum())} in all); {fix}",
+        f" must consist of whole numbers from 0 up, but the weight of row {row} is "
+        f"{'missing' if np.isnan(value) else weights[row]} ({int(is_wrong.sum())} in all); {weight_advice(value)}",
     )
 
 
