@@ -102,8 +102,8 @@ def test_atoms_that_are_coded_by_groups_take_memory_in_proportion_to_the_largest
 def test_rows_in_memory_are_coded_within_the_limit(bits, model, monkeypatch):
     """The limit changes how many are coded at a time, and nothing else."""
     expected, sizes = model.codes(bits, Workers()), []
-    coded = pass_spec.coded_block
-    monkeypatch.setattr(pass_spec, "coded_block", lambda *given: sizes.append(len(given[0])) or coded(*given))
+    coded = pass_spec.row_codes
+    monkeypatch.setattr(pass_spec, "row_codes", lambda *given: sizes.append(len(given[0])) or coded(*given))
     with pytest.raises(InputError, match=r"max_memory=1000 is too small for \d+ atoms") as caught:
         coding_rows(bits, model, 1000)
     least = int(re.search(r"at least (\d+) bytes", str(caught.value))[1])

@@ -8,6 +8,7 @@ import scipy.sparse
 
 import bitatoms as ba
 from bitatoms import dask as on_dask
+from bitatoms.estimators.dictionary_learning import TrainingRows
 from bitatoms.io.packed_store import PackedStoreWriter
 from bitatoms.io.stream import RowChunk
 from bitatoms.parallel import Workers
@@ -117,7 +118,7 @@ def test_rows_in_memory(expected, number):
     rows = MemoryRows(ba.BitMatrix.from_any(X, missing="unknown"), Workers(1, -(-N // n_chunks)))
     model = estimator(call)
     model._set_features(Header(rows.n_features))
-    model._learn(rows)
+    model._learn(TrainingRows(rows))
     assert_same(expected, number, model, X)
     assert_same(expected, number, estimator(call, n_jobs=2).fit(scipy.sparse.csr_array(X)), scipy.sparse.csc_array(X))
 
