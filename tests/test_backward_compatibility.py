@@ -99,6 +99,16 @@ def test_model_of_a_sparse_table():
     np.testing.assert_array_equal(model.transform(atoms), np.eye(8))
 
 
+def test_model_with_costs_and_limits():
+    model = ba.load(NEW_FILES / "model_costs.npz")
+    assert model.components_.shape == (3, 30)
+    codes = model.transform(X)
+    np.testing.assert_array_equal(codes.sum(axis=0), model.as_model().uses)
+    assert not (model.inverse_transform(codes) & ~X.astype(bool))[:, 1::2].any()  # ones that may not be added
+    np.testing.assert_array_equal(model.false_positive_cost, np.where(np.arange(30) % 2, np.inf, 3.0))
+    assert (model.false_negative_cost, model.max_features_per_atom, model.apart) == (1, 9, [[0, 1]])
+
+
 def test_model_that_remembers_codes():
     model, refitted = ba.load(NEW_FILES / "model_remembered.npz"), ba.BinaryDictionaryLearning(random_state=0).fit(X)
     assert_same_model(model, refitted)
