@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from bitatoms import BitMatrix, factorize
+from bitatoms import BinaryDictionaryLearning, BitMatrix, factorize
 from bitatoms.core.model import Model
 from bitatoms.core.pass_spec import row_codes
 from bitatoms.datasets import planted
@@ -136,3 +136,14 @@ def test_columns_without_atoms_count_towards_the_residual_limit():
     model = Model.from_factorization(factorize(rows, init=atoms, n_components=1, search="paper", coder="greedy"))
     model = replace(model, atoms=BitMatrix.from_dense(atoms), residual_limit=3)
     assert model.codes(BitMatrix.from_dense(rows), SINGLE).to_dense().tolist() == [[0], [1]]
+
+
+def test_codes_by_a_model_without_errors_do_not_depend_on_the_rows_coded_with_them():
+    """The mean cost of its rows is 0, and must not be replaced by that of the rows at hand."""
+    made = planted(200, 40, 20, code_density=0.3, noise=0, random_state=0)
+    model = BinaryDictionaryLearning(20, init=(made.atoms, made.codes), random_state=0).fit(made.X).as_model()
+    assert model.wrong_bits == 0
+    rows = BitMatrix.from_dense(made.X ^ random_bits(1, 200, 40, 0.12))
+    codes = model.codes(rows, Workers())
+    for max_rows in (7, 64):
+        assert model.codes(rows, Workers(), max_rows) == codes

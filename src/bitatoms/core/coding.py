@@ -36,6 +36,7 @@ _NARROW = 4  # the width of a beam with more atoms
 _MIN_WIDTH, _MAX_WIDTH, _WIDTH_TIMES_ATOMS = 8, 32, 1024  # the width with few atoms
 _LANES_PER_LISTED = 64  # atoms that are added to at once take about as long as one that is listed
 _EXPENSIVE = 1.5  # rows that cost this many times the average may be stuck in a local optimum
+_LEAST_TYPICAL = 1e-9  # the average, if no row costs anything
 _VERY_EXPENSIVE, _WIDER = 3, 8  # rows that cost 3 times the average get a beam 8 times as wide
 
 
@@ -211,9 +212,9 @@ def code_cost(block: Block) -> float:
 
 
 def typical_cost(prices: Prices, n_rows: int, wrong: NDArray[np.int64], uses: NDArray[np.int64]) -> float:
-    """Return the mean cost of a row at these prices, from counts of errors and uses."""
+    """Return the mean cost of a row at these prices, from counts of errors and uses; never 0, which means unknown."""
     cost = int(prices.bits.astype(np.int64) @ wrong) + int(prices.uses[: len(uses)].astype(np.int64) @ uses)
-    return cost / max(1, n_rows)
+    return max(_LEAST_TYPICAL, cost / max(1, n_rows))
 
 
 def code_and_repair(block: Block, rule: Rule) -> Change:
