@@ -150,12 +150,14 @@ def flips_together(
     atoms: Words,
     covers: Covers,
     costs: ErrorCosts | None = None,
+    n_fixed: int = 0,
 ) -> tuple[Words, int]:
     """Return the bits of the atoms to flip, and how many, such that the number of errors, or their cost, cannot rise.
 
     Flipping one bit of one atom fixes exactly twice its wrong votes less all free ones. In a column, flips are admitted
     in falling order of that gain, less the errors that rows shared by two of them could add (the pair bound, see
-    ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does.
+    ``kernels/cpu/joint_update.py``). It stops only where no single flip helps, as updating one atom at a time does. The
+    first ``n_fixed`` atoms stay as they are.
     """
     factor = 1 if covers else 2
     if costs is not None:
@@ -164,6 +166,7 @@ def flips_together(
         factor *= costs.largest_weight
     columns, flipped_atoms, gains = _helpful_flips(free, wrong, atoms)
     order = np.lexsort((flipped_atoms, -gains, columns))
+    order = order[flipped_atoms[order] >= n_fixed]
     flips, admitted = np.zeros_like(atoms), np.empty(len(atoms), np.int64)
     candidates = columns[order], flipped_atoms[order], gains[order]
     flipped = joint_update.admit_flips(*candidates, pairs, factor, atoms, admitted, flips)
@@ -176,6 +179,7 @@ def flips_by_column(
     voted: SparseBits,
     atoms: Bits,
     costs: ErrorCosts | None = None,
+    n_fixed: int = 0,
 ) -> tuple[NDArray[np.intp], NDArray[np.integer]]:
     """Return atoms and columns of such flips from votes on some bits: in each column, only the one that gains most.
 
@@ -185,7 +189,7 @@ def flips_by_column(
     if costs is not None:
         free, wrong = costs.weighted_votes(ones, free, wrong, column)
     gains = 2 * wrong.astype(np.int64) - free
-    helpful = np.flatnonzero((free > 0) & ((gains > 0) | ((gains == 0) & ones)))
+    helpful = np.flatnonzero((atom >= n_fixed) & (free > 0) & ((gains > 0) | ((gains == 0) & ones)))
     order = helpful[np.lexsort((atom[helpful], -gains[helpful], column[helpful]))]
     _, first = np.unique(column[order], return_index=True)
     best = order[first]

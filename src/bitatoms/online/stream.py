@@ -97,7 +97,7 @@ class StreamLearner:
             raise InputError(
                 Parameter("false_negative_cost", math.inf),
                 " needs all rows at once, with fit; pass a large finite cost to learn from batches",
-            )  # fmt: skip
+            )
         self.tuning = tuning or StreamTuning()
         self.params = replace(params, callbacks=())
         self.forget = check_fraction("forget", forget)
@@ -270,11 +270,9 @@ class StreamLearner:
         counts, covers = state.counts.rounded(), covering(state.algebra)
         if not state.atoms.n_rows:
             return state
-        words, n_fixed, bad = state.atoms.words.copy(), self.params.n_fixed, counts.bad
-        if n_fixed:  # rows have no wrong votes on them
-            bad = bad.copy()
-            bad[:n_fixed] = 0
-        flips, flipped = flips_together(counts.free, bad, counts.pairs, words, covers, self.params.costs)
+        words, n_fixed = state.atoms.words.copy(), self.params.n_fixed
+        votes = counts.free, counts.bad, counts.pairs
+        flips, flipped = flips_together(*votes, words, covers, self.params.costs, n_fixed)
         if not flipped:
             return state
         updated = BitMatrix.from_words(words ^ flips, state.atoms.n_cols, check=False)

@@ -107,13 +107,10 @@ def run_passes(
     limits: PassLimits = PassLimits(),  # noqa: B008 - immutable
     journal: Journal | None = None,
     keeps_codes: bool = False,
-    codes: Any = None,
-    share: float = 1.0,
 ) -> PassResult:
     """Run passes over all rows from a state on, and return the best one; its codes too, if ``keeps_codes``.
 
-    The codes of rows in memory are always returned. ``codes`` are those before the first pass, if the rows have any.
-    ``share`` is the share of all rows that these are, if atoms cost them only that.
+    The codes of rows in memory are always returned.
 
     Raises
     ------
@@ -122,8 +119,7 @@ def run_passes(
     OutOfTime, MemoryError, MemoryLimitError
         The first pass took too long, or more memory than there is.
     """
-    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None, share)
-    passes.set_first_codes(codes)
+    passes = _Passes(rows, state, params, limits, journal, keeps_codes or rows.in_memory is not None)
     ended = None
     try:
         passes.run()
@@ -175,22 +171,16 @@ class _Passes:
         limits: PassLimits,
         journal: Journal | None,
         keeps_codes: bool,
-        share: float,
     ) -> None:
         self.state = state
         self._keeps_codes = keeps_codes
         params = params.in_algebra(state.algebra)
         self._rows, self._params, self._limits, self._journal = rows, params, limits, journal
-        self._objective = params.objective(state.algebra, share)
+        self._objective = params.objective(state.algebra)
         self._codes: dict[int, Any] = {}  # by number of the pass
         self._monitor = SearchMonitor(
             params.by_codelength, limits.deadline, params.callbacks, algebra=state.algebra, history=list(state.history)
         )
-
-    def set_first_codes(self, codes: Any) -> None:
-        """Let the first pass start from these codes, in the form of the row source."""
-        if codes is not None:
-            self._codes = {0: codes}
 
     def run(self) -> None:
         """Run passes until they no longer gain, or a limit stops them."""
@@ -349,17 +339,15 @@ def _updated_atoms(spec: PassSpec, counts: Counts, params: SearchParams) -> tupl
 
     Fixed atoms stay as they are, and the others within their limits.
     """
-    bad = counts.bad
-    if params.n_fixed:  # rows have no wrong votes on them
-        bad = bad.copy()
-        bad[: params.n_fixed if counts.voted is None else counts.voted.indptr[params.n_fixed]] = 0
+    n_fixed = params.n_fixed
     if counts.voted is not None:
-        atom, column = flips_by_column(counts.free, bad, counts.voted, spec.atoms, params.costs)
-        return params.limits.projected(spec.atoms, toggled(spec.atoms, atom, column), params.n_fixed), len(atom)
+        atom, column = flips_by_column(counts.free, counts.bad, counts.voted, spec.atoms, params.costs, n_fixed)
+        return params.limits.projected(spec.atoms, toggled(spec.atoms, atom, column), n_fixed), len(atom)
     words = packed(spec.atoms).words
-    flips, n_flipped = flips_together(counts.free, bad, counts.pairs, words.copy(), spec.rule.covers, params.costs)
+    votes = counts.free, counts.bad, counts.pairs
+    flips, n_flipped = flips_together(*votes, words.copy(), spec.rule.covers, params.costs, n_fixed)
     updated = BitMatrix.from_words(words ^ flips, spec.atoms.n_cols, check=False)
-    return params.limits.projected(spec.atoms, updated, params.n_fixed), n_flipped
+    return params.limits.projected(spec.atoms, updated, n_fixed), n_flipped
 
 
 def dropped_atoms(saved: NDArray[np.int64], uses: NDArray[np.int64], params: SearchParams) -> NDArray[np.intp]:

@@ -327,9 +327,7 @@ def update_within(block: Block, objective: Objective, n_fixed: int, limits: Atom
     if block.n_atoms <= n_fixed:
         return Change()
     free, bad = block.votes(0, block.n_atoms)
-    bad[:n_fixed] = 0  # no one wants to flip their bits
     atoms = block.atoms()
-    flips, _ = flips_together(free, bad, block.pairs(), atoms.words.copy(), block.covers, objective.costs)
-    flips[:n_fixed] = 0
+    flips, _ = flips_together(free, bad, block.pairs(), atoms.words.copy(), block.covers, objective.costs, n_fixed)
     updated = packed(limits.projected(atoms, atoms ^ BitMatrix.from_words(flips, atoms.n_cols, check=False), n_fixed))
     return block.flip(updated.words ^ atoms.words)
