@@ -30,6 +30,12 @@ def table(seed, n=80, algebra="or"):
     return ba.datasets.planted(n, M, 5, algebra=algebra, code_density=0.3, noise=0.03, random_state=seed).X
 
 
+def almost_planted(seed, algebra):
+    """Return two atoms of the table, each with a bit too many or too few: their users want to flip it."""
+    atoms = ba.datasets.planted(500, M, 5, algebra=algebra, code_density=0.3, noise=0.03, random_state=seed).atoms[:2]
+    return atoms ^ np.eye(2, M, dtype=np.uint8)
+
+
 def check(X, model, fixed, limits):
     """Check what a model promises, from its atoms and its counts."""
     atoms, n_fixed = model.atoms.to_dense(), 0 if fixed is None else len(fixed)
@@ -88,7 +94,8 @@ def test_other_atoms_are_found_beside_fixed_ones(algebra):
 def test_constraints_hold_in_memory_stores_and_clusters(tmp_path, limits, algebra):
     import dask.array as da
 
-    X, fixed = table(3, 500, algebra), random_bits(9, 2, M, 0.3)
+    X, fixed = table(3, 500, algebra), almost_planted(3, algebra)
+    X[:, -3:] |= random_bits(2, 500, 3, 0.9)  # what a bias would take
     parameters = {"algebra": algebra, "fixed_atoms": fixed, "search_rows": 200, "random_state": 0, **limits}
     models = [
         ba.BinaryDictionaryLearning(**parameters).fit(rows)
@@ -97,11 +104,13 @@ def test_constraints_hold_in_memory_stores_and_clusters(tmp_path, limits, algebr
     for model in models:
         check(X, model.as_model(), fixed, limits)
         np.testing.assert_array_equal(model.components_, models[0].components_)
+        assert model.as_model().uses[:2].any()  # rows vote on a fixed atom
+        assert algebra == "xor" or not model.bias_.any()
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_features_per_atom": 4, "min_samples_per_atom": 15, "apart": [(0, 5)]}])
 def test_constraints_hold_after_every_batch_of_a_stream(limits):
-    X, fixed = table(4, 480), random_bits(8, 2, M, 0.3)
+    X, fixed = table(4, 480), almost_planted(4, "or")
     model = ba.BinaryDictionaryLearning(algebra="or", fixed_atoms=fixed, random_state=0, **limits)
     for start in range(0, 480, 120):
         model.partial_fit(X[start : start + 120])
@@ -186,6 +195,15 @@ def test_a_loaded_model_keeps_its_constraints(tmp_path):
     loaded = ba.load(tmp_path / "model.npz")
     again = ba.BinaryDictionaryLearning(**loaded.get_params() | {"random_state": 0}).fit(X)
     np.testing.assert_array_equal(again.components_, model.components_)
+
+
+def test_no_bias_is_learned_beside_fixed_atoms_under_or():
+    X = table(7, 300)
+    X[:, :4] |= random_bits(3, 300, 4, 0.9)
+    assert ba.factorize(X, algebra="or", random_state=0).bias.any()
+    result = ba.factorize(X, algebra="or", fixed_atoms=random_bits(9, 2, M, 0.3), random_state=0)
+    assert not result.bias.any()
+    assert not result.has_bias
 
 
 def test_a_loaded_model_without_bias_codes_as_the_fitted_one(tmp_path):
