@@ -1,0 +1,1 @@
+"""Kernels for CUDA devices: sources in ``cuda/``, one function per kernel here."""

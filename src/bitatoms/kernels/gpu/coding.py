@@ -1,0 +1,190 @@
+"""Code rows on a device: the functions of ``kernels/cpu/coding.py``, for all rows at once.
+
+Rows are `RowArrays` of arrays of the device, atoms are `AtomTables`. The bits are those of the processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..structs import Prices, RowArrays, Rule
+from .device import WARP, Device
+
+_VARIANTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
+
+
+class AtomTables(NamedTuple):
+    """The atoms on a device, and tables by which rows are coded with them."""
+
+    words: Any  # (p, words)
+    weights: Any  # (lanes,) int32: at prices
+    overlaps: Any  # (p, lanes) int32: bits that two atoms share, at prices, doubled under XOR
+    columns: Any  # (m, lanes / 32) uint32: the atoms that have each feature
+    n_atoms: int
+    prices: Prices | None  # on the device
+
+    @property
+    def gains(self) -> int:
+        """The number of atoms per thread."""
+        return int(self.columns.shape[1])
+
+
+def atom_tables(
+    device: Device, words: NDArray[np.uint64], n_features: int, covers: bool, prices: Prices | None = None
+) -> AtomTables:
+    """Return the tables of atoms for coding at these prices, or at one price for all."""
+    n_atoms = len(words)
+    n_gains = _gains(n_atoms)
+    padded = np.zeros((WARP * n_gains, n_features), np.uint8)
+    padded[:n_atoms] = np.unpackbits(words.view(np.uint8), axis=1, count=n_features, bitorder="little")
+    columns = np.packbits(np.ascontiguousarray(padded.T), axis=1, bitorder="little").view(np.uint32)
+    bits = np.ones(n_features, np.int32) if prices is None else prices.bits
+    added = bits if prices is None or not prices.own_costs() else prices.added
+    dense = device.asarray(padded).astype(np.int32)
+    overlaps = (dense[:n_atoms] * device.asarray(bits)) @ dense.T
+    if not covers:
+        overlaps *= 2
+    on_device = None
+    if prices is not None:
+        uses = np.zeros(WARP * n_gains, np.int32)
+        uses[:n_atoms] = prices.uses[:n_atoms]
+        on_device = Prices(*(device.asarray(array) for array in prices._replace(uses=uses)))
+    weights = dense @ device.asarray(added)
+    return AtomTables(device.asarray(words), weights, overlaps, device.asarray(columns), n_atoms, on_device)
+
+
+def code_rows(
+    device: Device,
+    rows: RowArrays,
+    atoms: AtomTables,
+    rule: Rule,
+    stale_only: bool = False,
+    from_scratch: bool = False,
+    indices: Any = None,
+) -> tuple[int, int]:
+    """Code rows: all, those with these indices, or the stale ones; return the numbers of changed code and error bits.
+
+    Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
+    ``users`` is left as it is.
+    """
+    n = len(rows.errors) if indices is None else len(indices)
+    changes = device.xp.zeros(2, np.uint64)
+    stale = rows.stale if stale_only else None
+    arguments = indices, stale, np.int64(n), np.int32(from_scratch), changes
+    _launch(device, "code_rows", n, rows, atoms, rule, *arguments)
+    codes, errors = device.to_host(changes).tolist()
+    return codes, errors
+
+
+def code_without(
+    device: Device,
+    rows: RowArrays,
+    atoms: AtomTables,
+    rule: Rule,
+    tested: NDArray[np.intp],
+    tests: NDArray[np.intp],
+    indices: NDArray[np.intp],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return by how much errors, added ones and uses change if rows are coded without an atom; see the processor's."""
+    xp, n_features = device.xp, len(atoms.columns)
+    wrong, uses = xp.zeros((len(tested), n_features), np.int64), xp.zeros((len(tested), atoms.n_atoms), np.int64)
+    added = xp.zeros_like(wrong) if _has_own_costs(atoms) else None
+    lists = (device.asarray(array.astype(np.int64)) for array in (indices, tests, tested))
+    n = len(indices)
+    _launch(
+        device, "code_without", n, rows, atoms, rule, *lists, np.int64(n), np.int32(n_features), wrong, added, uses
+    )
+    none = np.zeros((0, n_features), np.int64)
+    return device.to_host(wrong), none if added is None else device.to_host(added), device.to_host(uses)
+
+
+def offer_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Any:
+    """Return the atoms each of which would gain, added to a row alone: packed, one row for each row."""
+    n = len(rows.errors)
+    offers = device.xp.zeros((n, 2 * -(-atoms.gains // 2)), np.uint32)
+    exact = offers if atoms.gains % 2 == 0 else device.xp.empty((n, atoms.gains), np.uint32)
+    _launch(device, "offer_atoms", n, rows, atoms, rule, np.int64(n), exact)
+    offers[:, : atoms.gains] = exact
+    return offers.view(np.uint64)[:, : -(-atoms.n_atoms // 64)]
+
+
+def rate_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> NDArray[np.int64]:
+    """Return how many errors each atom, used where it gains, would remove."""
+    totals = device.xp.zeros(atoms.n_atoms, np.int64)
+    _launch(device, "rate_atoms", len(rows.errors), rows, atoms, rule, np.int64(len(rows.errors)), totals)
+    return device.to_host(totals)
+
+
+def find_nearest(device: Device, rows: RowArrays, patterns: AtomTables, rule: Rule) -> NDArray[np.int64]:
+    """Return the lowest pattern that, alone, lowers the cost of each row most, or -1; on the device."""
+    nearest = device.xp.empty(len(rows.errors), np.int64)
+    _launch(device, "find_nearest", len(nearest), rows, patterns, rule, np.int64(len(nearest)), nearest)
+    return nearest
+
+
+def price_rows(device: Device, rows: RowArrays, prices: Prices, covers: bool) -> Any:
+    """Return the cost of each row: of its errors and of the atoms it uses; on the device."""
+    n, m = len(rows.errors), len(prices.bits)
+    tables = AtomTables(None, None, None, device.xp.empty((m, 1), np.uint32), 0, _on_device(device, prices))
+    costs = device.xp.empty(n, np.int64)
+    _launch(device, "price_rows", n, rows, tables, Rule(covers or None, None, 0, 0, prices), np.int64(n), costs)
+    return costs
+
+
+def words_per_row(n_words: int, n_code_words: int) -> int:
+    """Return the most words that a warp needs to code a row."""
+    return 6 * n_words + 2 * n_code_words
+
+
+def macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
+    """Return the macros of the variant of a kernel."""
+    return {
+        "GAINS": atoms.gains,
+        "COVERS": int(bool(rule.covers)),
+        "UNKNOWN": int(len(rows.unknown) > 0),
+        "PRICED": int(atoms.prices is not None),
+        "OWN_COSTS": int(_has_own_costs(atoms)),
+        "BY_RATIO": int(bool(rule.by_ratio)),
+    }
+
+
+def state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule) -> tuple[Any, ...]:
+    """Return the arguments by which kernels get rows, atoms and the rule."""
+    bits = uses = added = mean = forbidden = None
+    if atoms.prices is not None:
+        bits, uses = atoms.prices.bits, atoms.prices.uses
+        if _has_own_costs(atoms):
+            added, mean = atoms.prices.added, atoms.prices.mean
+            forbidden = atoms.prices.forbidden if len(atoms.prices.forbidden) else None
+    masks = (rows.covered, rows.twice) if rule.covers else (None, None)
+    return (
+        rows.errors, rows.codes, *masks, rows.unknown if len(rows.unknown) else None, np.int32(rows.errors.shape[1]),
+        np.int32(rows.codes.shape[1]), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
+        np.int32(atoms.n_atoms), bits, uses, added, mean, forbidden, np.int64(rule.max_atoms),
+        np.int64(rule.residual_limit), np.int32(rule.swaps),
+    )  # fmt: skip
+
+
+def _launch(
+    device: Device, kernel: str, n_warps: int, rows: RowArrays, atoms: AtomTables, rule: Rule, *arguments: Any
+) -> None:
+    shared = 8 * words_per_row(rows.errors.shape[1], rows.codes.shape[1])
+    given = *state_arguments(rows, atoms, rule), *arguments
+    device.launch("coding.cu", kernel, n_warps, *given, shared=shared, **macros_of(rows, atoms, rule))
+
+
+def _has_own_costs(atoms: AtomTables) -> bool:
+    return atoms.prices is not None and len(atoms.prices.added) > 0
+
+
+def _on_device(device: Device, prices: Prices) -> Prices:
+    return Prices(*(device.asarray(array) for array in prices))
+
+
+def _gains(n_atoms: int) -> int:
+    """Return the number of atoms per thread: one of few, so that few variants of kernels are compiled."""
+    needed = max(1, -(-n_atoms // WARP))
+    return next((variant for variant in _VARIANTS if variant >= needed), -(-needed // 64) * 64)

@@ -1,0 +1,147 @@
+// The functions of CUDA that the kernels use, for a processor: each thread of a block is a fiber, and fibers of a warp
+// wait for each other where they exchange values. Slow, and exact: a test needs no device.
+#pragma once
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <tuple>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define DYNAMIC_SHARED(type, name) type* name = (type*)emulation::shared.data()
+
+struct uint4 { unsigned x, y, z, w; };
+struct Dimension { unsigned x; };
+static Dimension threadIdx, blockIdx, blockDim, gridDim;
+
+namespace emulation {
+static std::vector<unsigned long long> shared;
+struct Fiber { ucontext_t context; std::vector<char> stack; bool done; };
+struct Warp { unsigned long long values[2][32]; int n_arrived; long generation; };
+static std::vector<Fiber> fibers;
+static std::vector<Warp> warps;
+static ucontext_t scheduler;
+static unsigned current;
+static std::function<void()> body;
+
+static void yield() {
+    const unsigned own = current;
+    swapcontext(&fibers[own].context, &scheduler);
+    current = own;
+    threadIdx.x = own;
+}
+
+static void run_fiber() {
+    body();
+    fibers[current].done = true;
+    swapcontext(&fibers[current].context, &scheduler);
+}
+
+// Wait for all threads of the warp, and return the values that they gave.
+static const unsigned long long* exchange(unsigned long long value) {
+    Warp& warp = warps[threadIdx.x >> 5];
+    const long generation = warp.generation;
+    unsigned long long* values = warp.values[generation & 1];
+    values[threadIdx.x & 31] = value;
+    if (++warp.n_arrived == 32) {
+        warp.n_arrived = 0;
+        warp.generation++;
+    } else {
+        while (warp.generation == generation) yield();
+    }
+    return values;
+}
+
+template <class... Arguments, size_t... Index>
+static void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<Index...>) {
+    kernel(*(typename std::remove_reference<Arguments>::type*)arguments[Index]...);
+}
+
+template <class... Arguments>
+static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, int n_shared, void** arguments) {
+    blockDim.x = n_threads;
+    gridDim.x = n_blocks;
+    body = [=] { call(kernel, arguments, std::index_sequence_for<Arguments...>{}); };
+    for (int block = 0; block < n_blocks; block++) {
+        blockIdx.x = block;
+        shared.assign(n_shared / 8 + 1, 0xA5A5A5A5A5A5A5A5ull);  // memory that nobody wrote is not zero
+        warps.assign((n_threads + 31) / 32, Warp());
+        fibers.resize(n_threads);
+        for (Fiber& fiber : fibers) {
+            fiber.done = false;
+            fiber.stack.resize(1 << 17);
+            getcontext(&fiber.context);
+            fiber.context.uc_stack.ss_sp = fiber.stack.data();
+            fiber.context.uc_stack.ss_size = fiber.stack.size();
+            fiber.context.uc_link = nullptr;
+            makecontext(&fiber.context, run_fiber, 0);
+        }
+        int n_idle = 0;
+        for (int n_left = n_threads; n_left > 0;) {
+            long progress = 0;
+            for (int i = 0; i < n_threads; i++) {
+                if (fibers[i].done) continue;
+                current = threadIdx.x = i;
+                const int arrived = warps[i >> 5].n_arrived;
+                const long generation = warps[i >> 5].generation;
+                swapcontext(&scheduler, &fibers[i].context);
+                progress += fibers[i].done || warps[i >> 5].n_arrived != arrived || warps[i >> 5].generation != generation;
+                n_left -= fibers[i].done;
+            }
+            n_idle = progress ? 0 : n_idle + 1;
+            if (n_idle > 2) {
+                fprintf(stderr, "threads of a warp wait for threads that do not come\n");
+                abort();
+            }
+        }
+    }
+}
+}  // namespace emulation
+
+template <class Value> static Value from_bits(unsigned long long bits) {
+    Value value;
+    __builtin_memcpy(&value, &bits, sizeof(Value));
+    return value;
+}
+template <class Value> static unsigned long long to_bits(Value value) {
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(Value));
+    return bits;
+}
+template <class Value> static Value __shfl_sync(unsigned, Value value, int lane) {
+    return from_bits<Value>(emulation::exchange(to_bits(value))[lane & 31]);
+}
+template <class Value> static Value __shfl_xor_sync(unsigned, Value value, int mask) {
+    return from_bits<Value>(emulation::exchange(to_bits(value))[(threadIdx.x & 31) ^ mask]);
+}
+static inline unsigned __ballot_sync(unsigned, int predicate) {
+    const unsigned long long* values = emulation::exchange(predicate != 0);
+    unsigned word = 0;
+    for (int lane = 0; lane < 32; lane++) word |= unsigned(values[lane]) << lane;
+    return word;
+}
+static inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
+static inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+static inline void __syncwarp() { emulation::exchange(0); }
+static inline int __popcll(unsigned long long word) { return __builtin_popcountll(word); }
+static inline int __popc(unsigned word) { return __builtin_popcount(word); }
+static inline int __ffsll(long long word) { return __builtin_ffsll(word); }
+static inline int __ffs(int word) { return __builtin_ffs(word); }
+template <class Value> static Value atomicAdd(Value* place, Value value) {
+    Value before = *place;
+    *place += value;
+    return before;
+}
+template <class Value> static Value atomicOr(Value* place, Value value) {
+    Value before = *place;
+    *place |= value;
+    return before;
+}
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline long long min(long long a, long long b) { return a < b ? a : b; }
+static inline long long max(long long a, long long b) { return a > b ? a : b; }

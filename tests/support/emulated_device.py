@@ -1,0 +1,99 @@
+"""A device on the processor: NumPy's arrays, and the CUDA sources compiled by a C++ compiler.
+
+Each thread of a warp is a fiber (``cuda_emulation.h``), so that the kernels that are tested are those of CUDA devices.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bitatoms.kernels.gpu.device import WARP, source, warps_per_block
+
+COMPILER = shutil.which("g++") or shutil.which("clang++")
+_HEADER = Path(__file__).with_name("cuda_emulation.h")
+_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(')
+_MAX_WARPS = 8
+
+
+class EmulatedDevice:
+    """A `Device` for tests."""
+
+    name = "emulated device"
+    xp = np
+
+    def __init__(self, free_bytes: int = 1 << 40) -> None:
+        self._free_bytes = free_bytes
+        self.n_launches = 0
+
+    def asarray(self, array: Any) -> Any:
+        """Return an array with its own memory."""
+        return np.array(array)
+
+    def to_host(self, array: Any) -> Any:
+        """Return a copy."""
+        return np.array(array)
+
+    def launch(self, file: str, kernel: str, n_warps: int, *arguments: Any, shared: int = 0, **macros: int) -> None:
+        """Run a kernel."""
+        if n_warps <= 0:
+            return
+        self.n_launches += 1
+        function = _library(file, tuple(sorted(macros.items())))[f"emulate_{kernel}"]
+        function.restype = None
+        per_block = warps_per_block(shared)
+        kept: list[Any] = []
+        for argument in arguments:
+            if argument is None:
+                kept.append(ctypes.c_void_p(None))
+            elif isinstance(argument, np.ndarray):
+                assert argument.flags.c_contiguous
+                kept.append(ctypes.c_void_p(argument.ctypes.data))
+            else:
+                assert isinstance(argument, np.generic), (kernel, argument)
+                kept.append((ctypes.c_char * argument.nbytes).from_buffer_copy(argument.tobytes()))
+        pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(value) for value in kept))
+        n_blocks = -(-min(n_warps, _MAX_WARPS) // per_block)
+        function(n_blocks, WARP * per_block, shared * per_block, pointers)
+
+    def product(self, left: Any, n_left: int, right: Any, n_right: int) -> Any:
+        """Return how many rows have both bit i of ``left`` and bit j of ``right``."""
+        left, right = (
+            np.unpackbits(words.view(np.uint8), axis=1, count=n, bitorder="little")
+            for words, n in ((left, n_left), (right, n_right))
+        )
+        return left.T.astype(np.int64) @ right
+
+    def free_bytes(self) -> int:
+        """Return the memory that the device pretends to have."""
+        return self._free_bytes
+
+
+@cache
+def _library(file: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
+    """Compile a source file, unless it was compiled before, and load it."""
+    assert COMPILER is not None
+    text = f'#include "{_HEADER}"\n' + source(file)
+    for kernel in _KERNEL.findall(source(file)):
+        text += (
+            f'\nextern "C" void emulate_{kernel}(int blocks, int threads, int shared, void** arguments) '
+            f"{{ emulation::launch({kernel}, blocks, threads, shared, arguments); }}\n"
+        )
+    options = ["-std=c++17", "-O1", "-w", "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros)]
+    key = hashlib.blake2b(repr((text, options, _HEADER.read_text())).encode(), digest_size=12).hexdigest()
+    library = Path(tempfile.gettempdir()) / f"bitatoms-emulation-{key}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            code, built = Path(folder) / "source.cpp", Path(folder) / "library.so"
+            code.write_text(text)
+            subprocess.run([COMPILER, *options, "-o", built, code], check=True)
+            built.rename(library) if built.stat().st_dev == library.parent.stat().st_dev else shutil.copy(built, library)
+    return ctypes.CDLL(str(library))
