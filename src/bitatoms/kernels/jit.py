@@ -196,9 +196,8 @@ _NO_CODE = "ahead.py", "compile_process.py", "signatures.py"  # when kernels are
 def _sources() -> str:
     """Return a hash of all kernel files. Their times would differ in each installation, and in a container image."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(
-        set(Path(__file__).parent.rglob("*.py")) - {Path(__file__).with_name(name) for name in _NO_CODE}
-    ):
+    folder = Path(__file__).parent
+    for file in sorted({*folder.glob("*.py"), *folder.glob("cpu/*.py")} - {folder / name for name in _NO_CODE}):
         content = file.read_bytes()
         digest.update(f"{file.name} {len(content)} ".encode() + content)
     return digest.hexdigest()
