@@ -81,9 +81,7 @@ def code_rows(
     return codes, errors
 
 
-def _with_shares(
-    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule
-) -> Iterator[tuple[RowArrays, Any]]:
+def _with_shares(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Iterator[tuple[RowArrays, Any]]:
     """Yield chunks of rows, with what each atom shares with each row of them: the part of gains that is a product.
 
     It is None where it may not be exact, or where different errors have different prices.
@@ -114,9 +112,7 @@ def code_without(
     added = xp.zeros_like(wrong) if _has_own_costs(atoms) else None
     lists = (device.asarray(array.astype(np.int64)) for array in (indices, tests, tested))
     n = len(indices)
-    _launch(
-        device, "code_without", n, rows, atoms, rule, *lists, np.int64(n), np.int32(n_features), wrong, added, uses
-    )
+    _launch(device, "code_without", n, rows, atoms, rule, *lists, np.int64(n), np.int32(n_features), wrong, added, uses)
     none = np.zeros((0, n_features), np.int64)
     return device.to_host(wrong), none if added is None else device.to_host(added), device.to_host(uses)
 
