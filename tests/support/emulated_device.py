@@ -64,13 +64,10 @@ class EmulatedDevice:
         n_blocks = -(-min(n_warps, _MAX_WARPS) // per_block)
         function(n_blocks, WARP * per_block, shared * per_block, pointers)
 
-    def product(self, left: Any, n_left: int, right: Any, n_right: int) -> Any:
-        """Return how many rows have both bit i of ``left`` and bit j of ``right``."""
-        left, right = (
-            np.unpackbits(words.view(np.uint8), axis=1, count=n, bitorder="little")
-            for words, n in ((left, n_left), (right, n_right))
-        )
-        return left.T.astype(np.int64) @ right
+    def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
+        """Return the product of ``left``, or of its transpose, and ``right``."""
+        left = left.T if transposed else left
+        return left.astype(np.float32) @ right.astype(np.float32)
 
     def free_bytes(self) -> int:
         """Return the memory that the device pretends to have."""

@@ -5,6 +5,7 @@ Rows are `RowArrays` of arrays of the device, atoms are `AtomTables`. The bits a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..structs import Prices, RowArrays, Rule
 from .device import WARP, Device
+from .products import MAX_SUM, rows_at_a_time, unpacked
 
 _VARIANTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
 
@@ -25,6 +27,7 @@ class AtomTables(NamedTuple):
     columns: Any  # (m, lanes / 32) uint32: the atoms that have each feature
     n_atoms: int
     prices: Prices | None  # on the device
+    shared: Any = None  # (m, lanes) float16: the price of each feature that an atom has; None if sums may not be exact
 
     @property
     def gains(self) -> int:
@@ -53,30 +56,47 @@ def atom_tables(
         uses[:n_atoms] = prices.uses[:n_atoms]
         on_device = Prices(*(device.asarray(array) for array in prices._replace(uses=uses)))
     weights = dense @ device.asarray(added)
-    return AtomTables(device.asarray(words), weights, overlaps, device.asarray(columns), n_atoms, on_device)
+    shared = None
+    if added is bits and 2 * int(bits.sum(dtype=np.int64)) < MAX_SUM:
+        shared = device.xp.zeros((-(-n_features // 8) * 8, len(dense)), np.float16)
+        shared[:n_features] = (dense * device.asarray(bits)).T
+    return AtomTables(device.asarray(words), weights, overlaps, device.asarray(columns), n_atoms, on_device, shared)
 
 
 def code_rows(
-    device: Device,
-    rows: RowArrays,
-    atoms: AtomTables,
-    rule: Rule,
-    stale_only: bool = False,
-    from_scratch: bool = False,
-    indices: Any = None,
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule, stale_only: bool = False, indices: Any = None
 ) -> tuple[int, int]:
-    """Code rows: all, those with these indices, or the stale ones; return the numbers of changed code and error bits.
+    """Code rows from their codes: all, those with these indices, or the stale ones.
 
-    Rows are coded from their current codes or, with ``from_scratch``, from no atoms, which is kept where it is cheaper.
-    ``users`` is left as it is.
+    Return the numbers of changed code and error bits. ``users`` is left as it is.
     """
-    n = len(rows.errors) if indices is None else len(indices)
     changes = device.xp.zeros(2, np.uint64)
-    stale = rows.stale if stale_only else None
-    arguments = indices, stale, np.int64(n), np.int32(from_scratch), changes
-    _launch(device, "code_rows", n, rows, atoms, rule, *arguments)
+    if indices is not None:
+        _launch(device, "code_rows", len(indices), rows, atoms, rule, indices, None, np.int64(len(indices)), changes)
+    else:
+        for part, shares in _with_shares(device, rows, atoms, rule):
+            n, stale = len(part.errors), part.stale if stale_only else None
+            _launch(device, "code_rows", n, part, atoms, rule, None, stale, np.int64(n), changes, shares=shares)
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
+
+
+def _with_shares(
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule
+) -> Iterator[tuple[RowArrays, Any]]:
+    """Yield chunks of rows, with what each atom shares with each row of them: the part of gains that is a product.
+
+    It is None where it may not be exact, or where different errors have different prices.
+    """
+    if atoms.shared is None:
+        yield rows, None
+        return
+    n, n_features = rows.errors.shape[0], len(atoms.columns)
+    size = rows_at_a_time(n_features + 2 * WARP * atoms.gains)
+    for start in range(0, n, size):
+        part = RowArrays(*(array if array is None else array[start : start + size] for array in rows))
+        fixed = part.covered if rule.covers else part.unknown if len(part.unknown) else None
+        yield part, device.matmul(unpacked(device, part.errors, n_features, fixed, doubled=True), atoms.shared)
 
 
 def code_without(
@@ -101,25 +121,32 @@ def code_without(
 
 def offer_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Any:
     """Return the atoms each of which would gain, added to a row alone: packed, one row for each row."""
-    n = len(rows.errors)
-    offers = device.xp.zeros((n, 2 * -(-atoms.gains // 2)), np.uint32)
-    exact = offers if atoms.gains % 2 == 0 else device.xp.empty((n, atoms.gains), np.uint32)
-    _launch(device, "offer_atoms", n, rows, atoms, rule, np.int64(n), exact)
-    offers[:, : atoms.gains] = exact
-    return offers.view(np.uint64)[:, : -(-atoms.n_atoms // 64)]
+    offers, start = device.xp.zeros((len(rows.errors), 2 * -(-atoms.gains // 2)), np.uint32), 0
+    for part, shares in _with_shares(device, rows, atoms, rule):
+        n = len(part.errors)
+        found = device.xp.empty((n, atoms.gains), np.uint32)
+        _launch(device, "offer_atoms", n, part, atoms, rule, np.int64(n), found, shares=shares)
+        offers[start : start + n, : atoms.gains] = found
+        start += n
+    return device.xp.ascontiguousarray(offers.view(np.uint64)[:, : -(-atoms.n_atoms // 64)])
 
 
 def rate_atoms(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> NDArray[np.int64]:
     """Return how many errors each atom, used where it gains, would remove."""
     totals = device.xp.zeros(atoms.n_atoms, np.int64)
-    _launch(device, "rate_atoms", len(rows.errors), rows, atoms, rule, np.int64(len(rows.errors)), totals)
+    for part, shares in _with_shares(device, rows, atoms, rule):
+        n = len(part.errors)
+        _launch(device, "rate_atoms", n, part, atoms, rule, np.int64(n), totals, shares=shares)
     return device.to_host(totals)
 
 
-def find_nearest(device: Device, rows: RowArrays, patterns: AtomTables, rule: Rule) -> NDArray[np.int64]:
+def find_nearest(device: Device, rows: RowArrays, patterns: AtomTables, rule: Rule) -> Any:
     """Return the lowest pattern that, alone, lowers the cost of each row most, or -1; on the device."""
-    nearest = device.xp.empty(len(rows.errors), np.int64)
-    _launch(device, "find_nearest", len(nearest), rows, patterns, rule, np.int64(len(nearest)), nearest)
+    nearest, start = device.xp.empty(len(rows.errors), np.int64), 0
+    for part, shares in _with_shares(device, rows, patterns, rule):
+        n = len(part.errors)
+        _launch(device, "find_nearest", n, part, patterns, rule, np.int64(n), nearest[start:], shares=shares)
+        start += n
     return nearest
 
 
@@ -169,7 +196,7 @@ def macros_of(rows: RowArrays, atoms: AtomTables, rule: Rule) -> dict[str, int]:
     }
 
 
-def state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule) -> tuple[Any, ...]:
+def state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule, shares: Any = None) -> tuple[Any, ...]:
     """Return the arguments by which kernels get rows, atoms and the rule."""
     bits = uses = added = mean = forbidden = None
     if atoms.prices is not None:
@@ -181,16 +208,23 @@ def state_arguments(rows: RowArrays, atoms: AtomTables, rule: Rule) -> tuple[Any
     return (
         rows.errors, rows.codes, *masks, rows.unknown if len(rows.unknown) else None, np.int32(rows.errors.shape[1]),
         np.int32(rows.codes.shape[1]), atoms.words, atoms.weights, atoms.overlaps, atoms.columns,
-        np.int32(atoms.n_atoms), bits, uses, added, mean, forbidden, np.int64(rule.max_atoms),
+        np.int32(atoms.n_atoms), shares, bits, uses, added, mean, forbidden, np.int64(rule.max_atoms),
         np.int64(rule.residual_limit), np.int32(rule.swaps),
     )  # fmt: skip
 
 
 def _launch(
-    device: Device, kernel: str, n_warps: int, rows: RowArrays, atoms: AtomTables, rule: Rule, *arguments: Any
+    device: Device,
+    kernel: str,
+    n_warps: int,
+    rows: RowArrays,
+    atoms: AtomTables,
+    rule: Rule,
+    *arguments: Any,
+    shares: Any = None,
 ) -> None:
     shared = 8 * words_per_row(rows.errors.shape[1], rows.codes.shape[1])
-    given = *state_arguments(rows, atoms, rule), *arguments
+    given = *state_arguments(rows, atoms, rule, shares), *arguments
     device.launch("coding.cu", kernel, n_warps, *given, shared=shared, **macros_of(rows, atoms, rule))
 
 

@@ -25,7 +25,6 @@ _INCLUDE = re.compile(r'^#include "(?P<name>\w+\.cuh)"$', re.MULTILINE)
 _WARPS_PER_BLOCK = 4
 _WARPS_PER_PROCESSOR = 64  # that are started: a warp takes one row after the other
 _SHARED_BYTES = 48 << 10  # memory that the threads of a block share
-_UNPACKED_BYTES = 1 << 28  # of bits as numbers, in products
 
 
 class DeviceMemoryError(MemoryError):
@@ -53,11 +52,8 @@ class Device(Protocol):
         """
         ...
 
-    def product(self, left: Any, n_left: int, right: Any, n_right: int) -> Any:
-        """Return how many rows have both bit i of ``left`` and bit j of ``right``: int64 of shape (n_left, n_right).
-
-        Both are packed rows.
-        """
+    def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
+        """Return the product of ``left``, or of its transpose, and ``right``: of float16, with sums of float32."""
         ...
 
     def free_bytes(self) -> int:
@@ -130,40 +126,20 @@ class CudaDevice:
                 self._kernels[key] = module.get_function(kernel)
             return self._kernels[key]
 
-    def product(self, left: Any, n_left: int, right: Any, n_right: int) -> Any:
-        """Return how many rows have both bit i of ``left`` and bit j of ``right``, by matrix products.
-
-        They are exact: the factors are 0 and 1, and sums are below 2**24.
-        """
-        total = self.xp.zeros((n_left, n_right), np.int64)
-        n_rows = max(1, min(1 << 23, _UNPACKED_BYTES // (2 * max(1, n_left + n_right))))
-        for start in range(0, len(left), n_rows):
-            factors = [
-                self._unpacked(words[start : start + n_rows], n) for words, n in ((left, n_left), (right, n_right))
-            ]
-            total += self._float_product(*factors).astype(np.int64)
-        return total
-
-    def _unpacked(self, words: Any, n_cols: int) -> Any:
-        """Return bits as float16."""
-        with self._memory_errors():
-            out = self.xp.empty((len(words), n_cols), np.float16)
-        shape = np.int64(len(words)), np.int64(words.shape[1]), np.int64(n_cols)
-        self.launch("rows.cu", "unpack", -(-out.size // WARP), words, *shape, out, COVERS=0, UNKNOWN=0)
-        return out
-
-    def _float_product(self, left: Any, right: Any) -> Any:
-        """Return the product of ``left``, transposed, and ``right``, of float16 with sums of float32."""
+    def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
+        """Return the product of ``left``, or of its transpose, and ``right``: of float16, with sums of float32."""
         cublas, runtime = self.xp.cuda.cublas, self.xp.cuda.runtime
-        (n, m), k = left.shape, right.shape[1]
+        n, m = left.shape if not transposed else left.shape[::-1]
+        k = right.shape[1]
         with self._memory_errors():
-            out = self.xp.empty((m, k), np.float32)
+            out = self.xp.empty((n, k), np.float32)
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
         half, single = runtime.CUDA_R_16F, runtime.CUDA_R_32F
-        # By columns, as cuBLAS has them, this is rightᵀ of shape (k, n) times left of shape (n, m).
+        # cuBLAS takes matrices by columns: to it, these are the transposes, and so is the product.
+        side = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
         cublas.gemmEx(
-            self.xp.cuda.device.get_cublas_handle(), cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T, k, m, n, one.ctypes.data,
-            right.data.ptr, half, k, left.data.ptr, half, m, zero.ctypes.data, out.data.ptr, single, k,
+            self.xp.cuda.device.get_cublas_handle(), cublas.CUBLAS_OP_N, side, k, n, m, one.ctypes.data,
+            right.data.ptr, half, k, left.data.ptr, half, left.shape[1], zero.ctypes.data, out.data.ptr, single, k,
             cublas.CUBLAS_COMPUTE_32F, cublas.CUBLAS_GEMM_DEFAULT,
         )  # fmt: skip
         return out

@@ -4,14 +4,15 @@
 #define ROWS_ARGUMENTS \
     Word *errors, Word *codes, Word *covered, Word *twice, const Word *unknown, int n_words, int n_code_words
 #define ATOMS_ARGUMENTS \
-    const Word *atom_words, const int *weights, const int *overlaps, const unsigned *columns, int n_atoms
+    const Word *atom_words, const int *weights, const int *overlaps, const unsigned *columns, int n_atoms, \
+        const float *shares
 #define RULE_ARGUMENTS \
     const int *bits, const int *uses, const int *added, const int *mean, const Word *forbidden, Int64 max_atoms, \
         Int64 residual_limit, int swaps
 
 #define PREPARE \
     const Rows rows = {errors, codes, covered, twice, unknown, n_words, n_code_words}; \
-    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms}; \
+    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms, shares}; \
     Rule rule = {max_atoms, residual_limit, swaps, {bits, uses, added, mean, forbidden, -1}}; \
     DYNAMIC_SHARED(Word, memory); \
     const int n_row = words_of_row(n_words, n_code_words); \
@@ -20,13 +21,12 @@
     Word *old_errors = own + n_row, *old_code = old_errors + n_words; \
     (void)rule; (void)old_errors; (void)old_code;
 
-// Code rows from their current codes, or from no atoms, which is kept where it costs less.
+// Code rows from their current codes.
 //
 // `indices` lists the rows; if it is null, they are the first n, and only those that are stale if `stale` is not null.
 // The numbers of changed code and error bits are added to `changes`.
 extern "C" __global__ void code_rows(
-    ROWS_ARGUMENTS, ATOMS_ARGUMENTS, RULE_ARGUMENTS, const Int64* indices, unsigned char* stale, Int64 n,
-    int from_scratch, Word* changes
+    ROWS_ARGUMENTS, ATOMS_ARGUMENTS, RULE_ARGUMENTS, const Int64* indices, unsigned char* stale, Int64 n, Word* changes
 ) {
     PREPARE
     Int64 codes_changed = 0, errors_changed = 0;
@@ -41,28 +41,16 @@ extern "C" __global__ void code_rows(
         load_row(rows, j, row);
         const int n_dropped = drop_forbidden(row, atoms, rule.prices);
         codes_changed += n_dropped;
-        bool is_new = n_dropped > 0;
+        int n_bits = 0;
         if (weight(row.errors, n_words) > rule.residual_limit) {
             copy_words(row.errors, old_errors, n_words);
             copy_words(row.code, old_code, n_code_words);
-            Int64 before = 0;
-            if (from_scratch) {
-                before = row_price(row, rule.prices);
-                drop_all(row, atoms);
-            }
-            code_row(row, atoms, rule);
-            if (from_scratch && row_price(row, rule.prices) >= before) {
-                copy_words(old_errors, row.errors, n_words);
-                copy_words(old_code, row.code, n_code_words);
-                if (COVERS) cover(row, atoms);
-            } else {
-                const int n_bits = distance(row.code, old_code, n_code_words);
-                codes_changed += n_bits;
-                errors_changed += distance(row.errors, old_errors, n_words);
-                is_new |= n_bits > 0;
-            }
+            code_row(row, i, atoms, rule);
+            n_bits = distance(row.code, old_code, n_code_words);
+            codes_changed += n_bits;
+            errors_changed += distance(row.errors, old_errors, n_words);
         }
-        if (is_new) store_row(row, rows, j);
+        if (n_dropped + n_bits) store_row(row, rows, j);
     }
     if (LANE == 0) {
         atomicAdd(changes, Word(codes_changed));
@@ -97,7 +85,7 @@ extern "C" __global__ void code_without(
                     atomicAdd(added_changes + test * n_features + 64 * w + lowest_bit(word), ~Word(0));
             __syncwarp();
         }
-        code_row(row, atoms, rule);
+        code_row(row, i, atoms, rule);
         count_changes(row.code, old_code, n_code_words, use_changes + test * n_atoms);
         count_changes(row.errors, old_errors, n_words, wrong_changes + test * n_features);
         if (added_changes)
@@ -115,7 +103,7 @@ extern "C" __global__ void offer_atoms(
     int gains[GAINS];
     for (Int64 j = WARP; j < n; j += N_WARPS) {
         load_row(rows, j, row);
-        first_gains(row, atoms, rule.prices, gains);
+        first_gains(row, j, atoms, rule.prices, gains);
 #pragma unroll
         for (int k = 0; k < GAINS; k++) {
             const int atom = 32 * k + LANE;
@@ -138,7 +126,7 @@ extern "C" __global__ void rate_atoms(
     for (int k = 0; k < GAINS; k++) sums[k] = 0;
     for (Int64 j = WARP; j < n; j += N_WARPS) {
         load_row(rows, j, row);
-        first_gains(row, atoms, rule.prices, gains);
+        first_gains(row, j, atoms, rule.prices, gains);
 #pragma unroll
         for (int k = 0; k < GAINS; k++) sums[k] += max(gains[k], 0);
     }
@@ -157,7 +145,7 @@ extern "C" __global__ void find_nearest(
         load_row(rows, j, row);
         int best = -1;
         if (weight(row.errors, n_words) > residual_limit) {
-            first_gains(row, atoms, rule.prices, gains);
+            first_gains(row, j, atoms, rule.prices, gains);
             best_gain(gains, best);
         }
         if (LANE == 0) nearest[j] = best;

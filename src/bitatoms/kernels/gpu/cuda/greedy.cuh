@@ -192,12 +192,12 @@ __device__ inline int best_swap(
     return -1;
 }
 
-// Toggle atoms of a row while one gains.
-__device__ inline void code_row(Row& row, const Atoms& atoms, const Rule& rule) {
+// Toggle atoms of a row, which is row i of those coded, while one gains.
+__device__ inline void code_row(Row& row, Int64 i, const Atoms& atoms, const Rule& rule) {
     int gains[GAINS], drops[GAINS];
     int used = weight(row.code, row.n_code_words);
     int wrong = weight(row.errors, row.n_words);
-    start_gains(row, atoms, rule.prices, gains);
+    start_gains(row, i, atoms, rule.prices, gains);
     while (wrong > rule.residual_limit) {
         int k = -1, gain = 0, replacement = -1;
         if (used < rule.max_atoms) {

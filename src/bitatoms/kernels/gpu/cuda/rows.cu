@@ -124,13 +124,21 @@ extern "C" __global__ void find_improvable(
     }
 }
 
-
-// out[i, j] = bit j of row i as a number of 16 bits.
-extern "C" __global__ void unpack(const Word* words, Int64 n_rows, Int64 n_words, Int64 n_cols, unsigned short* out) {
-    for (Int64 i = THREAD; i < n_rows * n_cols; i += N_THREADS) {
-        const Int64 row = i / n_cols, column = i - row * n_cols;
-        const Word bit = words[row * n_words + (column >> 6)] >> (column & 63) & 1;
-        out[i] = bit ? 0x3C00 : 0;  // 1.0
+// out[i, j] = bit j of row i as a number of 16 bits: `one`, or 1 where `fixed` has a one. A thread has eight bits.
+extern "C" __global__ void unpack(
+    const Word* words, const Word* fixed, Int64 n_rows, int n_words, int n_bytes, int one, uint4* out
+) {
+    const unsigned char *bytes = (const unsigned char*)words, *fixed_bytes = (const unsigned char*)fixed;
+    for (Int64 i = THREAD; i < n_rows * n_bytes; i += N_THREADS) {
+        const Int64 row = n_rows * n_bytes < (1 << 30) ? int(i) / n_bytes : i / n_bytes;
+        const Int64 byte = row * n_words * 8 + (i - row * n_bytes);
+        const unsigned held = fixed ? fixed_bytes[byte] : 0, bits = bytes[byte] & ~held;
+        unsigned pairs[4];
+        for (int k = 0; k < 4; k++) {
+            const unsigned low = bits >> 2 * k & 1 ? one : held >> 2 * k & 1 ? 0x3C00 : 0;
+            const unsigned high = bits >> (2 * k + 1) & 1 ? one : held >> (2 * k + 1) & 1 ? 0x3C00 : 0;
+            pairs[k] = low | high << 16;
+        }
+        out[i] = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
     }
 }
-

@@ -44,6 +44,7 @@ struct Atoms {
     const int* overlaps;      // (n_atoms, 32 GAINS): the bits that two atoms share, at prices, doubled under XOR
     const unsigned* columns;  // (n_features, GAINS): the atoms that have each feature
     int n_atoms;
+    const float* shares;  // (n, 32 GAINS): what each atom shares with each row (see `first_gains`); may be null
 };
 
 // What errors and uses cost; with own costs, `bits` are the prices of missed ones.
@@ -226,13 +227,20 @@ __device__ __forceinline__ void add_overlaps(
     }
 }
 
-// gains = the gain of adding (XOR: toggling) each atom that the row does not use.
-__device__ inline void first_gains(const Row& row, const Atoms& atoms, const Prices& prices, int (&gains)[GAINS]) {
+// gains = the gain of adding (XOR: toggling) each atom that row i of those coded does not use.
+//
+// Every one of the atom counts -1; those that are wrong and free count +2, and those that are not free +1. The sum of
+// the latter two is a matrix product, which may have been computed before.
+__device__ inline void first_gains(
+    const Row& row, Int64 i, const Atoms& atoms, const Prices& prices, int (&gains)[GAINS]
+) {
 #pragma unroll
     for (int k = 0; k < GAINS; k++) {
         const int atom = 32 * k + LANE;
         gains[k] = atom < atoms.n_atoms ? -atoms.weights[atom] - prices.use(atom) : NO_GAIN;
+        if (atoms.shares) gains[k] += int(atoms.shares[i * 32 * GAINS + atom]);
     }
+    if (atoms.shares) return;
     const int* both = OWN_COSTS ? prices.mean : prices.bits;
     add_overlaps([&](int w) { return row.errors[w] & ~row.fixed_word(w); }, row.n_words, 2, both, atoms, gains);
     if (COVERS || UNKNOWN) {
@@ -250,8 +258,10 @@ __device__ __forceinline__ bool adds_forbidden(const Row& row, const Atoms& atom
 }
 
 // gains = the gain of toggling each atom.
-__device__ inline void start_gains(const Row& row, const Atoms& atoms, const Prices& prices, int (&gains)[GAINS]) {
-    first_gains(row, atoms, prices, gains);
+__device__ inline void start_gains(
+    const Row& row, Int64 i, const Atoms& atoms, const Prices& prices, int (&gains)[GAINS]
+) {
+    first_gains(row, i, atoms, prices, gains);
 #pragma unroll
     for (int k = 0; k < GAINS; k++) {
         const int atom = 32 * k + LANE;
