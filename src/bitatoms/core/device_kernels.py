@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.gpu import coding, rows
+from ..kernels.gpu import beam, coding, exact, information_sets, rows
 from ..kernels.gpu.device import Device
 from ..kernels.gpu.products import joint_counts, rows_at_a_time, unpacked
 from ..kernels.structs import ColumnDraw, Prices, Rule
-from .host_kernels import REFUSED, Changes, Tables
+from .host_kernels import REFUSED, Changes, Tables, fingerprints
 from .members import MemberCounts
 
 if TYPE_CHECKING:
@@ -225,7 +225,8 @@ class DeviceKernels:
 
     def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
-        changes = beam.beam_rows(self.device, self._block._rows, tables, rule, width, patience)
+        marks = self.array(fingerprints(self._block._atoms.words))
+        changes = beam.beam_rows(self.device, self._block._rows, tables, rule, marks, width, patience)
         self._refresh_users()
         return changes
 
@@ -236,7 +237,8 @@ class DeviceKernels:
 
     def code_exactly(self, rule: Rule) -> Changes:
         """Give every row the best of all codes; for few atoms."""
-        changes = exact.code_rows_exactly(self.device, self._block._rows, self._block._atoms.words, rule)
+        self._block._rows.stale[:] = 1
+        changes = exact.code_rows_exactly(self.device, self._block._rows, self._atoms, rule)
         self._refresh_users()
         return changes
 
@@ -266,7 +268,8 @@ class DeviceKernels:
         self._refresh_users()
 
     def _restore(self, indices: Any, codes: Any, errors: Any) -> None:
-        rows.restore_rows(self.device, self._block._rows, self._atoms, indices, codes, errors)
+        state = self._block._rows
+        coding.restore_rows(self.device, state, self._atoms, indices, codes, errors, self._covers)
 
     def removal(self, rule: Rule) -> DeviceRemoval:
         """Return what codes rows without some of the atoms."""

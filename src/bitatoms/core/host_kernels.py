@@ -294,15 +294,12 @@ class HostKernels:
     def code_by_beam(self, tables: Tables, rule: Rule, width: int, patience: int) -> Changes:
         """Code the stale rows by a beam of this width, up to ``patience`` levels without a better code."""
         block = self._block
-        fingerprints = np.empty(block.n_atoms, np.uint64)
-        beam.fingerprint_atoms(block._atoms.words, fingerprints)
+        marks = fingerprints(block._atoms.words)
 
         def code(start: int, stop: int) -> Changes:
             scratch, saved = coding_scratch(block._rows, tables), coding_scratch(block._rows, tables)
             beams = beam_scratch(block._rows, tables, width)
-            changes = beam.beam_rows(
-                block._rows, tables, rule, fingerprints, patience, start, stop, beams, scratch, saved
-            )
+            changes = beam.beam_rows(block._rows, tables, rule, marks, patience, start, stop, beams, scratch, saved)
             return changes
 
         share = float(block._rows.stale.mean()) if block.n_rows else 0.0
@@ -466,6 +463,13 @@ class HostRemoval:
 def _summed(chunks: list[Changes]) -> Changes:
     """Return the numbers of changed bits of all chunks."""
     return sum(codes for codes, _ in chunks), sum(errors for _, errors in chunks)
+
+
+def fingerprints(atoms: Words) -> Words:
+    """Return a hash of each atom, by which partial codes of a beam are compared."""
+    out = np.empty(len(atoms), np.uint64)
+    beam.fingerprint_atoms(atoms, out)
+    return out
 
 
 def transposed(words: Words, n_cols: int) -> Words:

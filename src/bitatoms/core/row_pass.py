@@ -63,9 +63,7 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
     return joined_codes(parts, len(data), order), total
 
 
-def _run(
-    data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers
-) -> tuple[Block, BitMatrix, Counts]:
+def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[Block, BitMatrix, Counts]:
     """Run a pass with all atoms together; ``codes`` are those of its atoms. Return the block, its codes and counts."""
     block = coded_block(data, codes, spec, workers)
     after = block.codes()
