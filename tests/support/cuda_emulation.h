@@ -1,6 +1,7 @@
 // The functions of CUDA that the kernels use, for a processor: each thread of a block is a fiber, and fibers of a warp
 // wait for each other where they exchange values. Slow, and exact: a test needs no device.
 #pragma once
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -20,25 +21,31 @@ static Dimension threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulation {
 static std::vector<unsigned long long> shared;
-struct Fiber { ucontext_t context; std::vector<char> stack; bool done; };
+struct Fiber { ucontext_t context; jmp_buf resumed; std::vector<char> stack; bool started, done; };
 struct Warp { unsigned long long values[2][32]; int n_arrived; long generation; };
 static std::vector<Fiber> fibers;
 static std::vector<Warp> warps;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static unsigned current;
 static std::function<void()> body;
 
 static void yield() {
     const unsigned own = current;
-    swapcontext(&fibers[own].context, &scheduler);
-    current = own;
-    threadIdx.x = own;
+    if (!_setjmp(fibers[own].resumed)) _longjmp(scheduler, 1);
 }
 
 static void run_fiber() {
     body();
     fibers[current].done = true;
-    swapcontext(&fibers[current].context, &scheduler);
+    _longjmp(scheduler, 1);
+}
+
+// Run a fiber until it waits or is done.
+static void resume(Fiber& fiber) {
+    if (_setjmp(scheduler)) return;
+    if (fiber.started) _longjmp(fiber.resumed, 1);
+    fiber.started = true;
+    setcontext(&fiber.context);
 }
 
 // Wait for all threads of the warp, and return the values that they gave.
@@ -72,8 +79,8 @@ static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, in
         warps.assign((n_threads + 31) / 32, Warp());
         fibers.resize(n_threads);
         for (Fiber& fiber : fibers) {
-            fiber.done = false;
-            fiber.stack.resize(1 << 17);
+            fiber.started = fiber.done = false;
+            fiber.stack.resize(1 << 16);
             getcontext(&fiber.context);
             fiber.context.uc_stack.ss_sp = fiber.stack.data();
             fiber.context.uc_stack.ss_size = fiber.stack.size();
@@ -88,7 +95,7 @@ static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, in
                 current = threadIdx.x = i;
                 const int arrived = warps[i >> 5].n_arrived;
                 const long generation = warps[i >> 5].generation;
-                swapcontext(&scheduler, &fibers[i].context);
+                resume(fibers[i]);
                 progress += fibers[i].done || warps[i >> 5].n_arrived != arrived || warps[i >> 5].generation != generation;
                 n_left -= fibers[i].done;
             }
@@ -118,6 +125,19 @@ template <class Value> static Value __shfl_sync(unsigned, Value value, int lane)
 template <class Value> static Value __shfl_xor_sync(unsigned, Value value, int mask) {
     return from_bits<Value>(emulation::exchange(to_bits(value))[(threadIdx.x & 31) ^ mask]);
 }
+template <class Value> static Value warp_sum(Value value) {
+    const unsigned long long* values = emulation::exchange(to_bits(value));
+    Value total = 0;
+    for (int lane = 0; lane < 32; lane++) total += from_bits<Value>(values[lane]);
+    return total;
+}
+static inline int warp_max(int value) {
+    const unsigned long long* values = emulation::exchange(to_bits(value));
+    int largest = value;
+    for (int lane = 0; lane < 32; lane++) largest = largest > from_bits<int>(values[lane]) ? largest : from_bits<int>(values[lane]);
+    return largest;
+}
+#define EMULATED
 static inline unsigned __ballot_sync(unsigned, int predicate) {
     const unsigned long long* values = emulation::exchange(predicate != 0);
     unsigned word = 0;
