@@ -470,6 +470,7 @@ class Block:
         if self.kernels.device is not None:
             self._rows = self.rows_on_host()
             self.kernels = HostKernels(self)
+            self.mark_stale()  # the tables of the host are not those of these atoms
 
     def rows_on_host(self) -> RowArrays:
         """Return the state of the rows in the memory of the host: to read it."""
