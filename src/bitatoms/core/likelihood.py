@@ -158,7 +158,7 @@ class RowCoder:
             chunk, shares = data[start:stop], np.empty((stop - start, data.n_cols))
             codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
             if is_sampled:
-                codes = model.codes(chunk, Workers(1)).to_dense()
+                codes = model.codes(chunk, Workers(1, device=workers.device)).to_dense()
             given = cells_of_rows(chunk), codes, atoms, bias, covers, self._max_atoms, costs, UNIT
             if is_sampled:
                 average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)
