@@ -68,7 +68,7 @@ def factorize(
     ----------
     X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
         A table of 0 and 1, one row per sample. Missing values (NaN, None, NA, masked) are unknown cells, which have no
-        influence on the result.
+        influence on the result. Arrays of CuPy and tensors with DLPack's interface are copied from their device.
     mask : BitMatrix, sparse or dense array-like of bool of shape (n_samples, n_features), optional
         True where a cell is unknown, whatever X contains there, as in `numpy.ma`; in addition to missing values.
     sample_weight : array-like of shape (n_samples,), optional

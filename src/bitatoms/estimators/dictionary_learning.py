@@ -111,7 +111,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     Notes
     -----
     Wherever a method takes samples X, it also takes the path of a file. A file is read as by `bitatoms.read`; a packed
-    store (see `bitatoms.pack`) is processed in chunks and may be larger than memory.
+    store (see `bitatoms.pack`) is processed in chunks and may be larger than memory. Arrays of CuPy and tensors with
+    DLPack's interface, such as those of PyTorch, are array-like, also on a GPU.
 
     Missing values (NaN, None, NA, masked; in sparse matrices NaN that is stored) are unknown cells: they have no
     influence on what is learned, and cost no bits.
