@@ -11,7 +11,7 @@ INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disa
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser test-formats check kernels bench clean
+.PHONY: help demo test test-browser test-formats test-gpu check kernels bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -30,6 +30,10 @@ test-browser: .venv/.browser  ## test the HTML pages in Chromium, which must be 
 test-formats: export OMP_NUM_THREADS = 1
 test-formats: .venv-formats/.installed  ## test the file formats that need large libraries, in .venv-formats; uses bcftools and plink2 if installed
 	.venv-formats/bin/python -m pytest tests/formats tests/io/test_malformed_files.py tests/test_readme.py
+
+test-gpu: export OMP_NUM_THREADS = 1
+test-gpu: .venv/.dev  ## test computing on a CUDA device, with CuPy in .venv; skipped without a device (REQUIRE_GPU=1 fails)
+	$(BIN)/python -m pytest tests/gpu
 
 check: .venv/.dev  ## check style, format, types and import order
 	$(BIN)/ruff check .

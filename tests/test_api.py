@@ -86,7 +86,7 @@ def assert_same(first, second):
             {"init": "svd"},
             "init='svd' is not available; choose from 'auto', 'samples', 'bernoulli', 'spread', 'greedy' or atoms",
         ),
-        ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'$"),
+        ({"device": "gpu"}, "device='gpu' is not available; choose from 'cpu', 'cuda', 'auto'$"),
         ({"n_components": "auto"}, "n_components='auto' is not available; choose from 'mdl' or an integer$"),
         ({"n_components": 0}, "n_components must be at least 1, not 0"),
         ({"n_components": -1}, "n_components must be at least 1, not -1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -19,6 +20,7 @@ from .covers.driver import search_cover
 from .covers.limits import fixed_bits, has_limits, role_limits
 from .covers.result import Cover
 from .dataframes import as_array_like, axis_data, axis_names, column_names
+from .device_choice import workers_for
 from .errors import InputError, Parameter
 from .kernels.structs import covering
 from .mdl import Codelength, codelength_from_counts, spans
@@ -66,7 +68,7 @@ def factorize(
     ----------
     X : BitMatrix, array-like, data frame or SciPy sparse matrix of shape (n_samples, n_features)
         A table of 0 and 1, one row per sample. Missing values (NaN, None, NA, masked) are unknown cells, which have no
-        influence on the result.
+        influence on the result. Arrays of CuPy and tensors with DLPack's interface are copied from their device.
     mask : BitMatrix, sparse or dense array-like of bool of shape (n_samples, n_features), optional
         True where a cell is unknown, whatever X contains there, as in `numpy.ma`; in addition to missing values.
     sample_weight : array-like of shape (n_samples,), optional
@@ -99,7 +101,7 @@ def factorize(
     params = resolve(n_components, **select(SearchKwargs, given))
     data = _as_bits(X, mask, given["binarize"])
     params = with_columns_of(params, _header_of(X, data.n_cols))
-    workers = Workers(count_threads(given["n_jobs"]))
+    workers = workers_for(given["n_jobs"], given["device"], math.prod(data.shape), given["verbose"])
     run = {name: given[name] for name in ("random_state", "verbose", "checkpoint", "resume")}
     limit, weighted = given_memory_limit(given["max_memory"]), WeightedRows.of(data, sample_weight)
     if weighted is None:

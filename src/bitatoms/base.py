@@ -38,6 +38,7 @@ class TableEstimator(BaseEstimator):
         With ``reset``, its columns become those of the model. Otherwise, columns that have names are matched to those
         of the model by name, in any order.
         """
+        X = validation.on_host(X)
         table = self._as_table(X) if reset else self._matched_table(X)
         if table is None and isinstance(X, (BitMatrix, SparseBits, np.ma.MaskedArray)):
             # scikit-learn would drop the mask of an array.

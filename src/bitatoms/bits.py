@@ -151,7 +151,8 @@ class BitMatrix:
         Parameters
         ----------
         X : BitMatrix, Table, SciPy sparse matrix or array, or array-like of shape (n_rows, n_cols)
-            The table. A BitMatrix is returned unchanged.
+            The table. A BitMatrix is returned unchanged. Arrays and sparse matrices of CuPy, and tensors with DLPack's
+            interface, are copied from their device.
         binarize : float or None, default=None
             Threshold: a bit is one where X is greater. With None, X must contain only 0 and 1.
         name : str, default="X"

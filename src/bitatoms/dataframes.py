@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .annotations import Annotations
 from .errors import InputError, Parameter, warn
-from .validation import binarize_advice, is_sparse, package_name
+from .validation import binarize_advice, is_sparse, on_host, package_name
 
 RAW = "raw"  # what a layer is called that means the ``raw`` of an AnnData
 OBSM = "obsm/"  # how a layer begins that means an array of the ``obsm`` of an AnnData
@@ -48,13 +48,16 @@ def select_raw(X: Any, layer: str | None) -> tuple[Any, str | None]:
 def as_array_like(X: Any, layer: str | None = None) -> Any:
     """Return the values of an AnnData or a pyarrow table as an array or sparse matrix, any other X unchanged.
 
-    A pandas frame whose columns are all sparse, with zeros not stored, becomes a sparse matrix too.
+    A pandas frame whose columns are all sparse, with zeros not stored, becomes a sparse matrix too. Arrays and tensors
+    of other libraries are copied from their device, if they are on one.
     """
+    X = on_host(X)
     if is_anndata(X):
         X, layer = select_raw(select_modality(X, None), layer)
         values = X.X if layer is None else _layer(X, layer)
         if values is None:
             raise ValueError("the AnnData has no X; pass the name of a layer")
+        values = on_host(values, "the AnnData")
         in_memory = isinstance(values, np.ndarray) or is_sparse(values)
         return values if in_memory or package_name(values) not in ("h5py", "anndata") else values[:]
     if package_name(X) == "bitatoms" and hasattr(X, "fingerprint"):

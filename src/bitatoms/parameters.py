@@ -36,6 +36,7 @@ Missing = Literal["unknown", "zero", "refuse"]
 Duplicates = Literal["refuse", "number"]
 Absent = Literal["auto", "refuse", "zero", "unknown"]
 ImputationMethod = Literal["auto", "atoms", "neighbours", "profiles"]
+DeviceChoice = Literal["cpu", "cuda", "auto"]
 CoverObjective = Literal["roles", "assignments", "codelength"]
 INITS = ("auto", "samples", "bernoulli", "spread", "greedy")
 
@@ -231,6 +232,19 @@ NJobs = Annotated[
         "Number of threads; -1 uses all processors.",
         "None is 1. The result does not depend on it.",
         option="jobs",
+        is_run_setting=True,
+    ),
+]
+
+ComputeDevice = Annotated[
+    DeviceChoice,
+    Param(
+        "cpu",
+        "Where rows are processed: cpu, cuda (an NVIDIA GPU) or auto; the result has the same bits on every device.",
+        '"cuda" needs a CUDA device and CuPy (``pip install "bitatoms[cuda12]"`` or ``"bitatoms[cuda13]"``). "auto" is '
+        "a CUDA device if there is one and the table is large enough to gain: at least 2**27 cells, or not in memory. "
+        "Otherwise it is the CPU, and the log states why. See docs/gpu.md.",
+        option="device",
         is_run_setting=True,
     ),
 ]
@@ -558,6 +572,7 @@ class FactorizeKwargs(SearchKwargs, total=False):
         ),
     ]
     n_jobs: NJobs
+    device: ComputeDevice
     verbose: Verbose
     binarize: Binarize
     max_memory: Annotated[
@@ -614,6 +629,7 @@ class ClassifierKwargs(SearchKwargs, total=False):
         ),
     ]
     n_jobs: NJobs
+    device: ComputeDevice
     verbose: Verbose
     binarize: Binarize
     random_state: RandomState
@@ -642,6 +658,7 @@ class ImputerKwargs(SearchKwargs, total=False):
         Param("auto", "Number of profiles.", '"auto" is one per 20 rows, at most 50.', minimum=1),
     ]
     n_jobs: NJobs
+    device: ComputeDevice
     verbose: Verbose
     binarize: Binarize
     random_state: RandomState
@@ -1108,11 +1125,7 @@ def present_names(given: Mapping[str, Any], stacklevel: int = 3) -> dict[str, An
     """Return parameters under their present names, with a warning for each deprecated one."""
     present: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "device":
-            check_choice("device", value, ("cpu",))
-            warning = DeprecatedParameter(Parameter("device"), f" is ignored and {_REMOVED_IN}")
-            warnings.warn(warning, stacklevel=stacklevel)
-        elif name in RENAMED:
+        if name in RENAMED:
             if RENAMED[name] in given:
                 raise TypeError(f"{name} is the deprecated name of {RENAMED[name]}; pass only {RENAMED[name]}")
             present[RENAMED[name]] = value

@@ -98,7 +98,7 @@ def test_parameters_are_not_checked_before_fit():
         ({"search": "slow"}, "search='slow' is not available; choose from 'fast', 'thorough', 'anytime', 'paper'"),
         ({"coder": "svd"}, "coder='svd' is not available; choose from 'auto', 'bmp', 'greedy', 'exact', 'mdl', 'beam'"),
         ({"coder": "beam", **PAPER}, 'coder=.beam. requires search="fast" and the codelength as objective'),
-        ({"device": "cuda"}, "device='cuda' is not available; choose from 'cpu'"),
+        ({"device": "gpu"}, "device='gpu' is not available; choose from 'cpu', 'cuda', 'auto'"),
         ({"n_components": 17, "coder": "exact", **PAPER}, 'coder="exact" tries all'),
         ({"binarize": "half"}, "binarize must be None or a finite number, got 'half'"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),

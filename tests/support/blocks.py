@@ -18,6 +18,7 @@ THREADS = (Workers(), Workers(1, 64), Workers(2, 64), Workers(3))
 DEVICES = () if COMPILER is None else (Workers(device=EmulatedDevice()),)  # the sources of CUDA kernels, on the host
 WORKERS = st.sampled_from(THREADS + DEVICES)
 import os  # TEMP
+
 if os.environ.get("ONLY_DEVICE"):
     WORKERS = st.sampled_from(DEVICES)
 LIMITS = st.sampled_from((None, 1, 2, 3))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from bitatoms.kernels.gpu.device import WARP, source, warps_per_block
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -93,5 +95,7 @@ def _library(file: str, macros: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
             code, built = Path(folder) / "source.cpp", Path(folder) / "library.so"
             code.write_text(text)
             subprocess.run([COMPILER, *options, "-o", built, code], check=True)
-            built.rename(library) if built.stat().st_dev == library.parent.stat().st_dev else shutil.copy(built, library)
+            built.rename(library) if built.stat().st_dev == library.parent.stat().st_dev else shutil.copy(
+                built, library
+            )
     return ctypes.CDLL(str(library))

@@ -24,6 +24,7 @@ from . import options
 from .console import Display, noting_compilation, print_error, print_line, print_note
 from .options import (
     ABSENT_DEFAULT,
+    DEVICE_DEFAULT,
     GENERAL,
     SEARCH,
     WRITING,
@@ -37,6 +38,7 @@ from .options import (
     Jobs,
     ModelFile,
     NewRows,
+    OnDevice,
     Quiet,
     Search,
     default_of,
@@ -198,6 +200,7 @@ def fit(
     report: Annotated[Path | None, _output("--report", help="Write the report, an HTML page.")] = None,
     top: Top = 5,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -231,7 +234,8 @@ def fit(
         "search_rows": _parse_search_rows(search_rows),
     }
     outputs = commands.Outputs(output, codes, atoms_to, patterns, report)
-    run, beside = RunOptions(jobs, max_memory, checkpoint, resume), commands.BesideTable(weight_column, fixed)
+    run = RunOptions(jobs, max_memory, checkpoint, resume, str(device))
+    beside = commands.BesideTable(weight_column, fixed)
     with lines_beside(*outputs):
         _exit(commands.fit(Input(data, reading), outputs, parameters, run, Display(quiet, json, top), beside))
 
@@ -258,6 +262,7 @@ def transform(
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -277,7 +282,7 @@ def transform(
     from . import commands
     from .stores import RunOptions
 
-    run = RunOptions(jobs, max_memory)
+    run = RunOptions(jobs, max_memory, device=str(device))
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
         write = commands.transform_soft if soft else commands.transform
@@ -302,6 +307,7 @@ def reconstruct(
     decode: Decode = False,
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -312,6 +318,7 @@ def reconstruct(
     that 'bitatoms fit --codes' wrote.
     """
     from . import commands
+    from .stores import RunOptions
 
     given = data if codes is None else codes
     if given is None or None not in (data, codes):
@@ -319,7 +326,8 @@ def reconstruct(
     table = commands.OutputTable(output, to and str(to))
     rows = NewRows(model, Input(given, reading), str(absent))
     with lines_beside(output):
-        commands.reconstruct(rows, codes is not None, table, decode, jobs, Display(quiet, json))
+        run = RunOptions(jobs, device=str(device))
+        commands.reconstruct(rows, codes is not None, table, decode, run, Display(quiet, json))
 
 
 @app.command(
@@ -353,6 +361,7 @@ def complete(
     ] = False,
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -363,13 +372,15 @@ def complete(
     """
     from . import completion
     from .commands import OutputTable
+    from .stores import RunOptions
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
         if decode and only_missing:
             raise typer.BadParameter("--decode writes a table, not a list; omit --only-missing")
         table = OutputTable(output, to and str(to))
-        completion.complete(rows, table, only_missing, decode, neighbours, jobs, Display(quiet, json))
+        run = RunOptions(jobs, device=str(device))
+        completion.complete(rows, table, only_missing, decode, neighbours, run, Display(quiet, json))
 
 
 @app.command(
@@ -399,6 +410,7 @@ def crossvalidate(
     folds: Annotated[int, typer.Option(min=1, help="Number of times that cells are hidden.")] = 5,
     share: Annotated[float, typer.Option(help="Share of the known cells that is hidden each time.")] = 0.1,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -410,7 +422,8 @@ def crossvalidate(
     """
     from . import completion
 
-    parameters = {"algebra": str(algebra), "search": str(search), "max_time": max_time, "n_jobs": jobs}
+    parameters = {"algebra": str(algebra), "search": str(search), "max_time": max_time}
+    parameters |= {"n_jobs": jobs, "device": str(device)}
     models = [word if word in ("neighbours", "profiles") else _parse_atoms(word) for word in atoms.split(",")]
     hiding = {"n_folds": folds, "share": share, "random_state": seed}
     completion.crossvalidate(Input(data, reading), models, hiding | parameters, quiet, json)
@@ -452,6 +465,7 @@ def stability(
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     top: Top = 20,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -474,7 +488,7 @@ def stability(
         "max_time": max_time,
     }
     outputs = commands.Outputs(output, patterns=patterns)
-    resampling, run = Resampling(resamples, share, threshold, seed), RunOptions(jobs, max_memory)
+    resampling, run = Resampling(resamples, share, threshold, seed), RunOptions(jobs, max_memory, device=str(device))
     display = Display(quiet, json, top)
     with lines_beside(*outputs):
         _exit(stability_of(Input(data, reading), model, outputs, parameters, resampling, run, display))
@@ -726,6 +740,7 @@ def recommend(
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -739,7 +754,7 @@ def recommend(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        scoring.recommend_items(rows, n, output, RunOptions(jobs, max_memory), Display(quiet, json))
+        scoring.recommend_items(rows, n, output, RunOptions(jobs, max_memory, device=str(device)), Display(quiet, json))
 
 
 @app.command(
@@ -761,6 +776,7 @@ def score(
     absent: AbsentColumns = ABSENT_DEFAULT,
     max_memory: Annotated[str | None, options.max_memory(GENERAL)] = None,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -775,7 +791,7 @@ def score(
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
-        scoring.score(rows, output, RunOptions(jobs, max_memory), Display(quiet, json, n))
+        scoring.score(rows, output, RunOptions(jobs, max_memory, device=str(device)), Display(quiet, json, n))
 
 
 @app.command(epilog=_examples("bitatoms report model.npz baskets.csv -o report.html"))
@@ -801,17 +817,19 @@ def report(
     ] = None,
     absent: AbsentColumns = ABSENT_DEFAULT,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
 ) -> None:
     """Write an HTML page that shows the patterns, where they occur, and what they do not explain."""
     from . import commands
+    from .stores import RunOptions
 
     rows = NewRows(model, Input(data, reading), str(absent))
     with lines_beside(output):
         page = commands.ReportPage(output, title, tuple(row or ()), groups)
-        commands.report(rows, page, jobs, Display(quiet, json))
+        commands.report(rows, page, RunOptions(jobs, device=str(device)), Display(quiet, json))
 
 
 @app.command(
@@ -860,6 +878,7 @@ def denoise(
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -880,6 +899,7 @@ def denoise(
         "max_time": max_time,
         "random_state": seed,
         "n_jobs": jobs,
+        "device": str(device),
     }
     table = commands.OutputTable(output, to and str(to))
     with lines_beside(output):
@@ -907,6 +927,7 @@ def inpaint(
     max_time: Annotated[float | None, parameter("max_time", panel=SEARCH)] = None,
     seed: Annotated[int, parameter("random_state", panel=SEARCH, min=0)] = 0,
     jobs: Jobs = -1,
+    device: OnDevice = DEVICE_DEFAULT,
     quiet: Quiet = False,
     json: AsJson = False,
     reading: Any = None,
@@ -925,6 +946,7 @@ def inpaint(
         "max_time": max_time,
         "random_state": seed,
         "n_jobs": jobs,
+        "device": str(device),
     }
     table = commands.OutputTable(output, to and str(to))
     with lines_beside(output):

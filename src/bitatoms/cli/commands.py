@@ -15,6 +15,7 @@ from ..api import no_checkpoint
 from ..bits import BitMatrix
 from ..core.model import Model
 from ..dataframes import obsm_key
+from ..device_choice import checked_device
 from ..encoding import Encoding
 from ..errors import Parameter
 from ..io import model_file
@@ -24,7 +25,6 @@ from ..io.formats import FORMATS
 from ..io.group_labels import read_group_labels
 from ..io.numbers import check_number_format, write_numbers
 from ..io.patterns import patterns_format, write_patterns
-from ..parallel import Workers, count_threads
 from ..report import write_report
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
@@ -221,11 +221,12 @@ def write_pattern_file(model: Model, path: Path) -> None:
         write_patterns(model, file, format)
 
 
-def _write_report(model: Model, table: Table, page: ReportPage, n_jobs: int, quiet: bool) -> None:
+def _write_report(model: Model, table: Table, page: ReportPage, run: RunOptions, quiet: bool) -> None:
     """Write a report to a file or a stream."""
     with show_status("Writing the report", quiet), output_file(page.path, ".html") as file:
         groups = _groups(page.groups, table)
-        write_report(model, table, file, title=page.title, rows=page.rows, groups=groups, n_jobs=n_jobs)
+        shown: dict[str, Any] = {"title": page.title, "rows": page.rows, "groups": groups}
+        write_report(model, table, file, **shown, n_jobs=run.n_jobs, device=checked_device(run.device))
 
 
 def _groups(given: str | None, table: Table) -> Any:
@@ -323,7 +324,7 @@ def _write_outputs(
         yield outputs.patterns
     if outputs.report is not None:
         rows = read_with_status(data, quiet) if isinstance(table, Store) else _repeated(table, weights)
-        _write_report(model, rows, ReportPage(outputs.report, data.title), run.n_jobs, quiet)
+        _write_report(model, rows, ReportPage(outputs.report, data.title), run, quiet)
         yield outputs.report
     if outputs.codes is not None:
         if codes is None and not quiet:
@@ -335,7 +336,7 @@ def _write_outputs(
         if isinstance(table, Store):
             write_codes(table, model, outputs.codes, None, run, quiet, fitted=codes)
         elif codes is None:
-            write_code_table(_codes(model, table, run.n_jobs, run.max_memory), outputs.codes)
+            write_code_table(_codes(model, table, run), outputs.codes)
         else:
             (bits,) = codes
             codes_table = Table(bits, table.row_names, model.atom_names, row_data=table.row_data)
@@ -358,7 +359,7 @@ def transform(rows: NewRows, output: OutputTable, run: RunOptions, display: Disp
         codes = write_codes(store, model, *output, run, quiet, absent)
     else:
         model, table = load_model_and_table(rows, quiet)
-        codes = _codes(model, table, run.n_jobs, run.max_memory)
+        codes = _codes(model, table, run)
         if adds:
             from ..io.readers.h5ad import write_annotated
 
@@ -386,11 +387,11 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
     if store is not None:
         model = load_model(model_path).model
         with show_status(f"Coding {store.path.name}", quiet):
-            soft = store_transform.soft_codes(store, model, run.workers, run.memory_limit, absent)
+            soft = store_transform.soft_codes(store, model, run.workers(), run.memory_limit, absent)
         row_names: Sequence[str] | None = store.row_names()
     else:
         model, table = load_model_and_table(rows, quiet)
-        soft = _soft_codes(model, table, _codes(model, table, run.n_jobs, run.max_memory), run)
+        soft = _soft_codes(model, table, _codes(model, table, run), run)
         row_names = table.row_names
     with output_file(output.path, FORMATS[format].extensions[0]) as file:
         write_numbers(soft, row_names, model.atom_names, file, format)
@@ -399,7 +400,7 @@ def transform_soft(rows: NewRows, output: OutputTable, run: RunOptions, display:
 
 
 def reconstruct(
-    rows: NewRows, is_codes: bool, output: OutputTable, is_decoded: bool, n_jobs: int, display: Display
+    rows: NewRows, is_codes: bool, output: OutputTable, is_decoded: bool, run: RunOptions, display: Display
 ) -> None:
     """Write the reconstruction of a table, or of codes; of encoded variables, their values if it is decoded."""
     (model_path, data, _), quiet = rows, display.is_silent
@@ -412,7 +413,7 @@ def reconstruct(
         picture = model.picture
     else:
         model, table = load_model_and_table(rows, quiet)
-        codes, picture = _codes(model, table, n_jobs), table.picture
+        codes, picture = _codes(model, table, run), table.picture
     bits = possible_genotypes(model.reconstruct(codes.bits), model, quiet)
     made = Table(bits, codes.row_names, model.columns, picture, row_data=codes.row_data, column_data=model.column_data)
     (write_decoded if is_decoded else write_table)(made, *output)
@@ -473,14 +474,14 @@ class ReportPage(NamedTuple):
     groups: str | None = None
 
 
-def report(rows: NewRows, page: ReportPage, n_jobs: int, display: Display) -> None:
+def report(rows: NewRows, page: ReportPage, run: RunOptions, display: Display) -> None:
     """Write the report on a model and a table."""
     (model_path, data, _), quiet = rows, display.is_silent
     check_json_output(display.json, page.path)
     check_writable(page.path, read=(model_path, data.path))
     check_html_extension(page.path)
     model, table = load_model_and_table(rows, quiet)
-    _write_report(model, table, page._replace(title=page.title or data.title), n_jobs, quiet)
+    _write_report(model, table, page._replace(title=page.title or data.title), run, quiet)
     if display.json or not is_stream(page.path):
         values = {"written": output_name(page.path), "patterns": model.atoms.n_rows, **table_json(table)}
         print_result(values, display, f"The report is in {page.path}; open it in a browser.")
@@ -519,17 +520,17 @@ def open_data(data: Input, quiet: bool) -> Table | Store:
     return read_with_status(data, quiet) if store is None else store
 
 
-def _codes(model: Model, table: Table, n_jobs: int, max_memory: str | None = None) -> Table:
+def _codes(model: Model, table: Table, run: RunOptions) -> Table:
     """Return the codes of a table, with names."""
-    max_rows = coding_rows(table.data, model, given_memory_limit(max_memory))
-    codes = model.codes(table.data, Workers(count_threads(n_jobs)), max_rows)
+    max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
+    codes = model.codes(table.data, run.workers(table.data), max_rows)
     return Table(codes, table.row_names, model.atom_names, row_data=table.row_data)
 
 
 def _soft_codes(model: Model, table: Table, codes: Table, run: RunOptions) -> NDArray[np.float64]:
     """Return the soft codes of a table with these codes."""
     max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
-    return model.soft_codes(table.data, codes.bits, run.workers, max_rows)
+    return model.soft_codes(table.data, codes.bits, run.workers(table.data), max_rows)
 
 
 def _atoms(model: Model) -> Table:

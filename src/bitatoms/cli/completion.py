@@ -16,7 +16,7 @@ from ..core.similar_rows import SimilarRows, fit_similar_rows
 from ..core.tied_columns import TiedColumns, tied_columns
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
 from ..table import Names, Table, feature_names
 from ..variants import are_variants
 from ..variants import pairs as genotype_pairs
@@ -33,6 +33,7 @@ from .files import (
 )
 from .options import Input, NewRows
 from .progress import show_status
+from .stores import RunOptions
 from .streams import is_stream, output_file, output_name
 from .summary import describe_shape, describe_table
 
@@ -46,7 +47,7 @@ def complete(
     only_missing: bool,
     is_decoded: bool,
     by_neighbours: bool,
-    n_jobs: int,
+    run: RunOptions,
     display: Display,
 ) -> None:
     """Write a table with its missing values filled in, by the model or by its own rows, or a list of these values.
@@ -61,7 +62,7 @@ def complete(
     else:
         check_output(output.path, output.format, rows.model_path if is_decoded else None)
     model, table = load_model_and_table(rows, quiet)
-    workers, n_unknown = Workers(count_threads(n_jobs)), table.bits.n_unknown
+    workers, n_unknown = run.workers(table.bits), table.bits.n_unknown
     filled = f"{n_unknown} missing value{'s' * (n_unknown != 1)}"
     with show_status("Comparing rows" if by_neighbours else "Predicting", quiet):
         predictor = _predictor(model, table.bits, by_neighbours, workers)

@@ -39,6 +39,7 @@ Algebra = StrEnum("Algebra", _choices_of("algebra"))  # type: ignore[misc]
 Search = StrEnum("Search", _choices_of("search"))  # type: ignore[misc]
 Missing = StrEnum("Missing", _choices_of("missing"))  # type: ignore[misc]
 Duplicates = StrEnum("Duplicates", _choices_of("duplicates"))  # type: ignore[misc]
+Device = StrEnum("Device", _choices_of("device"))  # type: ignore[misc]
 CoverObjective = StrEnum(  # type: ignore[misc]
     "CoverObjective", {word: word for word in choices(declarations(CoverKwargs)["objective"][0])}
 )
@@ -49,6 +50,19 @@ ModelFile = Annotated[Path, typer.Argument(help="A model written by 'bitatoms fi
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.", rich_help_panel=GENERAL)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=GENERAL)]
 Jobs = Annotated[int, parameter("n_jobs", "--jobs", "-j", panel=GENERAL)]
+
+
+def _check_device(context: typer.Context, device: Device) -> Device:
+    """Check that there is a CUDA device if one is required, before a table is read."""
+    if device == "cuda" and not context.resilient_parsing:  # as when a shell completes a command
+        from ..device_choice import required_device
+
+        required_device()
+    return device
+
+
+OnDevice = Annotated[Device, parameter("device", panel=GENERAL, callback=_check_device)]
+DEVICE_DEFAULT = Device(declaration("device")[1].default)
 AbsentColumns = Annotated[Absent, parameter("absent", panel=READING)]
 ABSENT_DEFAULT = Absent(declaration("absent")[1].default)
 

@@ -56,7 +56,7 @@ def _opened(
     store = open_packed(data)
     if store is not None:
         model = load_model(model_path).model
-        return model, partial(store_transform.matched_chunks, store, model, run.workers, run.memory_limit, absent)
+        return model, partial(store_transform.matched_chunks, store, model, run.workers(), run.memory_limit, absent)
     model, table = load_model_and_table(NewRows(model_path, data, absent), quiet)
     return model, lambda: [table.data]
 

@@ -18,6 +18,7 @@ from ..formatting import percent
 from ..io.atomic import atomic_write
 from ..io.errors import FileError
 from ..io.text_lines import open_text_writer
+from ..parallel import Workers
 from ..rows import store_transform
 from ..rows.budget import coding_rows, given_memory_limit
 from ..rows.store import Store
@@ -68,9 +69,9 @@ def recommend_items(rows: NewRows, n: int, output: Path | None, run: RunOptions,
 def _recommended(model: Model, table: Table | Store, n: int, absent: str, run: RunOptions) -> Iterator[Recommended]:
     """Yield recommendations for the rows of a table, in chunks."""
     if isinstance(table, Store):
-        yield from store_transform.recommended_chunks(table, model, n, run.workers, run.memory_limit, absent)
+        yield from store_transform.recommended_chunks(table, model, n, run.workers(), run.memory_limit, absent)
         return
-    workers = run.workers
+    workers = run.workers(table.data)
     for start in range(0, len(table), _ROWS_AT_A_TIME):
         yield recommend(model, table.data[start : start + _ROWS_AT_A_TIME], n, workers)
 
@@ -97,6 +98,7 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
     if not len(table):
         raise FileError(f"{rows.data.name}: the table has no rows")
     all_bits: list[NDArray[np.float64]] = []
+    workers = run.workers(None if isinstance(table, Store) else table.data)
     with _csv_writer(output) as lines, show_status(f"Scoring {rows.data.title}", display.is_silent):
         if lines is not None:
             lines.writerow(("row", "bits", "patterns", "unexpected", "missing"))
@@ -108,12 +110,10 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
                 all_bits.append(chunk.bits)
                 if lines is not None:
                     names = _row_names(table, start, start + len(chunk.bits))
-                    lines.writerows(
-                        _csv_row(name, fit) for name, fit in zip(names, chunk.fits(run.workers), strict=True)
-                    )
+                    lines.writerows(_csv_row(name, fit) for name, fit in zip(names, chunk.fits(workers), strict=True))
                 yield chunk
 
-        worst = worst_rows(observed(_scored(model, table, rows.absent, run)), display.top, run.workers)
+        worst = worst_rows(observed(_scored(model, table, rows.absent, run, workers)), display.top, workers)
     bits = np.concatenate(all_bits)
     named = [(_row_names(table, fit.row, fit.row + 1)[0], fit) for fit in worst]
     if display.json:
@@ -136,12 +136,12 @@ def score(rows: NewRows, output: Path | None, run: RunOptions, display: Display)
             print_line(f"\nWritten: {output_name(output)}")
 
 
-def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions) -> Iterator[ScoredRows]:
+def _scored(model: Model, table: Table | Store, absent: str, run: RunOptions, workers: Workers) -> Iterator[ScoredRows]:
     """Yield the rows of a table with their bits, in chunks."""
     if isinstance(table, Store):
-        yield from store_transform.scored_chunks(table, model, run.workers, run.memory_limit, absent)
+        yield from store_transform.scored_chunks(table, model, workers, run.memory_limit, absent)
         return
-    workers, max_rows = run.workers, coding_rows(table.data, model, given_memory_limit(run.max_memory))
+    max_rows = coding_rows(table.data, model, given_memory_limit(run.max_memory))
     for start in range(0, len(table), _ROWS_AT_A_TIME):
         yield score_rows(model, table.data[start : start + _ROWS_AT_A_TIME], workers, start, max_rows)
 

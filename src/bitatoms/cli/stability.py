@@ -114,7 +114,12 @@ def _resampled(
             done = f"{result.n_resamples} of {resampling.n_resamples} resamples"
             progress.update(f"Searched {done}: {recurs} of the atoms recur, {progress.seconds}")
 
-        own: dict[str, Any] = {"n_jobs": run.n_jobs, "max_memory": run.max_memory, "callback": update}
+        own: dict[str, Any] = {
+            "n_jobs": run.n_jobs,
+            "device": run.device,
+            "max_memory": run.max_memory,
+            "callback": update,
+        }
         own |= search if fitted is None else {}
         try:
             result = stability(table, fitted, **resampling._asdict(), **own)

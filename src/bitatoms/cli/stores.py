@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from ..bits import BitMatrix
 from ..core.model import Model
+from ..device_choice import workers_for
 from ..errors import Parameter
 from ..formatting import percent
 from ..io.errors import FileError
 from ..io.model_file import CELL_OPTIONS
 from ..io.stream import Source
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
 from ..parameters import SearchKwargs, declarations
 from ..rows.budget import parse_memory_limit
 from ..rows.packing import pack
@@ -24,7 +25,7 @@ from ..rows.store_transform import code_chunks, collect_codes, write_code_store
 from ..rows.subsample import default_search_rows
 from ..search.params import resolve
 from ..search.windows import is_wide
-from ..sparse_bits import is_smaller_sparse
+from ..sparse_bits import Bits, is_smaller_sparse
 from ..table import Table
 from .console import print_json, print_line
 from .files import check_not_stream, check_writable, named_in_errors, table_format, write_code_table
@@ -46,16 +47,16 @@ class RunOptions(NamedTuple):
     max_memory: str | None = None
     checkpoint: Path | None = None
     resume: bool = False
+    device: str = "cpu"
 
     @property
     def memory_limit(self) -> int:
         """The memory for processing a store, in bytes."""
         return parse_memory_limit(self.max_memory)
 
-    @property
-    def workers(self) -> Workers:
-        """The threads to use."""
-        return Workers(count_threads(self.n_jobs))
+    def workers(self, data: Bits | None = None) -> Workers:
+        """Return the threads and the device to use for a table, None if its rows are not in memory."""
+        return workers_for(self.n_jobs, self.device, None if data is None else math.prod(data.shape))
 
 
 def packing_options(store: Store) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def check_fit(
     # By default, as many rows are searched as fit.
     is_given = run.max_memory is not None and search["search_rows"] != "auto"
     n_searched = n_searched_rows(store.shape, search) if is_given else 0
-    check_memory(store, run.workers, run.memory_limit, n_searched, n_atoms)
+    check_memory(store, run.workers(), run.memory_limit, n_searched, n_atoms)
 
 
 def check_codes(store: Store, path: Path | None, n_atoms: int, run: RunOptions, format: str | None = None) -> None:
@@ -187,7 +188,7 @@ def write_codes(
     task = f"Coding {store.path.name}" if fitted is None else f"Writing the codes of {store.path.name}"
     with show_status(task, quiet) as status:
         observed = ObservedStore(store, ProgressLine(quiet, status, task, len(store)).update_rows)
-        chunks = code_chunks(observed, model, run.workers, run.memory_limit, absent) if fitted is None else fitted
+        chunks = code_chunks(observed, model, run.workers(), run.memory_limit, absent) if fitted is None else fitted
         if _is_packed_output(path, format):
             return write_code_store(store, chunks, model, path)
         bits = collect_codes(store, chunks, model)
@@ -228,7 +229,7 @@ def pack_table(data: Input, output: Path, max_memory: str | None, quiet: bool, j
 
 def _fit_command(store: Store, n_ones: int | None = None) -> str:
     """Return the command that fits a store, with a memory limit if the default is too small for passes over it."""
-    needed = memory_budget(store, None, RunOptions().workers).needed(0, _EXPECTED_ATOMS)
+    needed = memory_budget(store, None, RunOptions().workers()).needed(0, _EXPECTED_ATOMS)
     if n_ones is not None and not store.has_unknown and is_smaller_sparse(store.shape, n_ones):
         needed = 0  # all rows are searched, without passes over them
     limit = f" --max-memory {-(-needed // 2**20)}MiB" if needed > parse_memory_limit(None) else ""

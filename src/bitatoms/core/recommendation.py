@@ -20,6 +20,7 @@ from ..sparse_bits import Bits
 from .likelihood import UNIT, Frequencies, cells_of_rows
 
 if TYPE_CHECKING:
+    from ..kernels.gpu.device import Device
     from .model import Model
 
 _CHUNK_CELLS = 1 << 21  # of rows whose probabilities are computed together
@@ -39,7 +40,7 @@ def recommend(model: Model, data: Bits, n: int, workers: Workers) -> Recommended
     """Return at most ``n`` features for each row, by `hidden_probabilities`; on a tie, the first column comes first."""
     n = min(n, data.n_cols)
     step = max(1, _CHUNK_CELLS // max(1, data.n_cols))
-    hidden = HiddenItems(model)
+    hidden = HiddenItems(model, workers.device)
 
     def run(start: int, stop: int) -> list[Recommended]:
         edges = range(start, stop, step)
@@ -81,9 +82,9 @@ def largest(values: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 class HiddenItems:
     """The probability of a one in each cell of rows if that cell is hidden and all others are known as they are."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, device: Device | None = None) -> None:
         frequencies = Frequencies.of_result(model)
-        self._model, self._is_or = model, model.algebra == "or"
+        self._model, self._is_or, self._workers = model, model.algebra == "or", Workers(1, device=device)
         self._costs = frequencies.costs()
         self._where_0, self._where_1 = frequencies.probabilities_of_ones()
         ones = model.atoms.to_sparse()
@@ -98,7 +99,7 @@ class HiddenItems:
     def probabilities(self, data: BitMatrix) -> NDArray[np.float64]:
         """Return the probabilities of all cells of a few rows."""
         model = self._model
-        codes = model.codes(data, Workers(1))
+        codes = model.codes(data, self._workers)
         used, cells = codes.to_dense(bool), cells_of_rows(data)
         n_covering = np.asarray((csr_array(used, dtype=np.int32) @ self._ones).toarray())
         differs = csr_array((cells > 0) | (n_covering > 0), dtype=np.int32)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_int, check_pair
+from ..validation import on_host
 
 # The order in which the pixels of a dot turn black, taken from the halftone picture of the paper. The second dot of
 # each 6 × 6 cell is three pixels down and across from the first: a screen at 45 degrees.
@@ -202,7 +203,7 @@ def stitch_blocks(X: Any, shape: tuple[int, int], block: tuple[int, int] = (16, 
 
 def as_2d(name: str, value: Any) -> np.ndarray:
     """Return a 2-D array, or raise."""
-    array = np.asarray(value)
+    array = np.asarray(on_host(value, name))
     if array.ndim != 2:
         hint = " (convert a color image to gray first)" if array.ndim == 3 else ""
         raise ValueError(f"{name} has {array.ndim} dimensions; pass a 2-D array{hint}")

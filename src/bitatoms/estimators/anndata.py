@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..parallel import Workers, count_threads
 from ..table import matched_table
 from .dictionary_learning import BinaryDictionaryLearning
 
@@ -45,6 +44,6 @@ def annotate(adata: Any, model: BinaryDictionaryLearning, layer: str | None = No
         raise TypeError(f'adata must be an AnnData, got {type(adata).__name__}; for its raw, pass layer="raw"')
     learned = model.as_model()
     table = matched_table(adata, learned.header, model.absent, binarize=model.binarize, layer=layer)
-    workers = Workers(count_threads(model.n_jobs))
+    workers = model._workers(table.data)
     codes = learned.codes(table.data, workers)
     h5ad.annotate(adata, codes, learned, learned.soft_codes(table.data, codes, workers))

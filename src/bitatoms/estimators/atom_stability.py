@@ -21,9 +21,11 @@ from ..checks import check_fraction, check_int
 from ..core.model import Model
 from ..core.recurrence import Recurrence, match_atoms, overlaps
 from ..core.result import Factorization
+from ..device_choice import workers_for
 from ..errors import InputError, Parameter
 from ..formatting import percent
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
+from ..parameters import DeviceChoice
 from ..rows import dispatch
 from ..rows.budget import given_memory_limit
 from ..rows.memory import MemoryRows
@@ -141,6 +143,7 @@ def stability(
     threshold: float = 0.8,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    device: DeviceChoice = "cpu",
     callback: Callable[[Stability], object] | None = None,
     **parameters: Any,
 ) -> Stability:
@@ -166,6 +169,8 @@ def stability(
     n_jobs : int, optional
         Number of searches that run at the same time; -1 uses all processors. The result does not depend on it.
         Rows that are not in memory are searched by one search at a time with this many threads.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where rows are processed, as in `factorize`. The result does not depend on it.
     callback : callable, optional
         Called with the `Stability` of the resamples so far after each of them. If it returns True, no more follow.
     **parameters : dict
@@ -201,16 +206,18 @@ def stability(
     for name, value in (("share", share), ("threshold", threshold)):
         if not check_fraction(name, value) > 0:
             raise InputError(Parameter(name), f" must be above 0, not {value!r}")
-    workers, random = Workers(count_threads(n_jobs)), as_generator(random_state)
+    random = as_generator(random_state)
     _check_unweighted(model)
     if model is None or isinstance(model, Factorization):
-        opened = _open_new(X, model, {"random_state": random_state, "n_jobs": n_jobs, **parameters})
+        opened = _open_new(X, model, {"random_state": random_state, "n_jobs": n_jobs, "device": device, **parameters})
     else:
         opened = _open_fitted(X, _as_estimator(model), parameters)
     found: list[_Search] = []
     with opened as (estimator, params, rows), log_to_stderr(estimator.verbose):
         learned = estimator.as_model()
         _check_algebra(parameters, learned)
+        n_cells = None if rows.in_memory is None else rows.n_rows * rows.n_features
+        workers = workers_for(n_jobs, device, n_cells)
         params = replace(params, algebras=(learned.algebra,), callbacks=())
         with closing(_searches(rows, learned, params, n_resamples, share, workers, random)) as searches:
             for search in searches:

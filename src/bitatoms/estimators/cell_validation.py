@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -16,8 +17,9 @@ from sklearn.base import clone
 from ..bits import BitMatrix
 from ..checks import check_fraction, check_int
 from ..core.hidden_cells import CellScores, hidden_folds, without_cells
+from ..device_choice import workers_for
 from ..io.api import read
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
 from ..search.branches import at_once
 from ..validation import as_generator
 from .dictionary_learning import BinaryDictionaryLearning
@@ -169,7 +171,9 @@ def cross_validate_cells(
         raise ValueError(f"no cell was hidden: X has {int(np.sum(data.n_known))} known cells; raise share")
     folds = {MAJORITY: [_majority_scores(data, fold) for fold in hidden]}
     for name, estimator in estimators.items():
-        workers = Workers(count_threads(getattr(estimator, "n_jobs", None)))
+        # Other estimators may mean something else by a device, and are not given these workers.
+        device = estimator.device if isinstance(estimator, BinaryDictionaryLearning) else "cpu"
+        workers = workers_for(getattr(estimator, "n_jobs", None), device, math.prod(data.shape))
         score, most = partial(_fold_scores, estimator, data), _most_at_once(estimator, data)
         with closing(workers.map_tasks(score, hidden, most)) as scores:
             folds[name] = list(scores)

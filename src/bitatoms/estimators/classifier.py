@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from contextlib import closing
@@ -23,8 +24,9 @@ from ..bits import BitMatrix
 from ..core.likelihood import Frequencies, RowCoder
 from ..core.model import Model
 from ..core.result import Interrupted
+from ..device_choice import workers_for
 from ..errors import InputError, Parameter
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
 from ..parameters import (
     ClassifierKwargs,
     NComponents,
@@ -140,10 +142,10 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             On Ctrl-C. It is a KeyboardInterrupt; the estimator is then not fitted.
         """
         self._reset()
-        for name in ("absent", "n_models"):
+        for name in ("absent", "device", "n_models"):
             check(name, getattr(self, name), declarations(ClassifierKwargs)[name])
         params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
-        table, workers = self._checked_table(X, reset=True), self._workers()
+        table = self._checked_table(X, reset=True)
         given_labels = _checked_labels(y, table.bits, type(self).__name__)
         weighted = WeightedRows.of(table.bits, sample_weight)
         if weighted is not None:
@@ -152,16 +154,16 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         classes, labels = np.unique(given_labels, return_inverse=True)
         counts, random = np.bincount(labels), as_generator(self.random_state)
         priors = counts / len(labels) if self.priors is None else _checked_priors(self.priors, len(classes))
-        rows = [np.flatnonzero(labels == label) for label in range(len(classes))]
+        rows, workers = [np.flatnonzero(labels == label) for label in range(len(classes))], self._workers(table.bits)
         samples = [[self._sample(own, random) for _ in range(self.n_models)] for own in rows]
-        self._coders = self._learn(table, samples, with_columns_of(params, self._header), random)
+        self._coders = self._learn(table, samples, with_columns_of(params, self._header), random, workers)
         for own, coders in zip(rows, self._coders, strict=True):
             data = table.bits[own]
             coders[:] = [coder.refitted(data, coder.describe(data, workers).codes) for coder in coders]
         self.classes_, self.class_count_, self.priors_ = classes, counts, priors
         self.models_ = [[coder.model for coder in coders] for coders in self._coders]
         self.n_iter_ = max(model.n_iter for models in self.models_ for model in models)
-        self.temperature_ = self._fitted_temperature(table.bits, labels, samples, random)
+        self.temperature_ = self._fitted_temperature(table.bits, labels, samples, random, workers)
         return self
 
     def _sample(self, rows: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.intp]:
@@ -169,7 +171,12 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         return rows if self.n_models == 1 else np.sort(random.choice(rows, len(rows)))
 
     def _learn(
-        self, table: Table, samples: list[list[NDArray[np.intp]]], params: SearchParams, random: np.random.Generator
+        self,
+        table: Table,
+        samples: list[list[NDArray[np.intp]]],
+        params: SearchParams,
+        random: np.random.Generator,
+        all_workers: Workers,
     ) -> list[list[RowCoder]]:
         """Return the models of each class, learned from these rows, with the frequencies at the end of the searches."""
         begin, limits = time.perf_counter(), (params.max_atoms_per_sample, params.residual_limit)
@@ -196,7 +203,7 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             1, DEFAULT_LIMIT // (SEARCH_FACTOR * max(1, largest))
         )
         try:
-            with closing(self._workers().map_tasks(learn, range(len(items)), most)) as learned_coders:
+            with closing(all_workers.map_tasks(learn, range(len(items)), most)) as learned_coders:
                 for (label, _, _), coder in zip(items, learned_coders, strict=True):
                     coders[label].append(coder)
         except KeyboardInterrupt:
@@ -214,13 +221,14 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         labels: NDArray[np.intp],
         samples: list[list[NDArray[np.intp]]],
         random: np.random.Generator,
+        workers: Workers,
     ) -> float:
         """Return the temperature, at least 1, with the smallest log loss of training rows.
 
         Bits of the own class are those of the models that have not seen the row, if there are any.
         """
         chosen = np.sort(random.permutation(len(labels))[:_CALIBRATION_ROWS])
-        rows, truth, workers = data[chosen], labels[chosen], self._workers()
+        rows, truth = data[chosen], labels[chosen]
         bits = np.empty((len(chosen), len(self._coders)))
         for label, coders in enumerate(self._coders):
             own = truth == label
@@ -255,7 +263,8 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
         ndarray of shape (n_samples, n_classes), float64
         """
         check_is_fitted(self, "classes_")
-        data, workers = self._checked_table(X, reset=False).bits, self._workers()
+        data = self._checked_table(X, reset=False).bits
+        workers = self._workers(data)
         described = [[coder.describe(data, workers).bits for coder in coders] for coders in self._coders]
         bits = np.mean(described, axis=1).T
         with np.errstate(divide="ignore"):  # a class with prior 0 takes infinitely many bits
@@ -326,8 +335,9 @@ class BinaryDictionaryClassifier(ClassifierMixin, TableEstimator):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
         return self._validate_table(X, reset)
 
-    def _workers(self) -> Workers:
-        return Workers(count_threads(self.n_jobs))
+    def _workers(self, data: BitMatrix) -> Workers:
+        """Return who processes a table."""
+        return workers_for(self.n_jobs, self.device, math.prod(data.shape), self.verbose)
 
 
 def _log_probabilities(bits: NDArray[np.float64], temperature: float) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -21,10 +22,11 @@ from ..base import TableTransformer, check_not_empty
 from ..bits import BitMatrix
 from ..core.model import Model, Pattern
 from ..core.result import CountsResult, Factorization, Interrupted
+from ..device_choice import workers_for
 from ..errors import InputError, InputWarning, Parameter
 from ..io import model_file
 from ..online.stream import StreamLearner
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
 from ..parameters import (
     EstimatorKwargs,
     NComponents,
@@ -47,7 +49,7 @@ from ..rows.weights import WeightedRows, check_total, checked_weights
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import Bits, packed
 from ..table import Picture, Table
-from ..validation import as_generator, restored_on_error
+from ..validation import as_generator, on_host, restored_on_error
 from ..verbosity import log_to_stderr
 from .same_kind import as_given
 from .statements import StatementsMixin
@@ -58,9 +60,10 @@ class SearchLimitWarning(InputWarning, ConvergenceWarning):
 
 
 class TrainingRows(NamedTuple):
-    """The rows of a fit, what picture each of them is, and, if they have weights, the rows before they are repeated."""
+    """The rows of a fit, who processes them, what picture each of them is, and rows with weights before repetition."""
 
     rows: RowSource
+    workers: Workers
     picture: Picture | None
     weighted: WeightedRows | None = None
 
@@ -108,7 +111,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
     Notes
     -----
     Wherever a method takes samples X, it also takes the path of a file. A file is read as by `bitatoms.read`; a packed
-    store (see `bitatoms.pack`) is processed in chunks and may be larger than memory.
+    store (see `bitatoms.pack`) is processed in chunks and may be larger than memory. Arrays of CuPy and tensors with
+    DLPack's interface, such as those of PyTorch, are array-like, also on a GPU.
 
     Missing values (NaN, None, NA, masked; in sparse matrices NaN that is stored) are unknown cells: they have no
     influence on what is learned, and cost no bits.
@@ -258,7 +262,7 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             stream = StreamLearner(params, self.forget, as_generator(self.random_state))
         rows = batch.bits if weighted is None else packed(weighted.repeated(given_memory_limit(self.max_memory)))
         with log_to_stderr(self.verbose):
-            stream.partial_fit(rows, self._workers())
+            stream.partial_fit(rows, self._workers(rows))
         self._stream = stream
         self._set_model(self._model_of(stream.as_result(), tile_of(batch)))
 
@@ -272,24 +276,26 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             table = self._validate_table(X, reset=True)
             weighted = WeightedRows.of(table.data, sample_weight)
             data = table.data if weighted is None else weighted.repeated(limit)
-            yield TrainingRows(MemoryRows(data, self._workers(), limit), tile_of(table), weighted)
+            workers = self._workers(data)
+            yield TrainingRows(MemoryRows(data, workers, limit), workers, tile_of(table), weighted)
             return
         if sample_weight is not None:
             raise InputError(
                 Parameter("sample_weight"),
                 f" is for tables in memory, not for a {type(X).__name__}; repeat its rows, or read it into memory",
             )
-        how = self.binarize, self._workers(), limit, self.checkpoint, client
+        workers = self._workers()
+        how = self.binarize, workers, limit, self.checkpoint, client, self.device
         with dispatch.open_rows(X, *how) as (rows, header, picture):
             self._reset()
             check_not_empty((rows.n_rows, rows.n_features))
             self._set_features(header)
-            yield TrainingRows(rows, picture)
+            yield TrainingRows(rows, workers, picture)
 
     def _learn(self, opened: TrainingRows, keeps_codes: bool = False) -> Factorization | PassResult:
         """Search, and store the model that is found."""
-        rows, picture, weighted = opened
-        own = self._workers(), self.random_state, self.verbose, self.checkpoint, self.resume
+        rows, workers, picture, weighted = opened
+        own = workers, self.random_state, self.verbose, self.checkpoint, self.resume
         params = with_columns_of(self._search_params(), self._header)
         if weighted is not None:
             params = replace(params, init=weighted.repeated_init(params.init))
@@ -321,11 +327,14 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
 
     def _search_params(self) -> SearchParams:
         """Return the parameters of the search, checked."""
-        check("absent", self.absent, declaration("absent"))
+        for name in ("absent", "device"):
+            check(name, getattr(self, name), declaration(name))
         return resolve(self.n_components, **select(SearchKwargs, vars(self)))
 
-    def _workers(self) -> Workers:
-        return self._shared_workers or Workers(count_threads(self.n_jobs))
+    def _workers(self, data: Bits | None = None) -> Workers:
+        """Return who processes a table, None if its rows are not in memory."""
+        n_cells = None if data is None else math.prod(data.shape)
+        return self._shared_workers or workers_for(self.n_jobs, self.device, n_cells, self.verbose)
 
     def _set_model(self, model: Model) -> None:
         """Store a model and its fitted attributes."""
@@ -386,14 +395,14 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
             if output is not None:
                 raise ValueError("output= is for packed stores; use bitatoms.write to write the codes of a table")
             model, data, max_rows = self._to_code(X)
-            return model.codes(data, self._workers(), max_rows).to_dense()
+            return model.codes(data, self._workers(data), max_rows).to_dense()
         model, store = self.as_model(), dispatch.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
 
             if output is not None:
                 raise ValueError("output= is for packed stores; use to_zarr to write the codes of a Dask array")
-            return dask_transform.transform(model, X, self.binarize, self.absent)
+            return dask_transform.transform(model, X, self.binarize, self.absent, self.device)
         check_not_empty(store.shape)
         limit = parse_memory_limit(self.max_memory)
         if output is not None:
@@ -456,7 +465,8 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         >>> ba.BinaryDictionaryLearning(random_state=0).fit(X).predict_cell_proba(X).shape
         (300, 40)
         """
-        return self.as_model().cell_probabilities(self._table_in_memory(X).bits, self._workers())
+        data = self._table_in_memory(X).bits
+        return self.as_model().cell_probabilities(data, self._workers(data))
 
     def complete(self, X: Any) -> Any:
         """Return samples with their missing values filled in, known values as they are.
@@ -483,8 +493,9 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
         >>> model.complete([[np.nan, 1, 0, np.nan]])
         array([[1, 1, 0, 0]], dtype=uint8)
         """
+        X = on_host(X)
         table = self._table_in_memory(X)
-        return as_given(X, self.as_model().completed(table.bits, self._workers()), table)
+        return as_given(X, self.as_model().completed(table.bits, self._workers(table.bits)), table)
 
     def _table_in_memory(self, X: Any) -> Table:
         """Return X as a table with the columns of the model; raise for stores and Dask collections."""
@@ -530,13 +541,14 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
                [ 19. ,   6.3]])
         """
         if not dispatch.is_out_of_core(X):
-            (model, data, max_rows), workers = self._to_code(X), self._workers()
+            model, data, max_rows = self._to_code(X)
+            workers = self._workers(data)
             return model.soft_codes(data, model.codes(data, workers, max_rows), workers, max_rows)
         model, store = self.as_model(), dispatch.as_store(X, self.binarize)
         if store is None:
             from ..rows import dask_transform
 
-            return dask_transform.decision_function(model, X, self.binarize, self.absent)
+            return dask_transform.decision_function(model, X, self.binarize, self.absent, self.device)
         check_not_empty(store.shape)
         return soft_codes(store, model, self._workers(), parse_memory_limit(self.max_memory), self.absent)
 
@@ -577,8 +589,9 @@ class BinaryDictionaryLearning(StatementsMixin, TableTransformer):
                 return score_samples(store, self.as_model(), self._workers(), limit, self.absent)
             from ..rows import dask_transform
 
-            return dask_transform.score_samples(self.as_model(), X, self.binarize, self.absent)
-        (model, data, max_rows), workers = self._to_code(X), self._workers()
+            return dask_transform.score_samples(self.as_model(), X, self.binarize, self.absent, self.device)
+        model, data, max_rows = self._to_code(X)
+        workers = self._workers(data)
         return -model.row_bits(data, model.codes(data, workers, max_rows), workers, max_rows)
 
     def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]:

@@ -33,7 +33,7 @@ def fit_with_codes(
             if len(codes) != rows.n_rows:
                 yield None
             else:
-                yield [codes if weighted is None else weighted.own_codes(codes, estimator._model, estimator._workers())]
+                yield [codes if weighted is None else weighted.own_codes(codes, estimator._model, opened.workers)]
         finally:
             rows.discard_codes(set())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -19,8 +20,9 @@ from ..core.model import Model
 from ..core.profiles import Profiles, fit_profiles
 from ..core.similar_rows import SimilarRows, fit_similar_rows
 from ..core.tied_columns import fill_unknown, known_ties, tied_columns
+from ..device_choice import workers_for
 from ..errors import warn
-from ..parallel import Workers, count_threads
+from ..parallel import Workers
 from ..parameters import (
     ImputerKwargs,
     NComponents,
@@ -38,7 +40,7 @@ from ..rows.weights import WeightedRows
 from ..search.params import SearchParams, resolve
 from ..sparse_bits import packed
 from ..table import feature_names
-from ..validation import as_generator, is_sparse
+from ..validation import as_generator, is_sparse, on_host
 from .same_kind import dense_dtype
 
 _HIDDEN_SHARE = 0.1  # of the known cells, by which method="auto" chooses
@@ -126,7 +128,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             This estimator, fitted.
         """
         self._reset()
-        for name in ("absent", "method", "n_profiles"):
+        for name in ("absent", "device", "method", "n_profiles"):
             check(name, getattr(self, name), declarations(ImputerKwargs)[name])
         params = resolve(self.n_components, **select(SearchKwargs, vars(self)))
         data = self._data(X, reset=True)
@@ -158,7 +160,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             # Without hidden cells to judge by, all log losses are NaN, and the first method stays.
             method = min(scores, key=lambda method: (scores[method].log_loss, method))
             return method, self._learn(data, method, params, random), scores
-        neighbours = fit_similar_rows(data, random, self._workers())
+        neighbours = fit_similar_rows(data, random, self._workers(data))
         if neighbours.scores.log_loss <= _GOOD_ENOUGH:
             return "neighbours", neighbours, {"neighbours": neighbours.scores}
         scores = self._judged(_part(data, random), ("atoms", "neighbours"), params, random)
@@ -185,7 +187,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             n_profiles = None if self.n_profiles == "auto" else self.n_profiles
             with threadpool_limits(1):  # the sums of BLAS depend on the number of its threads
                 return fit_profiles(data, n_profiles, as_generator(random))
-        workers = self._workers()
+        workers = self._workers(data)
         if method == "neighbours":
             return fit_similar_rows(data, as_generator(random), workers)
         learned = learn_from(
@@ -200,7 +202,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
         if isinstance(predictor, Profiles):
             with threadpool_limits(1):
                 return predictor.cell_probabilities(data)
-        return predictor.cell_probabilities(data, self._workers())
+        return predictor.cell_probabilities(data, self._workers(data))
 
     def predict_cell_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of a one in every cell, known or not, given the known cells of its row.
@@ -238,6 +240,7 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             Of the dtype of X, or uint8. ``set_output`` chooses data frames, as in other transformers.
         """
         check_is_fitted(self, "method_")
+        X = on_host(X)
         data = self._data(X, reset=False)
         completed = fill_unknown(data, self._tied, lambda rows, convert: [convert(self._probabilities(rows), rows)])
         return completed.to_sparse().astype(X.dtype) if is_sparse(X) else completed.to_dense(dense_dtype(X))
@@ -248,8 +251,9 @@ class BinaryImputer(OneToOneFeatureMixin, TransformerMixin, TableEstimator):
             raise TypeError(f"{type(self).__name__} takes tables in memory, not {type(X).__name__}; read it first")
         return self._validate_table(X, reset).bits
 
-    def _workers(self) -> Workers:
-        return Workers(count_threads(self.n_jobs))
+    def _workers(self, data: BitMatrix) -> Workers:
+        """Return who processes a table."""
+        return workers_for(self.n_jobs, self.device, math.prod(data.shape), self.verbose)
 
 
 def _part(data: BitMatrix, random: np.random.Generator) -> BitMatrix:

@@ -22,8 +22,8 @@ def load(path: str | os.PathLike[str]) -> BinaryDictionaryLearning:
     -------
     BinaryDictionaryLearning
         Fitted, with the parameters that decided the result. Those that are not plain values (arrays of atoms, random
-        generators), and those that state how a fit runs (``n_jobs``, ``verbose``, ``max_memory``, ``checkpoint``,
-        ``resume``, ``callbacks``), have their defaults.
+        generators), and those that state how a fit runs (``n_jobs``, ``device``, ``verbose``, ``max_memory``,
+        ``checkpoint``, ``resume``, ``callbacks``), have their defaults.
 
     Examples
     --------

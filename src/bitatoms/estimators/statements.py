@@ -65,7 +65,7 @@ class StatementsMixin:
         max_memory: int | str | None
 
         def as_model(self) -> Model: ...
-        def _workers(self) -> Workers: ...
+        def _workers(self, data: Bits | None = None) -> Workers: ...
         def _to_code(self, X: Any) -> tuple[Model, Bits, int | None]: ...
 
     @documented(RuleKwargs)
@@ -183,7 +183,7 @@ class StatementsMixin:
         n, store = check_int("n", n, 1), self._store(X)
         if store is None:
             model, data, _ = self._to_code(X)
-            return named(recommend(model, data, n, self._workers()), model)
+            return named(recommend(model, data, n, self._workers(data)), model)
         model, limit = self.as_model(), parse_memory_limit(self.max_memory)
         chunks = store_transform.recommended_chunks(store, model, n, self._workers(), limit, self.absent)
         return named(joined(chunks, min(n, model.atoms.n_cols)), model)
@@ -218,10 +218,11 @@ class StatementsMixin:
         n, store = check_int("n", n, 0), self._store(X)
         if store is None:
             model, data, max_rows = self._to_code(X)
-            return worst_rows([score_rows(model, data, self._workers(), max_rows=max_rows)], n, self._workers())
-        limit = parse_memory_limit(self.max_memory)
-        chunks = store_transform.scored_chunks(store, self.as_model(), self._workers(), limit, self.absent)
-        return worst_rows(chunks, n, self._workers())
+            workers = self._workers(data)
+            return worst_rows([score_rows(model, data, workers, max_rows=max_rows)], n, workers)
+        limit, workers = parse_memory_limit(self.max_memory), self._workers()
+        chunks = store_transform.scored_chunks(store, self.as_model(), workers, limit, self.absent)
+        return worst_rows(chunks, n, workers)
 
     def _store(self, X: Any) -> Store | None:
         """Return X as a store if it is one; raise for Dask collections."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from ..parallel import Workers, count_threads
-from ..parameters import Algebra, DenoiseKwargs, Search, checked, documented, with_defaults
-from ..validation import as_generator
+from ..device_choice import workers_for
+from ..parameters import Algebra, DenoiseKwargs, DeviceChoice, Search, checked, documented, with_defaults
+from ..validation import as_generator, on_host
 from .blocks import evidence
 from .channel import clean_probability, denoised, estimate_noise
 from .learning import LearningOptions, learn_blocks
@@ -59,6 +59,7 @@ def denoise(
     search: Search = "fast",
     max_time: float | None = None,
     n_jobs: int | None = None,
+    device: DeviceChoice = "cpu",
     random_state: Any = None,
     **parameters: Unpack[DenoiseKwargs],
 ) -> Denoised:
@@ -74,7 +75,7 @@ def denoise(
     ----------
     image : array-like of shape (height, width)
         0 and 1, or bools.
-    algebra, search, n_jobs, random_state
+    algebra, search, n_jobs, device, random_state
         As in :func:`bitatoms.factorize`.
     max_time : float, optional
         Number of seconds after which the search for atoms ends, for all block sizes together. Coding the blocks then
@@ -96,11 +97,13 @@ def denoise(
     >>> int((noisy != picture).sum()), int((result.image != picture).sum())
     (543, 8)
     """
+    image = on_host(image)
     picture = as_picture("image", image)
     given = checked(DenoiseKwargs, with_defaults(DenoiseKwargs, parameters))
-    random, workers = as_generator(random_state), Workers(count_threads(n_jobs))
+    n_cells = picture.size * max(given["block_sizes"]) ** 2 // given["stride"] ** 2  # of the table of blocks
+    random, workers = as_generator(random_state), workers_for(n_jobs, device, n_cells)
     noise = given["noise"]
-    options = LearningOptions(algebra, search, max_time, n_jobs, random)
+    options = LearningOptions(algebra, search, max_time, n_jobs, device, random)
     models = learn_blocks(picture, None, given["block_sizes"], given["stride"], options)
     near = neighbor_evidence(picture)
     features = [near, *(evidence(model, grid.cut(picture), grid, workers) for model, grid, _ in models)]

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation
 
-from ..parallel import Workers, count_threads
-from ..parameters import Algebra, BlockKwargs, Search, checked, documented, with_defaults
-from ..validation import as_generator
+from ..device_choice import workers_for
+from ..parallel import Workers
+from ..parameters import Algebra, BlockKwargs, DeviceChoice, Search, checked, documented, with_defaults
+from ..validation import as_generator, on_host
 from .blocks import evidence_at
 from .learning import BlockModel, LearningOptions, learn_blocks
 from .picture import as_picture
@@ -54,6 +55,7 @@ def inpaint(
     search: Search = "fast",
     max_time: float | None = None,
     n_jobs: int | None = None,
+    device: DeviceChoice = "cpu",
     random_state: Any = None,
     **parameters: Unpack[BlockKwargs],
 ) -> Inpainted:
@@ -69,7 +71,7 @@ def inpaint(
         0 and 1, or bools. The values under the mask are ignored.
     mask : array-like of shape (height, width)
         1 or True where a pixel is unknown.
-    algebra, search, n_jobs, random_state
+    algebra, search, n_jobs, device, random_state
         As in :func:`bitatoms.factorize`.
     max_time : float, optional
         Number of seconds after which the search for atoms ends, for all block sizes together. The result depends on the
@@ -92,15 +94,17 @@ def inpaint(
     >>> result.n_filled, int((result.image != picture).sum())
     (80, 0)
     """
+    image = on_host(image)
     picture, unknown = as_picture("image", image), as_picture("mask", mask)
     if unknown.shape != picture.shape:
         raise ValueError(f"mask has shape {unknown.shape}, but image has shape {picture.shape}")
     if unknown.all():
         raise ValueError("mask covers all pixels, so there is nothing to learn from")
     given = checked(BlockKwargs, with_defaults(BlockKwargs, parameters))
-    random, workers = as_generator(random_state), Workers(count_threads(n_jobs))
+    n_cells = picture.size * max(given["block_sizes"]) ** 2 // given["stride"] ** 2  # of the table of blocks
+    random, workers = as_generator(random_state), workers_for(n_jobs, device, n_cells)
     picture = picture & ~unknown
-    options = LearningOptions(algebra, search, max_time, n_jobs, random)
+    options = LearningOptions(algebra, search, max_time, n_jobs, device, random)
     models = learn_blocks(picture, unknown, given["block_sizes"], given["stride"], options)
     known = picture[~unknown]
     tested = _sample(~unknown, random)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..api import factorize
 from ..core.model import Model
 from ..errors import InputError, Parameter
-from ..parameters import Algebra, Search
+from ..parameters import Algebra, DeviceChoice, Search
 from .blocks import BlockGrid
 
 _SEARCH_ROWS = 1 << 14  # blocks to search: overlapping ones are alike
@@ -25,6 +25,7 @@ class LearningOptions(NamedTuple):
     search: Search
     max_time: float | None
     n_jobs: int | None
+    device: DeviceChoice
     random: np.random.Generator
 
 
@@ -60,6 +61,7 @@ def learn_blocks(
             search_rows=_SEARCH_ROWS,
             max_time=seconds,
             n_jobs=options.n_jobs,
+            device=options.device,
             random_state=options.random,
         )
         # A beam would find slightly shorter codes, but take too long: each block is coded for each of its pixels.

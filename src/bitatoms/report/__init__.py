@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Iterable
@@ -11,9 +12,10 @@ from typing import Any
 from ..annotations import Groups
 from ..bits import BitMatrix
 from ..core.model import Model
+from ..device_choice import workers_for
 from ..encoding import matched_rows
 from ..io.atomic import atomic_write
-from ..parallel import Workers, count_threads
+from ..parameters import DeviceChoice
 from ..table import Table
 from .data import ReportData, collect
 from .page import render
@@ -22,7 +24,13 @@ __all__ = ["ReportData", "report_data", "report_html", "write_report"]
 
 
 def report_data(
-    model: Any, table: Any, *, rows: Iterable[int | str] = (), groups: Any = None, n_jobs: int | None = None
+    model: Any,
+    table: Any,
+    *,
+    rows: Iterable[int | str] = (),
+    groups: Any = None,
+    n_jobs: int | None = None,
+    device: DeviceChoice = "cpu",
 ) -> ReportData:
     """Code a table by the atoms of a model and collect the statistics that a report shows.
 
@@ -40,6 +48,8 @@ def report_data(
         ``obs``, if it is an AnnData). The report then shows which groups use each atom.
     n_jobs : int, optional
         Number of threads; -1 uses all processors.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where rows are processed, as in `bitatoms.factorize`.
 
     Returns
     -------
@@ -58,7 +68,8 @@ def report_data(
     learned, parameters = _model_and_parameters(model)
     binarize = None if isinstance(table, (BitMatrix, Table)) else parameters.get("binarize")
     matched = matched_rows(table, learned.header, parameters.get("absent"), "the table", binarize=binarize)
-    return collect(learned, matched, tuple(rows), Workers(count_threads(n_jobs)), _groups_of(matched, groups))
+    workers = workers_for(n_jobs, device, math.prod(matched.shape))
+    return collect(learned, matched, tuple(rows), workers, _groups_of(matched, groups))
 
 
 def report_html(
@@ -69,12 +80,13 @@ def report_html(
     rows: Iterable[int | str] = (),
     groups: Any = None,
     n_jobs: int | None = None,
+    device: DeviceChoice = "cpu",
 ) -> str:
     """Return the report as a string of HTML.
 
     Parameters
     ----------
-    model, table, rows, groups, n_jobs
+    model, table, rows, groups, n_jobs, device
         As in `report_data`.
     title : str, optional
         The title of the page, for example the name of the table's file.
@@ -93,7 +105,7 @@ def report_html(
     >>> "<h1>planted</h1>" in html
     True
     """
-    data = report_data(model, table, rows=rows, groups=groups, n_jobs=n_jobs)
+    data = report_data(model, table, rows=rows, groups=groups, n_jobs=n_jobs, device=device)
     return render(data, title, _model_and_parameters(model)[1])
 
 
@@ -106,17 +118,18 @@ def write_report(
     rows: Iterable[int | str] = (),
     groups: Any = None,
     n_jobs: int | None = None,
+    device: DeviceChoice = "cpu",
 ) -> None:
     """Write the report to a file that any browser opens without a network. The write is atomic.
 
     Parameters
     ----------
-    model, table, title, rows, groups, n_jobs
+    model, table, title, rows, groups, n_jobs, device
         As in `report_html`.
     path : str or path-like
         The file to write, usually ending in .html.
     """
-    html = report_html(model, table, title=title, rows=rows, groups=groups, n_jobs=n_jobs)
+    html = report_html(model, table, title=title, rows=rows, groups=groups, n_jobs=n_jobs, device=device)
     with atomic_write(Path(path)) as temporary:
         temporary.write_text(html, encoding="utf-8", newline="\n")
 

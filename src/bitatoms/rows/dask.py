@@ -23,8 +23,10 @@ from ..bits import BitMatrix, stack_rows
 from ..core.counts import Counts
 from ..core.pass_spec import PassSpec
 from ..core.row_pass import run_pass
+from ..device_choice import workers_for
 from ..io.errors import MissingLibrary
-from ..parallel import OutOfTime, Workers
+from ..parallel import OutOfTime
+from ..parameters import DeviceChoice
 from ..sparse_bits import Bits, SparseBits, is_smaller_sparse, packed, stack_bits
 from .budget import chunk_rows
 from .dask_partitions import check_partitions, hash_positions, pack_partition, partitions, shape_or_error
@@ -57,6 +59,8 @@ class DaskRows:
         Values above this are 1.
     client : distributed.Client, optional
         The cluster, as in `bitatoms.dask.fit`.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where each worker processes its rows, as in `bitatoms.factorize`.
 
     Examples
     --------
@@ -68,8 +72,9 @@ class DaskRows:
            [0, 0, 0, 0, 0]], dtype=uint8)
     """
 
-    def __init__(self, X: Any, binarize: float | None = None, client: Any = None) -> None:
+    def __init__(self, X: Any, binarize: float | None = None, client: Any = None, device: DeviceChoice = "cpu") -> None:
         checks.check_threshold(binarize)
+        self._device = device
         self._tasks = _Tasks(client)
         packed = self._tasks.start([delayed(pack_partition)(partition, binarize) for partition in partitions(X)])
         with self._tasks.released_on_error(packed):
@@ -116,7 +121,8 @@ class DaskRows:
         sent_spec = delayed(pickle.loads)(pickle.dumps(spec))  # a task: workers pass its result on to each other
         before = [None] * len(self._packed) if codes is None else codes
         run = delayed(_run_pass_on_partition)
-        done = [run(packed, previous, sent_spec) for packed, previous in zip(self._packed, before, strict=True)]
+        each = zip(self._packed, before, strict=True)
+        done = [run(packed, previous, sent_spec, self._device) for packed, previous in each]
         after = list(map(delayed(_codes_of), done))
         totals = [_total([done[i] for i in group], [after[i] for i in group]) for group in self._groups]
         with config.set(_NO_SIZE_WARNING):
@@ -238,13 +244,16 @@ def _ones_of(partition: Bits) -> SparseBits:
     return partition if isinstance(partition, SparseBits) else SparseBits.from_bits(partition)
 
 
-def _run_pass_on_partition(partition: Bits, codes: BitMatrix | None, spec: PassSpec) -> tuple[BitMatrix, Counts]:
-    """Run a pass on a partition, one chunk at a time."""
+def _run_pass_on_partition(
+    partition: Bits, codes: BitMatrix | None, spec: PassSpec, device: DeviceChoice
+) -> tuple[BitMatrix, Counts]:
+    """Run a pass on a partition, one chunk at a time, on the device of the worker if there is one."""
     size = chunk_rows(partition.n_cols)
     before = None if codes is None else row_chunks(_aligned(codes), size)
     data = _aligned(partition) if isinstance(partition, BitMatrix) else partition
     chunks = paired_chunks(data, before, size)
-    after, total = collect((run_pass(*chunk, spec, Workers(1)) for chunk in chunks), spec)
+    workers = workers_for(1, device)
+    after, total = collect((run_pass(*chunk, spec, workers) for chunk in chunks), spec)
     return stack_rows(after, spec.atoms.n_rows), total
 
 

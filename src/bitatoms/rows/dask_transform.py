@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..bits import BitMatrix, stack_rows
 from ..core.model import Model
+from ..device_choice import checked_device, workers_for
 from ..errors import InputError
 from ..parallel import Workers
+from ..parameters import DeviceChoice
 from ..sparse_bits import Bits
 from ..table import ColumnMatch, Header, match_columns, without_unknown_columns
 from .budget import chunk_rows as default_chunk_rows
@@ -21,10 +23,30 @@ from .dask_partitions import InvalidPartition, column_names, in_wide_chunks, pac
 from .store import Store
 from .store_transform import scores_of, soft_codes_of
 
-Matched = tuple[Model, ColumnMatch]  # a model, and where its columns are in the partitions
+
+class Sent(NamedTuple):
+    """What is sent to the workers: a model, where its columns are in the partitions, and the choice of a device.
+
+    A worker finds its own device: one that was found elsewhere could not be sent.
+    """
+
+    model: Model
+    match: ColumnMatch
+    device: DeviceChoice
+
+    @property
+    def workers(self) -> Workers:
+        """Who processes the rows of a partition: one thread, as Dask runs several partitions at once."""
+        return workers_for(1, self.device)
 
 
-def transform(model: Model, X: Any, binarize: float | None = None, absent: str | None = "auto") -> Any:
+def transform(
+    model: Model,
+    X: Any,
+    binarize: float | None = None,
+    absent: str | None = "auto",
+    device: DeviceChoice = "cpu",
+) -> Any:
     """Return the codes of a Dask array, as a lazy Dask array.
 
     Parameters
@@ -37,6 +59,8 @@ def transform(model: Model, X: Any, binarize: float | None = None, absent: str |
         Values above this are 1. None requires values of 0 and 1.
     absent : {"auto", "refuse", "zero", "unknown"}, default="auto"
         Columns of the model that a data frame lacks: an error, 0, or unknown cells.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where each worker processes its rows, as in `bitatoms.factorize`. The result does not depend on it.
 
     Returns
     -------
@@ -57,8 +81,8 @@ def transform(model: Model, X: Any, binarize: float | None = None, absent: str |
     True
     """
     X, match = _matched_columns(model, X, absent)
-    width = model.atoms.n_rows
-    return _by_partition(_codes, X, (model, match), binarize, dtype=np.uint8, chunks=(X.chunks[0], (width,)))
+    sent, width = Sent(model, match, checked_device(device)), model.atoms.n_rows
+    return _by_partition(_codes, X, sent, binarize, dtype=np.uint8, chunks=(X.chunks[0], (width,)))
 
 
 def array_of(store: Store, chunk_rows: int = 1 << 16) -> Any:
@@ -100,7 +124,13 @@ def _read_dense(store: Store, start: int, stop: int, dtype: DTypeLike) -> NDArra
     return store.take(np.arange(start, stop)).to_dense(dtype)
 
 
-def score_samples(model: Model, X: Any, binarize: float | None = None, absent: str | None = "auto") -> Any:
+def score_samples(
+    model: Model,
+    X: Any,
+    binarize: float | None = None,
+    absent: str | None = "auto",
+    device: DeviceChoice = "cpu",
+) -> Any:
     """Return minus the bits of each sample of a Dask array, as a lazy Dask array of shape (n_samples,).
 
     Parameters
@@ -113,6 +143,8 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
         Values above this are 1. None requires values of 0 and 1.
     absent : {"auto", "refuse", "zero", "unknown"}, default="auto"
         Columns of the model that a data frame lacks: an error, 0, or unknown cells.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where each worker processes its rows, as in `bitatoms.factorize`. The result does not depend on it.
 
     Returns
     -------
@@ -120,10 +152,17 @@ def score_samples(model: Model, X: Any, binarize: float | None = None, absent: s
         The scores; higher is better.
     """
     X, match = _matched_columns(model, X, absent)
-    return _by_partition(_scores, X, (model, match), binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
+    sent = Sent(model, match, checked_device(device))
+    return _by_partition(_scores, X, sent, binarize, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],))
 
 
-def decision_function(model: Model, X: Any, binarize: float | None = None, absent: str | None = "auto") -> Any:
+def decision_function(
+    model: Model,
+    X: Any,
+    binarize: float | None = None,
+    absent: str | None = "auto",
+    device: DeviceChoice = "cpu",
+) -> Any:
     """Return the soft codes of a Dask array, the bits that each atom saves in each sample, as a lazy Dask array.
 
     Parameters
@@ -136,6 +175,8 @@ def decision_function(model: Model, X: Any, binarize: float | None = None, absen
         Values above this are 1. None requires values of 0 and 1.
     absent : {"auto", "refuse", "zero", "unknown"}, default="auto"
         Columns of the model that a data frame lacks: an error, 0, or unknown cells.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where each worker processes its rows, as in `bitatoms.factorize`. The result does not depend on it.
 
     Returns
     -------
@@ -143,8 +184,8 @@ def decision_function(model: Model, X: Any, binarize: float | None = None, absen
         The soft codes; see `BinaryDictionaryLearning.decision_function`.
     """
     X, match = _matched_columns(model, X, absent)
-    width = model.atoms.n_rows
-    return _by_partition(_soft_codes, X, (model, match), binarize, dtype=np.float64, chunks=(X.chunks[0], (width,)))
+    sent, width = Sent(model, match, checked_device(device)), model.atoms.n_rows
+    return _by_partition(_soft_codes, X, sent, binarize, dtype=np.float64, chunks=(X.chunks[0], (width,)))
 
 
 def inverse_transform(model: Model, codes: Any) -> Any:
@@ -186,26 +227,26 @@ def _by_partition(function: Any, X: Any, sent: Any, binarize: float | None, dtyp
     return X.map_blocks(function, once, binarize, dtype=dtype, meta=meta, **shape)
 
 
-def _codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
+def _codes(partition: Any, sent: Sent, binarize: float | None, block_info: Any = None) -> NDArray[np.uint8]:
     """Return the codes of a partition."""
-    model, match = sent
-    chunks = _matched_chunks(partition, match, binarize, block_info)
-    return stack_rows((model.codes(chunk, Workers(1)) for chunk in chunks), model.atoms.n_rows).to_dense()
+    model, workers = sent.model, sent.workers
+    chunks = _matched_chunks(partition, sent.match, binarize, block_info)
+    return stack_rows((model.codes(chunk, workers) for chunk in chunks), model.atoms.n_rows).to_dense()
 
 
-def _scores(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
+def _scores(partition: Any, sent: Sent, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
     """Return minus the bits of each row of a partition."""
-    model, match = sent
-    chunks = _matched_chunks(partition, match, binarize, block_info)
-    return np.concatenate([np.empty(0), *(scores_of(model, chunk, Workers(1)) for chunk in chunks)])
+    workers = sent.workers
+    chunks = _matched_chunks(partition, sent.match, binarize, block_info)
+    return np.concatenate([np.empty(0), *(scores_of(sent.model, chunk, workers) for chunk in chunks)])
 
 
-def _soft_codes(partition: Any, sent: Matched, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
+def _soft_codes(partition: Any, sent: Sent, binarize: float | None, block_info: Any = None) -> NDArray[np.float64]:
     """Return the bits that each atom saves in each row of a partition."""
-    model, match = sent
-    chunks = _matched_chunks(partition, match, binarize, block_info)
-    soft = [soft_codes_of(model, chunk, Workers(1)) for chunk in chunks]
-    return np.concatenate([np.empty((0, model.atoms.n_rows)), *soft])
+    workers = sent.workers
+    chunks = _matched_chunks(partition, sent.match, binarize, block_info)
+    soft = [soft_codes_of(sent.model, chunk, workers) for chunk in chunks]
+    return np.concatenate([np.empty((0, sent.model.atoms.n_rows)), *soft])
 
 
 def _reconstruct(partition: Any, model: Model, binarize: None) -> NDArray[np.uint8]:

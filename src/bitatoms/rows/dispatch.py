@@ -13,6 +13,7 @@ from ..errors import InputError, Parameter
 from ..io.atomic import is_zarr_store
 from ..io.errors import FileError
 from ..parallel import Workers
+from ..parameters import DeviceChoice
 from ..table import Header, Picture
 from .checkpoint import make_folder
 from .source import RowSource
@@ -68,14 +69,15 @@ def open_rows(
     max_memory: int | None,
     code_folder: str | os.PathLike[str] | None,
     client: Any = None,
+    device: DeviceChoice = "cpu",
 ) -> Iterator[OpenedRows]:
-    """Open the rows of X to learn from; temporary files are removed on exit."""
+    """Open the rows of X to learn from; temporary files are removed on exit. Workers of Dask choose their device."""
     store = as_store(X, binarize)
     if store is None:
         from .dask import DaskRows
         from .dask_partitions import column_names
 
-        rows = DaskRows(X, binarize, client)
+        rows = DaskRows(X, binarize, client, device)
         yield OpenedRows(rows, Header(rows.n_features, column_names(X)))
         return
     if code_folder is not None:

@@ -17,7 +17,7 @@ from ..errors import InputError, Parameter
 from ..memory import memory_limit
 from ..parallel import Workers
 from ..sparse_bits import Bits, SparseBits
-from ..validation import MAX_WEIGHT, missing_cells, weight_advice
+from ..validation import MAX_WEIGHT, missing_cells, on_host, weight_advice
 from .budget import MemoryLimitError, bytes_of
 
 Weights = NDArray[np.int64]
@@ -27,7 +27,7 @@ _MAX_SHARE = 0.5  # of the memory of the machine, for repeated rows
 
 def checked_weights(sample_weight: Any, n_rows: int) -> Weights:
     """Return the weights of rows as integers, after checking that they are whole numbers from 0 up, and not all 0."""
-    weights = np.asarray(sample_weight)
+    weights = np.asarray(on_host(sample_weight, "sample_weight"))
     if isinstance(sample_weight, np.ma.MaskedArray) and np.ma.is_masked(sample_weight):
         weights = np.ma.filled(sample_weight.astype(float), np.nan)
     if weights.dtype.kind == "O":

@@ -490,7 +490,7 @@ class WindowSearch:
 
         Unless ``by_stretches``, atoms are described by strings, whether columns have an order or not.
         """
-        deadline, workers = share or (float("inf"), Workers())
+        deadline, workers = share or (float("inf"), Workers(device=self.workers.device))
         table, plan, rows, rest = self.table, self.params.plan, None, None
         if isinstance(table, SparseBits):
             rows, data = table.window(window.columns, _MIN_ONES)

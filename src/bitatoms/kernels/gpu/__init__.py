@@ -1,1 +1,1 @@
-"""Kernels for CUDA devices: sources in ``cuda/``, one function per kernel here."""
+"""Kernels for CUDA devices: sources in ``cuda/``, and functions that run them."""

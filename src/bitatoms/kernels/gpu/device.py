@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, Parameter
+from ...errors import InputError
 
 WARP = 32  # threads
 _SOURCES = Path(__file__).with_name("cuda")
@@ -25,6 +25,15 @@ _INCLUDE = re.compile(r'^#include "(?P<name>\w+\.cuh)"$', re.MULTILINE)
 _WARPS_PER_BLOCK = 4
 _WARPS_PER_PROCESSOR = 64  # that are started: a warp takes one row after the other
 _SHARED_BYTES = 48 << 10  # memory that the threads of a block share
+
+
+INSTALL = (
+    'install it with pip install "bitatoms[cuda12]" or "bitatoms[cuda13]", whichever CUDA version the driver supports'
+)
+
+
+class NoDeviceError(InputError, RuntimeError):
+    """There is no CUDA device to compute on; the message states what is missing, and how to fix it."""
 
 
 class DeviceMemoryError(MemoryError):
@@ -163,23 +172,54 @@ class CudaDevice:
             raise DeviceMemoryError(f"{self.name}: {error}") from None
 
 
-@cache
 def find_device() -> CudaDevice:
-    """Return the CUDA device that CuPy uses.
+    """Return the current CUDA device of CuPy; it is looked for once per process.
 
     Raises
     ------
-    InputError
+    NoDeviceError
         CuPy is not installed, or finds no device.
     """
+    found = _found()
+    if isinstance(found, NoDeviceError):
+        raise NoDeviceError(*found.args)  # not the same object again, whose traceback would grow
+    return found
+
+
+def import_cupy() -> Any:
+    """Return the module cupy; raise NoDeviceError if it is not installed, or cannot be imported."""
     try:
         import cupy
+    except ModuleNotFoundError as error:
+        if error.name != "cupy":
+            raise _broken(error) from error
+        raise NoDeviceError(f"CuPy is not installed; {INSTALL}") from error
     except ImportError as error:
-        raise InputError(
-            Parameter("device", "cuda"),
-            f' needs CuPy: pip install "bitatoms[cuda12]", or "bitatoms[cuda13]" for CUDA 13 ({error})',
-        ) from None
+        raise _broken(error) from error
+    return cupy
+
+
+def _broken(error: ImportError) -> NoDeviceError:
+    """Return the error about a CuPy that is installed and cannot be imported."""
+    return NoDeviceError(f"CuPy cannot be imported ({_first_line(error)}); {INSTALL}")
+
+
+@cache
+def _found() -> CudaDevice | NoDeviceError:
+    """Return the device, or the error that states why there is none."""
     try:
+        cupy = import_cupy()
+    except NoDeviceError as error:
+        return NoDeviceError(*error.args)
+    try:
+        if not cupy.cuda.runtime.getDeviceCount():
+            return NoDeviceError("CuPy finds no CUDA device")
         return CudaDevice(cupy)
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise InputError(Parameter("device", "cuda"), f" needs a CUDA device, but CuPy finds none: {error}") from None
+    except RuntimeError as error:  # no driver, or one that is too old for CuPy
+        return NoDeviceError(f"CuPy finds no CUDA device ({_first_line(error)}); check the driver with nvidia-smi")
+
+
+def _first_line(error: Exception) -> str:
+    """Return the message of an error in one line; those of CuPy may have many."""
+    lines = [line for line in str(error).splitlines() if line.strip(" =")]
+    return lines[0].strip() if lines else type(error).__name__

@@ -1,0 +1,152 @@
+"""Models, codes and scores have the same bits on a CUDA device as on the CPU, and arrays on it are read."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import bitatoms as ba
+from bitatoms import device_choice
+from bitatoms.device_choice import workers_for
+
+pytestmark = pytest.mark.usefixtures("device")
+
+X = ba.datasets.planted(700, 130, 8, code_density=0.3, noise=0.02, random_state=0).X
+INCOMPLETE = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+SEARCHES = {
+    "mdl": {},
+    "mdl or": {"algebra": "or"},
+    "k": {"n_components": 6},
+    "k or": {"n_components": 6, "algebra": "or"},
+    "thorough": {"search": "thorough", "max_components": 8},
+    "passes": {"search_rows": 256},
+    "passes or": {"search_rows": 256, "n_components": 6, "algebra": "or"},
+}
+
+
+def hash_of(*arrays):
+    """Return a hash of arrays."""
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+
+
+def hash_of_model(model):
+    return hash_of(model.components_, model.bias_, str(model.codelength_).encode())
+
+
+def both(function):
+    """Return the results of a function on the CPU and on the device."""
+    return function("cpu"), function("cuda")
+
+
+def test_the_device_has_a_name(device):
+    assert device.name
+    assert workers_for(1, "cuda").device is device
+
+
+def test_auto_takes_it_for_large_tables(device, monkeypatch):
+    monkeypatch.setattr(device_choice, "MIN_CELLS", 1000)
+    assert workers_for(1, "auto", 1000).device is device
+    assert workers_for(1, "auto", 999).device is None
+
+
+@pytest.mark.parametrize("data", [X, INCOMPLETE], ids=["known", "unknown cells"])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_factorize(search, data):
+    first, second = both(lambda device: ba.factorize(data, **SEARCHES[search], device=device, random_state=0))
+    assert first.atoms == second.atoms
+    assert first.codes == second.codes
+    assert first.codelength == second.codelength
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_methods_of_an_estimator(algebra):
+    def results(device):
+        model = ba.BinaryDictionaryLearning(algebra=algebra, device=device, random_state=0).fit(X)
+        methods = ("transform", "decision_function", "score_samples", "predict_cell_proba", "complete")
+        return [hash_of_model(model), *(hash_of(getattr(model, name)(INCOMPLETE)) for name in methods)]
+
+    first, second = both(results)
+    assert first == second
+
+
+def test_a_stream():
+    def learned(device):
+        model = ba.BinaryDictionaryLearning(device=device, random_state=0)
+        for start in range(0, 700, 140):
+            model.partial_fit(X[start : start + 140])
+        return hash_of_model(model)
+
+    first, second = both(learned)
+    assert first == second
+
+
+def test_a_store(tmp_path):
+    pytest.importorskip("zarr")
+    store = ba.pack(X, tmp_path / "rows.zarr")
+
+    def results(device):
+        model = ba.BinaryDictionaryLearning(search_rows=256, device=device, random_state=0).fit(store)
+        codes = model.transform(store, output=tmp_path / f"{device}.zarr")
+        return hash_of_model(model), hash_of(codes.take(np.arange(len(codes))).words)
+
+    first, second = both(results)
+    assert first == second
+
+
+def test_workers_of_dask():
+    da = pytest.importorskip("dask.array")
+    rows = da.from_array(X, chunks=(200, 130))
+
+    def results(device):
+        model = ba.BinaryDictionaryLearning(search_rows=256, device=device, random_state=0).fit(rows)
+        return hash_of_model(model), hash_of(model.transform(rows).compute())
+
+    first, second = both(results)
+    assert first == second
+
+
+def test_commands(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("typer")
+    from support.commands import runner
+
+    monkeypatch.chdir(tmp_path)
+    bitatoms = runner(capsys)
+    ba.write(ba.BitMatrix.from_dense(X), "table.csv")
+    for device in ("cpu", "cuda"):
+        how = "--device", device, "--quiet"
+        assert bitatoms("fit", "table.csv", "-k", "6", "-o", f"{device}.npz", *how)[0] == 0
+        assert bitatoms("transform", f"{device}.npz", "table.csv", "-o", f"{device}.csv", *how)[0] == 0
+    assert hash_of_model(ba.load("cpu.npz")) == hash_of_model(ba.load("cuda.npz"))
+    assert (tmp_path / "cpu.csv").read_bytes() == (tmp_path / "cuda.csv").read_bytes()
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
+def test_arrays_of_cupy_are_read(cupy, dtype):
+    assert ba.BitMatrix.from_any(cupy.asarray(X.astype(dtype))) == ba.BitMatrix.from_dense(X)
+
+
+def test_sparse_matrices_of_cupy_are_read(cupy):
+    sparse = pytest.importorskip("cupyx.scipy.sparse")
+    matrix = sparse.csr_matrix(scipy.sparse.csr_matrix(X.astype(np.float32)))
+    assert ba.BitMatrix.from_any(matrix) == ba.BitMatrix.from_dense(X)
+
+
+def test_unknown_cells_of_an_array_of_cupy(cupy):
+    read = ba.BitMatrix.from_any(cupy.asarray(INCOMPLETE), missing="unknown")
+    assert read == ba.BitMatrix.from_any(INCOMPLETE, missing="unknown")
+
+
+@pytest.mark.parametrize("place", ["cpu", "cuda"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+def test_tensors_of_pytorch_are_read(cupy, dtype, place):
+    torch = pytest.importorskip("torch")
+    tensor = torch.asarray(X).to(getattr(torch, dtype)).to(place)
+    assert ba.BitMatrix.from_any(tensor) == ba.BitMatrix.from_dense(X)
+
+
+@pytest.mark.parametrize("given", ["cpu", "cuda"])
+def test_a_fit_of_an_array_of_cupy(cupy, given):
+    model = ba.BinaryDictionaryLearning(6, device=given, random_state=0).fit(cupy.asarray(X))
+    assert hash_of_model(model) == hash_of_model(ba.BinaryDictionaryLearning(6, random_state=0).fit(X))
+    np.testing.assert_array_equal(model.transform(cupy.asarray(X)), model.transform(X))
