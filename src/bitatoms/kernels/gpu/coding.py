@@ -81,9 +81,7 @@ def code_rows(
     return codes, errors
 
 
-def _with_shares(
-    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule
-) -> Iterator[tuple[RowArrays, Any]]:
+def _with_shares(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule) -> Iterator[tuple[RowArrays, Any]]:
     """Yield chunks of rows, with what each atom shares with each row of them: the part of gains that is a product.
 
     It is None where it may not be exact, or where different errors have different prices.
@@ -157,26 +155,6 @@ def price_rows(device: Device, rows: RowArrays, prices: Prices, covers: bool) ->
     costs = device.xp.empty(n, np.int64)
     _launch(device, "price_rows", n, rows, tables, Rule(covers or None, None, 0, 0, prices), np.int64(n), costs)
     return costs
-
-
-def restore_rows(
-    device: Device, rows: RowArrays, atom_words: Any, indices: Any, codes: Any, errors: Any, covers: bool
-) -> None:
-    """Set the codes of the rows with these indices, and the errors that they have; ``users`` is left as it is."""
-    rows.codes[indices] = codes
-    rows.errors[indices] = errors
-    if not covers:
-        return
-    n, n_words = len(indices), rows.errors.shape[1]
-    unknown = rows.unknown[indices] if len(rows.unknown) else None
-    covered, twice = device.xp.empty((n, n_words), np.uint64), device.xp.empty((n, n_words), np.uint64)
-    shape = np.int64(n), np.int32(n_words), np.int32(rows.codes.shape[1])
-    factors = device.xp.ascontiguousarray(codes), atom_words
-    device.launch(
-        "rows.cu", "multiply", -(-n * n_words // WARP), *factors, unknown, *shape, None, covered, twice,
-        COVERS=1, UNKNOWN=int(unknown is not None),
-    )  # fmt: skip
-    rows.covered[indices], rows.twice[indices] = covered, twice
 
 
 def words_per_row(n_words: int, n_code_words: int) -> int:

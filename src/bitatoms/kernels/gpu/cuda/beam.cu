@@ -168,7 +168,7 @@ __device__ inline Int64 search(
     Word* best_code, Word* best_errors
 ) {
     int gains[GAINS];
-    first_gains(row, atoms, rule.prices, gains);
+    first_gains(row, 0, atoms, rule.prices, gains);
     int* first = beam.gains_of(0, 0);
 #pragma unroll
     for (int a = 0; a < GAINS; a++) first[32 * a + LANE] = gains[a];
@@ -226,7 +226,7 @@ extern "C" __global__ void beam_rows(
     int patience, Word* work, Word* changes
 ) {
     const Rows rows = {errors, codes, nullptr, nullptr, unknown, n_words, n_code_words};
-    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms};
+    const Atoms atoms = {atom_words, weights, overlaps, columns, n_atoms, nullptr};
     const Rule rule = {max_atoms, residual_limit, 0, {bits, uses, nullptr, nullptr, nullptr, -1}};
     DYNAMIC_SHARED(Word, memory);
     const int n_row = words_of_row(n_words, n_code_words), n_steps = (width + 1) / 2;
