@@ -21,10 +21,13 @@ from functools import cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import CodeType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError, Parameter
 from .interrupts import deferred_interrupts
+
+if TYPE_CHECKING:
+    from .kernels.gpu.device import Device
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -309,13 +312,15 @@ class Workers:
 
     After the ``deadline``, a time of `time.perf_counter`, no chunk is started: OutOfTime is raised instead. Nor is one
     started once the tasks that it belongs to are cancelled, which raises Cancelled. At most ``max_tasks`` tasks run at
-    the same time, because each takes memory. Copies with another deadline share the threads.
+    the same time, because each takes memory. Large blocks of rows are processed on the ``device``, if there is one.
+    Copies with another deadline share the threads.
     """
 
     n_threads: int = 1
     chunk_rows: int | None = None
     deadline: float = float("inf")
     max_tasks: int | None = None
+    device: Device | None = field(default=None, repr=False, compare=False)
     _cancellation: _Cancellation | None = field(default=None, repr=False, compare=False)
     _crew: _Crew = field(default=None, repr=False, compare=False)  # type: ignore[assignment]
 

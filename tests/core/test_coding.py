@@ -10,7 +10,6 @@ from bitatoms.bits import BitMatrix
 from bitatoms.core.block import Block
 from bitatoms.core.coding import (
     CODERS,
-    _subset_codes,
     code,
     code_from_scratch,
     code_from_subsets,
@@ -281,5 +280,6 @@ def test_codes_of_all_subsets_are_kept_up_to_the_limit(max_atoms):
     within = np.array([[not (atom & ~row & 1).any() for atom in atoms] for row in target])
     assert set(within.sum(axis=1)) >= {0, 1, 2, 3, 4}
     within[within.sum(axis=1) > max_atoms] = False
-    codes = _subset_codes(BitMatrix.from_dense(target).words, BitMatrix.from_dense(atoms), max_atoms)
-    np.testing.assert_array_equal(codes.to_dense(), within)
+    block = block_of(target, atoms, np.zeros((150, 20), np.uint8), "or")
+    codes = block.kernels.subset_codes(packed(target), packed(atoms), max_atoms)
+    np.testing.assert_array_equal(unpacked(codes, 20), within)

@@ -29,6 +29,7 @@ class EmulatedDevice:
 
     name = "emulated device"
     xp = np
+    min_rows = 1
 
     def __init__(self, free_bytes: int = 1 << 40) -> None:
         self._free_bytes = free_bytes

@@ -27,6 +27,7 @@ from .voted_bits import are_ones
 
 def update_each(block: Block) -> Change:
     """Update stale atoms by a vote of their users, one at a time in index order (MOB)."""
+    block.move_to_host()
     if _small_votes(block):
         return _sweep(block, votes.VOTE, Rule(block.covers, None, 0, 0))
     total = Change()
@@ -38,6 +39,7 @@ def update_each(block: Block) -> Change:
 
 def fit_each(block: Block, rule: Rule) -> Change:
     """Fit each atom together with its users, among all rows, in index order (K-PROX)."""
+    block.move_to_host()
     if _small_votes(block):
         return _sweep(block, votes.FIT, rule)
     total = Change()
@@ -48,6 +50,7 @@ def fit_each(block: Block, rule: Rule) -> Change:
 
 def grow(block: Block, atom: Words, rule: Rule) -> Change:
     """Append an atom, and fit it together with its users (Proximus)."""
+    block.move_to_host()
     block.append(atom[np.newaxis])
     if _small_votes(block):
         return _sweep(block, votes.GROW, rule, block.n_atoms - 1)
@@ -90,7 +93,7 @@ def _refit(block: Block, k: int, rule: Rule) -> Change:
     def refit(start: int, stop: int) -> tuple[int, int]:
         return votes.refit_users(block._rows, block._atoms, k, rule, settled, start, stop, block.vote_scratch(start))
 
-    return coded(block.map_rows(refit, 5.0 * block.n_words))
+    return sum((coded(chunk) for chunk in block.map_rows(refit, 5.0 * block.n_words)), Change())
 
 
 def _small_votes(block: Block) -> bool:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
-from ..kernels.cpu import beam, coding, joint_update, packing, votes, words
-from ..kernels.structs import PLANES, AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, vote_scratch
+from ..kernels.cpu import packing
+from ..kernels.gpu.coding import words_per_row
+from ..kernels.gpu.device import max_shared_words
+from ..kernels.structs import AtomArrays, Covers, Prices, RowArrays, Rule, VoteScratch, vote_scratch
 from ..mdl import Codelength, codelength_from_counts, spans
 from ..parallel import Workers
 from .bias import settle_bias
+from .device_kernels import DeviceKernels
+from .host_kernels import HostKernels, read_only
 
 Words = NDArray[np.uint64]
 RowIndex = slice | NDArray[np.intp]
 _ALL = slice(None)
 _LANES = 16  # atoms coded at a time
-ROW_COST = 50.0  # nanoseconds per row of a light pass
-_ATOM_COST = 2000.0  # nanoseconds per atom and word of a vote
 _MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
 
 
@@ -47,11 +50,18 @@ class Rest(NamedTuple):
     ones: NDArray[np.int64]  # (m,): rows that have each feature
 
 
+class Part(NamedTuple):
+    """Some of the rows of a block, from this one on, as a block of their own."""
+
+    start: int
+    block: Block
+
+
 class BlockState(NamedTuple):
     """The factors of a block, to restore it from."""
 
     atoms: Words
-    codes: Words
+    codes: Any  # in the memory of the rows, or of the host
 
 
 class Block:
@@ -104,21 +114,24 @@ class Block:
         if codes is None:
             codes = BitMatrix.zeros(n, atoms.n_rows)
         assert codes.shape == (n, atoms.n_rows)  # kernels do not check
-        masks = np.zeros((n if covers else 0, n_words), np.uint64)
-        errors = data.words ^ self.bias.words
+        self._scratches: dict[int, VoteScratch] = {}
+        self._atoms = self.atom_tables(atoms.words.copy())
+        self.kernels = _kernels_for(self, n)
+        array, asarray, xp = self.kernels.array, self.kernels.asarray, self.kernels.xp
+        masks = xp.zeros((n if covers else 0, n_words), np.uint64)
+        errors = asarray(data.words) ^ asarray(self.bias.words)
+        unknown = array(data.unknown_words)
         if data.unknown is not None:
-            errors &= ~data.unknown.words
+            errors &= ~unknown
         self._rows = RowArrays(
             errors=errors,
-            codes=(own_codes := codes.words.copy()),
-            users=transposed(own_codes, atoms.n_rows),
+            codes=(own_codes := array(codes.words)),
+            users=self.kernels.transposed(own_codes, atoms.n_rows),
             covered=masks,
             twice=masks.copy(),
-            unknown=data.unknown_words.copy(),
-            stale=np.ones(n, np.uint8),
+            unknown=unknown,
+            stale=xp.ones(n, np.uint8),
         )
-        self._atoms = self.atom_tables(atoms.words.copy())
-        self._scratches: dict[int, VoteScratch] = {}
         self.add_product(self._rows.errors)
         self.recompute_cover()
 
@@ -147,25 +160,18 @@ class Block:
             changed=np.ones(p, np.uint8),
         )
 
-    def add_product(self, out: Words, rows: RowIndex = _ALL) -> None:
+    def add_product(self, out: Any, rows: RowIndex = _ALL) -> None:
         """Add the product of codes and atoms in place, which turns data into errors and errors into data.
 
         ``out`` has all rows of the block, or those with these indices.
         """
         codes, unknown = self._read_rows.codes[rows], self._read_rows.unknown
-        if len(unknown):
-            unknown = unknown[rows]
-
-        def add(start: int, stop: int) -> None:
-            row = np.empty(out.shape[1], np.uint64)
-            words.add_product(codes, self._atoms.words, self.covers, unknown, start, stop, row, out)
-
-        self.workers.map_rows(add, len(out), ROW_COST)
+        self.kernels.add_product(codes, unknown[rows] if len(unknown) else unknown, out)
 
     def recompute_cover(self) -> None:
         """Recompute which bits are covered once and twice, from codes and atoms."""
         if self.covers:
-            self.map_rows(lambda i, j: words.cover_rows(self._rows, self._atoms.words, i, j), ROW_COST)
+            self.kernels.cover()
 
     def map_rows(self, task: Any, row_cost: float) -> list[Any]:
         """Run a task on chunks of rows by all threads, and return its results in order."""
@@ -197,19 +203,19 @@ class Block:
 
     def codes(self) -> BitMatrix:
         """Return the codes."""
-        return BitMatrix.from_words(self._read_rows.codes.copy(), self.n_atoms, check=False)
+        return BitMatrix.from_words(self.kernels.to_host(self._read_rows.codes), self.n_atoms, check=False)
 
     def factors(self) -> tuple[BitMatrix, BitMatrix]:
         """Return the atoms and the codes."""
         return self.atoms(), self.codes()
 
-    def users(self) -> Words:
-        """Return the rows that use each atom, packed: the codes transposed."""
-        return self._read_rows.users.copy()
+    def users(self, atoms: RowIndex = _ALL) -> Words:
+        """Return the rows that use each atom, or those with these indices, packed: the codes transposed."""
+        return self.kernels.to_host(self._read_rows.users[atoms])
 
     def errors(self) -> BitMatrix:
         """Return the wrong bits of each row, with the unknown cells of the data."""
-        return BitMatrix.from_words(self._read_rows.errors.copy(), self.n_features, False, self.unknown)
+        return BitMatrix.from_words(self.kernels.to_host(self._read_rows.errors), self.n_features, False, self.unknown)
 
     def data(self, rows: RowIndex = _ALL) -> BitMatrix:
         """Return the samples themselves, or those with these indices."""
@@ -218,6 +224,10 @@ class Block:
 
     def targets(self, rows: RowIndex = _ALL) -> Words:
         """Return the samples less the bias, which the products of codes and atoms should equal."""
+        return self.kernels.to_host(self._targets(rows))
+
+    def _targets(self, rows: RowIndex = _ALL) -> Any:
+        """Return the same as an array in the memory of the rows."""
         words = self._read_rows.errors[rows].copy()
         self.add_product(words, rows)
         return words
@@ -229,7 +239,7 @@ class Block:
 
     def sample(self, rows: NDArray[np.intp]) -> Block:
         """Return a block of some of the rows, with the same atoms, their codes and the same bias."""
-        codes = BitMatrix.from_words(self._read_rows.codes[rows], self.n_atoms, check=False)
+        codes = BitMatrix.from_words(self.kernels.to_host(self._read_rows.codes[rows]), self.n_atoms, check=False)
         return Block(self.data(rows), self.atoms(), codes, self.covers, self.workers, self.bias)
 
     # Counts, which add up over chunks of rows.
@@ -237,9 +247,7 @@ class Block:
     def uses(self) -> NDArray[np.int64]:
         """Return how many rows use each atom."""
         if self._uses is None:
-            counts = np.empty(self.n_atoms, np.int64)
-            packing.row_weights(read_only(self._read_rows.users), counts)
-            self._uses = counts
+            self._uses = self.kernels.uses()
         return self._uses.copy()
 
     def in_use(self) -> NDArray[np.bool_]:
@@ -253,15 +261,7 @@ class Block:
         return self._wrong.copy()
 
     def _count_wrong(self) -> NDArray[np.int64]:
-        n_words = self.n_words
-
-        def count(start: int, stop: int) -> NDArray[np.int64]:
-            counts = np.empty(self.n_features, np.int64)
-            errors = read_only(self._read_rows.errors[start:stop])
-            packing.column_weights(errors, np.empty((PLANES, n_words), np.uint64), counts)
-            return counts
-
-        counts: NDArray[np.int64] = reduce(np.add, self.map_rows(count, 2.0 * n_words))
+        counts = self.kernels.column_weights(self._read_rows.errors)
         if self.rest is None:
             return counts
         n_rows, ones = self.rest
@@ -269,23 +269,19 @@ class Block:
 
     def added(self) -> NDArray[np.int64]:
         """Return in how many rows each feature is zero but predicted to be one, under OR."""
-        predicted = self._read_rows.covered ^ self.bias.words
-        added = BitMatrix.from_words(self._read_rows.errors & predicted, self.n_features, check=False).column_weights()
+        predicted = self._read_rows.covered ^ self.kernels.asarray(self.bias.words)
+        added = self.kernels.column_weights(self._read_rows.errors & predicted)
         if self.rest is None:
             return added
         return added + np.where(self.bias.to_dense(bool)[0], self.rest.n_rows - self.rest.ones, 0)
 
     def row_costs(self, prices: Prices) -> NDArray[np.int64]:
         """Return the cost of each row at these prices: its errors and its uses of atoms."""
-        costs = np.empty(self.n_rows, np.int64)
-        beam.price_rows(self._read_rows, prices, costs)
-        return costs
+        return self.kernels.to_host(self.kernels.row_costs(prices))
 
     def missed(self, data: BitMatrix) -> NDArray[np.int64]:
         """Return in how many rows each feature is one but predicted to be zero; ``data`` is that of the block."""
-        counts = BitMatrix.from_words(
-            data.words & self._read_rows.errors, self.n_features, check=False
-        ).column_weights()
+        counts = self.kernels.column_weights(self.kernels.words_of(data) & self._read_rows.errors)
         return counts if self.rest is None else counts + np.where(self.bias.to_dense(bool)[0], 0, self.rest.ones)
 
     def complete_in_rest(self, atoms: BitMatrix) -> NDArray[np.int64]:
@@ -306,32 +302,24 @@ class Block:
     def fixable_errors(self, rows: NDArray[np.intp]) -> Words:
         """Return the fixable errors of these rows."""
         errors = self._read_rows.errors[rows]
-        return errors & ~self._read_rows.covered[rows] if self.covers else errors
+        return self.kernels.to_host(errors & ~self._read_rows.covered[rows] if self.covers else errors)
 
     def rows_fixable_at(self, features: NDArray[np.intp]) -> Words:
         """Return the rows in which each of these features is a fixable error: bits of shape (features, rows)."""
-        index, shift = features >> 6, (features & 63).astype(np.uint64)
+        index, shift = features >> 6, self.kernels.asarray((features & 63).astype(np.uint64))
         columns = self._read_rows.errors[:, index]
         if self.covers:
             columns &= ~self._read_rows.covered[:, index]
-        return BitMatrix.from_dense((columns >> shift & np.uint64(1)).T.astype(np.uint8)).words.copy()
+        bits = (columns >> shift & np.uint64(1)).T.astype(np.uint8)
+        return BitMatrix.from_dense(self.kernels.to_host(bits)).words.copy()
 
     def fixable_rows(self, rule: Rule) -> NDArray[np.intp]:
         """Return the indices of rows that have a fixable error and may use one more atom."""
-        fixable = np.empty(self.n_rows, np.bool_)
-        words.improvable(self._read_rows, rule.covers, rule.max_atoms, rule.residual_limit, fixable)
-        return np.flatnonzero(fixable)
+        return np.flatnonzero(self.kernels.improvable(rule))
 
     def errors_fixed_by(self, atoms: Words) -> NDArray[np.int64]:
         """Return how many errors each candidate would fix as an additional atom, used where it helps."""
-        tables = self.atom_tables(atoms)
-
-        def rate(start: int, stop: int) -> NDArray[np.int64]:
-            totals = np.empty(len(atoms), np.int64)
-            coding.rate_atoms(self._read_rows, tables, self.covers, start, stop, totals)
-            return totals
-
-        return reduce(np.add, self.map_rows(rate, 5.0 * atoms.size))
+        return self.kernels.errors_fixed_by(atoms)
 
     def codelength(
         self,
@@ -353,47 +341,15 @@ class Block:
     def votes(self, first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on the atoms first..last: for each bit, how many users of the atom have it free, that is
         known and decided by no other atom in their row, and in how many of these it is wrong."""
-        return self._tally(self._read_rows, self._atoms, first, last)
+        return self.kernels.votes(first, last)
 
     def votes_of(self, users: Words) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the votes on new atoms without ones, each with these rows as its users."""
-        zeros = self.atom_tables(np.zeros((len(users), self.n_words), np.uint64))
-        return self._tally(self._read_rows._replace(users=users), zeros, 0, len(users))
-
-    def _tally(
-        self, rows: RowArrays, atoms: AtomArrays, first: int, last: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the votes of the users that ``rows`` lists for the atoms first..last."""
-        n_atoms = last - first
-
-        def tally(start: int, stop: int) -> NDArray[np.int32]:
-            counts = np.empty((2, n_atoms, self.n_features), np.int32)
-            votes.tally_atoms(rows, atoms, first, self.covers, start, stop, *counts, self.vote_scratch(start))
-            return counts
-
-        def tally_some(start: int, stop: int) -> None:
-            free, wrong = counts[:, start:stop]
-            votes.tally_atoms(
-                rows, atoms, first + start, self.covers, 0, self.n_rows, free, wrong, self.vote_scratch(start)
-            )
-
-        # Chunks of atoms, if they are enough for all threads: counts of chunks of rows must be added.
-        if n_atoms >= 2 * self.workers.n_threads:
-            counts = np.empty((2, n_atoms, self.n_features), np.int32)
-            self.workers.map_rows(tally_some, n_atoms, _ATOM_COST * self.n_words, 1)
-        else:
-            counts = reduce(np.add, self.map_rows(tally, self.vote_cost(self.n_rows)))
-        return counts[0], counts[1]
+        return self.kernels.votes_of(users)
 
     def pairs(self) -> NDArray[np.int32]:
         """Return how many rows use both of two atoms, below and on the diagonal."""
-
-        def count(start: int, stop: int) -> NDArray[np.int32]:
-            counts = np.zeros((self.n_atoms, self.n_atoms), np.int32)
-            joint_update.count_pairs(self._read_rows.codes, start, stop, np.empty(self.n_atoms, np.int64), counts)
-            return counts
-
-        return reduce(np.add, self.map_rows(count, ROW_COST))
+        return self.kernels.pairs()
 
     def weights(self) -> NDArray[np.int64]:
         """Return how many ones each atom has."""
@@ -412,23 +368,16 @@ class Block:
         self._atoms.changed[:] |= changed
         self._atoms.stale[:] = 1
         flipping = BitMatrix.from_dense(changed[np.newaxis]).words[0].copy()
-
-        def follow(start: int, stop: int) -> int:
-            before = np.empty(flips.shape[1], np.uint64)
-            return joint_update.follow_flips(
-                self._rows, self._atoms.words, flips, flipping, self.covers, start, stop, before
-            )
-
-        return Change(errors=sum(self.map_rows(follow, ROW_COST)))
+        return Change(errors=self.kernels.follow_flips(flips, flipping))
 
     def append(self, atoms: Words) -> None:
         """Append atoms, used by no row."""
-        old, codes = self._atoms, self._rows.codes
+        old, codes, xp = self._atoms, self._rows.codes, self.kernels.xp
         n_words = -(-(len(old.words) + len(atoms)) // 64)
         if n_words > codes.shape[1]:
-            codes = np.hstack([codes, np.zeros((self.n_rows, n_words - codes.shape[1]), np.uint64)])
-        no_users = np.zeros((len(atoms), self._rows.users.shape[1]), np.uint64)
-        self._rows = self._rows._replace(codes=codes, users=np.vstack([self._rows.users, no_users]))
+            codes = xp.hstack([codes, xp.zeros((self.n_rows, n_words - codes.shape[1]), np.uint64)])
+        no_users = xp.zeros((len(atoms), self._rows.users.shape[1]), np.uint64)
+        self._rows = self._rows._replace(codes=codes, users=xp.vstack([self._rows.users, no_users]))
         self._scratches.clear()
         self._atoms = self.atom_tables(np.vstack([old.words, atoms]))
         self._atoms.overlaps[: len(old.words), : old.overlaps.shape[1]] = old.overlaps
@@ -441,23 +390,22 @@ class Block:
         self.append(self.targets(rows))
         code = np.zeros((1, self._rows.codes.shape[1]), np.uint64)
         code[0, -1] = np.uint64(1) << np.uint64((self.n_atoms - 1) & 63)
-        coding.restore_rows(
-            self._rows, self._atoms.words, rows, code, np.zeros((1, self.n_words), np.uint64), self.covers
-        )
+        asarray = self.kernels.asarray
+        self.kernels.restore_rows(asarray(rows), asarray(code), asarray(np.zeros((1, self.n_words), np.uint64)))
         self.mark_stale()
 
     def change_basis(self, atoms: Words, users: Words) -> None:
         """Replace atoms and their users by others with the same product: the errors do not change. XOR only."""
         self._atoms.words[:] = atoms
-        self._rows.users[:] = users
-        self._rows.codes[:] = transposed(users, self.n_rows)
+        self._rows.users[:] = self.kernels.asarray(users)
+        self._rows.codes[:] = self.kernels.transposed(self._rows.users, self.n_rows)
         self.mark_stale()
 
     def discard(self, dropped: NDArray[np.bool_]) -> None:
         """Remove these atoms, also from the codes."""
         self.flip(np.where(dropped[:, np.newaxis], self._atoms.words, np.uint64(0)))
-        users = self._rows.users[~dropped]
-        self._rows = self._rows._replace(users=users, codes=transposed(users, self.n_rows))
+        users = self._rows.users[np.flatnonzero(~dropped)]
+        self._rows = self._rows._replace(users=users, codes=self.kernels.transposed(users, self.n_rows))
         self._scratches.clear()
         self._atoms = self.atom_tables(self._atoms.words[~dropped])
 
@@ -469,11 +417,65 @@ class Block:
         """Restore a state that has the current number of atoms."""
         self.add_product(self._rows.errors)
         self._atoms.words[:] = state.atoms
-        self._rows.codes[:] = state.codes
+        self._set_codes(self.kernels.asarray(state.codes))
+
+    def _set_codes(self, codes: Any) -> None:
+        """Set the codes of rows whose errors are those without any atom."""
+        self._rows.codes[:] = codes
         self.add_product(self._rows.errors)
-        self._rows = self._rows._replace(users=transposed(self._rows.codes, self.n_atoms))
+        self._rows = self._rows._replace(users=self.kernels.transposed(self._rows.codes, self.n_atoms))
         self.recompute_cover()
         self.mark_stale()
+
+    def set_codes(self, codes: Any) -> None:
+        """Set the codes of all rows: an array in the memory of the rows."""
+        self.add_product(self._rows.errors)
+        self._set_codes(codes)
+
+    def take_codes(self, rows: NDArray[np.intp], sample: Block) -> None:
+        """Take the codes that a `sample` of these rows has now."""
+        codes, errors = (sample.kernels.to_host(words) for words in (sample._rows.codes, sample._rows.errors))
+        asarray = self.kernels.asarray
+        self.kernels.restore_rows(asarray(rows), asarray(codes), asarray(errors))
+
+    def uncoded_parts(self, n_rows: int) -> Iterator[Part]:
+        """Yield the rows in parts of at least this many, as blocks without codes, in the same memory."""
+        n_rows = max(n_rows, self.kernels.min_part_rows)
+        for start in range(0, self.n_rows, n_rows):
+            yield Part(start, self._uncoded(slice(start, start + n_rows)))
+
+    def _uncoded(self, rows: slice) -> Block:
+        """Return a block of some rows without codes, in the same memory."""
+        part, xp = copy(self), self.kernels.xp
+        errors, unknown = self._targets(rows), self._read_rows.unknown[rows].copy()
+        part.unknown = None if self.unknown is None else self.unknown[rows]
+        part.n_known = len(errors) - (0 if part.unknown is None else part.unknown.column_weights())
+        part.rest, part._scratches = None, {}
+        part._atoms, part.kernels = part.atom_tables(self._atoms.words.copy()), self.kernels.for_block(part)
+        n, (n_code_words, n_masked) = len(errors), (self._read_rows.codes.shape[1], len(errors) if self.covers else 0)
+        covered = unknown.copy() if n_masked and len(unknown) else xp.zeros((n_masked, self.n_words), np.uint64)
+        part._rows = RowArrays(
+            errors=errors,
+            codes=xp.zeros((n, n_code_words), np.uint64),
+            users=xp.zeros((self.n_atoms, -(-n // 64)), np.uint64),
+            covered=covered,
+            twice=covered.copy(),
+            unknown=unknown,
+            stale=xp.ones(n, np.uint8),
+        )
+        return part
+
+    def move_to_host(self) -> None:
+        """Move the rows to the memory of the host, for operations that no device has."""
+        if self.kernels.device is not None:
+            self._rows = self.rows_on_host()
+            self.kernels = HostKernels(self)
+
+    def rows_on_host(self) -> RowArrays:
+        """Return the state of the rows in the memory of the host: to read it."""
+        return (
+            self._read_rows if self.kernels.device is None else RowArrays(*map(self.kernels.to_host, self._read_rows))
+        )
 
     # For the operations on a block.
 
@@ -492,6 +494,17 @@ class Block:
     def vote_cost(self, n_users: int) -> float:
         """Return about how many nanoseconds per row of the block a vote of these users takes."""
         return (10.0 + 4.0 * self.n_words) * n_users / max(1, self.n_rows)
+
+
+def _kernels_for(block: Block, n_rows: int) -> HostKernels | DeviceKernels:
+    """Return the kernels for a block: those of a device if there is one, and the rows are many and fit."""
+    device = block.workers.device
+    if device is None or n_rows < device.min_rows:
+        return HostKernels(block)
+    n_words, n_code_words = block._atoms.words.shape[1], -(-block.n_atoms // 64)
+    if words_per_row(n_words, n_code_words) > max_shared_words():
+        return HostKernels(block)
+    return DeviceKernels(block, device)
 
 
 def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:
@@ -519,27 +532,13 @@ def lanes_of(n_atoms: int) -> int:
     return -(-n_atoms // _LANES) * _LANES
 
 
-def coded(chunks: list[tuple[int, int]]) -> Change:
-    """Return what coding changed, from the numbers of codes and errors changed in each chunk."""
-    return Change(codes=sum(codes for codes, _ in chunks), errors=sum(errors for _, errors in chunks))
+def coded(changes: tuple[int, int]) -> Change:
+    """Return what coding changed, from the numbers of codes and errors changed."""
+    codes, errors = changes
+    return Change(codes=codes, errors=errors)
 
 
-def changed(block: Block, codes: Words, errors: Words) -> Change:
+def changed(block: Block, codes: Any, errors: Any) -> Change:
     """Return the number of bits in which a block differs from earlier codes and errors."""
-    pairs = (codes, block._read_rows.codes), (errors, block._read_rows.errors)
-    n_codes, n_errors = (int(np.bitwise_count(old ^ new).sum()) for old, new in pairs)
-    return Change(codes=n_codes, errors=n_errors)
-
-
-def transposed(words: Words, n_cols: int) -> Words:
-    """Return the transpose of packed rows of ``n_cols`` bits."""
-    out = np.zeros((n_cols, -(-len(words) // 64)), np.uint64)
-    packing.transpose(read_only(words), len(words), n_cols, np.empty(64, np.uint64), out)
-    return out
-
-
-def read_only(words: Words) -> Words:
-    """Return a view that cannot be written, as the words of a `BitMatrix`: kernels are compiled for either."""
-    view = words.view()
-    view.flags.writeable = False
-    return view
+    rows, count = block._read_rows, block.kernels.count_differences
+    return Change(codes=count(codes, rows.codes), errors=count(errors, rows.errors))

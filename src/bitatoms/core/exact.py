@@ -5,28 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels.cpu import exact
-from ..kernels.structs import Rule, coding_scratch
-from .block import ROW_COST, Block, Change, coded, transposed
+from ..kernels.structs import Rule
+from .block import Block, Change, coded
+from .host_kernels import transposed
 
 
 def code_exactly(block: Block, rule: Rule) -> Change:
     """Give every row the best of all codes; for few atoms."""
     if block.n_atoms == 0:
         return Change()
-    block._rows.stale[:] = 1
-    half = (block.n_atoms + 1) // 2
-    low = np.empty((1 << half, block.n_words), np.uint64)
-    high = np.empty((1 << (block.n_atoms - half), block.n_words), np.uint64)
-    exact.list_products(block._atoms.words[:half], block.covers, low)
-    exact.list_products(block._atoms.words[half:], block.covers, high)
-    low = np.ascontiguousarray(low.T)
-
-    def code(start: int, stop: int) -> tuple[int, int]:
-        distances, scratch = np.empty(low.shape[1], np.int32), coding_scratch(block._rows, block._atoms)
-        work = distances, np.empty(block.n_words, np.uint64), scratch
-        return exact.code_rows_exactly(block._rows, block._atoms, low, high, rule, start, stop, *work)
-
-    change = coded(block.map_rows(code, ROW_COST + low.size * len(high)))
+    change = coded(block.kernels.code_exactly(rule))
     block.mark_stale()
     return change
 
@@ -35,6 +23,7 @@ def update_exactly(block: Block) -> Change:
     """Give every feature the best of all columns of the atoms; for few atoms."""
     if block.n_atoms == 0:
         return Change()
+    block.move_to_host()
     before = block._rows.errors.copy()
     block.add_product(block._rows.errors)
     columns, unknown = (

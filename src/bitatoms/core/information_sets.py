@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.cpu import coding, gf2
-from ..kernels.structs import ColumnDraw, Rule, candidate_scratch
-from .block import ROW_COST, Block, Change, Words, changed
+from ..kernels.cpu import gf2
+from ..kernels.structs import ColumnDraw, Rule
+from .block import Block, Change, Words, changed
 
 MAX_ATOMS = 128  # more are never free of errors, and elimination takes long
 N_DRAWS = 48
@@ -47,17 +47,11 @@ def code_from_information_sets(block: Block, rule: Rule, random: np.random.Gener
     """
     if not supports(block, rule):
         return Change()
-    targets = block.targets()
+    targets = block._targets()
     before = block._rows.codes.copy(), block._rows.errors.copy()  # a bit changed twice is not changed
     for first in range(0, n_draws, _DRAWS_AT_ONCE):
         draws = [draw_columns(block, random) for _ in range(min(_DRAWS_AT_ONCE, n_draws - first))]
-
-        def code(start: int, stop: int, draws: list[ColumnDraw] = draws) -> None:
-            candidates = candidate_scratch(block._rows)
-            for draw in draws:
-                gf2.code_from_columns(block._rows, block._atoms, targets, rule, draw, _SLACK, start, stop, candidates)
-
-        block.map_rows(code, len(draws) * (ROW_COST + block._atoms.words.size))
+        block.kernels.code_from_draws(draws, targets, rule, _SLACK)
     block.mark_stale()
     return changed(block, *before)
 
@@ -96,9 +90,7 @@ def code_hard_rows(block: Block, rule: Rule, hard: HardRows, random: np.random.G
     while len(rows) and n_draws < hard.n_draws and n_coded < _MAX_CODED:
         sample = block.sample(rows)
         code_from_information_sets(sample, rule, random)
-        coding.restore_rows(
-            block._rows, block._atoms.words, rows, sample._rows.codes, sample._rows.errors, block.covers
-        )
+        block.take_codes(rows, sample)
         n_draws, n_coded = n_draws + N_DRAWS, n_coded + N_DRAWS * len(rows)
         rows = np.flatnonzero(block.errors().row_weights() > hard.limit)
         if n_draws > _EARLY * hard.n_draws and len(rows) > _MOST_LEFT * len(hard.rows):

@@ -151,14 +151,15 @@ class RowCoder:
     ) -> list[Converted]:
         """Return what a function makes of the probabilities of each chunk of rows; all of them take much memory."""
         model, is_sampled = self.model, self.model.atoms.n_rows > self.averaging.most_atoms
+        all_codes = model.codes(data, workers) if is_sampled else None
         atoms, bias, covers = self._factors()
         costs, where_0, where_1 = self.frequencies.costs(), *self.frequencies.probabilities_of_ones()
 
         def run(start: int, stop: int) -> Converted:
             chunk, shares = data[start:stop], np.empty((stop - start, data.n_cols))
             codes = np.zeros((stop - start, model.atoms.n_rows), np.uint8)
-            if is_sampled:
-                codes = model.codes(chunk, Workers(1)).to_dense()
+            if all_codes is not None:
+                codes = all_codes[start:stop].to_dense()
             given = cells_of_rows(chunk), codes, atoms, bias, covers, self._max_atoms, costs, UNIT
             if is_sampled:
                 average_sampled_codes(*given, self.averaging.sampling, _scratch(data.n_cols), shares)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..bits import BitMatrix
-from ..kernels.cpu import coding, nearest
-from ..kernels.structs import AtomArrays, Prices, Rule, coding_scratch
-from .block import ROW_COST, Block, Change, lanes_of
+from ..kernels.structs import Rule
+from .block import Block, Change, lanes_of
 from .coding import code, keep_cheaper
 from .result import reconstruct
 
@@ -62,16 +61,14 @@ def frequent_codes(codes: BitMatrix, n_features: int) -> BitMatrix:
 def code_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> Change:
     """Code each row from the nearest of the remembered codes, and keep the new code where it costs less."""
 
-    def coded_from_nearest(data: BitMatrix, atoms: BitMatrix) -> Block:
-        other = Block(data, atoms, None, block.covers, block.workers, block.bias)
+    def code_from_nearest(other: Block) -> None:
         start_from_nearest(other, rule, remembered)
         code(other, rule)
-        return other
 
     assert rule.prices is not None
     if not len(remembered) or rule.prices.own_costs():
         return Change()
-    return keep_cheaper(block, rule, coded_from_nearest)
+    return keep_cheaper(block, rule, code_from_nearest)
 
 
 def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
@@ -85,33 +82,14 @@ def start_from_nearest(block: Block, rule: Rule, remembered: BitMatrix) -> None:
         return
     assert rule.prices is not None
     no_bias, algebra = np.zeros(block.n_features, np.uint8), "or" if block.covers else "xor"
-    products, lanes = reconstruct(remembered, block.atoms(), no_bias, algebra), lanes_of(len(remembered))
-    slices, uses = np.zeros((block.n_features, lanes), np.uint8), np.zeros(lanes, np.int32)
-    bit_prices = rule.prices.bits.astype(np.uint8)[:, np.newaxis]
-    np.multiply(products.to_dense().T, bit_prices, out=slices[:, : len(products)])
-    use_prices = rule.prices.uses[: block.n_atoms].astype(np.int64)
-    uses[: len(remembered)] = np.minimum(remembered.to_dense() @ use_prices, _MAX_COST)
-    patterns = AtomArrays(
-        words=products.words.copy(),
-        weights=slices.sum(axis=0, dtype=np.int32),
-        slices=slices,
-        overlaps=np.empty((0, lanes), np.int32),
-        stale=np.empty(0, np.uint8),
-        changed=np.empty(0, np.uint8),
-    )
-    # Which pattern is nearest is a matter of XOR in both algebras.
-    of_patterns = rule._replace(covers=None, prices=Prices(rule.prices.bits, uses))
-    found = np.empty(block.n_rows, np.int64)
-
-    def find(start: int, stop: int) -> None:
-        scratch = coding_scratch(block._rows, patterns)
-        nearest.find_nearest(block._rows, patterns, of_patterns, start, stop, scratch, found)
-
-    block.map_rows(find, ROW_COST + 0.02 * slices.size)
-    rows = np.flatnonzero(found >= 0)
-    errors = block._rows.errors[rows] ^ products.words[found[rows]]
-    if block.unknown is not None:
-        errors &= ~block.unknown.words[rows]
-    codes = remembered.words[found[rows]]
-    coding.restore_rows(block._rows, block._atoms.words, rows, codes, errors, block.covers)
+    products = reconstruct(remembered, block.atoms(), no_bias, algebra)
+    uses, use_prices = np.zeros(lanes_of(len(remembered)), np.int32), rule.prices.uses[: block.n_atoms]
+    uses[: len(remembered)] = np.minimum(remembered.to_dense() @ use_prices.astype(np.int64), _MAX_COST)
+    kernels, rows = block.kernels, block._read_rows
+    found = kernels.nearest(products, rule, uses)
+    some = kernels.xp.flatnonzero(found >= 0)
+    errors = rows.errors[some] ^ kernels.array(products.words)[found[some]]
+    if len(rows.unknown):
+        errors &= ~rows.unknown[some]
+    kernels.restore_rows(some, kernels.array(remembered.words)[found[some]], errors)
     block.mark_stale()

@@ -7,33 +7,53 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bits import BitMatrix
+from ..bits import BitMatrix, stack_rows
+from ..kernels.gpu.device import DeviceMemoryError
 from ..parallel import Workers
 from ..sparse_bits import SparseBits, sparse
 from .block import Block
-from .complete import complete_atoms, hash_rows
+from .complete import hash_rows
 from .counts import Counts
-from .members import count_members
 from .pass_spec import AtomGroup, PassSpec, coded_block
 from .side_by_side import joined_codes
 from .voted_bits import cells_of
 
 _VOTES_AT_A_TIME = 1 << 18
+_LEAST_DEVICE_ROWS = 128  # that a device must have memory for
 
 
 def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
-    """Run a pass on rows with the codes of the pass before, and return their new codes and the counts."""
+    """Run a pass on rows with the codes of the pass before, and return their new codes and the counts.
+
+    If the memory of a device is too small for the rows, they are processed in halves.
+    """
+    try:
+        return _run_pass(data, codes, spec, workers)
+    except DeviceMemoryError:
+        if len(data) <= _LEAST_DEVICE_ROWS:
+            raise
+    half = len(data) // 128 * 64
+    parts = [
+        run_pass(data[rows], None if codes is None else codes[rows], spec, workers)
+        for rows in (slice(half), slice(half, None))
+    ]
+    (first, counts), (second, more) = parts
+    return stack_rows((first, second), spec.atoms.n_rows), counts + more
+
+
+def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
+    """Run a pass on rows that fit into the memory of the device, if there is one."""
     if spec.kept is None or codes is None:
         codes = None
     elif len(spec.kept) != codes.n_cols or (np.diff(spec.kept) != 1).any():
         codes = codes.take_columns(spec.kept)
     if not spec.is_split:
-        after, counts = _run(data, codes, spec, workers)
-        return after, replace(counts, rows_hash=hash_rows(data))
+        block, after, counts = _run(data, codes, spec, workers)
+        return after, replace(counts, rows_hash=block.kernels.hash_rows(data))
 
     def run(own: Workers, group: AtomGroup) -> tuple[BitMatrix, Counts]:
         own_codes = None if codes is None else codes.take_columns(group.atoms)
-        return _run(group.columns_of(data), own_codes, group.spec, own)
+        return _run(group.columns_of(data), own_codes, group.spec, own)[1:]
 
     total, parts, ones = _counts_without_atoms(data, spec), [], sparse(spec.atoms)
     for group, (own_codes, counts) in zip(spec.groups, workers.map_tasks(run, spec.groups), strict=True):
@@ -43,12 +63,12 @@ def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: 
     return joined_codes(parts, len(data), order), total
 
 
-def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
-    """Run a pass with all atoms together; ``codes`` are those of its atoms."""
+def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[Block, BitMatrix, Counts]:
+    """Run a pass with all atoms together; ``codes`` are those of its atoms. Return the block, its codes and counts."""
     block = coded_block(data, codes, spec, workers)
     after = block.codes()
     before = np.zeros_like(after.words) if codes is None else codes.words
-    return after, count(block, data, int(np.bitwise_count(before ^ after.words).sum()), spec.voted)
+    return block, after, count(block, data, int(np.bitwise_count(before ^ after.words).sum()), spec.voted)
 
 
 def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:
@@ -72,6 +92,7 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
     """Return the counts of coded rows, without their hash; ``data`` is that of the block."""
     m = block.n_features
     free, bad, pairs = _all_votes(block) if voted is None else _listed_votes(block, voted)
+    complete, members = block.kernels.members(data)
     return Counts(
         n_rows=len(data),
         known=np.broadcast_to(data.n_known, m).astype(np.int64),
@@ -80,11 +101,11 @@ def count(block: Block, data: BitMatrix, codes_changed: int = 0, voted: SparseBi
         free=free,
         bad=bad,
         pairs=pairs,
-        ones=data.column_weights(),
+        ones=block.kernels.ones(data),
         missed=block.missed(data),
         codes_changed=codes_changed,
-        complete=complete_atoms(data, block.atoms(), block.workers, block.bias).column_weights(),
-        **count_members(data, block.atoms(), block.workers, block.bias)._asdict(),
+        complete=complete,
+        **members._asdict(),
         voted=voted,
     )
 

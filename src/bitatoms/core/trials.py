@@ -11,7 +11,8 @@ from ..bits import BitMatrix
 from ..kernels.cpu import exchange
 from ..kernels.structs import AtomArrays, ExactScratch, Rule, TrialPlan, coding_scratch, vote_scratch
 from ..parallel import MAX_CHUNK_NS
-from .block import Block, Words, transposed
+from .block import Block, Words
+from .host_kernels import transposed
 
 _CHANGED_ROWS = ("errors", "codes", "users", "covered", "twice", "stale")  # arrays that a trial changes
 
@@ -59,6 +60,7 @@ def run_trials(
     should_stop : callable
         Whether to end early. The best state depends on when it ends, and on nothing else.
     """
+    block.move_to_host()
     block.mark_stale()
     wrong = int(block.wrong().sum())
     now = block._rows, block._atoms

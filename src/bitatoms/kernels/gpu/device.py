@@ -36,6 +36,7 @@ class Device(Protocol):
 
     name: str
     xp: Any  # the module of its arrays: NumPy's interface
+    min_rows: int  # fewer rows are processed faster on the host
 
     def asarray(self, array: Any) -> Any:
         """Return an array on the device with the values of one of the host, or of the device."""
@@ -88,6 +89,8 @@ def warps_per_block(shared: int) -> int:
 
 class CudaDevice:
     """A CUDA device, by CuPy."""
+
+    min_rows = 1 << 13
 
     def __init__(self, cupy: Any) -> None:
         properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())

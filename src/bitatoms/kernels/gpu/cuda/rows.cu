@@ -142,3 +142,29 @@ extern "C" __global__ void unpack(
         out[i] = uint4{pairs[0], pairs[1], pairs[2], pairs[3]};
     }
 }
+
+// A word, scrambled one to one (a step of splitmix64).
+__device__ __forceinline__ Word mixed(Word state) {
+    state += 0x9E3779B97F4A7C15ull;
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9ull;
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EBull;
+    return state ^ (state >> 31);
+}
+
+// total += the hash of each row, its unknown cells included. As core/complete.py.
+extern "C" __global__ void hash_rows(
+    const Word* words, const Word* unknown, Int64 n_rows, int n_words, Int64 n_cols, Word* total
+) {
+    Int64 sum = 0;
+    for (Int64 j = THREAD; j < n_rows; j += N_THREADS) {
+        Word state = n_cols, hidden = 0;
+        for (int w = 0; w < n_words; w++) state = mixed(state ^ words[j * n_words + w]);
+        if (UNKNOWN) {
+            for (int w = 0; w < n_words; w++) hidden |= unknown[j * n_words + w];
+            for (int w = 0; hidden && w < n_words; w++) state = mixed(state ^ unknown[j * n_words + w]);
+        }
+        sum += Int64(mixed(state));
+    }
+    sum = warp_sum(sum);
+    if (LANE == 0) atomicAdd(total, Word(sum));
+}
