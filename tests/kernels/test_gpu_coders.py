@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from bitatoms.core.information_sets import draw_columns
-from bitatoms.kernels.cpu import beam, exact, gf2
+from bitatoms.kernels.cpu import beam, coding, exact, gf2
 from bitatoms.kernels.gpu import beam as gpu_beam
 from bitatoms.kernels.gpu import exact as gpu_exact
 from bitatoms.kernels.gpu import information_sets as gpu_information_sets
-from bitatoms.kernels.gpu.coding import atom_tables
+from bitatoms.kernels.gpu.coding import atom_tables, restore_rows
 from bitatoms.kernels.structs import RowArrays, beam_scratch, candidate_scratch, coding_scratch
 from support.blocks import block_of, priced_rule
 from support.emulated_device import COMPILER, EmulatedDevice
@@ -78,7 +78,7 @@ def beam_both(device, block, atoms, rule, width, patience):
     given = block._rows, tables, rule, fingerprints, patience, 0, block.n_rows
     changes = beam.beam_rows(*given, *work)
     on_device = atom_tables(device, block._atoms.words, block.n_features, False, rule.prices)
-    assert gpu_beam.beam_rows(device, rows, on_device, rule, width, patience) == changes
+    assert gpu_beam.beam_rows(device, rows, on_device, rule, fingerprints, width, patience) == changes
     assert_same_rows(rows, block._rows)
     return changes
 
@@ -208,3 +208,15 @@ def test_best_codes_are_those_of_the_processor(device, case):
     rule = priced_rule(algebra, (np.ones(m), np.ones(p)), max_atoms, residual_limit)._replace(prices=None)
     changes = code_both_exactly(device, block, rule._replace(residual_limit=residual_limit))
     assert min(changes) > 0 or p == 1 or n == 1
+
+
+@pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", False), ("or", True)])
+def test_restored_rows_are_covered_by_their_codes(device, algebra, unknown):
+    random = np.random.default_rng(0)
+    block, _ = random_block(random, 30, 65, 9, algebra, unknown)
+    rows, indices = copied(block._rows), np.array([3, 0, 29, 8])
+    given = block._atoms.words, indices, rows.codes[5:9].copy(), rows.errors[5:9].copy()
+    coding.restore_rows(block._rows, *given, block.covers)
+    restore_rows(device, rows, *given, algebra == "or")
+    assert_same_rows(rows, block._rows)
+    assert (rows.codes[indices] == given[2]).all()

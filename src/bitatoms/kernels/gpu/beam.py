@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ..structs import RowArrays, Rule
 from .coding import AtomTables, macros_of
@@ -11,24 +12,22 @@ from .device import WARP, Device, warps_per_block
 
 _MAX_WARPS = 1 << 14  # at work at a time: as many as the largest devices run
 _WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
-_ROTATION = 23  # as in cuda/beam.cu
 _ENTRIES = (1, 2, 4, 8)  # candidates per thread for which kernels are compiled
 
 
 def beam_rows(
-    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule, width: int, patience: int
+    device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule, fingerprints: Any, width: int, patience: int
 ) -> tuple[int, int]:
     """Beam-code the stale rows under XOR, and keep a new code where it costs less than the current one.
 
-    A row is done after ``patience`` levels without a better code. Return the numbers of changed code and error bits.
-    ``users`` and ``stale`` are left as they are.
+    ``fingerprints`` are those of the atoms. A row is done after ``patience`` levels without a better code. Return the
+    numbers of changed code and error bits. ``users`` and ``stale`` are left as they are.
     """
     xp, prices = device.xp, atoms.prices
     assert prices is not None
     n_words, n_code_words = rows.errors.shape[1], rows.codes.shape[1]
     indices = xp.flatnonzero(rows.stale)
     changes = xp.zeros(2, np.uint64)
-    fingerprints = device.asarray(_fingerprinted(device.to_host(atoms.words)))
     shared = 8 * (4 * n_words + 2 * n_code_words + 2 * width + (width + 1) // 2)
     n_work = 2 * width * (WARP // 2 * atoms.gains + n_words + n_code_words)
     n_warps = _n_warps(len(indices), 8 * n_work, device.free_bytes(), warps_per_block(shared))
@@ -42,13 +41,6 @@ def beam_rows(
     )  # fmt: skip
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
-
-
-def _fingerprinted(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the fingerprint of each row: the XOR of its words, word w rotated by `_ROTATION` times w."""
-    rotation = np.arange(words.shape[1], dtype=np.uint64) * np.uint64(_ROTATION) % np.uint64(64)
-    rotated = words << rotation | words >> np.uint64(1) >> (np.uint64(63) - rotation)
-    return np.bitwise_xor.reduce(rotated, axis=1)
 
 
 def _n_warps(n_rows: int, bytes_per_warp: int, free_bytes: int, per_block: int) -> int:

@@ -157,6 +157,26 @@ def price_rows(device: Device, rows: RowArrays, prices: Prices, covers: bool) ->
     return costs
 
 
+def restore_rows(
+    device: Device, rows: RowArrays, atom_words: Any, indices: Any, codes: Any, errors: Any, covers: bool
+) -> None:
+    """Set the codes of the rows with these indices, and the errors that they have; ``users`` is left as it is."""
+    rows.codes[indices] = codes
+    rows.errors[indices] = errors
+    if not covers:
+        return
+    n, n_words = len(indices), rows.errors.shape[1]
+    unknown = rows.unknown[indices] if len(rows.unknown) else None
+    covered, twice = device.xp.empty((n, n_words), np.uint64), device.xp.empty((n, n_words), np.uint64)
+    shape = np.int64(n), np.int32(n_words), np.int32(rows.codes.shape[1])
+    factors = device.xp.ascontiguousarray(codes), atom_words
+    device.launch(
+        "rows.cu", "multiply", -(-n * n_words // WARP), *factors, unknown, *shape, None, covered, twice,
+        COVERS=1, UNKNOWN=int(unknown is not None),
+    )  # fmt: skip
+    rows.covered[indices], rows.twice[indices] = covered, twice
+
+
 def words_per_row(n_words: int, n_code_words: int) -> int:
     """Return the most words that a warp needs to code a row."""
     return 6 * n_words + 2 * n_code_words
