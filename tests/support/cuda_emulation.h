@@ -22,7 +22,7 @@ static Dimension threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulation {
 static std::vector<unsigned long long> shared;
-struct Fiber { ucontext_t context; std::vector<char> stack; bool started, done; jmp_buf state; };
+struct Fiber { ucontext_t context; jmp_buf resumed; std::vector<char> stack; bool started, done; };
 struct Warp { unsigned long long values[2][32]; int n_arrived; long generation; };
 static std::vector<Fiber> fibers;
 static std::vector<Warp> warps;
@@ -30,12 +30,9 @@ static jmp_buf scheduler;
 static unsigned current;
 static std::function<void()> body;
 
-// Jumps take far less time than changes of context, which call the operating system.
 static void yield() {
     const unsigned own = current;
-    if (_setjmp(fibers[own].state) == 0) _longjmp(scheduler, 1);
-    current = own;
-    threadIdx.x = own;
+    if (!_setjmp(fibers[own].resumed)) _longjmp(scheduler, 1);
 }
 
 static void run_fiber() {
@@ -44,9 +41,10 @@ static void run_fiber() {
     _longjmp(scheduler, 1);
 }
 
+// Run a fiber until it waits or is done.
 __attribute__((noinline)) static void resume(Fiber& fiber) {
-    if (_setjmp(scheduler) != 0) return;
-    if (fiber.started) _longjmp(fiber.state, 1);
+    if (_setjmp(scheduler)) return;
+    if (fiber.started) _longjmp(fiber.resumed, 1);
     fiber.started = true;
     setcontext(&fiber.context);
 }
@@ -83,7 +81,7 @@ static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, in
         fibers.resize(n_threads);
         for (Fiber& fiber : fibers) {
             fiber.started = fiber.done = false;
-            fiber.stack.resize(1 << 17);
+            fiber.stack.resize(1 << 16);
             getcontext(&fiber.context);
             fiber.context.uc_stack.ss_sp = fiber.stack.data();
             fiber.context.uc_stack.ss_size = fiber.stack.size();
@@ -128,6 +126,19 @@ template <class Value> static Value __shfl_sync(unsigned, Value value, int lane)
 template <class Value> static Value __shfl_xor_sync(unsigned, Value value, int mask) {
     return from_bits<Value>(emulation::exchange(to_bits(value))[(threadIdx.x & 31) ^ mask]);
 }
+template <class Value> static Value warp_sum(Value value) {
+    const unsigned long long* values = emulation::exchange(to_bits(value));
+    Value total = 0;
+    for (int lane = 0; lane < 32; lane++) total += from_bits<Value>(values[lane]);
+    return total;
+}
+static inline int warp_max(int value) {
+    const unsigned long long* values = emulation::exchange(to_bits(value));
+    int largest = value;
+    for (int lane = 0; lane < 32; lane++) largest = largest > from_bits<int>(values[lane]) ? largest : from_bits<int>(values[lane]);
+    return largest;
+}
+#define EMULATED
 static inline unsigned __ballot_sync(unsigned, int predicate) {
     const unsigned long long* values = emulation::exchange(predicate != 0);
     unsigned word = 0;

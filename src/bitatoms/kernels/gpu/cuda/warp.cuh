@@ -22,24 +22,32 @@ typedef long long Int64;
 #define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #endif
 
-__device__ __forceinline__ int warp_sum(int value) {
-    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(ALL_LANES, value, step);
-    return value;
-}
-
+#ifndef EMULATED  // where sums over the threads of a warp take long in steps
 __device__ __forceinline__ Int64 warp_sum(Int64 value) {
     for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(ALL_LANES, value, step);
     return value;
 }
 
+#if __CUDA_ARCH__ >= 800
+__device__ __forceinline__ int warp_sum(int value) {
+    return __reduce_add_sync(ALL_LANES, value);
+}
+
 __device__ __forceinline__ int warp_max(int value) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     return __reduce_max_sync(ALL_LANES, value);
+}
 #else
+__device__ __forceinline__ int warp_sum(int value) {
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+}
+
+__device__ __forceinline__ int warp_max(int value) {
     for (int step = 16; step > 0; step >>= 1) value = max(value, __shfl_xor_sync(ALL_LANES, value, step));
     return value;
-#endif
 }
+#endif
+#endif
 
 __device__ __forceinline__ int warp_min(int value) {
     return -warp_max(-value);
