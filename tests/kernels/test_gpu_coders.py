@@ -184,15 +184,15 @@ def code_both_exactly(device, block, rule):
     return changes
 
 
-# Algebra, rows, features, atoms, most atoms, most errors left, some unknown: three variants of the kernel.
+# Algebra, rows, features, atoms, most atoms, most errors left, some unknown: two variants of the kernel.
 EXACT = [
     ("xor", 1, 63, 5, None, 0, False),
     ("xor", 20, 64, 12, None, 0, False),
     ("xor", 20, 65, 9, 2, 0, False),
     ("xor", 20, 1, 1, None, 0, False),
     ("xor", 20, 130, 6, 1, 20, False),
-    ("or", 20, 130, 6, None, 9, False),
-    ("or", 20, 64, 12, 3, 0, False),
+    ("or", 20, 130, 6, None, 9, True),
+    ("or", 20, 64, 12, 3, 0, True),
     ("or", 20, 65, 1, None, 0, True),
     ("or", 20, 63, 5, None, 0, True),
     ("or", 20, 130, 9, 2, 4, True),
@@ -210,7 +210,7 @@ def test_best_codes_are_those_of_the_processor(device, case):
     assert min(changes) > 0 or p == 1 or n == 1
 
 
-@pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", False), ("or", True)])
+@pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", True)])
 def test_restored_rows_are_covered_by_their_codes(device, algebra, unknown):
     random = np.random.default_rng(0)
     block, _ = random_block(random, 30, 65, 9, algebra, unknown)

@@ -1,7 +1,7 @@
 // The functions of CUDA that the kernels use, for a processor: each thread of a block is a fiber, and fibers of a warp
 // wait for each other where they exchange values. Slow, and exact: a test needs no device.
 #pragma once
-#undef _FORTIFY_SOURCE  // it takes a jump from one stack to another for an error
+#undef _FORTIFY_SOURCE  // it takes jumps between stacks for errors
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
