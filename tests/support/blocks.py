@@ -11,16 +11,11 @@ from bitatoms.core.block import Block
 from bitatoms.core.coding import coding_rule
 from bitatoms.kernels.structs import Prices
 from bitatoms.parallel import Workers
-from support.emulated_device import COMPILER, EmulatedDevice
+from support.devices import DEVICE
 
 ALGEBRAS = st.sampled_from(("xor", "or"))
 THREADS = (Workers(), Workers(1, 64), Workers(2, 64), Workers(3))
-DEVICES = () if COMPILER is None else (Workers(device=EmulatedDevice()),)  # the sources of CUDA kernels, on the host
-WORKERS = st.sampled_from(THREADS + DEVICES)
-import os  # TEMP
-
-if os.environ.get("ONLY_DEVICE"):
-    WORKERS = st.sampled_from(DEVICES)
+WORKERS = st.sampled_from(THREADS if DEVICE is None else (Workers(device=DEVICE),))
 LIMITS = st.sampled_from((None, 1, 2, 3))
 
 

@@ -1,5 +1,9 @@
-"""Stand-ins for a CUDA device and for CuPy, which the tests do not need."""
+"""The device of the tests, and stand-ins for a CUDA device and for CuPy, which most tests do not need.
 
+``TEST_DEVICE=cuda`` or ``TEST_DEVICE=emulated`` lets the tests of blocks of rows compute on a device.
+"""
+
+import os
 import sys
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
@@ -9,7 +13,20 @@ import pytest
 
 from bitatoms.core.block import Block
 from bitatoms.kernels.gpu import device as gpu
+from support.emulated_device import EmulatedDevice
 
+
+def _test_device():
+    """Return the device that the environment asks for, for blocks of any size."""
+    choice = os.environ.get("TEST_DEVICE")
+    if choice is None:
+        return None
+    device = EmulatedDevice() if choice == "emulated" else gpu.CudaDevice(gpu.import_cupy())
+    device.min_rows = 1
+    return device
+
+
+DEVICE = _test_device()
 FOUND = SimpleNamespace(name="Test GPU", min_rows=1 << 60)  # for no block are the rows many enough
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..structs import RowArrays, Rule
 from .coding import AtomTables, macros_of
-from .device import WARP, Device, max_shared_words, warps_per_block
+from .device import WARP, Device, warps_per_block
 
 _MAX_WARPS = 1 << 14  # at work at a time: as many as the largest devices run
 _WORK_BYTES = 1 << 30  # for the partial codes of all warps, at most
@@ -28,7 +28,7 @@ def beam_rows(
     n_words, n_code_words = rows.errors.shape[1], rows.codes.shape[1]
     indices = xp.flatnonzero(rows.stale)
     changes = xp.zeros(2, np.uint64)
-    shared = 8 * words_per_row(n_words, n_code_words, width)
+    shared = 8 * (4 * n_words + 2 * n_code_words + 2 * width + (width + 1) // 2)
     n_work = 2 * width * (WARP // 2 * atoms.gains + n_words + n_code_words)
     n_warps = _n_warps(len(indices), 8 * n_work, device.free_bytes(), warps_per_block(shared))
     work = xp.empty(n_warps * n_work, np.uint64)
@@ -41,16 +41,6 @@ def beam_rows(
     )  # fmt: skip
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
-
-
-def supports(n_words: int, n_code_words: int, width: int) -> bool:
-    """Return whether rows of this size fit into the memory that a warp shares."""
-    return words_per_row(n_words, n_code_words, width) <= max_shared_words()
-
-
-def words_per_row(n_words: int, n_code_words: int, width: int) -> int:
-    """Return the most words that a warp needs in shared memory."""
-    return 4 * n_words + 2 * n_code_words + 2 * width + (width + 1) // 2
 
 
 def _n_warps(n_rows: int, bytes_per_warp: int, free_bytes: int, per_block: int) -> int:

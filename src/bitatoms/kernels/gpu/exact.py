@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..structs import RowArrays, Rule
-from .device import Device, max_shared_words
+from .device import Device
 
 MAX_ATOMS = 16
 
@@ -15,10 +15,9 @@ MAX_ATOMS = 16
 def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: Rule) -> tuple[int, int]:
     """Set each stale row to the best of all codes; return the numbers of changed code and error bits.
 
-    ``atom_words`` are at most `MAX_ATOMS` atoms, on the device. Rows are not stale afterwards; ``users`` is left as it
-    is.
+    There are at most `MAX_ATOMS` atoms. Rows are not stale afterwards; ``users`` is left as it is.
     """
-    xp, covers = device.xp, bool(rule.covers)
+    xp, covers, atom_words = device.xp, bool(rule.covers), device.asarray(atom_words)
     (n, n_words), n_atoms = rows.errors.shape, len(atom_words)
     assert n_atoms <= MAX_ATOMS
     half = (n_atoms + 1) // 2
@@ -30,21 +29,11 @@ def code_rows_exactly(device: Device, rows: RowArrays, atom_words: Any, rule: Ru
         "exact.cu", "code_rows_exactly", n, rows.errors, rows.codes, *masks,
         rows.unknown if len(rows.unknown) else None, np.int32(n_words), atom_words, np.int32(n_atoms), low, high,
         within, np.int32(low.shape[1]), np.int32(high.shape[1]), np.int64(rule.max_atoms),
-        np.int64(rule.residual_limit), rows.stale, np.int64(n), changes, shared=8 * words_per_row(n_words),
+        np.int64(rule.residual_limit), rows.stale, np.int64(n), changes, shared=8 * (6 * n_words + 1),
         GAINS=1, COVERS=int(covers), UNKNOWN=int(len(rows.unknown) > 0), PRICED=0, OWN_COSTS=0, BY_RATIO=0,
     )  # fmt: skip
     codes, errors = device.to_host(changes).tolist()
     return codes, errors
-
-
-def supports(n_words: int) -> bool:
-    """Return whether rows of this size fit into the memory that a warp shares."""
-    return words_per_row(n_words) <= max_shared_words()
-
-
-def words_per_row(n_words: int) -> int:
-    """Return the most words that a warp needs in shared memory."""
-    return 6 * n_words + 1
 
 
 def _products(xp: Any, atom_words: Any, covers: bool) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..structs import ColumnDraw, RowArrays, Rule
-from .device import WARP, Device, max_shared_words
+from .device import WARP, Device
 
 
 def code_from_columns(
@@ -31,16 +31,6 @@ def code_from_columns(
         rows.unknown if len(rows.unknown) else None, np.int32(n_words), np.int32(n_code_words), targets,
         device.asarray(rule.prices.bits), device.asarray(rule.prices.uses), np.int64(rule.max_atoms),
         *stacked, np.int32(rank), np.int32(len(draws)), np.int32(slack),
-        np.int64(n), shared=8 * words_per_row(n_words, n_code_words, rank),
+        np.int64(n), shared=8 * (5 * n_words + 2 * n_code_words + 2 * -(-rank // WARP)),
         GAINS=1, COVERS=0, UNKNOWN=int(len(rows.unknown) > 0), PRICED=1, OWN_COSTS=0, BY_RATIO=0,
     )  # fmt: skip
-
-
-def supports(n_words: int, n_code_words: int, rank: int) -> bool:
-    """Return whether rows of this size fit into the memory that a warp shares."""
-    return words_per_row(n_words, n_code_words, rank) <= max_shared_words()
-
-
-def words_per_row(n_words: int, n_code_words: int, rank: int) -> int:
-    """Return the most words that a warp needs in shared memory."""
-    return 5 * n_words + 2 * n_code_words + 2 * -(-rank // WARP)

@@ -78,7 +78,7 @@ extern "C" __global__ void code_rows_exactly(
     Int64 residual_limit, unsigned char* stale, Int64 n, Word* changes
 ) {
     const Rows rows = {errors, codes, covered, twice, unknown, n_words, 1};
-    const Atoms atoms = {atom_words, nullptr, nullptr, nullptr, n_atoms};
+    const Atoms atoms = {atom_words, nullptr, nullptr, nullptr, n_atoms, nullptr};
     const Products products = {low, high, within, n_low, n_high};
     const int n_row = words_of_row(n_words, 1);
     DYNAMIC_SHARED(Word, memory);

@@ -1,0 +1,222 @@
+"""Coding by beam, from information sets and exhaustively on a device, bit for bit as on the processor."""
+
+import numpy as np
+import pytest
+
+from bitatoms.core.information_sets import draw_columns
+from bitatoms.kernels.cpu import beam, coding, exact, gf2
+from bitatoms.kernels.gpu import beam as gpu_beam
+from bitatoms.kernels.gpu import exact as gpu_exact
+from bitatoms.kernels.gpu import information_sets as gpu_information_sets
+from bitatoms.kernels.gpu.coding import atom_tables, restore_rows
+from bitatoms.kernels.structs import RowArrays, beam_scratch, candidate_scratch, coding_scratch
+from support.blocks import block_of, priced_rule
+from support.emulated_device import COMPILER, EmulatedDevice
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="the emulated device needs a C++ compiler")
+
+
+@pytest.fixture(scope="module")
+def device():
+    return EmulatedDevice()
+
+
+def random_block(random, n, m, p, algebra, unknown=False, noise=0.05):
+    """Return a block of noisy sums of atoms with random codes, and its atoms; some atoms and rows are alike."""
+    atoms = random.random((p, m)) < random.choice([0.1, 0.5])
+    if p > 4:
+        atoms[2], atoms[4] = atoms[1], False
+    true_codes = (random.random((n, p)) < 3 / p).astype(int)
+    X = true_codes @ atoms > 0 if algebra == "or" else true_codes @ atoms % 2 == 1
+    X = (X ^ (random.random((n, m)) < noise)).astype(np.uint8)
+    X[n // 2 :: 3] = X[0]
+    if unknown:
+        X[random.random((n, m)) < 0.1] = 2
+    codes = (random.random((n, p)) < 2 / p).astype(np.uint8)
+    codes[n // 3 :: 2] = 0
+    return block_of(X, atoms.astype(np.uint8), codes, algebra), atoms.astype(np.int32)
+
+
+def random_rule(random, m, p, max_atoms, residual_limit=0):
+    """Return a rule at prices; half of them are those with most ties."""
+    if random.random() < 0.5:
+        return priced_rule("xor", (np.ones(m), np.ones(p)), max_atoms, residual_limit)
+    prices = random.integers(1, 6, m), random.integers(0, 12, p)
+    return priced_rule("xor", prices, max_atoms, residual_limit)
+
+
+def copied(rows):
+    return RowArrays(*(np.array(array) for array in rows))
+
+
+def assert_same_rows(rows, others):
+    for name in ("errors", "codes", "covered", "twice", "stale"):
+        np.testing.assert_array_equal(getattr(rows, name), getattr(others, name), name)
+
+
+def priced_tables(block, atoms, prices):
+    """Return the tables of the processor for these atoms, listed by column."""
+    lanes = len(block._atoms.weights)
+    weights, overlaps = np.zeros(lanes, np.int32), np.zeros((len(atoms), lanes), np.int32)
+    weights[: len(atoms)] = atoms @ prices.bits
+    overlaps[:, : len(atoms)] = 2 * (atoms * prices.bits) @ atoms.T
+    starts = np.concatenate([[0], np.cumsum(atoms.sum(axis=0))]).astype(np.int64)
+    listed = np.nonzero(atoms.T)[1].astype(np.int32)
+    slices = np.empty((0, lanes), np.uint8)
+    return block._atoms._replace(
+        weights=weights, slices=slices, overlaps=overlaps, column_starts=starts, column_atoms=listed
+    )
+
+
+def beam_both(device, block, atoms, rule, width, patience):
+    """Beam-code rows on both; return those of the device, and whether the numbers of changed bits are the same."""
+    rows, tables = copied(block._rows), priced_tables(block, atoms, rule.prices)
+    fingerprints = np.empty(len(atoms), np.uint64)
+    beam.fingerprint_atoms(block._atoms.words, fingerprints)
+    scratches = (coding_scratch(block._rows, tables) for _ in range(2))
+    work = beam_scratch(block._rows, tables, width), *scratches
+    given = block._rows, tables, rule, fingerprints, patience, 0, block.n_rows
+    changes = beam.beam_rows(*given, *work)
+    on_device = atom_tables(device, block._atoms.words, block.n_features, False, rule.prices)
+    assert gpu_beam.beam_rows(device, rows, on_device, rule, fingerprints, width, patience) == changes
+    assert_same_rows(rows, block._rows)
+    return changes
+
+
+# Rows, features, atoms, width, patience, most atoms, most errors left, some unknown: four variants of the kernel.
+BEAMS = [
+    (1, 63, 63, 4, 2, None, 0, False),
+    (12, 64, 64, 8, 3, None, 0, False),
+    (12, 65, 33, 32, 2, None, 0, False),
+    (12, 130, 64, 1, 1, None, 3, False),
+    (12, 64, 48, 4, 2, 1, 0, False),
+    (12, 64, 48, 8, 2, 2, 0, False),
+    (12, 65, 63, 8, 2, None, 0, True),
+    (12, 63, 64, 31, 3, 3, 0, True),
+    (9, 130, 65, 33, 1, None, 0, False),
+    (12, 14, 65, 40, 3, None, 0, False),
+    (9, 1, 1, 4, 2, None, 0, True),
+    (9, 3, 5, 32, 2, None, 0, True),
+    (9, 65, 32, 8, 3, 2, 0, True),
+]
+
+
+@pytest.mark.parametrize("case", BEAMS, ids=str)
+def test_beam_codes_rows_as_the_processor_does(device, case):
+    n, m, p, width, patience, max_atoms, residual_limit, unknown = case
+    random = np.random.default_rng(BEAMS.index(case))
+    block, atoms = random_block(random, n, m, p, "xor", unknown)
+    block._rows.stale[:] = random.random(n) < 0.8
+    rule = random_rule(random, m, p, max_atoms, residual_limit)
+    codes, errors = beam_both(device, block, atoms, rule, width, patience)
+    assert (codes > 0 and errors > 0) or m == 1 or n == 1
+
+
+def test_beam_needs_memory_for_one_block_of_threads_only():
+    random, device = np.random.default_rng(0), EmulatedDevice(free_bytes=0)
+    block, atoms = random_block(random, 40, 64, 64, "xor")
+    assert beam_both(device, block, atoms, random_rule(random, 64, 64, None), 4, 2)[0] > 0
+
+
+def test_beam_leaves_rows_that_are_not_stale(device):
+    random = np.random.default_rng(0)
+    block, atoms = random_block(random, 5, 64, 64, "xor")
+    block._rows.stale[:] = 0
+    assert beam_both(device, block, atoms, random_rule(random, 64, 64, None), 4, 2) == (0, 0)
+
+
+# Rows, features, atoms, draws, slack, most atoms, some unknown.
+DRAWS = [
+    (1, 63, 31, 3, 2, None, False),
+    (20, 64, 32, 8, 0, None, False),
+    (20, 65, 33, 1, 2, None, False),
+    (20, 130, 64, 8, 2, 3, False),
+    (20, 130, 65, 4, 0, 5, False),
+    (20, 1, 5, 2, 0, None, False),
+    (20, 130, 8, 5, 2, None, True),
+    (20, 65, 63, 8, 0, None, True),
+    (20, 64, 9, 8, 2, 1, True),
+]
+
+
+def code_both_from_draws(device, block, rule, draws, slack):
+    """Code rows from draws on both; return the number of code bits that changed."""
+    rows, targets, candidates = copied(block._rows), block.targets(), candidate_scratch(block._rows)
+    before = rows.codes.copy()
+    for draw in draws:
+        given = block._rows, block._atoms, targets, rule, draw, slack, 0, block.n_rows
+        gf2.code_from_columns(*given, candidates)
+    gpu_information_sets.code_from_columns(device, rows, targets, rule, draws, slack)
+    assert_same_rows(rows, block._rows)
+    return int(np.bitwise_count(rows.codes ^ before).sum())
+
+
+@pytest.mark.parametrize("case", DRAWS, ids=str)
+def test_information_sets_code_rows_as_the_processor_does(device, case):
+    n, m, p, n_draws, slack, max_atoms, unknown = case
+    random = np.random.default_rng(DRAWS.index(case))
+    block, _ = random_block(random, n, m, p, "xor", unknown, noise=0.01)
+    draws = [draw_columns(block, random) for _ in range(n_draws)]
+    n_changed = code_both_from_draws(device, block, random_rule(random, m, p, max_atoms), draws, slack)
+    assert n_changed > 0 or n == 1
+
+
+def test_information_sets_of_empty_atoms_code_rows_without_them(device):
+    block = block_of(np.eye(7, 9, dtype=np.uint8), np.zeros((3, 9), np.uint8), np.ones((7, 3), np.uint8), "xor")
+    draws = [draw_columns(block, np.random.default_rng(0))]
+    assert len(draws[0].pivots) == 0
+    rule = priced_rule("xor", (np.ones(9), np.ones(3)))
+    assert code_both_from_draws(device, block, rule, draws, slack=2) == 21
+
+
+def code_both_exactly(device, block, rule):
+    """Code rows exhaustively on both; return the numbers of changed code and error bits."""
+    rows, n_words, half = copied(block._rows), block.n_words, (block.n_atoms + 1) // 2
+    low = np.empty((1 << half, n_words), np.uint64)
+    high = np.empty((1 << (block.n_atoms - half), n_words), np.uint64)
+    exact.list_products(block._atoms.words[:half], block.covers, low)
+    exact.list_products(block._atoms.words[half:], block.covers, high)
+    given = block._rows, block._atoms, np.ascontiguousarray(low.T), high, rule, 0, block.n_rows
+    work = np.empty(len(low), np.int32), np.empty(n_words, np.uint64), coding_scratch(block._rows, block._atoms)
+    changes = exact.code_rows_exactly(*given, *work)
+    assert gpu_exact.code_rows_exactly(device, rows, block._atoms.words, rule) == changes
+    assert_same_rows(rows, block._rows)
+    return changes
+
+
+# Algebra, rows, features, atoms, most atoms, most errors left, some unknown: two variants of the kernel.
+EXACT = [
+    ("xor", 1, 63, 5, None, 0, False),
+    ("xor", 20, 64, 12, None, 0, False),
+    ("xor", 20, 65, 9, 2, 0, False),
+    ("xor", 20, 1, 1, None, 0, False),
+    ("xor", 20, 130, 6, 1, 20, False),
+    ("or", 20, 130, 6, None, 9, True),
+    ("or", 20, 64, 12, 3, 0, True),
+    ("or", 20, 65, 1, None, 0, True),
+    ("or", 20, 63, 5, None, 0, True),
+    ("or", 20, 130, 9, 2, 4, True),
+]
+
+
+@pytest.mark.parametrize("case", EXACT, ids=str)
+def test_best_codes_are_those_of_the_processor(device, case):
+    algebra, n, m, p, max_atoms, residual_limit, unknown = case
+    random = np.random.default_rng(EXACT.index(case))
+    block, _ = random_block(random, n, m, p, algebra, unknown)
+    block._rows.stale[:] = random.random(n) < 0.8
+    rule = priced_rule(algebra, (np.ones(m), np.ones(p)), max_atoms, residual_limit)._replace(prices=None)
+    changes = code_both_exactly(device, block, rule._replace(residual_limit=residual_limit))
+    assert min(changes) > 0 or p == 1 or n == 1
+
+
+@pytest.mark.parametrize(("algebra", "unknown"), [("xor", False), ("or", True)])
+def test_restored_rows_are_covered_by_their_codes(device, algebra, unknown):
+    random = np.random.default_rng(0)
+    block, _ = random_block(random, 30, 65, 9, algebra, unknown)
+    rows, indices = copied(block._rows), np.array([3, 0, 29, 8])
+    given = block._atoms.words, indices, rows.codes[5:9].copy(), rows.errors[5:9].copy()
+    coding.restore_rows(block._rows, *given, block.covers)
+    restore_rows(device, rows, *given, algebra == "or")
+    assert_same_rows(rows, block._rows)
+    assert (rows.codes[indices] == given[2]).all()
