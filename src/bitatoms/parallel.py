@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -327,6 +328,10 @@ class Workers:
     def __post_init__(self) -> None:
         if self._crew is None:
             object.__setattr__(self, "_crew", _Crew(self.n_threads))
+
+    def on_device(self) -> AbstractContextManager[None]:
+        """Return a context in which this thread uses the device, if there is one."""
+        return nullcontext() if self.device is None else self.device.session()
 
     def check_deadline(self) -> None:
         """Raise OutOfTime if the deadline has passed, Cancelled if the work is cancelled."""

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class EmulatedDevice:
     name = "emulated device"
     xp = np
     min_rows = 1
+    work_bytes = 1 << 16  # so that several parts are processed
 
     def __init__(self, free_bytes: int = 1 << 40) -> None:
         self._free_bytes = free_bytes
@@ -70,6 +72,17 @@ class EmulatedDevice:
         """Return the product of ``left``, or of its transpose, and ``right``."""
         left = left.T if transposed else left
         return left.astype(np.float32) @ right.astype(np.float32)
+
+    def resident(self, words: Any) -> Any:
+        """Return a copy."""
+        return self.asarray(words)
+
+    def session(self) -> Any:
+        """Return a context without effect."""
+        return nullcontext()
+
+    def release(self) -> None:
+        """Do nothing."""
 
     def free_bytes(self) -> int:
         """Return the memory that the device pretends to have."""

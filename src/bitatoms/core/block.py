@@ -25,6 +25,7 @@ Words = NDArray[np.uint64]
 RowIndex = slice | NDArray[np.intp]
 _ALL = slice(None)
 _LANES = 16  # atoms coded at a time
+_ROW_COPIES, _CODE_COPIES = 10, 6  # of rows and codes, for which a device must have memory
 _MAX_INT16_FEATURES = 32767  # gains of rows up to this wide fit in 16 bits
 
 
@@ -119,8 +120,8 @@ class Block:
         self.kernels = _kernels_for(self, n)
         array, asarray, xp = self.kernels.array, self.kernels.asarray, self.kernels.xp
         masks = xp.zeros((n if covers else 0, n_words), np.uint64)
-        errors = asarray(data.words) ^ asarray(self.bias.words)
-        unknown = array(data.unknown_words)
+        errors = self.kernels.read_only(data.words) ^ asarray(self.bias.words)
+        unknown = array(self.kernels.read_only(data.unknown_words))
         if data.unknown is not None:
             errors &= ~unknown
         self._rows = RowArrays(
@@ -503,9 +504,9 @@ def _kernels_for(block: Block, n_rows: int) -> HostKernels | DeviceKernels:
     if device is None or n_rows < device.min_rows:
         return HostKernels(block)
     n_words, n_code_words = block._atoms.words.shape[1], -(-block.n_atoms // 64)
-    if words_per_row(n_words, n_code_words) > max_shared_words():
-        return HostKernels(block)
-    return DeviceKernels(block, device)
+    fits = words_per_row(n_words, n_code_words) <= max_shared_words()
+    n_bytes = n_rows * 8 * (_ROW_COPIES * n_words + _CODE_COPIES * n_code_words)
+    return DeviceKernels(block, device) if fits and n_bytes < device.free_bytes() else HostKernels(block)
 
 
 def uncode_within_limit(block: Block, limit: int, settles_bias: bool = True) -> Block:

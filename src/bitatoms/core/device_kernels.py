@@ -5,16 +5,18 @@ Its methods are those of `HostKernels`, with the same results. Atoms, and what i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix
 from ..kernels.gpu import beam, coding, exact, information_sets, rows
-from ..kernels.gpu.device import Device
+from ..kernels.gpu.device import Device, DeviceMemoryError
 from ..kernels.gpu.products import joint_counts, rows_at_a_time, unpacked
 from ..kernels.structs import ColumnDraw, Prices, Rule
+from ..parallel import Workers
 from .host_kernels import REFUSED, Changes, Tables, fingerprints
 from .members import MemberCounts
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from .block import Block, Words
 
 _PART_ROWS = 1 << 20  # that are coded again at a time, while the codes that they have are kept
+_LEAST_ROWS = 128  # that a device must have memory for
+
+Result = TypeVar("Result")
 
 
 class DeviceKernels:
@@ -40,10 +45,16 @@ class DeviceKernels:
     # Arrays.
 
     def array(self, words: Any) -> Any:
+        """Return an array with a copy of these values of the host, or of the device."""
+        return self.device.asarray(words) if isinstance(words, np.ndarray) else words.copy()
+
+    def asarray(self, words: Any) -> Any:
         """Return an array with these values of the host, or of the device."""
         return self.device.asarray(words)
 
-    asarray = array
+    def read_only(self, words: Words) -> Any:
+        """Return an array with the words of a table, to read it."""
+        return self.device.resident(words)
 
     def words_of(self, data: BitMatrix) -> Any:
         """Return the words of the data of the block, to read them."""
@@ -141,7 +152,7 @@ class DeviceKernels:
         features = self._features(has_bit)
         weights = self.array(has_bit.sum(axis=1).astype(np.float32))
         complete, known, lacking = xp.zeros(p, np.int64), xp.zeros(p, np.int64), xp.zeros((p, m), np.int64)
-        size = rows_at_a_time(m + 2 * p)
+        size = rows_at_a_time(self.device, m + 4 * p)
         for start in range(0, block.n_rows, size):
             own = targets[start : start + size]
             shared = device.matmul(unpacked(device, own, m), features)[:, :p]
@@ -287,6 +298,32 @@ class DeviceKernels:
     @property
     def _covers(self) -> bool:
         return bool(self._block.covers)
+
+
+def run_in_parts(run: Callable[[slice], Result], n_rows: int, workers: Workers) -> list[Result]:
+    """Return the results of a function of some rows: of all of them, or of parts if the memory of the device is small.
+
+    Raises
+    ------
+    DeviceMemoryError
+        It is too small for a few rows.
+    """
+    rows = slice(0, n_rows)
+    return _run_in_parts(run, rows, workers)
+
+
+def _run_in_parts(run: Callable[[slice], Result], rows: slice, workers: Workers) -> list[Result]:
+    try:
+        with workers.on_device():
+            return [run(rows)]
+    except DeviceMemoryError:
+        if rows.stop - rows.start <= _LEAST_ROWS:
+            raise
+    assert workers.device is not None
+    workers.device.release()
+    middle = rows.start + -(-(rows.stop - rows.start) // 128) * 64  # a multiple of 64
+    parts = slice(rows.start, middle), slice(middle, rows.stop)
+    return [result for part in parts for result in _run_in_parts(run, part, workers)]
 
 
 class DeviceRemoval:

@@ -66,6 +66,10 @@ class HostKernels:
         """Return an array with these values of the host, to read it."""
         return words
 
+    def read_only(self, words: Words) -> Any:
+        """Return an array with the words of a table, to read it."""
+        return words
+
     def words_of(self, data: BitMatrix) -> Any:
         """Return the words of the data of the block, to read them."""
         return data.words

@@ -20,6 +20,7 @@ from ..table import Header, Names, Picture, feature_names
 from ..variants import chromosomes_of, pairs, ranks_in, regions
 from .block import Block
 from .coding import PRICED_CODERS, coding_rule, typical_cost
+from .device_kernels import run_in_parts
 from .genotypes import nearest_genotypes
 from .lifts import AtomCounts, Lifts, lifts_of
 from .likelihood import Frequencies, RowCoder
@@ -134,6 +135,11 @@ class Model(CountsResult):
         return stack_rows(chunks, self.atoms.n_rows)
 
     def _codes_of_chunk(self, chunk: Bits, workers: Workers) -> BitMatrix:
+        """Return the codes of samples; in parts, if the memory of a device is too small for them."""
+        parts = run_in_parts(lambda rows: self._codes_at_once(chunk[rows], workers), len(chunk), workers)
+        return parts[0] if len(parts) == 1 else stack_rows(parts, self.atoms.n_rows)
+
+    def _codes_at_once(self, chunk: Bits, workers: Workers) -> BitMatrix:
         """Return the codes of samples, found with each group of atoms."""
         parts = [group.codes_of(chunk, workers) for group in self._groups]
         if not parts:

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..bits import BitMatrix, stack_rows
-from ..kernels.gpu.device import DeviceMemoryError
 from ..parallel import Workers
 from ..sparse_bits import SparseBits, sparse
 from .block import Block
 from .complete import hash_rows
 from .counts import Counts
+from .device_kernels import run_in_parts
 from .pass_spec import AtomGroup, PassSpec, coded_block
 from .side_by_side import joined_codes
 from .voted_bits import cells_of
 
 _VOTES_AT_A_TIME = 1 << 18
-_LEAST_DEVICE_ROWS = 128  # that a device must have memory for
 
 
 def run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:
     """Run a pass on rows with the codes of the pass before, and return their new codes and the counts.
 
-    If the memory of a device is too small for the rows, they are processed in halves.
+    If the memory of a device is too small for the rows, they are processed in parts.
     """
-    try:
-        return _run_pass(data, codes, spec, workers)
-    except DeviceMemoryError:
-        if len(data) <= _LEAST_DEVICE_ROWS:
-            raise
-    half = len(data) // 128 * 64
-    parts = [
-        run_pass(data[rows], None if codes is None else codes[rows], spec, workers)
-        for rows in (slice(half), slice(half, None))
-    ]
-    (first, counts), (second, more) = parts
-    return stack_rows((first, second), spec.atoms.n_rows), counts + more
+
+    def run(rows: slice) -> tuple[BitMatrix, Counts]:
+        return _run_pass(data[rows], None if codes is None else codes[rows], spec, workers)
+
+    parts = run_in_parts(run, len(data), workers)
+    if len(parts) == 1:
+        return parts[0]
+    all_codes, all_counts = zip(*parts, strict=True)
+    return stack_rows(all_codes, spec.atoms.n_rows), reduce(Counts.__add__, all_counts)
 
 
 def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[BitMatrix, Counts]:

@@ -20,6 +20,7 @@ DEFAULT_LIMIT = 512 << 20  # bytes
 _CHUNK_BYTES = 1 << 22  # packed rows of a chunk
 _MIN_CHUNK_ROWS = 1 << 10  # the counts of a chunk take memory too, whatever its size
 _MAX_CHUNK_ROWS = 1 << 15  # Ctrl-C waits for the chunks in progress
+_DEVICE_BYTES, _MAX_DEVICE_ROWS = 1 << 26, 1 << 21  # the same for a device
 _RUNNING_FACTOR = 8  # memory of a chunk in progress per byte of its rows (measured: 4.5 under XOR)
 _WAITING_CHUNKS = 4  # read or finished, and not in progress
 # Memory of a search per byte of its rows, as a whole or by windows of columns; more threads take more, but must not
@@ -34,10 +35,11 @@ _AMOUNT = re.compile(
 )
 
 
-def chunk_rows(n_features: int) -> int:
-    """Return the default number of rows per chunk, a multiple of 64."""
-    fitting = _CHUNK_BYTES // max(1, -(-n_features // 64) * 8) // 64 * 64
-    return min(_MAX_CHUNK_ROWS, max(_MIN_CHUNK_ROWS, fitting))
+def chunk_rows(n_features: int, on_device: bool = False) -> int:
+    """Return the default number of rows per chunk, a multiple of 64; a device processes more of them at a time."""
+    n_bytes, most = (_DEVICE_BYTES, _MAX_DEVICE_ROWS) if on_device else (_CHUNK_BYTES, _MAX_CHUNK_ROWS)
+    fitting = n_bytes // max(1, -(-n_features // 64) * 8) // 64 * 64
+    return min(most, max(_MIN_CHUNK_ROWS, fitting))
 
 
 class MemoryLimitError(InputError):
@@ -58,6 +60,7 @@ class MemoryBudget:
     read_bytes: int
     has_unknown: bool = False
     held: int = 0  # bytes of the table, if it is in memory
+    on_device: bool = False  # rows are processed on a device
 
     def chunk_rows(
         self,
@@ -77,7 +80,7 @@ class MemoryBudget:
         if fitting < 64:
             task = f"{n_atoms} atom{'s' * (n_atoms != 1)} and {self.n_threads} thread{'s' * (self.n_threads != 1)}"
             raise self._too_small(fixed + 64 * per_row, task)
-        return min(chunk_rows(self.n_features), int(fitting))
+        return min(chunk_rows(self.n_features, self.on_device), int(fitting))
 
     def search_rows(self, least: int, by_windows: bool = False) -> int:
         """Return how many rows can be searched within the limit; raise MemoryLimitError if fewer than ``least``."""

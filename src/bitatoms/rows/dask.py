@@ -248,11 +248,11 @@ def _run_pass_on_partition(
     partition: Bits, codes: BitMatrix | None, spec: PassSpec, device: DeviceChoice
 ) -> tuple[BitMatrix, Counts]:
     """Run a pass on a partition, one chunk at a time, on the device of the worker if there is one."""
-    size = chunk_rows(partition.n_cols)
+    workers = workers_for(1, device)
+    size = chunk_rows(partition.n_cols, workers.device is not None)
     before = None if codes is None else row_chunks(_aligned(codes), size)
     data = _aligned(partition) if isinstance(partition, BitMatrix) else partition
     chunks = paired_chunks(data, before, size)
-    workers = workers_for(1, device)
     after, total = collect((run_pass(*chunk, spec, workers) for chunk in chunks), spec)
     return stack_rows(after, spec.atoms.n_rows), total
 

@@ -34,7 +34,8 @@ class MemoryRows:
         self._budget: MemoryBudget | None = None
         if max_memory is not None:
             has_unknown, held = data.n_unknown > 0, bytes_of(data)
-            self._budget = MemoryBudget(max_memory, data.n_cols, workers.n_threads, 0, has_unknown, held)
+            on_device = workers.device is not None
+            self._budget = MemoryBudget(max_memory, data.n_cols, workers.n_threads, 0, has_unknown, held, on_device)
 
     def ones(self) -> SparseBits | None:
         """Return all rows by their ones, or None if these are many, some cells are unknown, or the table is narrow."""
@@ -72,7 +73,7 @@ class MemoryRows:
     def _chunk_rows(self, spec: PassSpec) -> int:
         """Return the number of rows per chunk of a pass."""
         if self._budget is None:
-            return chunk_rows(self.n_features)
+            return chunk_rows(self.n_features, self._workers.device is not None)
         return pass_rows(self._budget, spec)
 
     def fingerprint(self) -> str:

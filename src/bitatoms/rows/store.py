@@ -348,7 +348,8 @@ def memory_budget(
     """Return the memory budget for work on a store, or on its rows with another number of features."""
     width = store.n_features if n_features is None else n_features
     read = store._packed.read_bytes
-    return MemoryBudget(parse_memory_limit(max_memory), width, workers.n_threads, read, store.has_unknown)
+    limit, on_device = parse_memory_limit(max_memory), workers.device is not None
+    return MemoryBudget(limit, width, workers.n_threads, read, store.has_unknown, on_device=on_device)
 
 
 def check_memory(

@@ -90,7 +90,7 @@ def _with_shares(device: Device, rows: RowArrays, atoms: AtomTables, rule: Rule)
         yield rows, None
         return
     n, n_features = rows.errors.shape[0], len(atoms.columns)
-    size = rows_at_a_time(n_features + 2 * WARP * atoms.gains)
+    size = rows_at_a_time(device, n_features + 2 * WARP * atoms.gains)
     for start in range(0, n, size):
         part = RowArrays(*(array if array is None else array[start : start + size] for array in rows))
         fixed = part.covered if rule.covers else part.unknown if len(part.unknown) else None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ _INCLUDE = re.compile(r'^#include "(?P<name>\w+\.cuh)"$', re.MULTILINE)
 _WARPS_PER_BLOCK = 4
 _WARPS_PER_PROCESSOR = 64  # that are started: a warp takes one row after the other
 _SHARED_BYTES = 48 << 10  # memory that the threads of a block share
+_MAX_WORK_BYTES = 1 << 29
+_LEAST_RESIDENT = 1 << 20  # bytes of a table that is kept on the device
+_N_SESSIONS = 3  # threads that use the device at a time: one copies to it, one computes, one copies from it
 
 
 INSTALL = (
@@ -46,6 +50,7 @@ class Device(Protocol):
     name: str
     xp: Any  # the module of its arrays: NumPy's interface
     min_rows: int  # fewer rows are processed faster on the host
+    work_bytes: int  # that an operation may take for its intermediate results
 
     def asarray(self, array: Any) -> Any:
         """Return an array on the device with the values of one of the host, or of the device."""
@@ -64,6 +69,21 @@ class Device(Protocol):
 
     def matmul(self, left: Any, right: Any, transposed: bool = False) -> Any:
         """Return the product of ``left``, or of its transpose, and ``right``: of float16, with sums of float32."""
+        ...
+
+    def resident(self, words: NDArray[np.uint64]) -> Any:
+        """Return the words of a table on the device, to read them; those of a large table are kept there."""
+        ...
+
+    def session(self) -> AbstractContextManager[None]:
+        """Return a context in which this thread uses the device: few threads do at a time.
+
+        Raises DeviceMemoryError where the memory of the device is too small.
+        """
+        ...
+
+    def release(self) -> None:
+        """Free the memory that is kept for later."""
         ...
 
     def free_bytes(self) -> int:
@@ -96,23 +116,80 @@ def warps_per_block(shared: int) -> int:
     return max(1, min(_WARPS_PER_BLOCK, _SHARED_BYTES // max(1, shared)))
 
 
+class _Resident(NamedTuple):
+    """A table that is kept on the device, for as long as the array that it was copied from exists."""
+
+    owner: weakref.ref[NDArray[Any]]
+    array: Any
+
+
 class CudaDevice:
     """A CUDA device, by CuPy."""
 
     min_rows = 1 << 13
 
     def __init__(self, cupy: Any) -> None:
-        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
+        runtime, pool = cupy.cuda.runtime, cupy.get_default_memory_pool()
+        properties = runtime.getDeviceProperties(runtime.getDevice())
         self.name: str = properties["name"].decode()
         self.xp = cupy
         self._n_processors = int(properties["multiProcessorCount"])
+        self._n_bytes = pool.get_limit() or int(properties["totalGlobalMem"])
+        self.work_bytes = min(_MAX_WORK_BYTES, self._n_bytes // 16)
         self._kernels: dict[tuple[Any, ...], Any] = {}
-        self._lock = threading.Lock()
+        self._resident: dict[tuple[Any, ...], _Resident] = {}
+        self._lock = threading.RLock()
+        self._sessions = threading.BoundedSemaphore(_N_SESSIONS)
+        self._own = threading.local()  # of a thread: its stream, and how many sessions it is in
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Return a context in which this thread uses the device, with a stream of its own: copies of one thread then
+        overlap with the kernels of another."""
+        if getattr(self._own, "depth", 0):
+            yield
+            return
+        with self._sessions:
+            if not hasattr(self._own, "stream"):
+                self._own.stream = self.xp.cuda.Stream(non_blocking=True)
+            self._own.depth = 1
+            try:
+                with self._own.stream:
+                    yield
+                    self._own.stream.synchronize()
+            except self.xp.cuda.memory.OutOfMemoryError as error:
+                raise DeviceMemoryError(f"the memory of {self.name} is too small: {error}") from None
+            finally:
+                self._own.depth = 0
 
     def asarray(self, array: Any) -> Any:
         """Return an array on the device with the values of one of the host, or of the device."""
-        with self._memory_errors():
-            return self.xp.asarray(array)
+        return self.xp.asarray(array)
+
+    def resident(self, words: NDArray[np.uint64]) -> Any:
+        """Return the words of a table on the device, to read them; those of a large table are kept there."""
+        if words.flags.writeable or words.nbytes < _LEAST_RESIDENT:
+            return self.asarray(words)
+        owner = words
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        key = words.ctypes.data, words.shape, words.strides
+        with self._lock:
+            kept = self._resident.get(key)
+            if kept is not None and kept.owner() is owner:
+                return kept.array
+        array = self.asarray(words)
+        self.xp.cuda.get_current_stream().synchronize()  # other threads use it in other streams
+        with self._lock:
+            if sum(each.array.nbytes for each in self._resident.values()) + array.nbytes <= self._n_bytes // 4:
+                self._resident[key] = _Resident(weakref.ref(owner, lambda _: self._resident.pop(key, None)), array)
+        return array
+
+    def release(self) -> None:
+        """Free the memory that is kept for later."""
+        with self._lock:
+            self._resident.clear()
+        self.xp.get_default_memory_pool().free_all_blocks()
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy on the host."""
@@ -125,9 +202,8 @@ class CudaDevice:
         per_block = warps_per_block(shared)
         n_blocks = -(-min(n_warps, _WARPS_PER_PROCESSOR * self._n_processors) // per_block)
         given = tuple(np.uint64(0) if argument is None else argument for argument in arguments)
-        with self._memory_errors():
-            function = self._kernel(file, kernel, macros)
-            function((n_blocks,), (WARP * per_block,), given, shared_mem=shared * per_block)
+        function = self._kernel(file, kernel, macros)
+        function((n_blocks,), (WARP * per_block,), given, shared_mem=shared * per_block)
 
     def _kernel(self, file: str, kernel: str, macros: dict[str, int]) -> Any:
         key = file, kernel, *sorted(macros.items())
@@ -143,8 +219,7 @@ class CudaDevice:
         cublas, runtime = self.xp.cuda.cublas, self.xp.cuda.runtime
         n, m = left.shape if not transposed else left.shape[::-1]
         k = right.shape[1]
-        with self._memory_errors():
-            out = self.xp.empty((n, k), np.float32)
+        out = self.xp.empty((n, k), np.float32)
         one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
         half, single = runtime.CUDA_R_16F, runtime.CUDA_R_32F
         # cuBLAS takes matrices by columns: to it, these are the transposes, and so is the product.
@@ -162,14 +237,6 @@ class CudaDevice:
         unused = pool.free_bytes()
         limit = pool.get_limit()
         return int(min(free, limit - pool.total_bytes()) + unused) if limit else int(free + unused)
-
-    @contextmanager
-    def _memory_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except self.xp.cuda.memory.OutOfMemoryError as error:
-            self.xp.get_default_memory_pool().free_all_blocks()
-            raise DeviceMemoryError(f"{self.name}: {error}") from None
 
 
 def find_device() -> CudaDevice:

@@ -9,14 +9,13 @@ import numpy as np
 from .device import WARP, Device
 
 MAX_SUM = 1 << 24  # up to which integers are exact in float32
-_UNPACKED_BYTES = 1 << 29  # of bits as numbers, at a time
 _ONE, _TWO = 0x3C00, 0x4000  # as float16
 
 
 def joint_counts(device: Device, left: Any, n_left: int, right: Any, n_right: int) -> Any:
     """Return how many rows have both bit i of ``left`` and bit j of ``right``: int64 of shape (n_left, n_right)."""
     total = device.xp.zeros((n_left, n_right), np.int64)
-    size = min(MAX_SUM, rows_at_a_time(n_left + n_right))
+    size = min(MAX_SUM, rows_at_a_time(device, n_left + n_right))
     for start in range(0, len(left), size):
         rows = slice(start, start + size)
         factors = unpacked(device, left[rows], n_left), unpacked(device, right[rows], n_right)
@@ -33,6 +32,6 @@ def unpacked(device: Device, words: Any, n_cols: int, fixed: Any = None, doubled
     return out
 
 
-def rows_at_a_time(n_cols: int) -> int:
+def rows_at_a_time(device: Device, n_cols: int) -> int:
     """Return how many rows of numbers of 16 bits, this many in a row, are processed together."""
-    return max(1, _UNPACKED_BYTES // (2 * max(1, n_cols)))
+    return max(64, device.work_bytes // (2 * max(1, n_cols)))
