@@ -1,0 +1,242 @@
+"""Compute on a CUDA device and on all processors, and compare speed and bits.
+
+    python benchmarks/gpu.py [coding] [passes] [fit] [transform] [memory] [digits --data FOLDER] [--rows N]
+
+Every part prints a line per case: seconds or rows per second on the processors and on the device, their ratio, and
+whether the bits are the same. The device is warm: kernels were compiled in a smaller run before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bitatoms as ba
+from bitatoms import BitMatrix
+from bitatoms.core.block import Block
+from bitatoms.core.coding import code, coding_rule
+from bitatoms.core.objective import codelength_prices
+from bitatoms.core.pass_spec import PassSpec
+from bitatoms.kernels.gpu.device import find_device
+from bitatoms.parallel import Workers, count_processors
+from bitatoms.rows.memory import MemoryRows
+
+SIZES = ((256, 64), (256, 256), (784, 256), (1024, 512))
+ATOMS_PER_ROW, DENSITY = 5, 0.12
+
+
+def planted(n: int, m: int, p: int, seed: int = 0) -> tuple[BitMatrix, BitMatrix]:
+    """Return rows that are sums of five random atoms, with 3 % of noise, and the atoms."""
+    random = np.random.default_rng(seed)
+    atoms = BitMatrix.from_dense((random.random((p, m)) < DENSITY).astype(np.uint8))
+    words = np.zeros((n, atoms.words.shape[1]), np.uint64)
+    for _ in range(ATOMS_PER_ROW):
+        words ^= atoms.words[random.integers(p, size=n)]
+    for start in range(0, n, 1 << 20):
+        part = words[start : start + (1 << 20)]
+        noise = np.full(part.shape, ~np.uint64(0))
+        for _ in range(5):
+            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
+        part ^= noise
+    if m % 64:
+        words[:, -1] &= np.uint64((1 << m % 64) - 1)
+    return BitMatrix.from_words(words, m, check=False), atoms
+
+
+def seconds(function: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
+    """Return the least time of some calls, and what the last one returned."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        result = function()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+def digest(*arrays: Any) -> str:
+    """Return a hash of arrays."""
+    digest = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def show(name: str, cpu: float, gpu: float, same: bool, unit: str = "s") -> None:
+    """Print a line of results: times, or rates."""
+    ratio = cpu / gpu if unit == "s" else gpu / cpu
+    print(
+        f"{name:40} {cpu:10.3g} {gpu:10.3g} {unit:8} x {ratio:5.1f} {'same bits' if same else 'OTHER BITS'}", flush=True
+    )
+
+
+def run_coding(workers: Workers, on_device: Workers, n: int) -> None:
+    """Code rows from no atoms, at prices, without swaps; the rows are in the memory of the device, or copied to it."""
+    device = on_device.device
+    assert device is not None
+    for m, p in SIZES:
+        n_rows = min(n, (1 << 29) // m)
+        data, atoms = planted(n_rows, m, p)
+        prices = codelength_prices(n_rows, n_rows, np.full(m, n_rows // 32), np.full(p, ATOMS_PER_ROW * n_rows // p))
+        rule = coding_rule("mdl", "xor", prices=prices)._replace(swaps=False)
+        few = data[: n_rows // 4]
+        cpu, block = float("inf"), None
+        for _ in range(3):
+            block = Block(few, atoms, None, None, workers)
+            spent, _ = seconds(lambda block=block: code(block, rule), 1)
+            cpu = min(cpu, spent)
+        assert block is not None
+        gpu, found = float("inf"), None
+        for _ in range(4):
+            found = Block(data, atoms, None, None, on_device)
+            device.xp.cuda.Device().synchronize()
+            spent, _ = seconds(lambda found=found: code(found, rule), 1)
+            gpu = min(gpu, spent)
+
+        def with_copies() -> BitMatrix:
+            device.release()
+            other = Block(data, atoms, None, None, on_device)
+            code(other, rule)
+            return other.codes()
+
+        copied, codes = seconds(with_copies)
+        same = block.codes() == codes[: len(few)]
+        cpu_rate = len(few) / cpu / 1e6
+        show(f"coding {m} x {p}", cpu_rate, n_rows / gpu / 1e6, same, "M rows/s")
+        show(f"coding {m} x {p}, with copies", cpu_rate, n_rows / copied / 1e6, same, "M rows/s")
+
+
+def run_passes(workers: Workers, on_device: Workers, n: int) -> None:
+    """Run whole passes with counts, from no codes and from those of a pass before."""
+    m, p = 256, 64
+    data, atoms = planted(n, m, p)
+    prices = codelength_prices(n, n, np.full(m, n // 32), np.full(p, ATOMS_PER_ROW * n // p))
+    rule = coding_rule("mdl", "xor", prices=prices)._replace(typical=1000.0)
+    bias = BitMatrix.zeros(1, m)
+    for name, kept in (("from no codes", None), ("from codes", np.arange(p))):
+        spec = PassSpec(atoms, bias, "mdl", rule, kept)
+        times, counts = [], []
+        for own in (workers, on_device):
+            rows = MemoryRows(data, own)
+            codes, _ = rows.run_pass(PassSpec(atoms, bias, "mdl", rule))
+            spent, (_, found) = seconds(lambda rows=rows, codes=codes: rows.run_pass(spec, codes), 2)
+            times.append(spent)
+            counts.append((found.wrong, found.uses, found.free, found.bad, found.pairs, found.lacking, found.rows_hash))
+        show(f"pass over {n} x {m}, {name}", *times, digest(*counts[0]) == digest(*counts[1]))
+
+
+def run_fit(n: int, n_jobs: int, **params: Any) -> None:
+    """Fit all rows on the processors and on the device."""
+    data, _ = planted(n, 256, 64)
+    few = data[: 1 << 17]
+    times, results = [], []
+    for device in ("cuda", "cpu"):
+        ba.factorize(few, random_state=0, n_jobs=n_jobs, device=device, **params)
+        spent, result = seconds(
+            lambda device=device: ba.factorize(data, random_state=0, n_jobs=n_jobs, device=device, **params), 1
+        )
+        times.append(spent)
+        results.append(digest(result.atoms, result.codes, result.wrong))
+        print(f"{device}: {spent:.2f} s, {result.codelength.total} bits", flush=True)
+    show(f"fit {n} x 256, {params}", times[1], times[0], results[0] == results[1])
+
+
+def run_transform(n: int, n_jobs: int) -> None:
+    """Code the rows of a packed store to codes on disk."""
+    data, _ = planted(n, 256, 64)
+    model = ba.BinaryDictionaryLearning(64, random_state=0, n_jobs=n_jobs, device="cuda").fit(data[: 1 << 16])
+    with tempfile.TemporaryDirectory() as folder:
+        store = ba.pack(data, Path(folder) / "rows.zarr")
+        times, found = [], []
+        for device in ("cpu", "cuda"):
+            model.set_params(device=device)
+            spent, codes = seconds(lambda device=device: model.transform(store, Path(folder) / f"{device}.zarr"), 1)
+            times.append(spent)
+            found.append(codes.fingerprint())
+        reading, _ = seconds(lambda: sum(len(chunk) for chunk in store.chunks()), 1)
+    show(f"transform {n} x 256", *times, found[0] == found[1])
+    print(f"{n * 256 / times[1]:.3g} cells/s; reading the store alone takes {reading:.2f} s")
+
+
+def run_memory(n_jobs: int) -> None:
+    """Fit tables larger than the memory that the device may use."""
+    import cupy
+
+    pool = cupy.get_default_memory_pool()
+    limit = 4 << 30
+    pool.set_limit(limit)
+    for share in (0.5, 0.9, 3.0):
+        n = int(share * limit / 128)
+        data, _ = planted(n, 1024, 32)
+        results = []
+        for device in ("cuda", "cpu"):
+            spent, result = seconds(
+                lambda device=device, data=data: ba.factorize(
+                    data, n_components=16, algebra="xor", random_state=0, n_jobs=n_jobs, device=device, search_rows=4096
+                ), 1,
+            )  # fmt: skip
+            results.append((spent, digest(result.atoms, result.codes)))
+        show(f"packed rows of {share:.0%} of 4 GiB", results[1][0], results[0][0], results[0][1] == results[1][1])
+
+
+def run_digits(folder: Path, n: int, n_jobs: int) -> None:
+    """Fit digits, repeated with noise, by codelength: all rows searched on the device, a sample on the processors."""
+    with np.load(folder / "mnist10k_28x28.npz") as file:
+        words = BitMatrix.from_dense(file[file.files[0]]).words
+    random = np.random.default_rng(0)
+    rows = words[np.arange(n) % len(words)]
+    for start in range(0, n, 1 << 18):
+        part = rows[start : start + (1 << 18)]
+        noise = np.full(part.shape, ~np.uint64(0))
+        for _ in range(7):
+            noise &= random.integers(1 << 64, size=part.shape, dtype=np.uint64)
+        part ^= noise
+    rows[:, -1] &= np.uint64((1 << 784 % 64) - 1)
+    data = BitMatrix.from_words(rows, 784, check=False)
+    for device, search_rows in (("cuda", "auto"), ("cuda", None), ("cpu", "auto")):
+        spent, result = seconds(
+            lambda device=device, search_rows=search_rows: ba.factorize(
+                data, random_state=0, n_jobs=n_jobs, device=device, search_rows=search_rows
+            ), 1,
+        )  # fmt: skip
+        print(f"digits {n} x 784, {device}, search_rows={search_rows}: {spent:.1f} s, {len(result.atoms)} atoms, "
+              f"{result.codelength.total} bits, {digest(result.atoms, result.codes)}", flush=True)  # fmt: skip
+
+
+def main() -> None:
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", choices=("coding", "passes", "fit", "transform", "memory", "digits"))
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--data", type=Path, help="folder of mnist10k_28x28.npz")
+    parser.add_argument("--verbose", action="store_true")
+    options = parser.parse_args()
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(relativeCreated)d %(message)s")
+    n_jobs = count_processors()
+    workers, on_device = Workers(n_jobs), Workers(n_jobs, device=find_device())
+    print(f"{find_device().name} and {n_jobs} processors", flush=True)
+    for part in options.parts:
+        if part == "coding":
+            run_coding(workers, on_device, 1 << 21)
+        elif part == "passes":
+            run_passes(workers, on_device, options.rows)
+        elif part == "fit":
+            run_fit(options.rows, n_jobs, n_components=64, algebra="xor")
+        elif part == "transform":
+            run_transform(options.rows, n_jobs)
+        elif part == "memory":
+            run_memory(n_jobs)
+        else:
+            run_digits(options.data, options.rows, n_jobs)
+
+
+if __name__ == "__main__":
+    main()
