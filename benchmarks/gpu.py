@@ -14,6 +14,8 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from bitatoms.core.coding import code, coding_rule
 from bitatoms.core.objective import codelength_prices
 from bitatoms.core.pass_spec import PassSpec
 from bitatoms.kernels.gpu.device import find_device
+from bitatoms.kernels.structs import Rule
 from bitatoms.parallel import Workers, count_processors
 from bitatoms.rows.memory import MemoryRows
 
@@ -77,40 +80,37 @@ def show(name: str, cpu: float, gpu: float, same: bool, unit: str = "s") -> None
     )
 
 
+def code_rows(data: BitMatrix, atoms: BitMatrix, rule: Rule, workers: Workers, with_copies: bool) -> tuple[float, Any]:
+    """Return the least time of coding from no atoms, with the copies between host and device or without, and codes."""
+    best, device = float("inf"), workers.device
+    for _ in range(4):
+        if device is not None and with_copies:
+            device.release()
+        start = time.perf_counter()
+        block = Block(data, atoms, None, None, workers)
+        if device is not None:
+            device.xp.cuda.Device().synchronize()
+        if not with_copies:
+            start = time.perf_counter()
+        code(block, rule)
+        codes = block.codes() if with_copies else None
+        best = min(best, time.perf_counter() - start)
+    return best, codes or block.codes()
+
+
 def run_coding(workers: Workers, on_device: Workers, n: int) -> None:
-    """Code rows from no atoms, at prices, without swaps; the rows are in the memory of the device, or copied to it."""
-    device = on_device.device
-    assert device is not None
+    """Code rows from no atoms, at prices, without swaps."""
     for m, p in SIZES:
         n_rows = min(n, (1 << 29) // m)
         data, atoms = planted(n_rows, m, p)
         prices = codelength_prices(n_rows, n_rows, np.full(m, n_rows // 32), np.full(p, ATOMS_PER_ROW * n_rows // p))
         rule = coding_rule("mdl", "xor", prices=prices)._replace(swaps=False)
         few = data[: n_rows // 4]
-        cpu, block = float("inf"), None
-        for _ in range(3):
-            block = Block(few, atoms, None, None, workers)
-            spent, _ = seconds(lambda block=block: code(block, rule), 1)
-            cpu = min(cpu, spent)
-        assert block is not None
-        gpu, found = float("inf"), None
-        for _ in range(4):
-            found = Block(data, atoms, None, None, on_device)
-            device.xp.cuda.Device().synchronize()
-            spent, _ = seconds(lambda found=found: code(found, rule), 1)
-            gpu = min(gpu, spent)
-
-        def with_copies() -> BitMatrix:
-            device.release()
-            other = Block(data, atoms, None, None, on_device)
-            code(other, rule)
-            return other.codes()
-
-        copied, codes = seconds(with_copies)
-        same = block.codes() == codes[: len(few)]
-        cpu_rate = len(few) / cpu / 1e6
-        show(f"coding {m} x {p}", cpu_rate, n_rows / gpu / 1e6, same, "M rows/s")
-        show(f"coding {m} x {p}, with copies", cpu_rate, n_rows / copied / 1e6, same, "M rows/s")
+        for name, with_copies in (("rows on the device", False), ("with copies", True)):
+            cpu, codes = code_rows(few, atoms, rule, workers, with_copies)
+            gpu, found = code_rows(data, atoms, rule, on_device, with_copies)
+            rates = len(few) / cpu / 1e6, n_rows / gpu / 1e6
+            show(f"coding {m} x {p}, {name}", *rates, codes == found[: len(few)], "M rows/s")
 
 
 def run_passes(workers: Workers, on_device: Workers, n: int) -> None:
@@ -119,26 +119,26 @@ def run_passes(workers: Workers, on_device: Workers, n: int) -> None:
     data, atoms = planted(n, m, p)
     prices = codelength_prices(n, n, np.full(m, n // 32), np.full(p, ATOMS_PER_ROW * n // p))
     rule = coding_rule("mdl", "xor", prices=prices)._replace(typical=1000.0)
-    bias = BitMatrix.zeros(1, m)
-    for name, kept in (("from no codes", None), ("from codes", np.arange(p))):
-        spec = PassSpec(atoms, bias, "mdl", rule, kept)
-        times, counts = [], []
+    first = PassSpec(atoms, BitMatrix.zeros(1, m), "mdl", rule)
+    for name, spec in (("from no codes", first), ("from codes", replace(first, kept=np.arange(p)))):
+        times, digests = [], []
         for own in (workers, on_device):
             rows = MemoryRows(data, own)
-            codes, _ = rows.run_pass(PassSpec(atoms, bias, "mdl", rule))
-            spent, (_, found) = seconds(lambda rows=rows, codes=codes: rows.run_pass(spec, codes), 2)
+            codes, _ = rows.run_pass(first)
+            spent, (_, found) = seconds(partial(rows.run_pass, spec, codes), 3)
             times.append(spent)
-            counts.append((found.wrong, found.uses, found.free, found.bad, found.pairs, found.lacking, found.rows_hash))
-        show(f"pass over {n} x {m}, {name}", *times, digest(*counts[0]) == digest(*counts[1]))
+            digests.append(
+                digest(found.wrong, found.uses, found.free, found.bad, found.pairs, found.lacking, found.rows_hash)
+            )
+        show(f"pass over {n} x {m}, {name}", *times, digests[0] == digests[1])
 
 
 def run_fit(n: int, n_jobs: int, **params: Any) -> None:
     """Fit all rows on the processors and on the device."""
     data, _ = planted(n, 256, 64)
-    few = data[: 1 << 17]
     times, results = [], []
     for device in ("cuda", "cpu"):
-        ba.factorize(few, random_state=0, n_jobs=n_jobs, device=device, **params)
+        ba.factorize(data[: 1 << 20], random_state=0, n_jobs=n_jobs, device=device, **params)  # compiles kernels
         spent, result = seconds(
             lambda device=device: ba.factorize(data, random_state=0, n_jobs=n_jobs, device=device, **params), 1
         )

@@ -298,6 +298,12 @@ class Block:
         without_cleared = n_rows - features @ np.where(sets, 0, ones)
         return np.where(n_set == 0, without_cleared, np.where(n_set == 1, with_one, 0))
 
+    def count_changed_codes(self, before: BitMatrix | None) -> int:
+        """Return in how many bits the codes differ from others, or from none."""
+        if before is None:
+            return int(self.uses().sum())
+        return self.kernels.count_differences(self.kernels.asarray(before.words), self._read_rows.codes)
+
     # Errors that one more atom could fix: under OR those that no atom covers.
 
     def fixable_errors(self, rows: NDArray[np.intp]) -> Words:

@@ -143,28 +143,22 @@ class DeviceKernels:
     def members(self, data: BitMatrix) -> tuple[NDArray[np.int64], MemberCounts]:
         """Return in how many rows each atom is complete, and how many rows lack one feature of it.
 
-        How many features of an atom a row has is a matrix product, and so is which feature those rows lack that lack
-        one.
+        How many features of an atom a row has is a matrix product.
         """
-        block, device, xp = self._block, self.device, self.xp
-        m, p, targets, unknown = block.n_features, block.n_atoms, block._targets(), block._read_rows.unknown
+        block, device = self._block, self.device
+        m, targets, unknown = block.n_features, block._targets(), block._read_rows.unknown
         has_bit = block.atoms().to_dense(bool)
-        features = self._features(has_bit)
-        weights = self.array(has_bit.sum(axis=1).astype(np.float32))
-        complete, known, lacking = xp.zeros(p, np.int64), xp.zeros(p, np.int64), xp.zeros((p, m), np.int64)
-        size = rows_at_a_time(self.device, m + 4 * p)
+        members, features = rows.Members(device, self._atoms, has_bit.sum(axis=1)), self._features(has_bit)
+        size = rows_at_a_time(device, m + 2 * features.shape[1])
         for start in range(0, block.n_rows, size):
-            own = targets[start : start + size]
-            shared = device.matmul(unpacked(device, own, m), features)[:, :p]
-            complete += (shared == weights).sum(axis=0)
-            lacks_one = shared == weights - 1
+            own = slice(start, start + size)
+            shared = device.matmul(unpacked(device, targets[own], m), features)
+            hidden = None
             if len(unknown):
-                is_known = device.matmul(unpacked(device, unknown[start : start + size], m), features)[:, :p] == 0
-                known += is_known.sum(axis=0)
-                lacks_one &= is_known
-            lacking += joint_counts(device, rows.packed(device, lacks_one), p, ~own, m)
-        atom_known = self.to_host(known) if len(unknown) else np.full(p, block.n_rows)
-        return self.to_host(complete), MemberCounts(self.to_host(lacking)[has_bit], atom_known)
+                hidden = device.matmul(unpacked(device, unknown[own], m), features)
+            members.count(targets[own], shared, hidden)
+        complete, known, lacking = members.counts()
+        return complete, MemberCounts(lacking, known if len(unknown) else np.full(block.n_atoms, block.n_rows))
 
     def _features(self, has_bit: NDArray[np.bool_]) -> Any:
         """Return atoms as a factor of products: transposed, in multiples of eight."""

@@ -63,9 +63,7 @@ def _run_pass(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers:
 def _run(data: BitMatrix, codes: BitMatrix | None, spec: PassSpec, workers: Workers) -> tuple[Block, BitMatrix, Counts]:
     """Run a pass with all atoms together; ``codes`` are those of its atoms. Return the block, its codes and counts."""
     block = coded_block(data, codes, spec, workers)
-    after = block.codes()
-    before = np.zeros_like(after.words) if codes is None else codes.words
-    return block, after, count(block, data, int(np.bitwise_count(before ^ after.words).sum()), spec.voted)
+    return block, block.codes(), count(block, data, block.count_changed_codes(codes), spec.voted)
 
 
 def _counts_without_atoms(data: BitMatrix, spec: PassSpec) -> Counts:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ..bits import BitMatrix
 from ..core.block import Block, Change
 from ..core.coding import MOST_EXACT_ATOMS, code_by_beam, code_from_scratch
+from ..kernels.cpu import words
 from ..kernels.structs import Rule
 from ..parallel import Workers
 from .anytime import run_epochs
 from .context import SearchContext
 from .exchange import ExchangeSearch, state_of
-from .initial import hamming
 from .journal import Progress, Scope
 from .moves.sweep import sweep
 from .population import CostedState, Population
@@ -176,13 +176,16 @@ def nearest_sampled(data: BitMatrix, sampled: NDArray[np.intp], workers: Workers
     others = np.setdiff1d(np.arange(data.n_rows), sampled)
     n_words = len(others) * len(sampled) * data.words.shape[1]
     every = max(1, -(-n_words // max_words))
-    candidates = data[sampled[::every]]
+    candidates, rest = data[sampled[::every]], data[others]
+    found = np.empty(len(others), np.intp)
 
     def compare(start: int, stop: int) -> None:
-        for row in others[start:stop]:
-            nearest[row] = every * hamming(candidates, data[row : row + 1]).argmin()
+        words.find_nearest_rows(
+            candidates.words, candidates.unknown_words, rest.words, rest.unknown_words, start, stop, found
+        )
 
     workers.map_rows(compare, len(others), 2.0 * candidates.words.size)
+    nearest[others] = every * found
     return nearest
 
 

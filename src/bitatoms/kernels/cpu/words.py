@@ -292,3 +292,25 @@ def hamming(rows, unknown, other, unknown_of_other, out):
                 different &= ~unknown_of_other[0, w]
             total += np.intp(popcount(different))
         out[i] = total
+
+
+@kernel
+def find_nearest_rows(rows, unknown, others, unknown_of_others, start, stop, out):
+    """out[i] = the lowest row at the least Hamming distance to row i of others, for i in start..stop.
+
+    Only cells that both know count.
+    """
+    for i in range(start, stop):
+        least = 64 * rows.shape[1] + 1
+        for j in range(rows.shape[0]):
+            total = 0
+            for w in range(rows.shape[1]):
+                different = rows[j, w] ^ others[i, w]
+                if unknown.shape[0] > 0:
+                    different &= ~unknown[j, w]
+                if unknown_of_others.shape[0] > 0:
+                    different &= ~unknown_of_others[i, w]
+                total += np.intp(popcount(different))
+            if total < least:
+                least = total
+                out[i] = j

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from .transfers import MIN_BYTES, Transfers
 
 WARP = 32  # threads
 _SOURCES = Path(__file__).with_name("cuda")
@@ -136,6 +137,7 @@ class CudaDevice:
         self._n_processors = int(properties["multiProcessorCount"])
         self._n_bytes = pool.get_limit() or int(properties["totalGlobalMem"])
         self.work_bytes = min(_MAX_WORK_BYTES, self._n_bytes // 16)
+        self._transfers = Transfers(cupy)
         self._kernels: dict[tuple[Any, ...], Any] = {}
         self._resident: dict[tuple[Any, ...], _Resident] = {}
         self._lock = threading.RLock()
@@ -164,7 +166,8 @@ class CudaDevice:
 
     def asarray(self, array: Any) -> Any:
         """Return an array on the device with the values of one of the host, or of the device."""
-        return self.xp.asarray(array)
+        is_large = isinstance(array, np.ndarray) and array.nbytes >= MIN_BYTES and array.flags.c_contiguous
+        return self._transfers.to_device(array) if is_large else self.xp.asarray(array)
 
     def resident(self, words: NDArray[np.uint64]) -> Any:
         """Return the words of a table on the device, to read them; those of a large table are kept there."""
@@ -193,7 +196,8 @@ class CudaDevice:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """Return a copy on the host."""
-        return np.asarray(self.xp.asnumpy(array))
+        is_large = array.nbytes >= MIN_BYTES and array.flags.c_contiguous
+        return self._transfers.to_host(array) if is_large else np.asarray(self.xp.asnumpy(array))
 
     def launch(self, file: str, kernel: str, n_warps: int, *arguments: Any, shared: int = 0, **macros: int) -> None:
         """Run a kernel of a source file, compiled with these macros; ``shared`` are the bytes that a warp shares."""

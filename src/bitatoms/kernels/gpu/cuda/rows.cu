@@ -168,3 +168,41 @@ extern "C" __global__ void hash_rows(
     sum = warp_sum(sum);
     if (LANE == 0) atomicAdd(total, Word(sum));
 }
+
+// Count the rows in which atoms are complete, and those that lack one feature of an atom only.
+//
+// shared[j, k] is how many features of atom k row j has, and hidden[j, k] how many of them are unknown (may be null).
+// The features of atom k are those from starts[k] on. A thread has an atom, and a warp 32 atoms of 256 rows.
+extern "C" __global__ void count_members(
+    const float* shared, const float* hidden, const Word* targets, const Word* atoms, const float* weights,
+    const Int64* starts, Int64 n, int n_words, int n_atoms, int stride, Word* complete, Word* known, Word* lacking
+) {
+    const Int64 n_groups = (n_atoms + 31) / 32, n_tiles = (n + 255) / 256;
+    for (Int64 tile = WARP; tile < n_groups * n_tiles; tile += N_WARPS) {
+        const int k = int(tile % n_groups) * 32 + LANE;
+        if (k >= n_atoms) continue;
+        const Int64 first = tile / n_groups * 256, last = first + 256 < n ? first + 256 : n;
+        const float weight = weights[k];
+        Int64 n_complete = 0, n_known = 0;
+        for (Int64 j = first; j < last; j++) {
+            const float own = shared[j * stride + k];
+            n_complete += own == weight;
+            if (hidden) {
+                if (hidden[j * stride + k] != 0) continue;
+                n_known++;
+            }
+            if (own != weight - 1) continue;
+            Int64 place = starts[k];
+            for (int w = 0; w < n_words; w++) {
+                const Word atom = atoms[Int64(k) * n_words + w], lacked = atom & ~targets[j * n_words + w];
+                if (lacked) {
+                    atomicAdd(lacking + place + __popcll(atom & (lacked - 1)), Word(1));
+                    break;
+                }
+                place += __popcll(atom);
+            }
+        }
+        atomicAdd(complete + k, Word(n_complete));
+        if (hidden) atomicAdd(known + k, Word(n_known));
+    }
+}
