@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from bitatoms.errors import InputError
-from bitatoms.kernels.gpu.device import Device, NoDeviceError, find_device, import_cupy
+from bitatoms.kernels.gpu.device import NoDeviceError, find_device, import_cupy
 from support.devices import fake_cupy, installed_cupy
 
 INSTALL = 'install it with pip install "bitatoms[cuda12]" or "bitatoms[cuda13]"'
@@ -23,7 +23,7 @@ def test_a_device_is_found_once():
     module = fake_cupy()
     with installed_cupy(module):
         found = find_device()
-        assert found == Device("NVIDIA H200")
+        assert found.name == "NVIDIA H200"
         module.cuda.runtime.getDeviceCount = None  # not called again
         assert find_device() is found
 
