@@ -35,9 +35,23 @@ static void yield() {
 }
 
 static void run_fiber() {
-    body();
-    fibers[current].done = true;
-    _longjmp(scheduler, 1);
+    for (;;) {
+        body();
+        fibers[current].done = true;
+        yield();
+    }
+}
+
+// Prepare a fiber for a kernel. It is created once: contexts take system calls.
+static void prepare(Fiber& fiber) {
+    fiber.done = false;
+    if (fiber.stack) return;
+    fiber.stack = (char*)malloc(STACK_BYTES);
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack;
+    fiber.context.uc_stack.ss_size = STACK_BYTES;
+    fiber.context.uc_link = nullptr;
+    makecontext(&fiber.context, run_fiber, 0);
 }
 
 // Run a fiber until it waits or is done.
@@ -88,16 +102,7 @@ static void launch(void (*kernel)(Arguments...), int n_blocks, int n_threads, in
         blockIdx.x = block;
         __builtin_memset(shared, 0xA5, 8 * n_words);  // memory that nobody wrote is not zero
         __builtin_memset(warps, 0, sizeof(warps));
-        for (int i = 0; i < n_threads; i++) {
-            Fiber& fiber = fibers[i];
-            fiber.started = fiber.done = false;
-            if (!fiber.stack) fiber.stack = (char*)malloc(STACK_BYTES);
-            getcontext(&fiber.context);
-            fiber.context.uc_stack.ss_sp = fiber.stack;
-            fiber.context.uc_stack.ss_size = STACK_BYTES;
-            fiber.context.uc_link = nullptr;
-            makecontext(&fiber.context, run_fiber, 0);
-        }
+        for (int i = 0; i < n_threads; i++) prepare(fibers[i]);
         int n_idle = 0;
         for (int n_left = n_threads; n_left > 0;) {
             long progress = 0;

@@ -1,0 +1,154 @@
+"""Whole fits, and methods of fitted models, on an emulated device: the bits of the CPU."""
+
+import numpy as np
+import pytest
+
+import bitatoms as ba
+from bitatoms.core.result import Interrupted
+from bitatoms.kernels.gpu import device as gpu
+from bitatoms.parallel import Workers
+from support.emulated_device import COMPILER, EmulatedDevice
+
+pytestmark = [
+    pytest.mark.usefixtures("few_trials"),
+    pytest.mark.skipif(COMPILER is None, reason="the emulated device needs a C++ compiler"),
+]
+
+METHODS = ("transform", "score_samples", "decision_function", "complete", "predict_cell_proba")
+
+
+class Device(EmulatedDevice):
+    """A device that may be interrupted, once."""
+
+    is_interrupted = False
+
+    def launch(self, *arguments, **more):
+        if self.is_interrupted:
+            self.is_interrupted = False
+            raise KeyboardInterrupt
+        super().launch(*arguments, **more)
+
+
+@pytest.fixture(autouse=True)
+def device(monkeypatch):
+    """The device that is found."""
+    device = Device()
+    monkeypatch.setattr(gpu, "find_device", lambda: device)
+    return device
+
+
+def table(algebra, unknown=False, n=64, m=20):
+    """Return planted rows; most of them have the first features, which the bias therefore sets.
+
+    They are so few that searches for the shortest codelength start with up to 32 atoms: each further 32 atoms would
+    need other variants of the kernels.
+    """
+    X = ba.datasets.planted(n, m, 3, algebra=algebra, code_density=0.4, noise=0.03, random_state=0).X.astype(float)
+    random = np.random.default_rng(0)
+    X[:, :3] = random.random((n, 3)) < 0.9
+    return np.where(random.random(X.shape) < 0.05, np.nan, X) if unknown else X
+
+
+def on_both(device, run):
+    """Return the results of a function on the CPU and on the device, which must have been used."""
+    on_cpu = run("cpu")
+    assert not device.n_launches
+    on_device = run("cuda")
+    assert device.n_launches
+    return on_cpu, on_device
+
+
+def assert_same_result(found, expected):
+    """Assert that two results have the same factors, counts and codelength."""
+    assert found.atoms == expected.atoms
+    assert found.codes == expected.codes
+    assert found.codelength == expected.codelength
+    assert found.ended == expected.ended
+    for name in ("bias", "n_known", "wrong", "uses", "saved", "ones", "missed", "complete", "lacking", "rows_hash"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+
+
+def assert_same_models(found, expected):
+    for name in ("components_", "bias_", "codelength_", "n_components_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+
+
+@pytest.mark.parametrize(
+    ("algebra", "data", "how"),
+    [
+        pytest.param("xor", table("xor"), {}, id="mdl"),
+        pytest.param("xor", table("xor", True), {"search_rows": 50}, id="mdl, sample, unknown cells"),
+        pytest.param("or", table("or", True), {"n_components": 3, "search_rows": 50}, id="k, sample, unknown cells"),
+    ],
+)
+def test_a_search_finds_what_it_finds_on_the_cpu(device, algebra, data, how):
+    expected, found = on_both(device, lambda on: ba.factorize(data, algebra=algebra, device=on, random_state=0, **how))
+    assert_same_result(found, expected)
+    assert found.bias.any() == ("n_components" not in how)
+    assert len(found.atoms) >= 2
+
+
+@pytest.mark.parametrize("algebra", ["xor", "or"])
+def test_methods_of_a_model_return_what_they_do_on_the_cpu(device, algebra):
+    model = ba.BinaryDictionaryLearning(3, algebra=algebra, random_state=0).fit(table(algebra))
+    X = table(algebra, unknown=True)[:20]
+    expected, found = on_both(device, lambda on: [getattr(model.set_params(device=on), name)(X) for name in METHODS])
+    for name, own, other in zip(METHODS, found, expected, strict=True):
+        np.testing.assert_array_equal(own, other, name)
+
+
+def test_a_store_is_fitted_and_coded_as_on_the_cpu(device, tmp_path):
+    pytest.importorskip("zarr")
+    store = ba.pack(table("xor"), tmp_path / "rows.zarr")
+
+    def run(on):
+        model = ba.BinaryDictionaryLearning(3, search_rows=40, device=on, random_state=0).fit(store)
+        codes = model.transform(store, output=tmp_path / f"{on}.zarr")
+        return model, codes.take(np.arange(len(codes)))
+
+    (expected, expected_codes), (found, codes) = on_both(device, run)
+    assert_same_models(found, expected)
+    assert codes == expected_codes
+
+
+def test_a_stream_is_learned_as_on_the_cpu(device):
+    X = table("xor")
+
+    def run(on):
+        model = ba.BinaryDictionaryLearning(3, device=on, random_state=0)
+        for start in range(0, len(X), 32):
+            model.partial_fit(X[start : start + 32])
+        return model
+
+    expected, found = on_both(device, run)
+    assert_same_models(found, expected)
+    np.testing.assert_array_equal(found.transform(X), expected.transform(X))
+
+
+def test_an_interrupted_search_has_the_best_result_so_far(device, monkeypatch):
+    """Ctrl-C comes in the middle of a step, after the same round."""
+    X, map_rows = table("xor"), Workers.map_rows
+
+    def run(on):
+        rounds = []
+
+        def interrupt(*_):
+            monkeypatch.setattr(Workers, "map_rows", map_rows)
+            raise KeyboardInterrupt
+
+        def count(row):
+            rounds.append(row.bits)
+            if row.bits < rounds[0]:
+                device.is_interrupted = on == "cuda"
+                if on == "cpu":
+                    monkeypatch.setattr(Workers, "map_rows", interrupt)
+
+        with pytest.raises(Interrupted) as caught:
+            ba.factorize(X, algebra="xor", device=on, random_state=0, callbacks=count)
+        return caught.value.result, rounds
+
+    (expected, rounds), (found, rounds_on_device) = on_both(device, run)
+    assert_same_result(found, expected)
+    assert rounds == rounds_on_device
+    assert found.ended == "interrupted"
+    assert found.atoms.count()
