@@ -8,10 +8,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Tests of blocks of rows, which compute on a device if TEST_DEVICE is set.
+BLOCK_TESTS := $(patsubst %,tests/core/test_%.py,beam block coding counts device_kernels information_sets remembered removal update_together)
 # The development environment contains everything that the demo needs.
 DEMO := $(if $(wildcard .venv/.dev),.venv/.dev,.venv/.demo)
 
-.PHONY: help demo test test-browser test-formats test-gpu check kernels bench clean
+.PHONY: help demo test test-browser test-formats test-gpu test-emulated check kernels bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -33,7 +35,11 @@ test-formats: .venv-formats/.installed  ## test the file formats that need large
 
 test-gpu: export OMP_NUM_THREADS = 1
 test-gpu: .venv/.dev  ## test computing on a CUDA device, with CuPy in .venv; skipped without a device (REQUIRE_GPU=1 fails)
-	$(BIN)/python -m pytest tests/gpu
+	TEST_DEVICE=cuda $(BIN)/python -m pytest tests/gpu $(BLOCK_TESTS)
+
+test-emulated: export OMP_NUM_THREADS = 1
+test-emulated: .venv/.dev  ## test the kernels of CUDA devices on the processor, as test-gpu does on a device; needs a C++ compiler
+	TEST_DEVICE=emulated $(BIN)/python -m pytest $(BLOCK_TESTS)
 
 check: .venv/.dev  ## check style, format, types and import order
 	$(BIN)/ruff check .

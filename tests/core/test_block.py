@@ -395,8 +395,9 @@ def test_a_sample_has_the_rows_with_their_codes_and_the_bias(problem, algebra, w
     np.testing.assert_array_equal(factors(sample)[1], codes[rows])
     np.testing.assert_array_equal(unpacked(sample.users(), len(rows)), codes[rows].T)
     if algebra == "or":
-        np.testing.assert_array_equal(sample._read_rows.covered, block._read_rows.covered[rows])
-        np.testing.assert_array_equal(sample._read_rows.twice, block._read_rows.twice[rows])
+        own, others = sample.rows_on_host(), block.rows_on_host()
+        np.testing.assert_array_equal(own.covered, others.covered[rows])
+        np.testing.assert_array_equal(own.twice, others.twice[rows])
     sample.discard(np.ones(len(atoms), bool))  # the block has its own atoms and codes
     np.testing.assert_array_equal(factors(block)[0], atoms)
     assert block.errors() == errors

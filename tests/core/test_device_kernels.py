@@ -1,4 +1,7 @@
-"""`DeviceKernels` gives, bit for bit, what `HostKernels` gives on the same block; on an emulated device."""
+"""`DeviceKernels` gives, bit for bit, what `HostKernels` gives on the same block.
+
+The device is an emulated one, unless TEST_DEVICE selects another.
+"""
 
 import numpy as np
 import pytest
@@ -15,11 +18,15 @@ from bitatoms.core.removal import AtomRemoval
 from bitatoms.core.trials import run_trials
 from bitatoms.kernels.structs import TrialPlan
 from bitatoms.parallel import Workers
+from support import devices
 from support.blocks import bits_of, block_of, packed, priced_rule, prices_of
 from support.emulated_device import COMPILER, EmulatedDevice
 from support.strategies import planted, random_bits, random_prices
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="the emulated device needs a C++ compiler")
+DEVICE = devices.DEVICE or EmulatedDevice()
+pytestmark = pytest.mark.skipif(
+    COMPILER is None and isinstance(DEVICE, EmulatedDevice), reason="the emulated device needs a C++ compiler"
+)
 
 # Algebra, rows, features, atoms, some unknown; the bias sets some features, except in the first table. The sizes are
 # such that few variants of the kernels are compiled: with up to 32 atoms, and with 65 to 96.
@@ -34,7 +41,6 @@ every_table = pytest.mark.parametrize("table", TABLES)
 tables_of_xor = pytest.mark.parametrize("table", ["one row", "xor", "xor, unknown"])
 tables_without_prices = pytest.mark.parametrize("table", ["one row", "xor", "or, unknown"])
 tables_of_few_variants = pytest.mark.parametrize("table", ["xor", "or, unknown"])
-DEVICE = EmulatedDevice()
 
 
 def blocks_of(table, n_atoms=None):

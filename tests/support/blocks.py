@@ -84,7 +84,8 @@ def assert_consistent(block, X, algebra):
     np.testing.assert_array_equal(unpacked(block.users(), len(X)), codes.T)
     if algebra == "or":
         cover = codes.astype(int) @ atoms
-        for mask, least in ((block._read_rows.covered, 1), (block._read_rows.twice, 2)):
+        rows = block.rows_on_host()
+        for mask, least in ((rows.covered, 1), (rows.twice, 2)):
             np.testing.assert_array_equal(unpacked(mask, X.shape[1]), (cover >= least) | (X > 1))
 
 

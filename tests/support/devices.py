@@ -21,7 +21,13 @@ def _test_device():
     choice = os.environ.get("TEST_DEVICE")
     if choice is None:
         return None
-    device = EmulatedDevice() if choice == "emulated" else gpu.CudaDevice(gpu.import_cupy())
+    if choice == "emulated":
+        return EmulatedDevice()
+    try:
+        gpu.find_device()
+    except gpu.NoDeviceError as error:
+        pytest.skip(str(error), allow_module_level=True)
+    device = gpu.CudaDevice(gpu.import_cupy())
     device.min_rows = 1
     return device
 
