@@ -15,7 +15,7 @@ from ..structs import Prices, RowArrays, Rule
 from .device import WARP, Device
 from .products import MAX_SUM, rows_at_a_time, unpacked
 
-_VARIANTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
+_VARIANTS = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)  # atoms per thread for which kernels are compiled
 
 
 class AtomTables(NamedTuple):
