@@ -90,7 +90,7 @@ def test_fewer_atoms_leave_no_errors_under_or():
     assert result.atoms.n_rows == 5 or result.wrong_bits == 0
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     matrices(n_cols=st.sampled_from((1, 9, 64, 65))),
     st.integers(1, 20),

@@ -67,7 +67,7 @@ def test_awkward_tables_take_no_more_bits_than_without_atoms(X, algebra, search)
     assert (result.n_unused, result.n_zero, result.converged) == (0, 0, True)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(matrices(), st.sampled_from((*ALGEBRAS, "auto")), st.sampled_from(SEARCHES), SEEDS)
 def test_no_table_takes_more_bits_than_without_atoms(X, algebra, search, seed):
     result = factorize(X, algebra=algebra, search=search, random_state=seed)
