@@ -153,6 +153,7 @@ def test_checkpoint_of_a_search_resumes_to_the_same_model(tmp_path):
 # --- names
 
 
+@pytest.mark.usefixtures("few_trials_here")
 def test_sample_rows_is_search_rows():
     with pytest.warns(
         FutureWarning, match="use search_rows instead of sample_rows, which will be removed in"
@@ -180,6 +181,7 @@ def test_device_is_ignored():
         ba.factorize(X, device="cuda")
 
 
+@pytest.mark.usefixtures("few_trials_here")
 def test_sample_rows_option(capsys, tmp_path, monkeypatch):
     pytest.importorskip("typer")
     from support.commands import runner

@@ -141,7 +141,7 @@ def test_a_start_finds_overlapping_atoms_that_greedy_growth_misses(seed):
 
 
 @pytest.mark.parametrize("algebra", ["or", "xor"])
-@pytest.mark.usefixtures("few_trials")
+@pytest.mark.usefixtures("few_trials_here")
 def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
     X = planted(200, 70, 5, algebra=algebra, noise=0.1, random_state=2).X
     result = factorize(X, 5, algebra=algebra, random_state=0)
@@ -151,7 +151,7 @@ def test_the_first_round_is_the_start_and_counts_what_changed(algebra):
     assert first.wrong_bits >= result.wrong_bits
 
 
-@pytest.mark.usefixtures("few_trials")
+@pytest.mark.usefixtures("few_trials_here")
 def test_no_row_uses_more_atoms_than_max_atoms_per_sample():
     X = planted(200, 70, 8, algebra="or", noise=0.05, random_state=2).X
     result = factorize(X, 8, algebra="or", max_atoms_per_sample=2, random_state=0)
