@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import bitatoms as ba
@@ -31,6 +31,8 @@ def errors_of(X, result):
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 50), COST, COST, st.booleans(), st.booleans())
+@example(22, math.inf, math.inf, True, False)  # where added ones would be traded for missed ones
+@example(25, math.inf, math.inf, True, False)
 def test_infinite_costs_are_never_violated(seed, missed_cost, added_cost, has_unknown, per_column):
     X = noisy(seed, n=40, m=24)
     if has_unknown:
