@@ -15,7 +15,11 @@ from bitatoms.datasets import planted
 pytestmark = pytest.mark.usefixtures("few_trials")
 
 
-@parametrize_with_checks([BinaryImputer(binarize=0.0, max_components=2, n_profiles=2)])
+@parametrize_with_checks(
+    [
+        BinaryImputer(binarize=0.0, max_components=2),
+    ]
+)
 @pytest.mark.filterwarnings("ignore:columns without any known value:UserWarning")
 def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
