@@ -173,18 +173,7 @@ def test_sample_rows_is_search_rows():
         ba.factorize(X, sample_rows=60, search_rows=60)
 
 
-<<<<<<< HEAD
-=======
-def test_device_is_ignored():
-    with pytest.warns(FutureWarning, match="device is ignored and will be removed in"):
-        model = ba.BinaryDictionaryLearning(device="cpu")
-    assert "device" not in model.get_params()
-    with pytest.raises(ValueError, match="device='cuda' is not available; choose from 'cpu'"):
-        ba.factorize(X, device="cuda")
-
-
 @pytest.mark.usefixtures("few_trials_here")
->>>>>>> suite-time
 def test_sample_rows_option(capsys, tmp_path, monkeypatch):
     pytest.importorskip("typer")
     from support.commands import runner
